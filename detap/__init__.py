@@ -16,13 +16,13 @@ TYPE_CHECKING = False  # typing would be half of the start of a command, and fai
 if TYPE_CHECKING:
     from typing import Any
 
-    from detap.core.evidence import Evidence
+    from detap.core.match_table import MatchTable
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
     from detap.evaluation.loop.evaluator import Evaluator
     from detap.evaluation.partial import Partial, merge
     from detap.formats import read_detections, read_ground_truth
-    from detap.formats.writing.door import convert
+    from detap.formats.writing.convert import convert
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables.detection import Detections, GroundTruth
 
@@ -32,9 +32,9 @@ __all__ = [
     "DetapWarning",
     "Detections",
     "Evaluator",
-    "Evidence",
     "GroundTruth",
     "InputError",
+    "MatchTable",
     "Matches",
     "Note",
     "Partial",
@@ -52,12 +52,12 @@ __all__ = [
 ]
 
 _HOME = {
-    "detap.core.evidence": ("Evidence",),
+    "detap.core.match_table": ("MatchTable",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.evaluation.loop.evaluator": ("Evaluator",),
     "detap.evaluation.partial": ("Partial", "merge"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
-    "detap.formats.writing.door": ("convert",),
+    "detap.formats.writing.convert": ("convert",),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),
     "detap.tables.detection": ("Detections", "GroundTruth"),

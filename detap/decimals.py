@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import isnan
 from typing import TypeVar
 
-from detap.spelling import number
+from detap.text_input import number
 
 ROUNDING = 1e-12
 """Numbers that differ by at most this share of the larger, or of 1, are the same."""
@@ -37,18 +37,18 @@ def fraction(text: str) -> Fraction:
     return Fraction(text.strip())
 
 
-def same(first: Real, second: Real) -> bool:
+def nearly_equal(first: Real, second: Real) -> bool:
     """Tell whether two numbers differ by no more than rounding does; NaN is like nothing."""
     largest = max(1.0, float(abs(first)), float(abs(second)))
     return float(abs(first - second)) <= ROUNDING * largest
 
 
-def settled(value: Real, at: Real) -> Real:
+def snap(value: Real, at: Real) -> Real:
     """Return `at` where the value is the same number, and the value where it is another."""
-    return at if same(value, at) else value
+    return at if nearly_equal(value, at) else value
 
 
-def exactly(value: float) -> Fraction:
+def to_fraction(value: float) -> Fraction:
     """Return the very decimal that a float is written as."""
     return Fraction(repr(float(value)))
 
@@ -60,19 +60,19 @@ def decimal(value: Fraction, places: int) -> str:
     return text if Fraction(text) else text.removeprefix("-")
 
 
-def apart(first: float, second: float) -> tuple[str, str]:
+def format_distinct(first: float, second: float) -> tuple[str, str]:
     """Return two numbers with as many decimals as tell them apart; NaN is called undefined."""
     if isnan(first) or isnan(second):
         return _or_undefined(first), _or_undefined(second)
-    one, other = exactly(first), exactly(second)
-    return beside(one, other), beside(other, one)
+    one, other = to_fraction(first), to_fraction(second)
+    return format_against(one, other), format_against(other, one)
 
 
 def _or_undefined(value: float) -> str:
-    return "undefined" if isnan(value) else decimal(exactly(value), 4)
+    return "undefined" if isnan(value) else decimal(to_fraction(value), 4)
 
 
-def beside(value: Fraction, bound: Fraction, least: int = 4) -> str:
+def format_against(value: Fraction, bound: Fraction, least: int = 4) -> str:
     """Return a number with as many decimals as show on which side of `bound` it lies."""
     for places in range(least, 18):
         text = decimal(value, places)

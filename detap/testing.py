@@ -11,16 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import DetapWarning, Note, UsageError
-from detap.gates.demands import LIMITS, Demands, Judged, Kept, Spelling
-from detap.gates.judging import judge
-from detap.names import printable
+from detap.escaping import escape
+from detap.gates.config import LIMITS, BaselineReport, GateConfig, GateResults, OptionNames
+from detap.gates.evaluate import evaluate_gates
 
 if TYPE_CHECKING:
     from detap.analysis.operating import Threshold
     from detap.evaluation.results import Result
     from detap.formats.registry import Format
-    from detap.gates.scored import Scored
-    from detap.gates.verdicts import Limit
+    from detap.gates.checks import Limit
+    from detap.gates.detection import Scored
     from detap.protocols import Protocol
     from detap.tables.detection import Detections, GroundTruth, Name
 
@@ -29,7 +29,7 @@ __all__ = ["assert_detections"]
 Path = str | os.PathLike[str]
 Limits = Mapping[str, float | str] | float | str
 
-_ARGUMENTS = Spelling(
+_ARGUMENTS = OptionNames(
     options=False,
     earlier="an earlier detector's detections as the baseline",
     names={"baseline_detections": "baseline"},
@@ -125,7 +125,7 @@ def assert_detections(
         reading = {**reading, **Protocol.of(protocol).reading}
     truth, found, file_format = _tables(ground_truth, detections, reading)
     before = _earlier(baseline, truth)
-    demands = Demands.of(
+    demands = GateConfig.of(
         limits,
         _ARGUMENTS,
         baseline=baseline is not None and before is None,
@@ -180,7 +180,7 @@ def _earlier(baseline: "Path | Detections | None", truth: "GroundTruth") -> "Det
 
 
 def _limits(**asked: Limits | None) -> "list[Limit]":
-    from detap.gates.verdicts import Limit  # only when called
+    from detap.gates.checks import Limit  # only when called
 
     limits = []
     for name, given in asked.items():
@@ -201,15 +201,15 @@ def _limits(**asked: Limits | None) -> "list[Limit]":
 def _judged(
     tables: "tuple[GroundTruth, Detections, Detections | None]",
     rules: "Protocol | str",
-    demands: Demands,
+    demands: GateConfig,
     baseline: Any,
     how: tuple[Mapping[str, Any], Mapping[str, Any]],
-) -> "tuple[Scored, Judged]":
+) -> "tuple[Scored, GateResults]":
     from detap.analysis.comparison import numbered_alike
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import evaluate, score_tables
     from detap.gates.baseline import read_baseline  # numpy
-    from detap.gates.scored import Scored
+    from detap.gates.detection import Scored
 
     truth, found, before = tables
     numbers, choice = how
@@ -219,9 +219,9 @@ def _judged(
         found, before = numbered_alike(found, before)
         earlier = Scored(score_tables(truth, before, rules, **choice), **numbers)
     elif baseline is not None:
-        kept = Kept(os.fspath(baseline), read_baseline(os.fspath(baseline)))
+        kept = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
     now = Scored(evaluate(truth, found, rules, **choice), **numbers)
-    judged = judge(demands, now, lambda: _record(now), kept=kept, before=earlier)
+    judged = evaluate_gates(demands, now, lambda: _record(now), kept=kept, before=earlier)
     if earlier is not None:
         differing = comparison_notes(now.whole, earlier.whole)
         judged = replace(judged, notes=(*differing, *judged.notes))
@@ -238,7 +238,7 @@ def _record(scored: "Scored") -> dict[str, Any]:
     from detap.report.inputs import describe_inputs  # only with an earlier report
     from detap.report.sections.analysis import analysis_blocks
     from detap.report.sections.detection import detection_report
-    from detap.report.sinks.json import as_dict
+    from detap.report.writers.json import as_dict
 
     result = scored.whole
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
@@ -247,7 +247,7 @@ def _record(scored: "Scored") -> dict[str, Any]:
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 
 
-def _images_needed(judged: Judged, drop: float | None) -> tuple[Note, ...]:
+def _images_needed(judged: GateResults, drop: float | None) -> tuple[Note, ...]:
     """Return the note of how many images would tell a drop from noise, where that was asked."""
     if judged.resolution is None or drop is None:
         return ()
@@ -257,9 +257,9 @@ def _images_needed(judged: Judged, drop: float | None) -> tuple[Note, ...]:
     return (Note("images-needed", f"to tell a drop of {drop:g} from noise {told}", warning=False),)
 
 
-def _message(judged: Judged, result: "Result", shown: tuple[Note, ...]) -> str:
+def _message(judged: GateResults, result: "Result", shown: tuple[Note, ...]) -> str:
     from detap.report.sections.gates import judged_blocks  # only where one failed
 
     lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
     lines += [*(note.message for note in shown), result.signature]
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(escape, lines))

@@ -15,7 +15,7 @@ from detap.cli.settings_schema import settings_schema
 from detap.formats.registry import FORMATS, Option, options
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.axes import Axis, Rules, YesNo, axes
+from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES
@@ -24,17 +24,17 @@ from detap.report.schemas import PAGES as PAGES_OF_PROJECT
 ROOT = Path(__file__).parents[1]
 
 
-def axes_table(rules: type[Rules]) -> list[str]:
+def axes_table(rules: type[ProtocolBase]) -> list[str]:
     """Return what each axis is, with its option and default."""
     rows = [
         f"| `{axis.name}` | `{axis.option}` | {axis.kind.says} | `{axis.kind.spell(axis.default)}` "
         f"| {axis.meaning} |"
-        for axis in axes(rules)
+        for axis in protocol_fields(rules)
     ]
     return ["| field | option | values | default | what it says |", "|---|---|---|---|---|", *rows]
 
 
-def presets_table(rules: type[Rules]) -> list[str]:
+def presets_table(rules: type[ProtocolBase]) -> list[str]:
     """Return which implementation each preset reproduces, and how nearly."""
     rows = [
         f"| `{name}` | {preset.source} | {_nearly(preset)} |"
@@ -43,7 +43,7 @@ def presets_table(rules: type[Rules]) -> list[str]:
     return ["| preset | reproduces | to within |", "|---|---|---|", *rows]
 
 
-def _nearly(preset: Rules) -> str:
+def _nearly(preset: ProtocolBase) -> str:
     if preset.tolerance is None:
         return f"not known ({preset.residue})"
     if not preset.tolerance:
@@ -81,19 +81,22 @@ def summary_table() -> list[str]:
     return ["| protocol | numbers |", "|---|---|", *rows]
 
 
-def options_table(rules: type[Rules]) -> list[str]:
+def options_table(rules: type[ProtocolBase]) -> list[str]:
     """Return the options of a protocol as a command's page lists them."""
-    rows = [f"| {_spellings(axis)} | {_values(axis)} | {axis.meaning} |" for axis in axes(rules)]
+    rows = [
+        f"| {_spellings(axis)} | {_values(axis)} | {axis.meaning} |"
+        for axis in protocol_fields(rules)
+    ]
     return ["| option | value | field |", "|---|---|---|", *rows]
 
 
-def _spellings(axis: Axis) -> str:
+def _spellings(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return f"`{axis.option}`, `--no-{axis.option[2:]}`"
     return f"`{axis.option}`"
 
 
-def _values(axis: Axis) -> str:
+def _values(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return ""
     return axis.kind.forms or axis.kind.says
@@ -125,13 +128,19 @@ def reading_names() -> list[str]:
 def axis_names() -> list[str]:
     """Return the options of a detection protocol, in one line."""
     return [
-        ", ".join(["`--protocol`", "`--iou-type`", *(_spellings(axis) for axis in axes(Protocol))])
+        ", ".join(
+            [
+                "`--protocol`",
+                "`--iou-type`",
+                *(_spellings(axis) for axis in protocol_fields(Protocol)),
+            ]
+        )
     ]
 
 
 def change_names() -> list[str]:
     """Return the options of a detection protocol's axes alone, in one line."""
-    return [", ".join(_spellings(axis) for axis in axes(Protocol))]
+    return [", ".join(_spellings(axis) for axis in protocol_fields(Protocol))]
 
 
 def format_names() -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import ray
 
-from detap.engines.driving import evaluate
-from detap.engines.shards import Reading, Shard
+from detap.engines.driver import evaluate
+from detap.engines.shards import InputFiles, Shard
 from detap.protocols import protocol
 
 
@@ -47,10 +47,11 @@ class Engine:
 
 def main(gt: str, shards: Sequence[str]) -> None:
     """Print the summary of shards of detections."""
-    truth = Reading("coco", (gt,), folder=os.getcwd())
+    truth = InputFiles("coco", (gt,), folder=os.getcwd())
     rules = protocol("coco")
     tasks = [
-        Shard(truth, Reading("coco", (path,), folder=os.getcwd()), rules) for path in sorted(shards)
+        Shard(truth, InputFiles("coco", (path,), folder=os.getcwd()), rules)
+        for path in sorted(shards)
     ]
     engine = Engine()
     try:

@@ -17,13 +17,13 @@ import numpy as np
 
 from detap.core.masks import measured
 from detap.errors import InputError
-from detap.formats.coco import careful, prefetch
+from detap.formats.by_name.problems import Problems
+from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.cvat.xml import CORNERS as CVAT_CORNERS
 from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
-from detap.formats.named.problems import Problems
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text import lines
@@ -110,7 +110,7 @@ def coco_results(data: bytes) -> str:
     if scan.run():
         fast = coco.scanned_detections(scan, TRUTH)
     try:
-        slow = careful.read_results(data, "x", LIMITS, TRUTH)
+        slow = fallback_reader.read_results(data, "x", LIMITS, TRUTH)
     except InputError as error:
         check_message(error)
         slow = None
@@ -150,7 +150,7 @@ def coco_split(inputs: Sequence[bytes]) -> list[str]:
 def _coco_split(path: str, data: bytes) -> str:
     fast = coco.scanned_detections(prefetch.detections(path).result(), TRUTH)
     try:
-        slow = careful.read_results(data, path, LIMITS, TRUTH)
+        slow = fallback_reader.read_results(data, path, LIMITS, TRUTH)
     except InputError:
         _differ(fast is not None, "two threads accept what the careful reader refuses")
         return "refused"
@@ -176,7 +176,7 @@ def coco_truth(data: bytes) -> str:
     if scan.run():
         fast = coco.scanned_truth(scan)
     try:
-        slow = careful.read_truth(data, "x", LIMITS)
+        slow = fallback_reader.read_truth(data, "x", LIMITS)
     except InputError as error:
         check_message(error)
         slow = None
@@ -214,7 +214,7 @@ def coco_result_masks(data: bytes) -> str:
     fast = coco.scanned_detections(scan, TRUTH) if scan.run() else None
     return _shaped(
         fast,
-        lambda: careful.read_results(data, "x", LIMITS, TRUTH, masks=True),
+        lambda: fallback_reader.read_results(data, "x", LIMITS, TRUTH, masks=True),
         _result_rows,
     )
 
@@ -223,7 +223,9 @@ def coco_truth_masks(data: bytes) -> str:
     """Read ground truth with its masks by the two readers."""
     scan = TruthScan(*_scan_arguments(data, _block(data)), masks=True)
     fast = coco.scanned_truth(scan) if scan.run() else None
-    return _shaped(fast, lambda: careful.read_truth(data, "x", LIMITS, masks=True), _truth_rows)
+    return _shaped(
+        fast, lambda: fallback_reader.read_truth(data, "x", LIMITS, masks=True), _truth_rows
+    )
 
 
 def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -> str:

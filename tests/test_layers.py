@@ -18,7 +18,7 @@ FLOORS = (
     ("cli", "pytest_plugin", "testing", "torch"),
     ("compat.pycocotools", "compat"),
     ("engines",),
-    ("report.page", "report.sinks", "report.sections", "report"),
+    ("report.page", "report.writers", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
     ("evaluation.loop", "evaluation.partial", "evaluation", "evaluation.overlaps"),
@@ -39,18 +39,18 @@ FLOORS = (
         "formats.coco",
         "formats",
     ),
-    ("formats.text", "formats.named", "formats.json", "formats.reading"),
+    ("formats.text", "formats.by_name", "formats.json", "formats.reading"),
     ("checks",),
     ("core",),
     ("tables", "protocols"),
     ("io",),
-    ("errors", "records", "names", "decimals", "spelling", "_version"),
+    ("errors", "records", "escaping", "decimals", "text_input", "_version"),
 )
 PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
 
 WINDOWS = {
     "__init__": tuple(PLACE),
-    "evaluation.results": ("analysis", "report.sinks"),
+    "evaluation.results": ("analysis", "report.writers"),
     "report.__init__": ("report.sections",),
 }
 """Files that answer questions of higher rooms by asking these, which are imported when called."""
@@ -190,15 +190,15 @@ def _reads_no_file(path: Path) -> None:
     ("library", "only"),
     [
         ("lxml", {"formats/voc/annotations.py"}),
-        ("rich", {"report/sinks/text.py", "cli/progress.py"}),
+        ("rich", {"report/writers/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
         ("pyarrow", {f"formats/arrow/{file}.py" for file in ("files", "gather", "shape")}),
         ("fsspec", {"io/remote.py"}),
         ("jinja2", {"report/page/assembly.py"}),
         ("PIL", {"report/page/pictures.py"}),
         ("pycocotools", {"analysis/crosscheck.py"}),
-        ("matplotlib", {"report/sinks/plots.py", "evaluation/results.py"}),
-        ("pandas", {"report/sinks/notebook.py", "evaluation/results.py"}),
+        ("matplotlib", {"report/writers/plots.py", "evaluation/results.py"}),
+        ("pandas", {"report/writers/notebook.py", "evaluation/results.py"}),
     ],
 )
 def test_a_library_is_imported_in_one_place(library: str, only: set[str]) -> None:

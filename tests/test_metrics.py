@@ -21,8 +21,8 @@ from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.protocols import PRESETS, Measure, Protocol
-from detap.protocols.measures import measure
+from detap.protocols import PRESETS, MetricSpec, Protocol
+from detap.protocols.summary import measure
 from detap.report import schema
 from detap.tables.detection import Floats
 from docs import derive
@@ -43,15 +43,15 @@ class MissesPerImage(Metric):
     higher_is_better = False
     bounds = (0.0, float("inf"))
 
-    def listed(self, rules: Protocol) -> Iterator[Measure]:
+    def listed(self, rules: Protocol) -> Iterator[MetricSpec]:
         yield measure(rules, self, self.name, (0, 0, len(rules.detection_limits) - 1))
 
-    def by_class(self, result: Result, entry: Measure) -> Floats:
+    def by_class(self, result: Result, entry: MetricSpec) -> Floats:
         missed = result.ground_truths - result.true_positives
         return np.where(result.ground_truths > 0, missed / len(result.images), np.nan)
 
     def resample(
-        self, result: Result, weights: Weights, entries: Sequence[Measure], threads: int | None
+        self, result: Result, weights: Weights, entries: Sequence[MetricSpec], threads: int | None
     ) -> Sequence[Floats]:
         evidence = result.evidence
         missed = np.zeros((evidence.classes, evidence.images))

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from detap import metrics
 from detap.errors import UsageError
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
-from detap.protocols.axes import Number, axes
+from detap.protocols.fields import Number, protocol_fields
 from detap.protocols.steps import steps
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
@@ -286,7 +286,7 @@ def test_steps_in_the_order_of_the_walk() -> None:
 
 
 def test_every_axis_that_goes_together_is_one() -> None:
-    names = [axis.name for axis in axes(Protocol)]
+    names = [axis.name for axis in protocol_fields(Protocol)]
     together = [name for group in Protocol.together for name in group]
     assert len(together) == len(set(together))
     assert set(together) | metrics.after_matching() <= set(names)
@@ -317,7 +317,7 @@ def test_every_axis_that_goes_together_is_one() -> None:
     ],
 )
 def test_what_a_change_is_in_words(name: str, before: object, after: object, told: str) -> None:
-    kind = next(axis.kind for axis in axes(Protocol) if axis.name == name)
+    kind = next(axis.kind for axis in protocol_fields(Protocol) if axis.name == name)
     assert kind.told(name, before, after) == told
 
 

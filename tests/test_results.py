@@ -16,7 +16,7 @@ from detap.analysis.bootstrap import draw_weights, resampled
 from detap.evaluation.detection import score_tables
 from detap.evaluation.results import class_rows
 from detap.evaluation.tie_range import tie_range
-from detap.gates.scored import Scored
+from detap.gates.detection import Scored
 from detap.report.sections.detection import class_columns
 
 COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")

@@ -368,7 +368,7 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
     proposals = found(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
     table = truth(image=["a", "a"])
     rules = replace(protocol("proposals"), detection_limits=(None,))
-    monkeypatch.setattr("detap.evaluation.scene.MOST_ROWS", 5)
+    monkeypatch.setattr("detap.evaluation.run.MOST_ROWS", 5)
     with pytest.raises(
         UsageError, match=r"image 'a' has 6 pairs of .* 5 can be numbered: lower the"
     ):

@@ -21,7 +21,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
 
 AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
-tie_range_module = import_module("detap.evaluation.contests")
+tie_range_module = import_module("detap.evaluation.tie_groups")
 
 
 def test_fact_04_the_range_of_ties_is_reported_when_asked(fixtures: Path) -> None:

@@ -26,14 +26,14 @@ CHECKS = {
     ),
     "detap.formats.coco.tables": ("_file_name_notes",),
     "detap.formats.text.reader": ("images_without_objects",),
-    "detap.formats.named.objects": (
+    "detap.formats.by_name.objects": (
         "class_notes",
         "detection_notes",
         "ground_truth_notes",
         "negative_sides",
     ),
     "detap.evaluation.detection": ("check_boxes", "with_advice"),
-    "detap.evaluation.scene": ("Scene.notes",),
+    "detap.evaluation.run": ("Scene.notes",),
 }
 
 

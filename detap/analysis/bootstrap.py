@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from detap import metrics
-from detap.core.evidence import Evidence
+from detap.core.match_table import MatchTable
 from detap.core.resampling import Weights, draw_weights, leave_out
-from detap.decimals import ROUNDING, settled
+from detap.decimals import ROUNDING, snap
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.tables.columns import MOST_ROWS, check_threads
@@ -135,7 +135,7 @@ def interval(
     if count is not None:
         tail = expanded(tail, max(1, round(count)))
     low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
-    return settled(low, 0.0), settled(high, 0.0)
+    return snap(low, 0.0), snap(high, 0.0)
 
 
 def differing(left_out: Floats) -> float | None:
@@ -196,7 +196,7 @@ def _student(angle: float, freedom: int) -> float:
     return 2 * (angle + inside) / pi if odd else inside
 
 
-def _check_weight(evidence: Evidence, weights: Weights) -> None:
+def _check_weight(evidence: MatchTable, weights: Weights) -> None:
     """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
     for image in (evidence.image, evidence.truth_image):
         if len(image) * weights.heaviest <= MOST_ROWS:

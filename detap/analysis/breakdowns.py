@@ -11,7 +11,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import Counts, Outcome, ratios
+from detap.analysis.match_results import Counts, MatchResults, ratios
 from detap.core.matching import Boxes
 from detap.evaluation.results import Result
 from detap.tables.detection import Flags, Floats
@@ -107,7 +107,7 @@ class Histogram:
 
 
 def breakdowns(
-    result: Result | Outcome, *, score: float | None = None, iou: float | None = None
+    result: Result | MatchResults, *, score: float | None = None, iou: float | None = None
 ) -> Breakdowns:
     """Return recall and precision by size, aspect ratio, crowding and position.
 
@@ -124,7 +124,7 @@ def breakdowns(
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    outcome = Outcome.of(result, iou)
+    outcome = MatchResults.of(result, iou)
     kept = outcome.judged
     if score is not None:
         kept = kept & (outcome.boxes[0].score >= score)
@@ -147,7 +147,7 @@ def breakdowns(
 class _Parts:
     """Counts of detections and ground truths that count, by parts."""
 
-    def __init__(self, outcome: Outcome, kept: Flags) -> None:
+    def __init__(self, outcome: MatchResults, kept: Flags) -> None:
         detections, self.truths = outcome.boxes
         rows = np.flatnonzero(kept)
         self.detections = Boxes._make(column[rows] for column in detections)
@@ -188,14 +188,14 @@ class _Parts:
 
 
 def score_histogram(
-    result: Result | Outcome, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
+    result: Result | MatchResults, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
 ) -> Histogram:
     """Return how the scores of right and of wrong detections lie.
 
     The edges are from 0 to 1 where all scores are, else from the lowest to the highest score.
     Parameters and errors are those of :func:`breakdowns`.
     """
-    outcome = Outcome.of(result, iou)
+    outcome = MatchResults.of(result, iou)
     score = outcome.boxes[0].score
     judged = score[outcome.judged]
     low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
@@ -205,7 +205,7 @@ def score_histogram(
 
 
 def iou_histogram(
-    result: Result | Outcome,
+    result: Result | MatchResults,
     *,
     score: float | None = None,
     bins: int = HISTOGRAM_BINS,
@@ -217,7 +217,7 @@ def iou_histogram(
     largest with a ground truth of its class that counts. Parameters and errors are those of
     :func:`breakdowns`.
     """
-    outcome = Outcome.of(result, iou)
+    outcome = MatchResults.of(result, iou)
     kept = outcome.judged if score is None else outcome.judged & (outcome.boxes[0].score >= score)
     right = np.flatnonzero(kept & outcome.true)
     wrong = np.flatnonzero(kept & outcome.false).astype(np.int32)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detap.analysis.outcome import Counts, Outcome
+from detap.analysis.match_results import Counts, MatchResults
 from detap.core.curves import mean_of_defined
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -102,7 +102,7 @@ class Calibration:
 
 
 def calibration(
-    result: Result | Outcome,
+    result: Result | MatchResults,
     *,
     bins: int = BINS,
     localised_bins: int = LOCALISED_BINS,
@@ -126,7 +126,7 @@ def calibration(
     """
     if min(bins, localised_bins) < 1:
         raise UsageError(f"{min(bins, localised_bins)} bins; calibration takes at least 1")
-    outcome = Outcome.of(result, iou)
+    outcome = MatchResults.of(result, iou)
     detections = outcome.boxes[0]
     rows = outcome.ranked_by_class
     rows = rows[outcome.judged[rows]]

@@ -32,14 +32,14 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
-from detap.analysis.outcome import Counts, surroundings_of
-from detap.core.evidence import Evidence
-from detap.decimals import same
+from detap.analysis.match_results import Counts, surroundings_of
+from detap.core.match_table import MatchTable
+from detap.decimals import nearly_equal
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
-from detap.evaluation.scene import Scene
+from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import ChosenClasses
-from detap.protocols.measures import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_FEWEST
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
 KINDS = ("missed", "mislocated", "duplicate", "confused", "background")
@@ -49,7 +49,7 @@ _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mistakes:
+class ErrorCounts:
     """How many mistakes of each kind there are.
 
     Attributes
@@ -73,7 +73,7 @@ class Mistakes:
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
-def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
+def mistakes(result: Result, *, threshold: int = 0) -> ErrorCounts:
     """Count the mistakes of a detector by image and by class.
 
     Parameters
@@ -103,20 +103,20 @@ def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
     image = np.concatenate([evidence.truth_image[missed], evidence.image[wrong]])
     label = np.concatenate([evidence.truth_label[missed], evidence.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
-    return Mistakes(
+    return ErrorCounts(
         by_image=_tally(image, kind, evidence.images),
         by_class=_tally(label, kind, evidence.classes),
         rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
     )
 
 
-def _of_selected(found: Mistakes, chosen: ChosenClasses) -> Mistakes:
+def _of_selected(found: ErrorCounts, chosen: ChosenClasses) -> ErrorCounts:
     """Return the mistakes of the selected classes."""
     image, label, kind = found.rows
     number = np.full(len(chosen.whole.classes), -1, np.int32)
     number[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
     kept = number[label] >= 0
-    return Mistakes(
+    return ErrorCounts(
         by_image=found.of_classes(chosen.labels),
         by_class=found.by_class[chosen.labels],
         rows=(image[kept], number[label[kept]], kind[kept]),
@@ -128,7 +128,7 @@ def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
     return cells.astype(np.int64).reshape(places, 5)
 
 
-def _at_operating_points(evidence: Evidence, threshold: int) -> Integers:
+def _at_operating_points(evidence: MatchTable, threshold: int) -> Integers:
     """Return the rows of the detections at or above the score of the largest F1 of their class."""
     kept = [np.zeros(0, np.int32)]
     positives = evidence.positives[0]
@@ -144,7 +144,9 @@ def _at_operating_points(evidence: Evidence, threshold: int) -> Integers:
     return np.concatenate(kept)
 
 
-def _kinds(scene: Scene, evidence: Evidence, wrong: Integers, place: int) -> NDArray[np.int64]:
+def _kinds(
+    scene: EvaluationRun, evidence: MatchTable, wrong: Integers, place: int
+) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
     threshold = scene.protocol.search_thresholds[place]
 
@@ -186,7 +188,7 @@ def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, D
 
 def difference(first: float, second: float) -> float:
     """Return by how much the second number is above the first; 0 where they are the same."""
-    return 0.0 if same(first, second) else second - first
+    return 0.0 if nearly_equal(first, second) else second - first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,7 +213,7 @@ class Comparison:
     second: Result
     names: tuple[str, ...]
     resamples: tuple[Resampled, Resampled] | None
-    mistakes: tuple[Mistakes, Mistakes] | None
+    mistakes: tuple[ErrorCounts, ErrorCounts] | None
     confidence: float
     min_ground_truths: int = DEFAULT_FEWEST
 

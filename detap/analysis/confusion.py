@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import Counts, Outcome
+from detap.analysis.match_results import Counts, MatchResults
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.selection import ChosenClasses
@@ -90,7 +90,7 @@ class Confusion:
 
 
 def confusion(
-    result: Result | Outcome,
+    result: Result | MatchResults,
     rule: Rule = "protocol",
     *,
     score: float | None = None,
@@ -114,7 +114,7 @@ def confusion(
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
-    outcome = Outcome.of(result, iou)
+    outcome = MatchResults.of(result, iou)
     if outcome.whole is not None:
         everything, chosen = outcome.whole
         return _of_classes(confusion(everything, rule, score=score), chosen)
@@ -176,7 +176,7 @@ def _of_classes(found: Confusion, chosen: ChosenClasses) -> Confusion:
 
 
 def _claims(
-    outcome: Outcome, rows: Integers, free: NDArray[np.bool_], *, others_only: bool
+    outcome: MatchResults, rows: Integers, free: NDArray[np.bool_], *, others_only: bool
 ) -> Integers:
     return outcome.surroundings.claims(
         outcome.boxes[0],

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.core.curves import mean_of_defined
-from detap.decimals import apart
+from detap.decimals import format_distinct
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
-from detap.protocols import PRESETS, Measure, Protocol
-from detap.protocols.axes import axes
+from detap.protocols import PRESETS, MetricSpec, Protocol
+from detap.protocols.fields import protocol_fields
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 _FREE = frozenset(
@@ -126,7 +126,9 @@ class CrossCheck:
         for name, theirs in (self.as_it_is or {}).items():
             ours, _ = self.numbers[name]
             if difference(ours, theirs):
-                return "{name} {} where it is {} here".format(*apart(theirs, ours), name=name)
+                return "{name} {} where it is {} here".format(
+                    *format_distinct(theirs, ours), name=name
+                )
         return "if only in single precisions or recalls"
 
 
@@ -139,7 +141,7 @@ def check_supported(rules: Protocol) -> None:
     preset = PRESETS[_TYPES.get(rules.overlap, _TYPES["box"])[1]]
     other = [
         entry.name.replace("_", "-")
-        for entry in axes(Protocol)
+        for entry in protocol_fields(Protocol)
         if entry.name not in _FREE and getattr(rules, entry.name) != getattr(preset, entry.name)
     ]
     if other:
@@ -227,7 +229,7 @@ def _undefined(values: Floats) -> Floats:
     return np.where(values == -1, np.nan, values)
 
 
-def _mean(measure: Measure, values: Floats) -> float:
+def _mean(measure: MetricSpec, values: Floats) -> float:
     """Return a number as pycocotools' summarize makes it, at any limit and area."""
     return mean_of_defined(values[measure.thresholds][..., [measure.area], [measure.limit]])
 

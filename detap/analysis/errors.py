@@ -38,13 +38,19 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import NOT_ANALYSED, USUAL_IOU, Counts, Outcome, surroundings_of
+from detap.analysis.match_results import (
+    NOT_ANALYSED,
+    USUAL_IOU,
+    Counts,
+    MatchResults,
+    surroundings_of,
+)
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions, mean_of_defined
 from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.evaluation.scene import Scene
+from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import ChosenClasses
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
@@ -144,7 +150,7 @@ class Errors:
 
 
 def errors(
-    result: Result | Outcome, convention: Convention = "protocol", *, iou: float | None = None
+    result: Result | MatchResults, convention: Convention = "protocol", *, iou: float | None = None
 ) -> Errors:
     """Return the errors of a detector, by type.
 
@@ -168,13 +174,13 @@ def errors(
             f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}"
         )
     if convention == "protocol":
-        outcome = Outcome.of(result, iou)
+        outcome = MatchResults.of(result, iou)
         if outcome.whole is None:
             return _Analysis(outcome, "protocol", outcome.false).errors()
         everything, selected = outcome.whole
         analysis = _Analysis(everything, "protocol", everything.false)
         return _of_classes(analysis.errors(selected.labels), selected)
-    if isinstance(result, Outcome):
+    if isinstance(result, MatchResults):
         raise UsageError("the convention tidecv matches by its own rules: give the result")
     scene, whole = result._scene, result.whole or result
     outcome, wrong, rows = _as_tidecv(whole, iou)
@@ -187,7 +193,7 @@ def errors(
 class _Analysis:
     """The types of some detections, and average precision after each repair."""
 
-    def __init__(self, outcome: Outcome, convention: Convention, wrong: Flags) -> None:
+    def __init__(self, outcome: MatchResults, convention: Convention, wrong: Flags) -> None:
         self.outcome = outcome
         self.convention = convention
         self.kind, self.target, self.overlap = outcome.surroundings.blame(
@@ -353,7 +359,7 @@ class _Repairs:
         return np.where(positives > 0, values, before)
 
 
-def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integers]:
+def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, Integers]:
     """Return the outcome by tidecv's rules, which detections it types, and the rows it scores.
 
     The ground truths that the protocol in force leaves out are its ignore regions. They stay out
@@ -366,8 +372,8 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
     truths = scene.ground_truth.select(kept)
-    own = Scene(truths, scene.detections, rules, scene.threads, as_seen=True)
-    outcome = Outcome.of(
+    own = EvaluationRun(truths, scene.detections, rules, scene.threads, as_seen=True)
+    outcome = MatchResults.of(
         replace(result, protocol=rules, _source=own, _evidence=None), rules.iou_thresholds[0]
     )
     wrong = outcome.false
@@ -392,11 +398,11 @@ def _tidecv_rules(rules: Protocol, iou: float) -> Protocol:
     )
 
 
-def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
+def _covered(scene: EvaluationRun, outcome: MatchResults, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(scene.protocol, pixel_edge=False)
-    same = Scene(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
+    same = EvaluationRun(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
     around = surroundings_of(same, scene.neutral, absorbing=True)
     overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
     covered = np.zeros(len(wrong), np.bool_)

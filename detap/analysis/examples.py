@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.outcome import Counts, Outcome
+from detap.analysis.match_results import Counts, MatchResults
 from detap.tables.detection import Floats, Integers
 
 REASONS = ("unlabelled", "other-class", "never-found")
-"""Why an annotation may be wrong, in the order of :attr:`Suspects.reason`.
+"""Why an annotation may be wrong, in the order of :attr:`LabelErrors.reason`.
 
 unlabelled
     a confident detection has no ground truth beneath it: an object may lack its annotation;
@@ -43,7 +43,7 @@ class WorstImages:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mistakes:
+class ImageErrorCounts:
     """False positives by falling score.
 
     Attributes
@@ -65,7 +65,7 @@ class Mistakes:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Suspects:
+class LabelErrors:
     """Annotations that may be wrong; those of a reason together, the most suspicious first.
 
     Attributes
@@ -86,7 +86,9 @@ class Suspects:
     weight: Floats
 
 
-def worst_images(outcome: Outcome, *, score: float | None = None, most: int = 20) -> WorstImages:
+def worst_images(
+    outcome: MatchResults, *, score: float | None = None, most: int = 20
+) -> WorstImages:
     """Return the images with the most false positives and false negatives, ties in their order.
 
     Parameters
@@ -113,7 +115,9 @@ def worst_images(outcome: Outcome, *, score: float | None = None, most: int = 20
     )
 
 
-def confident_mistakes(outcome: Outcome, errors: Errors, *, most: int = 20) -> Mistakes:
+def confident_mistakes(
+    outcome: MatchResults, errors: Errors, *, most: int = 20
+) -> ImageErrorCounts:
     """Return the false positives of the highest scores.
 
     Parameters
@@ -126,7 +130,7 @@ def confident_mistakes(outcome: Outcome, errors: Errors, *, most: int = 20) -> M
     """
     ranked = outcome.by_score
     rows = ranked[outcome.false[ranked]][:most]
-    return Mistakes(
+    return ImageErrorCounts(
         detection=rows,
         kind=errors.kind[rows],
         target=errors.target[rows],
@@ -134,9 +138,9 @@ def confident_mistakes(outcome: Outcome, errors: Errors, *, most: int = 20) -> M
     )
 
 
-def suspects(
-    outcome: Outcome, errors: Errors, *, score: float | None = None, most: int = 20
-) -> Suspects:
+def label_errors(
+    outcome: MatchResults, errors: Errors, *, score: float | None = None, most: int = 20
+) -> LabelErrors:
     """Return annotations that may be wrong.
 
     Parameters
@@ -163,14 +167,14 @@ def suspects(
         _never_found(outcome, errors, most),
     ]
     reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
-    return Suspects(reason=reason, detection=detection, ground_truth=truth, weight=weight)
+    return LabelErrors(reason=reason, detection=detection, ground_truth=truth, weight=weight)
 
 
 _Rows = tuple[NDArray[np.int8], Integers, Integers, Floats]
 
 
 def _of_detections(
-    outcome: Outcome, errors: Errors, ranked: Integers, reason: int, most: int
+    outcome: MatchResults, errors: Errors, ranked: Integers, reason: int, most: int
 ) -> _Rows:
     kind = TYPES.index("background" if reason == _UNLABELLED else "classification")
     here = errors.kind[ranked] == kind
@@ -185,7 +189,7 @@ def _of_detections(
     )
 
 
-def _never_found(outcome: Outcome, errors: Errors, most: int) -> _Rows:
+def _never_found(outcome: MatchResults, errors: Errors, most: int) -> _Rows:
     """Return the ground truths at which no detection aims, of well found classes first."""
     truths = outcome.boxes[1]
     found = outcome.by_class(truths.label[outcome.found])

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import Counts, Outcome, ratios, threshold_of
-from detap.core.evidence import Evidence
+from detap.analysis.match_results import Counts, MatchResults, ratios, threshold_of
+from detap.core.match_table import MatchTable
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.metrics.at_threshold import AT_THRESHOLD
@@ -232,7 +232,7 @@ def threshold(given: object) -> Threshold:
 
 
 def operating_point(
-    result: Result | Outcome, score: Threshold = "best", *, iou: float | None = None
+    result: Result | MatchResults, score: Threshold = "best", *, iou: float | None = None
 ) -> OperatingPoint:
     """Return precision, recall and F1 at a score threshold, or where F1 is largest.
 
@@ -242,7 +242,7 @@ def operating_point(
     return found.best if isinstance(score, str) else found.at(score)
 
 
-def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
+def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps:
     """Return precision, recall and F1 over the score.
 
     Parameters
@@ -256,7 +256,7 @@ def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    if isinstance(result, Outcome):
+    if isinstance(result, MatchResults):
         threshold, iou = result.threshold, result.iou
     else:
         threshold = threshold_of(result.protocol, iou)
@@ -274,7 +274,9 @@ def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
     )
 
 
-def _sweep(evidence: Evidence, threshold: int, ranked: NDArray[np.int32], positives: int) -> Sweep:
+def _sweep(
+    evidence: MatchTable, threshold: int, ranked: NDArray[np.int32], positives: int
+) -> Sweep:
     ranked = ranked[~evidence.is_neutral(0, threshold, ranked)]
     score = evidence.score[ranked]
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])

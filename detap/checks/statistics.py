@@ -28,7 +28,7 @@ from detap.errors import Note
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
-class Fact(NamedTuple):
+class Statistic(NamedTuple):
     """One thing that is so.
 
     Attributes
@@ -47,7 +47,7 @@ class Fact(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Examination:
+class DataCheck:
     """What was found.
 
     Attributes
@@ -60,12 +60,12 @@ class Examination:
         For each class its name, id, and counts.
     """
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Statistic, ...]
     notes: tuple[Note, ...]
     classes: tuple[dict[str, Any], ...]
 
 
-def examine(truth: GroundTruth | None, detections: Detections | None) -> Examination:
+def examine(truth: GroundTruth | None, detections: Detections | None) -> DataCheck:
     """Look at either table, or at both together.
 
     Parameters
@@ -74,7 +74,7 @@ def examine(truth: GroundTruth | None, detections: Detections | None) -> Examina
     detections : Detections or None
         Numbered as `truth`, where that is given.
     """
-    facts: list[Fact] = []
+    facts: list[Statistic] = []
     notes: list[Note] = []
     if truth is not None:
         facts += _truth_facts(truth)
@@ -87,48 +87,54 @@ def examine(truth: GroundTruth | None, detections: Detections | None) -> Examina
         facts += _common_facts(truth, detections, sample)
         notes += [*_missing_notes(truth, detections), *suspicions(truth, detections, sample)]
     once = tuple(dict.fromkeys(notes))  # both tables may have noted the same
-    return Examination(tuple(facts), once, _class_rows(truth, detections))
+    return DataCheck(tuple(facts), once, _class_rows(truth, detections))
 
 
-def _truth_facts(truth: GroundTruth) -> Iterator[Fact]:
+def _truth_facts(truth: GroundTruth) -> Iterator[Statistic]:
     filled = np.bincount(truth.image, minlength=len(truth.images))
-    yield Fact("images", "images", len(truth.images))
-    yield Fact("images_without_ground_truth", "  without ground truth", int((filled == 0).sum()))
-    yield Fact("classes", "classes", len(truth.classes))
-    yield Fact("ground_truths", "ground truths", len(truth))
+    yield Statistic("images", "images", len(truth.images))
+    yield Statistic(
+        "images_without_ground_truth", "  without ground truth", int((filled == 0).sum())
+    )
+    yield Statistic("classes", "classes", len(truth.classes))
+    yield Statistic("ground_truths", "ground truths", len(truth))
     for flag in ("crowd", "difficult", "ignore", "group_of"):
         count = int(np.count_nonzero(getattr(truth, flag)))
         if count:
-            yield Fact(flag, f"  marked {flag.replace('_', ' ')}", count)
-    yield Fact("ground_truth_sides", "  shorter side, median (px)", _median_side(truth))
+            yield Statistic(flag, f"  marked {flag.replace('_', ' ')}", count)
+    yield Statistic("ground_truth_sides", "  shorter side, median (px)", _median_side(truth))
     yield from _box_facts("ground_truth", truth, truth.image_sizes)
 
 
-def _detection_facts(detections: Detections) -> Iterator[Fact]:
+def _detection_facts(detections: Detections) -> Iterator[Statistic]:
     score = detections.score
     filled = np.bincount(detections.image, minlength=len(detections.images))
-    yield Fact("detections", "detections", len(detections))
-    yield Fact("detections_per_image", "  in one image, at most", int(filled.max(initial=0)))
+    yield Statistic("detections", "detections", len(detections))
+    yield Statistic("detections_per_image", "  in one image, at most", int(filled.max(initial=0)))
     low, middle, high = (
         (float(score.min()), float(np.median(score)), float(score.max()))
         if len(score)
         else (None, None, None)
     )
-    yield Fact("score_lowest", "  lowest score", low)
-    yield Fact("score_median", "  median score", middle)
-    yield Fact("score_highest", "  highest score", high)
+    yield Statistic("score_lowest", "  lowest score", low)
+    yield Statistic("score_median", "  median score", middle)
+    yield Statistic("score_highest", "  highest score", high)
     distinct, tied = _ties(detections)
-    yield Fact("scores_distinct", "  distinct scores", distinct)
-    yield Fact("tied_detections", "  of a score that another of their class has", tied)
-    yield Fact("detection_sides", "  shorter side, median (px)", _median_side(detections))
+    yield Statistic("scores_distinct", "  distinct scores", distinct)
+    yield Statistic("tied_detections", "  of a score that another of their class has", tied)
+    yield Statistic("detection_sides", "  shorter side, median (px)", _median_side(detections))
     yield from _box_facts("detections", detections, None)
 
 
-def _box_facts(key: str, table: GroundTruth | Detections, sizes: Floats | None) -> Iterator[Fact]:
-    yield Fact(f"{key}_repeated", "  that repeat another's image, class and box", _repeated(table))
-    yield Fact(f"{key}_empty", "  without area", int(np.count_nonzero(table.box_area <= 0)))
+def _box_facts(
+    key: str, table: GroundTruth | Detections, sizes: Floats | None
+) -> Iterator[Statistic]:
+    yield Statistic(
+        f"{key}_repeated", "  that repeat another's image, class and box", _repeated(table)
+    )
+    yield Statistic(f"{key}_empty", "  without area", int(np.count_nonzero(table.box_area <= 0)))
     if sizes is not None:
-        yield Fact(f"{key}_outside", "  wholly outside their image", _outside(table, sizes))
+        yield Statistic(f"{key}_outside", "  wholly outside their image", _outside(table, sizes))
 
 
 def _median_side(table: GroundTruth | Detections) -> float | None:
@@ -184,18 +190,20 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
         yield score_cut_note(cut)
 
 
-def _common_facts(truth: GroundTruth, detections: Detections, sample: "Sample") -> Iterator[Fact]:
+def _common_facts(
+    truth: GroundTruth, detections: Detections, sample: "Sample"
+) -> Iterator[Statistic]:
     with_truth, with_found = truth.filled, detections.filled
-    yield Fact("images_with_detections", "images with detections", int(with_found.sum()))
+    yield Statistic("images_with_detections", "images with detections", int(with_found.sum()))
     bare = int(np.count_nonzero(with_truth & ~with_found))
-    yield Fact("images_undetected", "  with ground truth, but no detection", bare)
+    yield Statistic("images_undetected", "  with ground truth, but no detection", bare)
     only = _only(detections, truth)
-    yield Fact("classes_only_in_detections", "classes only in the detections", only)
-    yield Fact("classes_undetected", "classes without any detection", _only(truth, detections))
-    yield Fact("sampled_images", "images looked at for overlaps", sample.images)
-    yield Fact("sampled_ground_truths", "  ground truths in them", len(sample.rows))
-    yield Fact("met", f"  met by a detection of any class (IoU {MEETS})", _share(sample.met))
-    yield Fact("met_by_class", "  met by one of their own class", _share(sample.met_by_class))
+    yield Statistic("classes_only_in_detections", "classes only in the detections", only)
+    yield Statistic("classes_undetected", "classes without any detection", _only(truth, detections))
+    yield Statistic("sampled_images", "images looked at for overlaps", sample.images)
+    yield Statistic("sampled_ground_truths", "  ground truths in them", len(sample.rows))
+    yield Statistic("met", f"  met by a detection of any class (IoU {MEETS})", _share(sample.met))
+    yield Statistic("met_by_class", "  met by one of their own class", _share(sample.met_by_class))
 
 
 def _share(flags: Flags) -> float | None:

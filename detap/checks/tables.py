@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
-from detap.spelling import some
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
 from detap.tables.notes import BOX_OPTIONS, FRACTIONS, INSIST
+from detap.text_input import join_names
 
 _FIRST_PIXELS = 2.0
 """No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
@@ -35,7 +35,8 @@ def perhaps_undefined(truth: GroundTruth, classes: Iterable[str]) -> str:
     if not others:
         return ""
     return (
-        f"; undefined where the protocol counts none of their objects, as may be of {some(others)}"
+        "; undefined where the protocol counts none of their objects, as may be of "
+        f"{join_names(others)}"
         " (difficult, crowd and the like, if there are any)"
     )
 

@@ -28,12 +28,12 @@ from typing import Any, NoReturn
 import click
 
 from detap._version import __version__
-from detap.cli._giving_up import end_with
+from detap.cli._abort import end_with
 from detap.cli.command import Group
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
+from detap.escaping import escape, escape_lines
 from detap.io.writing import silence_stdout
-from detap.names import printable, printable_lines
 
 COMMANDS = (
     "eval",
@@ -184,7 +184,7 @@ def _failed(error: BaseException, session: Session) -> int:
 
         session.say(traceback.format_exc().rstrip())
     if message:
-        session.say(printable_lines(message))
+        session.say(escape_lines(message))
     return status
 
 
@@ -199,7 +199,7 @@ def _usage(error: click.ClickException) -> str:
 
 def _input(error: InputError) -> str:
     # Made harmless one by one: no name with a newline in it can pose as a message of its own.
-    lines = [printable(problem) for problem in error.problems]
+    lines = [escape(problem) for problem in error.problems]
     if error.omitted:
         lines.append(f"... and {error.omitted} more")
     return "Error: " + "\n".join(lines)
@@ -238,7 +238,7 @@ def _short_of_memory(error: BaseException) -> str:
 _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (click.ClickException, lambda error: (error.exit_code, _usage(error))),
     (InputError, lambda error: (error.exit_status, _input(error))),
-    (DetapError, lambda error: (error.exit_status, f"Error: {printable(error)}")),
+    (DetapError, lambda error: (error.exit_status, f"Error: {escape(error)}")),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
     # Who has read enough closes the pipe: as good an end as any.
     (BrokenPipeError, lambda _: (0, "")),

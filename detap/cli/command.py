@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.spelling import nearest
+from detap.text_input import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

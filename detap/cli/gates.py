@@ -8,28 +8,28 @@ from detap.cli.options import option, stack
 from detap.cli.session import Session
 from detap.cli.values import Text, Whole
 from detap.errors import Note, UsageError
-from detap.gates.demands import (
+from detap.escaping import escape
+from detap.gates.config import (
     DEFAULT_RESAMPLES,
     LIMITS,
     RESAMPLES,
     SEEDS,
-    Demands,
-    Judged,
-    Kept,
+    BaselineReport,
+    GateConfig,
+    GateResults,
     Kind,
-    Spelling,
+    OptionNames,
 )
-from detap.names import printable
-from detap.protocols.measures import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_FEWEST
 from detap.records import Record
-from detap.spelling import share
+from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
-    from detap.gates.verdicts import Limit
+    from detap.gates.checks import Limit
     from detap.tables.detection import Name
 
 GATE_FAILED = 1
-DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
+DETECTIONS = OptionNames(options=True, earlier="--baseline-detections", names={})
 """How a command that scores a detector spells what it asks for."""
 
 
@@ -43,7 +43,7 @@ class _Limits(Text):
 
 def _read_limit(kind: Kind, text: str) -> "Limit":
     """Return the limit that ``[NAME=]NUMBER`` means."""
-    from detap.gates.verdicts import Limit  # only where there are gates
+    from detap.gates.checks import Limit  # only where there are gates
 
     return Limit.of(kind, text)
 
@@ -108,7 +108,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
     return stack(
         _gate(
             "--confidence",
-            type=Text(share),
+            type=Text(parse_fraction),
             metavar="LEVEL",
             help=f"With {earlier}: fail only where the whole interval of the drop or rise, at "
             "this level, is beyond the limit.",
@@ -127,7 +127,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
         ),
         _gate(
             "--resolve-drop",
-            type=Text(share),
+            type=Text(parse_fraction),
             metavar="X",
             help=f"Say how many {units} it would take to tell a drop of X from noise: with "
             f"{earlier} of these two, and else of this one and another as noisy.",
@@ -182,11 +182,11 @@ gate_options = stack(
 """All of them, for a command that scores a detector."""
 
 
-def say(judged: Judged, session: Session) -> int:
+def say(judged: GateResults, session: Session) -> int:
     """Say on stderr which gates failed or are doubtful; return the exit status they ask for."""
     for gate in judged.gates:
         if gate.failed:
-            session.say(f"gate failed: {printable(gate.message)}")
+            session.say(f"gate failed: {escape(gate.message)}")
         elif gate.warned:
             session.note(Note(f"gate-{gate.verdict}", gate.message))
     return GATE_FAILED if judged.failed else 0
@@ -205,14 +205,14 @@ class Gates(Record):
     slices, slice_by : str or None
     """
 
-    demands: Demands
+    demands: GateConfig
     baseline: str | None = None
     before: str | None = None
     slices: str | None = None
     slice_by: str | None = None
 
     @classmethod
-    def from_options(cls, options: dict[str, Any], spell: Spelling = DETECTIONS) -> "Gates":
+    def from_options(cls, options: dict[str, Any], spell: OptionNames = DETECTIONS) -> "Gates":
         """Take the gate options out of `options`; a command need not have all of them.
 
         Raises
@@ -222,7 +222,7 @@ class Gates(Record):
         """
         baseline = options.pop("baseline", None)
         before = options.pop("baseline_detections", None)
-        demands = Demands.of(
+        demands = GateConfig.of(
             [limit for asked in LIMITS for limit in options.pop(asked, ())],
             spell,
             baseline=baseline is not None,
@@ -262,13 +262,13 @@ class Gates(Record):
         """Return the paths that are read, and must not be written."""
         return [path for path in (self.baseline, self.before, self.slices) if path is not None]
 
-    def read_baseline(self) -> Kept | None:
+    def read_baseline(self) -> BaselineReport | None:
         """Read the earlier report, before any work is done for nothing."""
         if self.baseline is None:
             return None
         from detap.gates.baseline import read_baseline  # only with a baseline
 
-        return Kept(self.baseline, read_baseline(self.baseline))
+        return BaselineReport(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
         self, images: "Sequence[Name]", values: "Callable[[str], Mapping[Name, Any]]"

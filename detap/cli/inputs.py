@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
-from detap.formats.registry import options as format_options
-from detap.formats.several import (
+from detap.formats.multi_file import (
     Sources,
     detections_of,
     ground_truth_of,
     matching,
     members,
 )
+from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
+from detap.formats.registry import options as format_options
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
 from detap.io.stream import read_bytes
@@ -212,7 +212,7 @@ def chosen_images(
     """
     by_text = {str(name): name for name in known}
     if detections is not None and only_seen(given, by_text):
-        from detap.tables.joining import images_seen  # numpy is there by now
+        from detap.tables.concat import images_seen  # numpy is there by now
 
         return images_seen(detections)
     chosen: list[str] = []

@@ -20,10 +20,10 @@ from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
 from detap.io.limits import MOST_RECORDS
 from detap.protocols import Protocol
-from detap.protocols.axes import Axis, Rules, YesNo, axes
+from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields
 from detap.records import Record
-from detap.report.sinks.registry import SINKS
-from detap.spelling import nearest
+from detap.report.writers.registry import WRITERS
+from detap.text_input import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -264,7 +264,7 @@ perhaps_input_options = _read_options(*(_side(name, required=False) for name in 
 """The same for a command that can do without."""
 
 
-def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any]:
+def axis_options(rules: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
     """Return the options of a kind of protocol: its preset, and one for each axis.
 
     Parameters
@@ -279,7 +279,7 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
     return stack(_preset_option(rules, envvar, default), change_options(rules))
 
 
-def _preset_option(rules: type[Rules], envvar: str, default: str) -> Decorator[Any]:
+def _preset_option(rules: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
     return _axis(
         "--protocol",
         "preset",
@@ -291,12 +291,12 @@ def _preset_option(rules: type[Rules], envvar: str, default: str) -> Decorator[A
     )
 
 
-def change_options(rules: type[Rules]) -> Decorator[Any]:
+def change_options(rules: type[ProtocolBase]) -> Decorator[Any]:
     """Return an option for each axis of a kind of protocol."""
-    return stack(*map(_option_of, axes(rules)))
+    return stack(*map(_option_of, protocol_fields(rules)))
 
 
-def _option_of(axis: Axis) -> Decorator[Any]:
+def _option_of(axis: ProtocolField) -> Decorator[Any]:
     if isinstance(axis.kind, YesNo):
         return _axis(
             f"{axis.option}/--no-{axis.option[2:]}", axis.name, default=None, help=axis.help
@@ -328,7 +328,9 @@ _IOU_TYPE = _axis(
 preset_options = stack(_PRESET, _IOU_TYPE)
 """Which preset, for a command that only reads what it scores."""
 
-sigmas_option = _option_of(next(axis for axis in axes(Protocol) if axis.name == "sigmas"))
+sigmas_option = _option_of(
+    next(axis for axis in protocol_fields(Protocol) if axis.name == "sigmas")
+)
 """What says how many keypoints an object has, for such a command."""
 
 protocol_options = stack(_PRESET, change_options(Protocol), _IOU_TYPE)
@@ -364,7 +366,7 @@ output_options = stack(
     ),
     _output(
         "--output-format",
-        type=click.Choice(list(SINKS)),
+        type=click.Choice(list(WRITERS)),
         help="What goes to stdout; a table by default.",
         brief="What goes to stdout: table, json, markdown and others.",
     ),
@@ -425,7 +427,7 @@ general_options = stack(
 )
 
 
-def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
+def rules_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Take a protocol's options out of `options` and return the protocol.
 
     Parameters
@@ -450,7 +452,7 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
     return rules
 
 
-def preset_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
+def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Take what names a preset out of `options` and return it, as :func:`rules_from` does.
 
     ``--iou-type`` chooses the one beside it that differs in what overlaps.
@@ -469,9 +471,9 @@ def preset_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any
     return rules.preset(name)
 
 
-def changes_from(options: dict[str, Any], kind: type[Rules]) -> dict[str, Any]:
+def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str, Any]:
     """Take the options of :func:`change_options` out of `options`, and return those given."""
-    found = {axis: options.pop(axis.name) for axis in axes(kind)}
+    found = {axis: options.pop(axis.name) for axis in protocol_fields(kind)}
     return {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
 
 
@@ -479,7 +481,7 @@ _LEFT = (None, ())
 """What an option that was left out has, or a repeatable one."""
 
 
-def _value(axis: Axis, found: Any) -> Any:
+def _value(axis: ProtocolField, found: Any) -> Any:
     if axis.kind.repeatable:
         # One list for each use of the option.
         return tuple(sorted({value for part in found for value in part.value}))

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.escaping import escape
 from detap.io.writing import STDOUT, check_target, write, write_stdout
-from detap.names import printable
 from detap.records import Record
 from detap.report.model import Report
 from detap.report.numbers import RULE, UNDEFINED
-from detap.report.sinks.registry import SINKS, Sink, Style
+from detap.report.writers.registry import WRITERS, Style, Writer
 
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
@@ -44,8 +44,8 @@ class Outputs(Record):
         Whether standard output was asked for, so that a quiet run writes there too.
     """
 
-    stdout: Sink
-    files: tuple[tuple[Sink, str], ...]
+    stdout: Writer
+    files: tuple[tuple[Writer, str], ...]
     others: tuple[str, ...]
     inputs: tuple[str, ...]
     want_digests: bool
@@ -58,8 +58,8 @@ class Outputs(Record):
     ) -> "Outputs":
         """Take the output options out of `options`."""
         named = options.pop("output_format")
-        stdout = SINKS[named or "table"]
-        targets: list[tuple[Sink | None, str]] = list(options.pop("targets"))
+        stdout = WRITERS[named or "table"]
+        targets: list[tuple[Writer | None, str]] = list(options.pop("targets"))
         to_stdout = [sink for sink, path in targets if path == STDOUT]
         if len(to_stdout) > 1:
             raise UsageError("only one report can go to standard output")
@@ -69,7 +69,7 @@ class Outputs(Record):
         paths = [path for _, path in files] + list(others)
         for path in paths:
             if paths.count(path) > 1:
-                raise UsageError(f"{printable(path)} is to be written twice")
+                raise UsageError(f"{escape(path)} is to be written twice")
         stdout = to_stdout[0] or stdout if to_stdout else stdout
         sinks = [stdout, *(sink for sink, _ in files)]
         return cls(
@@ -83,7 +83,7 @@ class Outputs(Record):
         )
 
     @property
-    def sinks(self) -> list[Sink]:
+    def sinks(self) -> list[Writer]:
         """The formats of all reports."""
         return [self.stdout, *(sink for sink, _ in self.files)]
 
@@ -119,7 +119,7 @@ class Outputs(Record):
             text = sink.render(report, Style(width=_PAGE))
             self.write_file(path, text, read)
         if any(sink.name == "github" for sink in self.sinks):
-            from detap.report.sinks.github import append_summary  # on GitHub alone
+            from detap.report.writers.github import append_summary  # on GitHub alone
 
             append_summary(report, Style(width=_PAGE))
         if quiet and not self.asked:
@@ -137,14 +137,14 @@ class Outputs(Record):
         write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
 
 
-def _unnamed(path: str, output_format: str | None) -> Sink:
+def _unnamed(path: str, output_format: str | None) -> Writer:
     if output_format is None:
-        known = ", ".join(SINKS)
+        known = ", ".join(WRITERS)
         raise UsageError(
-            f"-o {printable(path)}: no format goes with this name; "
-            f"write FORMAT={printable(path)}, with one of {known}"
+            f"-o {escape(path)}: no format goes with this name; "
+            f"write FORMAT={escape(path)}, with one of {known}"
         )
-    return SINKS[output_format]
+    return WRITERS[output_format]
 
 
 def _stdout_style() -> Style:
@@ -158,7 +158,7 @@ def _stdout_style() -> Style:
     return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, colour=colour)
 
 
-def _encoded(text: str, sink: Sink) -> bytes:
+def _encoded(text: str, sink: Writer) -> bytes:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     if not sink.for_people:
         return text.encode()

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from detap.errors import Note, UsageError
-from detap.names import printable
+from detap.escaping import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,7 +74,7 @@ class Session:
         self.refused |= self.strict and note.warning
         if self.verbosity >= 0 or (self.strict and note.warning):
             kind = "warning" if note.warning else "note"
-            self.say(_fitted(f"{kind}: {printable(str(note))}"))
+            self.say(_fitted(f"{kind}: {escape(str(note))}"))
 
     def tell(self, notes: "Iterable[Note]") -> None:
         """Say notes, likewise."""

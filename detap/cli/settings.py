@@ -18,7 +18,7 @@ from detap.cli.options import Option, option, stack
 from detap.errors import UsageError
 from detap.io.paths import is_url
 from detap.records import Record
-from detap.spelling import near
+from detap.text_input import suggest
 
 _META = "detap.settings"
 _TRUE = ("1", "true", "t", "yes", "y", "on")
@@ -437,5 +437,5 @@ def _shown(path: str) -> str:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    hint = near(name.replace("_", "-"), known)
+    hint = suggest(name.replace("_", "-"), known)
     return hint and f"; {hint}"

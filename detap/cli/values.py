@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.records import Record
-from detap.report.sinks.registry import SINKS, Sink, sink_for_path
-from detap.spelling import whole
+from detap.report.writers.registry import WRITERS, Writer, writer_for_path
+from detap.text_input import parse_int
 
 # click's types take a parameter to mypy, but not in every version that runs.
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Whole(click.IntRange):
         """Return the number."""
         if isinstance(value, str):
             try:
-                value = whole(value)
+                value = parse_int(value)
             except ValueError as error:
                 self.fail(str(error), param, ctx)
         return super().convert(value, param, ctx)
@@ -66,7 +66,7 @@ class Target(Text):
     envvar_list_splitter = os.pathsep
 
 
-def target(text: str) -> tuple[Sink | None, str]:
+def target(text: str) -> tuple[Writer | None, str]:
     """Return the sink of ``PATH``, by its extension, or of ``FORMAT=PATH``, and the path.
 
     The sink is None where nothing tells which.
@@ -74,7 +74,7 @@ def target(text: str) -> tuple[Sink | None, str]:
     name, equals, path = text.partition("=")
     if equals and name == "gitlab" and path.endswith(".json"):
         # GitLab takes two reports; the one in JSON is the code-quality report.
-        return SINKS["codequality"], path
-    if equals and name in SINKS:
-        return SINKS[name], path
-    return sink_for_path(text), text
+        return WRITERS["codequality"], path
+    if equals and name in WRITERS:
+        return WRITERS[name], path
+    return writer_for_path(text), text

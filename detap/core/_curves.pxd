@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t
 
 cdef enum Summing:
-    # As detap.core.rules.SUMMINGS has them.
+    # As detap.core.params.SUMMINGS has them.
     PAIRWISE
     ONE_BY_ONE
     TRAPEZOID

@@ -11,7 +11,7 @@ all of them at once: the order in which it prefers ground truths is the same at 
 at each, the first that it reaches there and that is still free there.
 
 A pass keeps nothing of a detection unless evidence is asked for: counts and curves come of what it
-records on the way (see _finishing.pyx).
+records on the way (see _accumulate.pyx).
 """
 
 from cython cimport final
@@ -23,17 +23,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detap.core._finishing cimport AHEAD, Finisher, Lanes, Words, put_word, words_of
+from detap.core._accumulate cimport AHEAD, Finisher, Lanes, Words, put_word, words_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
 
 if TYPE_CHECKING:
-    from detap.core.evidence import Evidence
-    from detap.core.finishing import Scores
+    from detap.core.match_table import MatchTable
+    from detap.core.accumulate import Scores
     from detap.core.matching import Boxes, Pairs
-    from detap.core.rules import Rules
+    from detap.core.params import MatchParams
 
 
 cdef struct Truth:
@@ -95,7 +95,7 @@ cdef class Scorer(Finisher):
     cdef const int32_t[::1] pair_truth
     cdef const double[::1] pair_overlap
     cdef int32_t* truth_place   # (G) where each ground truth lies in `truths` of its class
-    # Rules.
+    # MatchParams.
     cdef const double[::1] thresholds, area_low, area_high
     cdef const int64_t[::1] limits
     cdef bint strict, best_free, last_of_equal, ties_by_image
@@ -109,7 +109,7 @@ cdef class Scorer(Finisher):
     cdef Py_ssize_t pieces
     cdef readonly int32_t[:, ::1] dealt  # classes that are; where each stands in `ranked`
     dealt: memoryview
-    # Evidence; see evidence.py.
+    # MatchTable; see match_table.py.
     cdef bint keep_all
     cdef Words found, neutral
     cdef uint8_t[::1] limit, duplicate
@@ -120,7 +120,7 @@ cdef class Scorer(Finisher):
 
     def __init__(
         self, detections: Boxes, truths: Boxes, flags: tuple[NDArray[np.uint8], ...],
-        pairs: Pairs | None, rank: NDArray[np.int32], rules: Rules, limits: NDArray[np.int64],
+        pairs: Pairs | None, rank: NDArray[np.int32], rules: MatchParams, limits: NDArray[np.int64],
         images: int, scores: Scores, all_limits: bool, ranked: NDArray[np.int32], most: int,
         stretch: int,
     ):
@@ -146,7 +146,7 @@ cdef class Scorer(Finisher):
         self.ranked = ranked
         self._group(most, stretch)
 
-    def keep(self, evidence: Evidence, every: bool) -> None:
+    def keep(self, evidence: MatchTable, every: bool) -> None:
         """Keep evidence of `every` class, or of those that are dealt out; these need it."""
         self.keep_all = every
         self.found = words_of(evidence.found.view(np.uint8), len(evidence))

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from detap.core._finishing cimport Words, get_word, words_of
+from detap.core._accumulate cimport Words, get_word, words_of
 
 import numpy as np
 

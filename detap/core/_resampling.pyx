@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from detap.core._finishing cimport detap_next
+from detap.core._accumulate cimport detap_next
 from detap.core._ordering cimport group_rows
 from detap.tables._words cimport ones, trailing_zeros
 

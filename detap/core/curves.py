@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.core import _curves
-from detap.core.rules import SUMMINGS, Summing, recalls_due
+from detap.core.params import SUMMINGS, Summing, recall_targets
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def interpolated_precision(
         As for :func:`precision_at_hits`.
     """
     out = np.empty(len(levels))
-    due = recalls_due(levels, summing)
+    due = recall_targets(levels, summing)
     _curves.fill_levels(envelope(hits, guard=guard), positives, due, out)
     return out
 
@@ -159,7 +159,7 @@ def average_precisions(
     """
     out = np.empty(len(positives))
     levels = np.zeros(0) if levels is None else levels
-    due, rule = recalls_due(levels, summing), SUMMINGS.index(summing)
+    due, rule = recall_targets(levels, summing), SUMMINGS.index(summing)
     _curves.fill_averages(hits, begin, positives, levels, due, guard, rule, out)
     return out
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _interpolated
-from detap.core.rules import Rules, recalls_due
+from detap.core.params import MatchParams, recall_targets
 
 Floats = NDArray[np.float64]
 
@@ -41,12 +41,16 @@ class Interpolated(NamedTuple):
 
     @classmethod
     def undefined(
-        cls, rules: Rules, truths: NDArray[np.int64], positives: NDArray[np.int64], limits: int
+        cls,
+        rules: MatchParams,
+        truths: NDArray[np.int64],
+        positives: NDArray[np.int64],
+        limits: int,
     ) -> "Interpolated":
         """Return room for classes of so many ground truths, where nothing is defined."""
         levels = len(rules.levels)
         slots = np.empty((levels + 1, levels), np.int32)
-        _interpolated.fill_slots(recalls_due(np.array(rules.levels), rules.summing), slots)
+        _interpolated.fill_slots(recall_targets(np.array(rules.levels), rules.summing), slots)
         start = np.zeros(len(truths) + 1, np.int64)
         np.cumsum(np.minimum(truths, levels) + 1, out=start[1:])
         shape = limits, len(rules.area_ranges), len(rules.thresholds), int(start[-1])

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
-from detap.core.finishing import Scores, finish_class
-from detap.core.rules import Rules
+from detap.core.accumulate import Scores, accumulate_class
+from detap.core.params import MatchParams
 from detap.core.threads import fair_share, share, thread_count
 
 if TYPE_CHECKING:  # a plain run keeps none
-    from detap.core.evidence import Cell, Evidence
+    from detap.core.match_table import Cell, MatchTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -120,7 +120,7 @@ def detection_limits(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
     return np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
 
 
-def score(
+def match_and_accumulate(
     detections: Boxes,
     truths: Boxes,
     *,
@@ -129,7 +129,7 @@ def score(
     void: Flags,
     images: int,
     classes: int,
-    rules: Rules,
+    rules: MatchParams,
     pairs: Pairs | None = None,
     threads: int | None = None,
     all_limits: bool = False,
@@ -212,7 +212,7 @@ def score(
     share(scorer.work, min(wanted, max(scorer.jobs, 1)))
     kept.closed()
     for label, begin, end in dealt:
-        finish_class(
+        accumulate_class(
             kept,
             label,
             ranked[begin:end],
@@ -228,14 +228,14 @@ def score(
 
 
 def _nothing_yet(
-    detections: Boxes, truths: Boxes, neutral: Flags, rules: Rules, cells: "tuple[Cell, ...]"
-) -> "Evidence":
+    detections: Boxes, truths: Boxes, neutral: Flags, rules: MatchParams, cells: "tuple[Cell, ...]"
+) -> "MatchTable":
     """Return room for evidence, where every detection is beyond the largest limit."""
-    from detap.core.evidence import Evidence, words_for  # noqa: PLC0415 - only there
+    from detap.core.match_table import MatchTable, words_for  # noqa: PLC0415 - only there
 
     count = len(detections.image)
     inside = [(truths.area >= low) & (truths.area <= high) for low, high in rules.area_ranges]
-    return Evidence(
+    return MatchTable(
         label=detections.label,
         image=detections.image,
         score=detections.score,

@@ -20,13 +20,13 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 CLASSIFICATION, LOCALISATION, BOTH, DUPLICATE, BACKGROUND = range(5)
-"""What a false positive is wrong by; see :meth:`Surroundings.blame`."""
+"""What a false positive is wrong by; see :meth:`GroundTruthIndex.blame`."""
 
 _PIECE = 8192
 _AT_ONCE = 1 << 16
 
 
-class Blame(NamedTuple):
+class ErrorTypes(NamedTuple):
     """What some of N detections are wrong by.
 
     Attributes
@@ -45,7 +45,7 @@ class Blame(NamedTuple):
     overlap: Floats
 
     @classmethod
-    def nothing(cls, count: int) -> "Blame":
+    def nothing(cls, count: int) -> "ErrorTypes":
         """Return what stands before any of so many detections is asked for."""
         return cls(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
 
@@ -73,7 +73,7 @@ class Nearest(NamedTuple):
     other_overlap: Floats
 
 
-class Surroundings:
+class GroundTruthIndex:
     """Ground truths laid out image by image, to be asked which is nearest.
 
     Parameters
@@ -149,7 +149,7 @@ class Surroundings:
         threshold: float,
         strict: bool = False,
         threads: int | None = None,
-    ) -> Blame:
+    ) -> ErrorTypes:
         """Tell what false positives are wrong by: the first of these that holds.
 
         Localisation: the largest overlap with a ground truth of the class is from `near` to the
@@ -172,7 +172,7 @@ class Surroundings:
         def reaches(values: Floats) -> Flags:
             return np.asarray(values > threshold if strict else values >= threshold)
 
-        found = Blame.nothing(len(detections.image))
+        found = ErrorTypes.nothing(len(detections.image))
         for begin in range(0, len(rows), _AT_ONCE):
             some = rows[begin : begin + _AT_ONCE]
             here = self.nearest(detections, some, threads=threads)
@@ -232,7 +232,7 @@ class Surroundings:
         return truth
 
 
-class PairedSurroundings(Surroundings):
+class PairedGroundTruthIndex(GroundTruthIndex):
     """The same where a kernel found what overlaps.
 
     Parameters
@@ -242,7 +242,7 @@ class PairedSurroundings(Surroundings):
     detections, truths : Boxes
         N and G rows.
     among, taken : (G,) bool
-        As for :class:`Surroundings`.
+        As for :class:`GroundTruthIndex`.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class PairedSurroundings(Surroundings):
         self._start = np.searchsorted(self._claim, np.arange(len(detections.label) + 1))
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
-        """As :meth:`Surroundings.nearest`."""
+        """As :meth:`GroundTruthIndex.nearest`."""
         del threads
         (own, own_overlap), (taken, taken_overlap), (other, other_overlap) = self._bests
         overlaps = own_overlap[rows], taken_overlap[rows], other_overlap[rows]
@@ -289,7 +289,7 @@ class PairedSurroundings(Surroundings):
         last_of_equal: bool = False,
         others_only: bool = False,
     ) -> Integers:
-        """As :meth:`Surroundings.claims`."""
+        """As :meth:`GroundTruthIndex.claims`."""
         del detections
         fits = self._overlap > threshold if strict else self._overlap >= threshold
         if others_only:

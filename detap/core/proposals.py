@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _proposals
-from detap.core.finishing import Scores
+from detap.core.accumulate import Scores
 from detap.core.matching import Boxes, detection_limits
-from detap.core.rules import Rules
+from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +90,7 @@ def reached_thresholds(
 
 
 def finish_coverage(
-    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], rules: Rules
+    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], rules: MatchParams
 ) -> Scores:
     """Return the scores that covered ground truths come to.
 

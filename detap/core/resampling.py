@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _resampling
-from detap.core.evidence import Evidence, Words
-from detap.core.rules import recalls_due
+from detap.core.match_table import MatchTable, Words
+from detap.core.params import recall_targets
 from detap.core.threads import share, thread_count
 
 Flags = NDArray[np.bool_]
@@ -158,7 +158,7 @@ class Wanted:
 
 
 def resample(
-    evidence: Evidence, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
+    evidence: MatchTable, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
 ) -> Floats:
     """Return numbers of each class in each resample.
 
@@ -190,7 +190,7 @@ def resample(
     return out
 
 
-def detected_classes(evidence: Evidence, weights: Weights) -> Flags:
+def detected_classes(evidence: MatchTable, weights: Weights) -> Flags:
     """Return of which classes there are detections in each resample, (K, B) bool."""
     found = np.zeros((evidence.classes, weights.columns), np.bool_)
     pairs = np.unique(evidence.label * np.int64(evidence.images) + evidence.image)
@@ -202,7 +202,7 @@ def detected_classes(evidence: Evidence, weights: Weights) -> Flags:
 
 
 def _sums(
-    what: tuple[Evidence, Weights],
+    what: tuple[MatchTable, Weights],
     area: int,
     wanted: Sequence[Wanted],
     threads: int | None,
@@ -228,7 +228,7 @@ def _sums(
         weights=weights.blocks,
         heaviest=weights.heaviest,
         thresholds=len(used),
-        due=recalls_due(np.array(evidence.rules.levels, np.float64), evidence.rules.summing),
+        due=recall_targets(np.array(evidence.rules.levels, np.float64), evidence.rules.summing),
         trapezoid=evidence.rules.summing == "trapezoid",
         guard=evidence.rules.guard,
         precision_bits=_bits(precisions, used),

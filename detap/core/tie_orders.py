@@ -19,7 +19,7 @@ MOST_STATES = 512
 """How many states are followed at once."""
 
 
-class Claim(NamedTuple):
+class MatchOptions(NamedTuple):
     """What a detection goes for.
 
     Attributes
@@ -38,12 +38,12 @@ class Claim(NamedTuple):
 class Tie(NamedTuple):
     """Detections of equal score, and how many of them count at least and at most."""
 
-    claims: tuple[Claim, ...]
+    claims: tuple[MatchOptions, ...]
     least: int
     most: int
 
 
-class Span(NamedTuple):
+class CountBounds(NamedTuple):
     """Bounds after a group of equal scores, over all orders; all but the last are totals so far.
 
     Attributes
@@ -65,7 +65,7 @@ _State = tuple[int, tuple[int, ...], bool]
 """Taken ground truths as bits, how many claims of each kind are left, whether one has hit."""
 
 
-def spans(ties: Iterable[Tie], truths: int) -> list[Span]:
+def spans(ties: Iterable[Tie], truths: int) -> list[CountBounds]:
     """Return the bounds after each group.
 
     Parameters
@@ -75,12 +75,12 @@ def spans(ties: Iterable[Tie], truths: int) -> list[Span]:
     truths : int
         How many ground truths can be found at all.
     """
-    found: list[Span] = []
-    states: dict[int, Span] | None = {0: Span(0, 0, 0, 0, 0)}
+    found: list[CountBounds] = []
+    states: dict[int, CountBounds] | None = {0: CountBounds(0, 0, 0, 0, 0)}
     for tie in ties:
         after = None if states is None else _follow(states, tie)
         if after is None:
-            last = found[-1] if found else Span(0, 0, 0, 0, 0)
+            last = found[-1] if found else CountBounds(0, 0, 0, 0, 0)
             found.append(_loosely(last, tie, truths))
         else:
             found.append(_widest(after.values()))
@@ -88,12 +88,14 @@ def spans(ties: Iterable[Tie], truths: int) -> list[Span]:
     return found
 
 
-def _widest(found: Iterable[Span]) -> Span:
+def _widest(found: Iterable[CountBounds]) -> CountBounds:
     columns = list(zip(*found, strict=True))
-    return Span(min(columns[0]), max(columns[1]), min(columns[2]), max(columns[3]), max(columns[4]))
+    return CountBounds(
+        min(columns[0]), max(columns[1]), min(columns[2]), max(columns[3]), max(columns[4])
+    )
 
 
-def _follow(states: dict[int, Span], tie: Tie) -> dict[int, Span] | None:
+def _follow(states: dict[int, CountBounds], tie: Tie) -> dict[int, CountBounds] | None:
     """Return the states after a group, or None where they are too many."""
     now = {taken: span._replace(misses_ahead=span.misses_most) for taken, span in states.items()}
     if tie.least < len(tie.claims):
@@ -106,9 +108,9 @@ def _follow(states: dict[int, Span], tie: Tie) -> dict[int, Span] | None:
     return now
 
 
-def _rivals(claims: Sequence[Claim]) -> list[list[Claim]]:
+def _rivals(claims: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
     """Return the claims in sets of which no two want a ground truth that can be used up."""
-    sets: list[tuple[set[int], list[Claim]]] = []
+    sets: list[tuple[set[int], list[MatchOptions]]] = []
     for claim in claims:
         wanted = {number for number, _, used_up in claim.tries if used_up}
         members = [claim]
@@ -124,20 +126,22 @@ def _rivals(claims: Sequence[Claim]) -> list[list[Claim]]:
 
 
 def _in_any_order(
-    states: dict[int, Span], claims: Sequence[Claim], least: int, most: int
-) -> dict[int, Span] | None:
+    states: dict[int, CountBounds], claims: Sequence[MatchOptions], least: int, most: int
+) -> dict[int, CountBounds] | None:
     """Return the states after `least` to `most` of the claims, in any order."""
     kinds = Counter(claims)
     counts = tuple(kinds.values())
-    layer: dict[_State, Span] = {(taken, counts, False): span for taken, span in states.items()}
-    ends: dict[int, list[Span]] = {}
+    layer: dict[_State, CountBounds] = {
+        (taken, counts, False): span for taken, span in states.items()
+    }
+    ends: dict[int, list[CountBounds]] = {}
     for step in range(most + 1):
         if step >= least:
             for (taken, _, _), span in layer.items():
                 ends.setdefault(taken, []).append(span)
         if step == most:
             break
-        after: dict[_State, Span] = {}
+        after: dict[_State, CountBounds] = {}
         for state, span in layer.items():
             for place, claim in enumerate(kinds):
                 if state[1][place]:
@@ -150,7 +154,9 @@ def _in_any_order(
     return {taken: _widest(found) for taken, found in ends.items()}
 
 
-def _take(state: _State, span: Span, place: int, claim: Claim) -> tuple[_State, Span]:
+def _take(
+    state: _State, span: CountBounds, place: int, claim: MatchOptions
+) -> tuple[_State, CountBounds]:
     taken, left, hit = state
     outcome = claim.otherwise
     for number, becomes, used_up in claim.tries:
@@ -163,7 +169,7 @@ def _take(state: _State, span: Span, place: int, claim: Claim) -> tuple[_State, 
         hit = True
         span = span._replace(hits_least=span.hits_least + 1, hits_most=span.hits_most + 1)
     elif outcome == MISS:
-        span = Span(
+        span = CountBounds(
             span.hits_least,
             span.hits_most,
             span.misses_least + 1,
@@ -173,7 +179,7 @@ def _take(state: _State, span: Span, place: int, claim: Claim) -> tuple[_State, 
     return (taken, (*left[:place], left[place] - 1, *left[place + 1 :]), hit), span
 
 
-def _loosely(before: Span, tie: Tie, truths: int) -> Span:
+def _loosely(before: CountBounds, tie: Tie, truths: int) -> CountBounds:
     """Return bounds after a group whose claims may each come to whatever they could by itself."""
     possible = [_outcomes(claim) for claim in tie.claims]
     left_out = len(possible) - tie.least
@@ -185,7 +191,7 @@ def _loosely(before: Span, tie: Tie, truths: int) -> Span:
         return min(sum(outcome in each for each in possible), tie.most)
 
     misses = before.misses_most + most(MISS)
-    return Span(
+    return CountBounds(
         before.hits_least + least(HIT),
         min(before.hits_most + most(HIT), truths),
         before.misses_least + least(MISS),
@@ -194,7 +200,7 @@ def _loosely(before: Span, tie: Tie, truths: int) -> Span:
     )
 
 
-def _outcomes(claim: Claim) -> set[str]:
+def _outcomes(claim: MatchOptions) -> set[str]:
     found = set()
     for _, becomes, used_up in claim.tries:
         found.add(becomes)

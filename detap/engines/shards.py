@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap._version import __version__
-from detap.core.finishing import Scores
+from detap.core.accumulate import Scores
 from detap.errors import InputError
 from detap.evaluation.partial import Partial, merge
 from detap.evaluation.partial.shards import no_detections, partial_of_images
+from detap.formats.multi_file import ground_truth_of
 from detap.formats.registry import FORMATS
-from detap.formats.several import ground_truth_of
 from detap.io.digest import sha256, sha256_of_source
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import is_url
@@ -35,7 +35,7 @@ from detap.protocols import Protocol
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 
-class Reading(NamedTuple):
+class InputFiles(NamedTuple):
     """Files, and how they are read.
 
     Attributes
@@ -94,8 +94,8 @@ class Shard(NamedTuple):
         Whether what other orders of equal scores would give is kept.
     """
 
-    truth: Reading
-    detections: Reading | None
+    truth: InputFiles
+    detections: InputFiles | None
     protocol: Protocol
     whole: bool = True
     images: tuple[Name, ...] | None = None
@@ -124,7 +124,7 @@ def shard_to_partial(shard: Shard) -> bytes:
     return evaluated(shard, truth, detections, threads=1).to_bytes()
 
 
-def read_detections(reading: Reading, truth: GroundTruth) -> Detections:
+def read_detections(reading: InputFiles, truth: GroundTruth) -> Detections:
     """Return the detections of a shard, numbered as `truth`."""
     entry, path = FORMATS[reading.format], reading.place(reading.paths[0])
     found: Detections = reading.named(entry.read_detections(path, truth, dict(reading.options)))
@@ -168,7 +168,7 @@ def chosen(truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
     return np.array([name in wanted for name in truth.images], np.bool_)
 
 
-def _stamp(reading: Reading) -> tuple[Any, ...]:
+def _stamp(reading: InputFiles) -> tuple[Any, ...]:
     """Return what changes when a file does: a worker outlives a run."""
     return tuple(_look(reading.place(path)) for path in reading.paths)
 
@@ -187,7 +187,7 @@ def _look(path: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _truth(reading: Reading, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
+def _truth(reading: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
     """Return a ground truth, which a process reads once for all of its shards.
 
     Its files are called by where they lie, and as they were given.
@@ -239,7 +239,7 @@ def finish_classes(*blobs: bytes, threads: int = 1) -> Classes:
     return Classes(union.class_ids, union.finished(threads=threads))
 
 
-class Head(NamedTuple):
+class PartialHeader(NamedTuple):
     """A partial without its rows.
 
     Attributes
@@ -253,11 +253,11 @@ class Head(NamedTuple):
     sizes: tuple[tuple[Name, int], ...]
 
 
-def head_of(blob: bytes) -> Head:
+def head_of(blob: bytes) -> PartialHeader:
     """Return what a partial says of itself: all but its rows."""
     partial = Partial.from_bytes(blob)
     sizes = partial.sizes.sum(axis=0).tolist()
-    return Head(
+    return PartialHeader(
         partial.without_rows().to_bytes(), tuple(zip(partial.class_ids, sizes, strict=False))
     )
 

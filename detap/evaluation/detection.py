@@ -1,6 +1,6 @@
 """Scoring detections against ground truths: the door to the house.
 
-No formula is here: :func:`evaluate` brings tables and protocol together (scene.py), has core score
+No formula is here: :func:`evaluate` brings tables and protocol together (run.py), has core score
 them, and puts names on what comes back (results.py).
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 from detap.checks.boxes import check_boxes
 from detap.checks.sanity_notes import notes_of_arrays, score_cut_notes, suspicions_of, written_twice
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
-from detap.core.finishing import Scores, finish
+from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
-from detap.evaluation.scene import Scene, rules_of
+from detap.evaluation.run import EvaluationRun, match_params
 from detap.evaluation.subset import select, shrink, wanted
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -115,7 +115,7 @@ def evaluate(
 def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
     if result.ground_truth.zero_id.any():
-        from detap.evaluation.id_zero import weighed  # seldom needed
+        from detap.evaluation.annotation_id_zero import weighed  # seldom needed
 
         result = weighed(result)
     from_files = result.ground_truth.files and result.detections.files
@@ -171,7 +171,7 @@ def score_tables(
         ground_truth, detections = select(
             ground_truth, detections, classes=pooled, images=selection.images
         )
-    scene = Scene(ground_truth, detections, rules, threads)
+    scene = EvaluationRun(ground_truth, detections, rules, threads)
     cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
     result = _result(scene, scene.paired(evidence=cells, curves=curves), chosen)
     return result if selection is None else replace(result, selection=selection)
@@ -211,12 +211,12 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     whole = result if result.whole is None else result.whole
     source = whole._source
     numbers = np.flatnonzero(wanted("image", source.images, kept)).tolist()
-    if not isinstance(source, Scene):
+    if not isinstance(source, EvaluationRun):
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
-    scene = Scene(truth, detections, result.protocol, threads, as_seen=True)
+    scene = EvaluationRun(truth, detections, result.protocol, threads, as_seen=True)
     if result.protocol.pairing == "ranked":
-        scores = finish(whole.evidence.of_images(numbers), threads=threads)
+        scores = accumulate(whole.evidence.of_images(numbers), threads=threads)
     else:
         scores = scene.paired()
     part = _result(scene, scores, None if whole is result else result.classes)
@@ -234,12 +234,12 @@ def finished_by(result: Result, protocol: Protocol) -> Result:
         Other than the result's only in fields of :func:`detap.metrics.after_matching`.
     """
     scene = result._source
-    scores = finish(result.evidence, rules=rules_of(protocol), threads=scene.threads)
+    scores = accumulate(result.evidence, rules=match_params(protocol), threads=scene.threads)
     found = result_of(scene, protocol, result.classes, scores, result.notes)
     return replace(found, selection=result.selection)
 
 
-def _result(scene: Scene, scores: Scores, classes: Iterable[str] | None = None) -> Result:
+def _result(scene: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
     """Put names on scores; of some classes alone, if they are named."""
     notes = (*scene.notes_of_tables(), *scene.notes(scores))
     whole = result_of(scene, scene.protocol, scene.classes, scores, notes)

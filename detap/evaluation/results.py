@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from detap import metrics
 from detap._version import __version__
 from detap.core import curves as core_curves
-from detap.core.finishing import Scores, finish
+from detap.core.accumulate import Scores, accumulate
 from detap.core.interpolated import Interpolated
 from detap.errors import Note
-from detap.evaluation.scene import Scene
+from detap.evaluation.run import EvaluationRun
 from detap.metrics.metric import averages_of_absent
-from detap.protocols import Measure, Protocol
+from detap.protocols import MetricSpec, Protocol
 from detap.records import Record
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
-    from detap.core.evidence import Cell, Evidence
+    from detap.core.match_table import Cell, MatchTable
     from detap.evaluation.partial import Partial
     from detap.evaluation.selection import Selection
 
@@ -146,8 +146,8 @@ class Result(Record):
     notes: tuple[Note, ...]
     _positives: Counts
     _interpolated: Interpolated
-    _source: "Scene | Partial"
-    _evidence: "Evidence | None" = None
+    _source: "EvaluationRun | Partial"
+    _evidence: "MatchTable | None" = None
     selection: "Selection | None" = None
     whole: "Result | None" = None
 
@@ -168,13 +168,13 @@ class Result(Record):
         return self._scene.detections
 
     @property
-    def _scene(self) -> Scene:
+    def _scene(self) -> EvaluationRun:
         return self._source.tables()
 
     @property
     def has_boxes(self) -> bool:
         """Whether the tables are at hand; those of a result merged from partials are not."""
-        return isinstance(self._source, Scene)
+        return isinstance(self._source, EvaluationRun)
 
     @property
     def images(self) -> tuple[Name, ...]:
@@ -271,13 +271,13 @@ class Result(Record):
         """
         return self.counted_by(metrics.named(self.protocol, name))
 
-    def counted_by(self, entry: Measure) -> Counts:
+    def counted_by(self, entry: MetricSpec) -> Counts:
         """Return how many ground truths of each class a number counts, (K,) int64."""
         counts = self._positives[entry.area]
         return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
 
     @cached_property
-    def evidence(self) -> "Evidence":
+    def evidence(self) -> "MatchTable":
         """What became of each detection; made when it is first asked for, and kept.
 
         Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
@@ -291,7 +291,7 @@ class Result(Record):
         self._refuse_unranked()
         return self._evidence or self._source.evidence()
 
-    def evidence_with(self, *cells: "Cell") -> "Evidence":
+    def evidence_with(self, *cells: "Cell") -> "MatchTable":
         """Return the evidence with the ground truths matched in area ranges at thresholds.
 
         Parameters
@@ -307,7 +307,7 @@ class Result(Record):
         """
         return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
 
-    def _matched(self, cells: "Iterable[Cell]") -> "Evidence":
+    def _matched(self, cells: "Iterable[Cell]") -> "MatchTable":
         self._refuse_unranked()
         return self._scene.matched(tuple(cells))
 
@@ -340,7 +340,7 @@ class Result(Record):
 
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
-        scores = finish(self.evidence, threads=self._source.threads, all_limits=True)
+        scores = accumulate(self.evidence, threads=self._source.threads, all_limits=True)
         return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
@@ -402,7 +402,7 @@ class Result(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the JSON report says of it; undefined numbers are None."""
-        from detap.report.sinks.notebook import to_dict
+        from detap.report.writers.notebook import to_dict
 
         return to_dict(self)
 
@@ -414,7 +414,7 @@ class Result(Record):
         UsageError
             Where pandas is not installed.
         """
-        from detap.report.sinks.notebook import to_dataframe
+        from detap.report.writers.notebook import to_dataframe
 
         return to_dataframe(self)
 
@@ -430,12 +430,12 @@ class Result(Record):
         UsageError
             Where matplotlib is not installed, or there is no such figure.
         """
-        from detap.report.sinks.plots import figure
+        from detap.report.writers.plots import figure
 
         return figure(self, name)
 
     def _repr_html_(self) -> str:
-        from detap.report.sinks.notebook import to_html
+        from detap.report.writers.notebook import to_html
 
         return to_html(self)
 
@@ -471,14 +471,14 @@ class Result(Record):
         groups = self._source.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
-    def class_values(self, entry: Measure) -> Floats:
+    def class_values(self, entry: MetricSpec) -> Floats:
         """Return a number of each class, (K,) float64; NaN for classes outside its group."""
         values = entry.metric.by_class(self, entry)
         return np.where(self.in_group(entry.group), values, np.nan) if entry.group else values
 
 
 def result_of(
-    source: "Scene | Partial",
+    source: "EvaluationRun | Partial",
     protocol: Protocol,
     classes: tuple[str, ...],
     scores: Scores,

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detap.core.finishing import Scores
+from detap.core.accumulate import Scores
 from detap.errors import Note, UsageError
-from detap.evaluation.scene import Scene
+from detap.evaluation.run import EvaluationRun
 from detap.evaluation.subset import shrink, wanted
 from detap.io.digest import sha256_of_names
 from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
-    from detap.core.evidence import Cell, Evidence
+    from detap.core.match_table import Cell, MatchTable
 
 
 class Selection(Record):
@@ -98,7 +98,7 @@ def digest_of(names: Iterable[Name]) -> str:
     return sha256_of_names(sorted(map(str, names)))
 
 
-class ChosenClasses(Scene):
+class ChosenClasses(EvaluationRun):
     """Some classes of a scene, which are matched and scored among all of its classes.
 
     Attributes
@@ -111,7 +111,7 @@ class ChosenClasses(Scene):
         The detections and ground truths of these classes, as rows of the whole's tables.
     """
 
-    def __init__(self, whole: Scene, labels: Sequence[int]) -> None:
+    def __init__(self, whole: EvaluationRun, labels: Sequence[int]) -> None:
         keep = np.zeros(len(whole.classes), np.bool_)
         keep[list(labels)] = True
         every = np.ones(len(whole.images), np.bool_)
@@ -127,7 +127,7 @@ class ChosenClasses(Scene):
         self.truths = np.flatnonzero(keep[whole.ground_truth.label])
 
     @property
-    def of_all_classes(self) -> Scene:
+    def of_all_classes(self) -> EvaluationRun:
         """The scene of all classes."""
         return self.whole
 
@@ -139,7 +139,7 @@ class ChosenClasses(Scene):
         """Return the scores of these classes where ground truths choose detections."""
         return self.whole.chosen().of_classes(self.labels)
 
-    def matched(self, cells: "tuple[Cell, ...]") -> "Evidence":
+    def matched(self, cells: "tuple[Cell, ...]") -> "MatchTable":
         """Return what became of the detections of these classes."""
         return self.whole.matched(cells).of_classes(self.labels)
 

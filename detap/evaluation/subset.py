@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.errors import UsageError
-from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
+from detap.text_input import suggest
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
@@ -108,7 +108,7 @@ def wanted(
         raise UsageError(f"no {what} is selected")
     unknown = sorted(map(str, due - set(names)))
     if unknown:
-        hint = near(unknown[0], map(str, names))
+        hint = suggest(unknown[0], map(str, names))
         told = f"{what} {unknown[0]!r} is not in the ground truth"
         raise UsageError("; ".join(filter(None, (told, hint))))
     return np.array([name in due for name in names], np.bool_)

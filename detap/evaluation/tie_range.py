@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.core import curves
-from detap.core.tie_orders import Span
+from detap.core.tie_orders import CountBounds
 from detap.errors import InputError, Problem
-from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.results import Result
-from detap.evaluation.scene import Scene
+from detap.evaluation.run import EvaluationRun
+from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.int64]
@@ -58,9 +58,9 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     """
     proposals = result.protocol.pairing == "coverage"
     source = result._source
-    contests: Sequence[Contest]
-    if isinstance(source, Scene):
-        contests = contests_of(source, None if proposals else result.evidence)
+    contests: Sequence[TieGroup]
+    if isinstance(source, EvaluationRun):
+        contests = tie_groups(source, None if proposals else result.evidence)
     else:
         contests = source.contests()
     ends = _covered(result, contests) if proposals else _Bounds(result, contests).ends()
@@ -84,12 +84,12 @@ class _Totals(NamedTuple):
 class _Bounds:
     """The bounds of detections that rank by score."""
 
-    def __init__(self, result: Result, contests: Sequence[Contest]) -> None:
+    def __init__(self, result: Result, contests: Sequence[TieGroup]) -> None:
         self.result = result
         self.rules = result.protocol
         self.evidence = result.evidence
         self.positives = result.evidence.positives
-        self.contests: list[list[Contest]] = [[] for _ in result.classes]
+        self.contests: list[list[TieGroup]] = [[] for _ in result.classes]
         for contest in contests:
             self.contests[contest.label].append(contest)
 
@@ -184,7 +184,7 @@ def _damaged(what: str) -> InputError:
     return InputError(Problem("merged partials", "", f"are damaged: {what}", "make them anew"))
 
 
-def _covered(result: Result, contests: Sequence[Contest]) -> tuple[Result, Result]:
+def _covered(result: Result, contests: Sequence[TieGroup]) -> tuple[Result, Result]:
     """Return the result with the fewest ground truths covered, and with most."""
     positives = result._positives[:, 0].astype(float)
     positives[positives == 0] = np.nan
@@ -203,7 +203,7 @@ def _covered(result: Result, contests: Sequence[Contest]) -> tuple[Result, Resul
     return least, most
 
 
-_Known = list[tuple[Rows, tuple[Span, ...]]]
+_Known = list[tuple[Rows, tuple[CountBounds, ...]]]
 
 
 def _summed(base: Rows, known: _Known, name: str) -> Rows:

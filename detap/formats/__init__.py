@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.formats.multi_file import detections_of, ground_truth_of, matching, members
 from detap.formats.registry import FORMATS, check_options, format_named, told
-from detap.formats.several import detections_of, ground_truth_of, matching, members
 from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:

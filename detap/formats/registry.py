@@ -21,7 +21,8 @@ and, there or in another module, what is seldom wanted and may be absent:
     :mod:`detap.formats.writing`.
 
 Ground truth and detections may be of two formats: images are then called by the stems of their
-files (:mod:`detap.formats.calling`), and classes by their names, when the detections are read.
+files (:mod:`detap.formats.stem_matching`), and classes by their names, when the detections are
+read.
 """
 
 import os
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from detap.errors import InputError, Problem, UsageError
 from detap.io.limits import DEFAULT_LIMITS
 from detap.io.paths import STDIN, Path, shown
-from detap.spelling import near
+from detap.text_input import suggest
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth, Name
@@ -203,7 +204,7 @@ class Format(NamedTuple):
         if other.module == self.module or (other.by_ids and self.by_ids):
             found = self._recorded(read(path, truth, **options), DETECTIONS, reading)
             return found
-        from detap.formats.calling import by_stem, restored  # seldom needed
+        from detap.formats.stem_matching import by_stem, restored  # seldom needed
 
         known = by_stem(truth, other.file_names(truth) if other.by_ids else {})
         found = self._recorded(restored(read(path, known, **options), truth), DETECTIONS, reading)
@@ -423,7 +424,7 @@ _FORMATS = (
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
         options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
-        aside="detap.formats.coco.aside",
+        aside="detap.formats.coco.metadata",
         ahead="detap.formats.coco.prefetch",
         by_ids=True,
         beside=BESIDE,
@@ -437,7 +438,7 @@ _FORMATS = (
         heads=(b"<",),
         folders=True,
         options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
-        aside="detap.formats.voc.aside",
+        aside="detap.formats.voc.metadata",
     ),
     Format(
         "yolo",
@@ -450,7 +451,7 @@ _FORMATS = (
             *_BOX_OPTIONS,
             *(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
         ),
-        aside="detap.formats.yolo.aside",
+        aside="detap.formats.yolo.metadata",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
     ),
@@ -462,8 +463,8 @@ _FORMATS = (
         suffixes=(".parquet", ".arrow", ".feather"),
         heads=(b"PAR1", b"ARROW1"),
         options=_BOX_OPTIONS,
-        aside="detap.formats.arrow.aside",
-        ahead="detap.formats.arrow.ahead",
+        aside="detap.formats.arrow.metadata",
+        ahead="detap.formats.arrow.prefetch",
         by_ids=True,
     ),
     Format(
@@ -473,7 +474,7 @@ _FORMATS = (
         "coco",
         suffixes=(".jsonl", ".jsonl.gz"),
         options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
-        aside="detap.formats.jsonl.aside",
+        aside="detap.formats.jsonl.metadata",
         by_ids=True,
     ),
     Format(
@@ -484,7 +485,7 @@ _FORMATS = (
         suffixes=(".xml", ".xml.gz"),
         folders=True,
         options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
-        aside="detap.formats.cvat.aside",
+        aside="detap.formats.cvat.metadata",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
         coordinates="xtl, ytl, xbr, ybr",
@@ -497,7 +498,7 @@ _FORMATS = (
         suffixes=(".json",),
         folders=True,
         options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
-        aside="detap.formats.labelme.aside",
+        aside="detap.formats.labelme.metadata",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
         coordinates="points",
@@ -510,7 +511,7 @@ _FORMATS = (
         suffixes=(".csv", ".csv.gz"),
         heads=(b"ImageID,",),
         options=(*_BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
-        aside="detap.formats.openimages.aside",
+        aside="detap.formats.openimages.metadata",
         coordinates="XMin, XMax, YMin, YMax",
     ),
     Format(
@@ -521,7 +522,7 @@ _FORMATS = (
         suffixes=(".txt",),
         folders=True,
         options=(IMAGE_SET, *_BOX_OPTIONS),
-        aside="detap.formats.kitti.aside",
+        aside="detap.formats.kitti.metadata",
         sniff="detap.formats.kitti.sniff",
     ),
     Format(
@@ -532,7 +533,7 @@ _FORMATS = (
         suffixes=(".txt",),
         folders=True,
         options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT),
-        aside="detap.formats.dota.aside",
+        aside="detap.formats.dota.metadata",
         sniff="detap.formats.dota.sniff",
         boxes=(),
         coordinates="x1 y1 x2 y2 x3 y3 x4 y4",
@@ -557,7 +558,7 @@ def format_named(name: str) -> Format:
         Where there is none of this name.
     """
     if name not in FORMATS:
-        hint = near(name, FORMATS) or f"use {' or '.join(FORMATS)}"
+        hint = suggest(name, FORMATS) or f"use {' or '.join(FORMATS)}"
         raise UsageError(f"format {name!r} is unknown; {hint}")
     return FORMATS[name]
 

@@ -7,10 +7,10 @@ from math import isnan, nan
 from sys import float_info
 from typing import Any
 
-from detap.decimals import same
+from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.recorded import reading_differences, recorded_selection
-from detap.gates.names import Numbers, row_key
+from detap.gates.metric_names import Metrics, row_key
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
@@ -166,7 +166,7 @@ def _is_number(value: object) -> bool:
     return -float_info.max <= value <= float_info.max
 
 
-def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Numbers:
+def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:
     """Return the numbers of a JSON report.
 
     Parameters
@@ -186,7 +186,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         more(name)
         return [by_row.get(row_key(row), {}).get(name) for row in record[key]]
 
-    return Numbers(
+    return Metrics(
         headline=next(iter(record["summary"])),
         summary=record["summary"],
         rows=rows_beside(record[key], at_threshold),
@@ -194,7 +194,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         more=more,
         more_rows=more_rows,
         slices={
-            tag: Numbers(
+            tag: Metrics(
                 headline=next(iter(record["summary"])),
                 summary=part["summary"],
                 rows=rows_beside(part[key], at_threshold),
@@ -289,7 +289,7 @@ def other_numbers(
 
 
 def _same(first: float, second: float) -> bool:
-    return same(first, second) or (isnan(first) and isnan(second))
+    return nearly_equal(first, second) or (isnan(first) and isnan(second))
 
 
 def _truths(record: Mapping[str, Any]) -> list[Any]:

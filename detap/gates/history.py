@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import nan
 from typing import Any, NamedTuple
 
-from detap.decimals import same
+from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.baseline import (
     differences,
@@ -16,7 +16,7 @@ from detap.gates.baseline import (
     other_threshold,
     read_baseline,
 )
-from detap.gates.names import Name, resolve
+from detap.gates.metric_names import MetricName, resolve
 from detap.metrics.at_threshold import AT_THRESHOLD
 
 
@@ -74,7 +74,7 @@ class Series(NamedTuple):
     def changes(self) -> list[float]:
         """Return of each run what its first number gained on the run before; NaN of the first."""
         values = [run.first for run in self.runs]
-        found = [0.0 if same(then, now) else now - then for then, now in pairwise(values)]
+        found = [0.0 if nearly_equal(then, now) else now - then for then, now in pairwise(values)]
         return [nan, *found]
 
 
@@ -176,7 +176,7 @@ def _series(
     return Series(runs, apart, frozenset(counts))
 
 
-def _resolved(path: str, name: str, record: dict[str, Any]) -> Name:
+def _resolved(path: str, name: str, record: dict[str, Any]) -> MetricName:
     try:
         number, *more = resolve(name, numbers_of_record(record))
     except UsageError as error:

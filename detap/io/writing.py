@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from detap.errors import OutputError
-from detap.names import printable
+from detap.escaping import escape
 
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
@@ -41,7 +41,7 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
     if path == STDOUT:
         return
     if not path or path.endswith(os.sep):
-        raise OutputError(f"{printable(path) or 'output'}: is no name for a file")
+        raise OutputError(f"{escape(path) or 'output'}: is no name for a file")
     found = _status(path)
     if found is None:
         _check_folder(path)
@@ -49,10 +49,10 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
     if _our_own_stream(found) is not None or stat.S_ISCHR(found.st_mode):
         return
     if not stat.S_ISREG(found.st_mode):
-        raise OutputError(f"{printable(path)}: cannot write a report onto {_kind(found.st_mode)}")
+        raise OutputError(f"{escape(path)}: cannot write a report onto {_kind(found.st_mode)}")
     for source in (*inputs, *_alike(path, found, read)):
         if _same(found, source):
-            raise OutputError(f"{printable(path)}: is an input; give the report another name")
+            raise OutputError(f"{escape(path)}: is an input; give the report another name")
     _check_folder(os.path.realpath(path))
 
 
@@ -96,7 +96,7 @@ def write(
         else:
             _replace(os.path.realpath(path), pieces, found)
     except OSError as error:
-        raise OutputError(f"{printable(path)}: cannot be written: {_reason(error)}") from error
+        raise OutputError(f"{escape(path)}: cannot be written: {_reason(error)}") from error
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def _status(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise OutputError(f"{printable(path)}: cannot be written: {_reason(error)}") from error
+        raise OutputError(f"{escape(path)}: cannot be written: {_reason(error)}") from error
 
 
 def _check_folder(path: str) -> None:
@@ -168,13 +168,13 @@ def _check_folder(path: str) -> None:
         try:
             os.stat(folder)
         except PermissionError:
-            told = f"the folder {printable(folder)} may not be entered; check its permissions"
-            raise OutputError(f"{printable(path)}: {told}") from None
+            told = f"the folder {escape(folder)} may not be entered; check its permissions"
+            raise OutputError(f"{escape(path)}: {told}") from None
         except OSError:
             pass
-        raise OutputError(f"{printable(path)}: there is no folder {printable(folder)}")
+        raise OutputError(f"{escape(path)}: there is no folder {escape(folder)}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{printable(path)}: the folder {printable(folder)} cannot be written to")
+        raise OutputError(f"{escape(path)}: the folder {escape(folder)} cannot be written to")
 
 
 def _our_own_stream(found: os.stat_result) -> int | None:

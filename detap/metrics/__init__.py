@@ -19,10 +19,10 @@ from detap.errors import UnknownNameError
 from detap.metrics.average_precision import AveragePrecision
 from detap.metrics.average_recall import AverageRecall, FinalRecall
 from detap.metrics.metric import Metric
-from detap.spelling import near
+from detap.text_input import suggest
 
 if TYPE_CHECKING:
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import MetricSpec, Protocol
 
 METRICS: list[Metric] = [AveragePrecision(), AverageRecall(), FinalRecall()]
 """All metrics, in the order in which reports list them after the primary one."""
@@ -39,25 +39,25 @@ __all__ = [
 ]
 
 
-def summary(rules: "Protocol") -> "tuple[Measure, ...]":
+def summary(rules: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers of a protocol's summary, in order, the headline first."""
     return tuple(entry for entry in _listed(rules) if entry.metric.scope != "class")
 
 
-def columns(rules: "Protocol") -> "tuple[Measure, ...]":
+def columns(rules: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers that a protocol lists of each class, in order."""
     entries = (entry for entry in _listed(rules) if entry.metric.scope != "overall")
     return tuple(entry for entry in entries if not entry.group)
 
 
-def _listed(rules: "Protocol") -> "Iterator[Measure]":
+def _listed(rules: "Protocol") -> "Iterator[MetricSpec]":
     """Yield the numbers that a protocol lists, those of its primary metric first."""
     primary = rules.headline.removeprefix("m")
     for metric in sorted(METRICS, key=lambda metric: metric.headline != primary):
         yield from metric.listed(rules)
 
 
-def named(rules: "Protocol", name: str) -> "Measure":
+def named(rules: "Protocol", name: str) -> "MetricSpec":
     """Return a number of a protocol by its name, also one that the summary leaves out.
 
     ``"AP90"`` is AP at IoU .9, ``"AP75s"`` that at small areas, ``"AR10"`` recall at 10
@@ -72,12 +72,12 @@ def named(rules: "Protocol", name: str) -> "Measure":
         if entry.name == name:
             return entry
     usual = [entry.name for entry in summary(rules)]
-    hint = near(name, usual) or near(name, dict.fromkeys(entry.name for entry in _all(rules)))
+    hint = suggest(name, usual) or suggest(name, dict.fromkeys(entry.name for entry in _all(rules)))
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
 
 
-def named_of_class(rules: "Protocol", name: str) -> "Measure":
+def named_of_class(rules: "Protocol", name: str) -> "MetricSpec":
     """Return a number of one class by its name, which is AP where the mean is mAP.
 
     Raises
@@ -107,7 +107,7 @@ def after_matching() -> frozenset[str]:
     return frozenset(field for metric in METRICS for field in metric.fields)
 
 
-def _all(rules: "Protocol") -> "Iterator[Measure]":
+def _all(rules: "Protocol") -> "Iterator[MetricSpec]":
     """Yield all numbers over classes, those of the summary first; a name may occur again."""
     yield from summary(rules)
     for metric in METRICS:

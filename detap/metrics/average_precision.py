@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.measures import FREQUENCIES, measure, percent
+from detap.protocols.summary import FREQUENCIES, measure, percent
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import MetricSpec, Protocol
     from detap.tables.detection import Floats
 
 
@@ -21,7 +21,7 @@ class AveragePrecision(Accumulated):
     accumulated = "precision"
     headline = "AP"
 
-    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
+    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
         """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
         if rules.headline == "AR":
             return
@@ -38,7 +38,7 @@ class AveragePrecision(Accumulated):
                 title = (what, iou, f"{group} classes", detections)
                 yield whole._replace(name=f"{whole.name}{suffix}", title=title, group=group)
 
-    def others(self, rules: "Protocol") -> "Iterator[Measure]":
+    def others(self, rules: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each threshold and area range."""
         if rules.headline == "AR":
             return
@@ -46,13 +46,13 @@ class AveragePrecision(Accumulated):
         for area in range(len(rules.area_ranges)):
             yield from (self._at(rules, t, area) for t in thresholds)
 
-    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds, and over recall levels where the protocol has them."""
         if result.protocol.interpolation == "101-point":
             return result._interpolated.means(entry.area, entry.thresholds)
         return mean_over_thresholds(result.average_precision[entry.thresholds, :, entry.area])
 
-    def overall(self, result: "Result", entry: "Measure") -> float:
+    def overall(self, result: "Result", entry: "MetricSpec") -> float:
         """Return the mean over classes that have it, and over thresholds."""
         import numpy as np
 
@@ -69,7 +69,7 @@ class AveragePrecision(Accumulated):
             return result._interpolated.mean(entry.area, entry.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
-    def _at(self, rules: "Protocol", threshold: int | None, area: int) -> "Measure":
+    def _at(self, rules: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
         at = "" if threshold is None else percent(rules.iou_thresholds[threshold])
         name = f"{rules.headline}{at}{rules.area_ranges[area].suffix}"
         place = (threshold, area, len(rules.detection_limits) - 1)

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.measures import measure, percent
+from detap.protocols.summary import measure, percent
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import MetricSpec, Protocol
     from detap.tables.detection import Floats
 
 
@@ -21,7 +21,7 @@ class AverageRecall(Accumulated):
     headline = "AR"
     column_priority = 2
 
-    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
+    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit, at IoU .5 and .75 for keypoints, and by area."""
         limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
         if rules.headline == "AR":
@@ -37,25 +37,25 @@ class AverageRecall(Accumulated):
                 yield measure(rules, self, name, (t, 0, limits[-1]))
             yield from (self._at(rules, area, limits[-1]) for area in bands[1:])
 
-    def others(self, rules: "Protocol") -> "Iterator[Measure]":
+    def others(self, rules: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit and area range, which its name says or leaves out."""
         for both in (False, True):
             for limit in reversed(range(len(rules.detection_limits))):
                 for area in range(len(rules.area_ranges)):
                     yield self._at(rules, area, limit, both=both)
 
-    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""
         recall = result.recall[entry.thresholds, :, entry.area, entry.limit]
         return mean_over_thresholds(recall)
 
-    def overall(self, result: "Result", entry: "Measure") -> float:
+    def overall(self, result: "Result", entry: "MetricSpec") -> float:
         """Return the mean over thresholds and classes that have it."""
         from detap.core.curves import mean_of_defined
 
         return mean_of_defined(result.recall[entry.thresholds, :, entry.area, entry.limit])
 
-    def _at(self, rules: "Protocol", area: int, limit: int, *, both: bool = False) -> "Measure":
+    def _at(self, rules: "Protocol", area: int, limit: int, *, both: bool = False) -> "MetricSpec":
         most = rules.detection_limits[limit]
         named_limit = "" if most is None or (area and not both) else str(most)
         name = f"AR{named_limit}{rules.area_ranges[area].suffix}"
@@ -72,12 +72,12 @@ class FinalRecall(Accumulated):
     scope = "class"
     accumulated = "recall"
 
-    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
+    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it over all areas at the largest limit, if the primary metric is mAP."""
         if rules.headline == "mAP":
             yield measure(rules, self, self.name, (None, 0, len(rules.detection_limits) - 1))
 
-    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""
         means: Floats = result.recall[:, :, entry.area, entry.limit].mean(axis=0)
         return means

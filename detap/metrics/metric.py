@@ -11,7 +11,7 @@ from detap.errors import UsageError
 if TYPE_CHECKING:
     from detap.core.resampling import Weights
     from detap.evaluation.results import Result
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import MetricSpec, Protocol
     from detap.tables.detection import Flags, Floats
 
 
@@ -56,19 +56,19 @@ class Metric:
     ratcheted = True
     column_priority = 1
 
-    def listed(self, rules: "Protocol") -> Iterable["Measure"]:
+    def listed(self, rules: "Protocol") -> Iterable["MetricSpec"]:
         """Return its numbers that the reports of a protocol list, in order."""
         return ()
 
-    def others(self, rules: "Protocol") -> Iterable["Measure"]:
+    def others(self, rules: "Protocol") -> Iterable["MetricSpec"]:
         """Return its numbers that a protocol has when asked by name; a name may occur again."""
         return ()
 
-    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the number of each class, (K,) float64."""
         raise NotImplementedError
 
-    def overall(self, result: "Result", entry: "Measure") -> float:
+    def overall(self, result: "Result", entry: "MetricSpec") -> float:
         """Return the number over all classes: the mean of those where it is defined."""
         from detap.core.curves import mean_of_defined  # NumPy comes with a result
 
@@ -83,7 +83,7 @@ class Metric:
         self,
         result: "Result",
         weights: "Weights",
-        entries: "Sequence[Measure]",
+        entries: "Sequence[MetricSpec]",
         threads: int | None,
     ) -> "Sequence[Floats]":
         """Return numbers of each class in each resample of the images, (K, B) float64 each.
@@ -112,7 +112,7 @@ class Accumulated(Metric):
         self,
         result: "Result",
         weights: "Weights",
-        entries: "Sequence[Measure]",
+        entries: "Sequence[MetricSpec]",
         threads: int | None,
     ) -> "Sequence[Floats]":
         """Return numbers of each class in each resample, those of AP and AR in one pass."""

@@ -5,16 +5,17 @@ reproduces one public implementation. The signature names the preset, every fiel
 it, and detap's version: two numbers may be compared only when theirs are equal.
 
 ==============  =============================================================
-axes.py         what an axis is, the kinds of values, what all protocols share
+fields.py         what an axis is, the kinds of values, what all protocols share
 detection.py    the axes of detection
-measures.py     the numbers that a protocol has: names and titles
+summary.py     the numbers that a protocol has: names and titles
 presets.py      the presets of detection
 steps.py        what leads from one protocol to another
 ranking.py      retrieval and classification: axes and presets
 ==============  =============================================================
 """
 
-from detap.protocols.axes import (
+from detap.protocols.detection import Interpolation, Protocol
+from detap.protocols.fields import (
     ALL_AREAS,
     ANY_AREA,
     COCO_AREAS,
@@ -24,9 +25,8 @@ from detap.protocols.axes import (
     AreaRange,
     linspace,
 )
-from detap.protocols.detection import Interpolation, Protocol
-from detap.protocols.measures import Measure
 from detap.protocols.presets import COCO_IOU_CEILING, COCO_PRECISION_GUARD, PRESETS, protocol
+from detap.protocols.summary import MetricSpec
 
 __all__ = [
     "ALL_AREAS",
@@ -40,7 +40,7 @@ __all__ = [
     "RECALL_GRIDS",
     "AreaRange",
     "Interpolation",
-    "Measure",
+    "MetricSpec",
     "Protocol",
     "linspace",
     "protocol",

@@ -6,7 +6,7 @@ from math import isinf
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
-from detap.protocols.axes import (
+from detap.protocols.fields import (
     ANY_AREA,
     RECALL_GRIDS,
     SAME_THRESHOLD,
@@ -19,17 +19,17 @@ from detap.protocols.axes import (
     Floor,
     Limits,
     Number,
-    Numbers,
-    Rules,
+    NumberList,
+    ProtocolBase,
     Sigmas,
     Thresholds,
     Weight,
     Word,
-    axes,
-    axis,
     float32,
+    protocol_field,
+    protocol_fields,
 )
-from detap.protocols.measures import Measure
+from detap.protocols.summary import MetricSpec
 
 Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
 
@@ -93,7 +93,7 @@ _NOT_OF_COVERAGE = (
 """What pairing by coverage does not look at besides: it has recall alone, of one class."""
 
 
-class Protocol(Rules, kw_only=True):
+class Protocol(ProtocolBase, kw_only=True):
     """How detections are matched and scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and
@@ -111,7 +111,7 @@ class Protocol(Rules, kw_only=True):
         ("area_ranges", *_BY_RANGE),
     )
 
-    iou_thresholds: tuple[float, ...] = axis(
+    iou_thresholds: tuple[float, ...] = protocol_field(
         (0.5,),
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
         "Overlaps from which a detection can be a true positive; the option may be repeated. A "
@@ -120,29 +120,29 @@ class Protocol(Rules, kw_only=True):
         kind=Thresholds(),
         option="--iou",
     )
-    iou_grid: Literal["float64", "float32"] = axis(
+    iou_grid: Literal["float64", "float32"] = protocol_field(
         "float64",
         "IoU thresholds are as given, or rounded to float32 first.",
         "IoU thresholds are as they are given; or rounded to float32 first, as torch.linspace has "
         "them: an overlap of exactly .6 or .8 then misses.",
     )
-    strict_iou: bool = axis(
+    strict_iou: bool = protocol_field(
         False,
         "Overlap must exceed the threshold.",
         "The overlap must exceed the threshold (`>`), not merely reach it (`>=`).",
     )
-    iou_ceiling: float = axis(
+    iou_ceiling: float = protocol_field(
         1.0,
         "Thresholds are lowered to this.",
         "Thresholds are lowered to this, so that a threshold of 1 can be met despite rounding.",
         kind=Number(0, 1, above=True, metavar="IOU"),
     )
-    pixel_edge: bool = axis(
+    pixel_edge: bool = protocol_field(
         False,
         "Width is x2 - x1 + 1, in whole pixels.",
         "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
     )
-    overlap: Literal["box", "mask", "boundary", "keypoints", "polygon"] = axis(
+    overlap: Literal["box", "mask", "boundary", "keypoints", "polygon"] = protocol_field(
         "box",
         "What overlaps: boxes, masks, masks and their boundaries, keypoints (OKS), or "
         "quadrilaterals (rotated boxes).",
@@ -151,40 +151,40 @@ class Protocol(Rules, kw_only=True):
         "of which OKS says how near they lie; or quadrilaterals, such as rotated boxes, of which a "
         "plain box is one too.",
     )
-    sigmas: tuple[float, ...] = axis(
+    sigmas: tuple[float, ...] = protocol_field(
         (),
         "Keypoints: what a distance means at each: coco, crowdpose, or one number for each.",
         "Keypoints: how far from the truth one lies for how little, as a share of the object's "
         "size; one number for each keypoint of the skeleton, in the file's order.",
         kind=Sigmas(),
     )
-    detection_area: Literal["box", "pixels", "extent"] = axis(
+    detection_area: Literal["box", "pixels", "extent"] = protocol_field(
         "box",
         "The area that decides the range of an unmatched mask or pose: its row's bbox, or its own.",
         "The area that decides the range of an unmatched mask: of the `bbox` where its row has "
         "one, else its pixels; or always its pixels. Of keypoints likewise, or always their "
         "extent.",
     )
-    dilation_ratio: float = axis(
+    dilation_ratio: float = protocol_field(
         0.02,
         "How deep the boundary of a mask is, in diagonals of the image.",
         "How deep the boundary of a mask is, in diagonals of the image: rounded to whole pixels, "
         "halves to even, and at least one.",
         kind=Number(0, 1, above=True, metavar="RATIO"),
     )
-    candidate: Literal["best", "best-free"] = axis(
+    candidate: Literal["best", "best-free"] = protocol_field(
         "best",
         "The ground truth a detection may match: the best, taken or not, or the best free.",
         "The ground truth that a detection may match: the one of largest IoU, even if another "
         "detection has taken it (then this one is a duplicate); or the one of largest IoU among "
         "those still free, neutral ones last.",
     )
-    equal_iou: Literal["first", "last"] = axis(
+    equal_iou: Literal["first", "last"] = protocol_field(
         "first",
         "The best of equal ones.",
         "Which of several of equal IoU is the best, in file order.",
     )
-    neutral: tuple[str, ...] = axis(
+    neutral: tuple[str, ...] = protocol_field(
         (),
         "Ground truths that count neither way: difficult, crowd, ignore, group_of, no_keypoints; "
         "or none.",
@@ -192,14 +192,14 @@ class Protocol(Rules, kw_only=True):
         "neither way. What is no longer neutral stops absorbing too.",
         kind=Flags(without="count", having="count neither way"),
     )
-    absorbing: tuple[str, ...] = axis(
+    absorbing: tuple[str, ...] = protocol_field(
         (),
         "Neutral ones that take any number of detections; or none.",
         "Neutral ones that take any number of detections; the overlap with them is the "
         "intersection over the detection's own area.",
         kind=Flags(without="take one detection each", having="take any number of detections"),
     )
-    group_of_weight: int | None = axis(
+    group_of_weight: int | None = protocol_field(
         None,
         "Boxes around groups: as any other (none), or a second stage in which false positives "
         "lie in them; 1: a group is to be found, 0: not.",
@@ -211,7 +211,7 @@ class Protocol(Rules, kw_only=True):
         "positive, and a group without any is a miss. With 0 it need not be found.",
         kind=Weight(),
     )
-    area_ranges: tuple[AreaRange, ...] = axis(
+    area_ranges: tuple[AreaRange, ...] = protocol_field(
         (ANY_AREA,),
         "coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels.",
         "For each, ground truths outside it are neutral, and so are unmatched detections outside "
@@ -220,12 +220,12 @@ class Protocol(Rules, kw_only=True):
         "`APl`.",
         kind=Areas(),
     )
-    area_source: Literal["annotation", "box"] = axis(
+    area_source: Literal["annotation", "box"] = protocol_field(
         "annotation",
         "The area that decides a ground truth's range.",
         "The area of a ground truth that decides its range, and by which OKS measures distances.",
     )
-    detection_limits: tuple[int | None, ...] = axis(
+    detection_limits: tuple[int | None, ...] = protocol_field(
         (None,),
         "Best-scored detections that count: 1,10,100; none is no limit. AP is taken at the "
         "largest.",
@@ -233,15 +233,15 @@ class Protocol(Rules, kw_only=True):
         kind=Limits(),
         option="--max-dets",
     )
-    limit_scope: Literal["class", "image"] = axis(
+    limit_scope: Literal["class", "image"] = protocol_field(
         "class",
         "The limit is for each class of an image, or for the image.",
         "The limit holds for each class of an image, or for the image over all classes.",
     )
-    ties: Literal["image", "file"] = axis(
+    ties: Literal["image", "file"] = protocol_field(
         "file", "Equal scores rank by image and then by place in the file, or by place alone."
     )
-    interpolation: Interpolation = axis(
+    interpolation: Interpolation = protocol_field(
         "all-point",
         "How the curve becomes its average precision.",
         "How the precision-recall curve becomes its average precision: the mean of interpolated "
@@ -250,22 +250,26 @@ class Protocol(Rules, kw_only=True):
         option="--ap",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
-        axis(
+        protocol_field(
             "linspace",
             "Who makes the recall levels of 11, 101 or 40 points.",
             "Who makes the recall levels: the first two have 11, the next three 101; they differ "
             "in their last bits. The last has 40, from 1/40 to 1.",
         )
     )
-    precision_guard: float = axis(0.0, "Added to TP + FP in the precision.", kind=Number(0, 1))
-    absent_class: Literal["undefined", "zero", "zero-if-detected"] = axis(
+    precision_guard: float = protocol_field(
+        0.0, "Added to TP + FP in the precision.", kind=Number(0, 1)
+    )
+    absent_class: Literal["undefined", "zero", "zero-if-detected"] = protocol_field(
         "undefined",
         "The AP of a class without ground truth.",
         "The AP of a class without ground truth that counts. Undefined stays outside the mean; "
         "zero if detected is undefined where there are no detections of it either.",
     )
-    class_agnostic: bool = axis(False, "Score classes as one.", "All classes are scored as one.")
-    pairing: Literal["ranked", "coverage", "ground-truth"] = axis(
+    class_agnostic: bool = protocol_field(
+        False, "Score classes as one.", "All classes are scored as one."
+    )
+    pairing: Literal["ranked", "coverage", "ground-truth"] = protocol_field(
         "ranked",
         "Detections claim ground truths by falling score, or (proposals) by falling IoU, or "
         "ground truths choose detections (KITTI).",
@@ -273,7 +277,7 @@ class Protocol(Rules, kw_only=True):
         "paired off by falling IoU, whatever the score; or ground truths, in file order, choose "
         "detections, first by score and then by overlap (KITTI).",
     )
-    class_iou: tuple[tuple[str, float], ...] = axis(
+    class_iou: tuple[tuple[str, float], ...] = protocol_field(
         (),
         "Pairing by ground truth: the classes scored and their IoU thresholds: Car=0.7; or none: "
         "all, at --iou.",
@@ -286,7 +290,7 @@ class Protocol(Rules, kw_only=True):
             "Car=0.7,Cyclist=0.5",
         ),
     )
-    neighbour_classes: tuple[tuple[str, str], ...] = axis(
+    neighbour_classes: tuple[tuple[str, str], ...] = protocol_field(
         (),
         "Pairing by ground truth: classes whose ground truths are neutral to another: Car=Van; "
         "*=DontCare is to all; or none.",
@@ -294,67 +298,67 @@ class Protocol(Rules, kw_only=True):
         "it; those of `*=DontCare` are to all.",
         kind=ByClass(Word(), "classes and neighbours, or `none`", "Car=Van,*=DontCare"),
     )
-    height_min: tuple[float, ...] = axis(
+    height_min: tuple[float, ...] = protocol_field(
         (),
         "Pairing by ground truth: least height in pixels, for each of --area-ranges or for all; "
         "or none.",
         "Pairing by ground truth: ground truths not higher than this, in pixels, are neutral, and "
         "so are lower detections. One for each area range, or one for all.",
-        kind=Numbers(),
+        kind=NumberList(),
     )
-    occlusion_max: tuple[float, ...] = axis(
+    occlusion_max: tuple[float, ...] = protocol_field(
         (),
         "Pairing by ground truth: most occlusion, as KITTI's labels have it, likewise; or none.",
         "Pairing by ground truth: ground truths more occluded than this, as KITTI's labels tell "
         "it, are neutral. Likewise.",
-        kind=Numbers(),
+        kind=NumberList(),
     )
-    truncation_max: tuple[float, ...] = axis(
+    truncation_max: tuple[float, ...] = protocol_field(
         (),
         "Pairing by ground truth: most truncation, from 0 to 1, likewise; or none.",
         "Pairing by ground truth: ground truths more truncated than this, from 0 to 1, are "
         "neutral. Likewise.",
-        kind=Numbers(),
+        kind=NumberList(),
     )
-    empty_images: Literal["counted", "left-out"] = axis(
+    empty_images: Literal["counted", "left-out"] = protocol_field(
         "counted",
         "Proposals: ground truths of images without any proposal.",
         "Proposals: whether the ground truths of an image without any proposal count as missed.",
     )
-    id_zero: Literal["name", "no-match"] = axis(
+    id_zero: Literal["name", "no-match"] = protocol_field(
         "name",
         "What an annotation id of 0 is: a name like any other, or, as in pycocotools, none.",
         "An annotation id of 0 is a name like any other; or a match with it counts as none, "
         "as in pycocotools (quirk 3).",
     )
-    score_floor: float | None = axis(
+    score_floor: float | None = protocol_field(
         None,
         "Detections of a lower score are left out; none leaves out none.",
         "Detections of a lower score are left out, as if whoever wrote them had done so.",
         kind=Floor(),
     )
-    score_decimals: int | None = axis(
+    score_decimals: int | None = protocol_field(
         None,
         "Round scores first; none does not.",
         "Scores are rounded to so many decimals first, as if written to a text file and read "
         "again.",
         kind=Decimals(),
     )
-    box_decimals: int | None = axis(
+    box_decimals: int | None = protocol_field(
         None, "Round corners first; none does not.", "Corners likewise.", kind=Decimals()
     )
-    flat_boxes: Literal["counted", "dropped"] = axis(
+    flat_boxes: Literal["counted", "dropped"] = protocol_field(
         "counted",
         "Detections without width or height count, or are left out.",
         "Detections whose box ends where it begins, or before: they count, or are left out.",
     )
-    zero_area: Literal["counted", "dropped"] = axis(
+    zero_area: Literal["counted", "dropped"] = protocol_field(
         "counted",
         "Ground truths and detections without area count, or are left out.",
         "Ground truths and detections whose area is not above 0: they count; or are left out, "
         "detections after the detection limits (LVIS).",
     )
-    verified: Literal["all", "listed"] = axis(
+    verified: Literal["all", "listed"] = protocol_field(
         "all",
         "Which detections can be judged: all, or those of classes that were looked for in their "
         "image (LVIS, Open Images).",
@@ -363,7 +367,7 @@ class Protocol(Rules, kw_only=True):
         "labels of images of Open Images). Others take their places in the detection limits, and "
         "count nowhere.",
     )
-    not_exhaustive: Literal["counted", "neutral"] = axis(
+    not_exhaustive: Literal["counted", "neutral"] = protocol_field(
         "counted",
         "Unmatched detections of classes of which not every object was annotated in their image "
         "(LVIS).",
@@ -371,7 +375,7 @@ class Protocol(Rules, kw_only=True):
         "every object of the image was annotated (`not_exhaustive_category_ids` of LVIS): false "
         "positives; or they count neither way.",
     )
-    class_groups: Literal["none", "frequency"] = axis(
+    class_groups: Literal["none", "frequency"] = protocol_field(
         "none",
         "Groups of classes with numbers of their own: APr, APc, APf of rare, common, frequent ones "
         "(LVIS).",
@@ -379,7 +383,7 @@ class Protocol(Rules, kw_only=True):
         "gives APr, APc and APf, the means over the rare, common and frequent ones that have "
         "ground truth.",
     )
-    headline: Literal["AP", "mAP", "AR"] = axis(
+    headline: Literal["AP", "mAP", "AR"] = protocol_field(
         "AP",
         "The number that comes first, and with it which others there are.",
         "The number that is quoted, and with it what the summary holds.",
@@ -417,7 +421,9 @@ class Protocol(Rules, kw_only=True):
         """Refuse what the value of another axis does not look at: it would seem to be heeded."""
         for name in names:
             if getattr(self, name) != getattr(Protocol, name):  # the default
-                option = next(entry.option for entry in axes(Protocol) if entry.name == name)
+                option = next(
+                    entry.option for entry in protocol_fields(Protocol) if entry.name == name
+                )
                 raise UsageError(
                     f"{name.replace('_', ' ')} has no say where {where} is "
                     f"{getattr(self, where)}: leave out {option}, or start from another --protocol"
@@ -572,7 +578,9 @@ class Protocol(Rules, kw_only=True):
             idle |= dict.fromkeys(_NOT_OF_COVERAGE, why)
         for name in changed:
             if idle.get(name):
-                option = next(entry.option for entry in axes(Protocol) if entry.name == name)
+                option = next(
+                    entry.option for entry in protocol_fields(Protocol) if entry.name == name
+                )
                 raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
 
     def _unheeded(self, overlap: str) -> tuple[str, ...]:
@@ -618,7 +626,7 @@ class Protocol(Rules, kw_only=True):
                 return index
         return None
 
-    def alone(self, entry: Measure) -> "Protocol":
+    def alone(self, entry: MetricSpec) -> "Protocol":
         """Return the rules that have no number but this one, and what is needed for it.
 
         Raises

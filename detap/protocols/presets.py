@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from functools import partial
 
-from detap.protocols.axes import (
+from detap.protocols.detection import Protocol
+from detap.protocols.fields import (
     ALL_AREAS,
     COCO_AREAS,
     KITTI_LEVELS,
@@ -12,7 +13,6 @@ from detap.protocols.axes import (
     Presets,
     linspace,
 )
-from detap.protocols.detection import Protocol
 
 COCO_IOU_CEILING = 1 - 1e-10
 """pycocotools starts its search from min(t, 1 - 1e-10), so that a threshold of 1 can be met."""

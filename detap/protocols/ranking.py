@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
-from detap.protocols.axes import RECALL_GRIDS, Cutoffs, Number, Rules, axis
+from detap.protocols.fields import RECALL_GRIDS, Cutoffs, Number, ProtocolBase, protocol_field
 
 ELEVEN = tuple(level / 10 for level in range(11))
 """The recall levels of the classic table; trec_eval's iprec_at_recall."""
@@ -15,17 +15,17 @@ Undefined = Literal["zero", "left-out"]
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
-class _AtK(Rules, kw_only=True):
+class _AtK(ProtocolBase, kw_only=True):
     """The axes of measures at k."""
 
-    cutoffs: tuple[int, ...] = axis(
+    cutoffs: tuple[int, ...] = protocol_field(
         (), "Measures at k as well: 5, or 1,5,10. Repeatable.", kind=Cutoffs(), option="--k"
     )
-    divisor: Divisor = axis(
+    divisor: Divisor = protocol_field(
         "all",
         "What AP@k divides by: all relevant items, the hits within k, or the lesser of k and all.",
     )
-    no_relevant: Undefined = axis(
+    no_relevant: Undefined = protocol_field(
         "zero",
         "Where nothing is relevant, or by --divisor hits nothing within k: counts as 0, or is "
         "left out of the mean.",
@@ -41,7 +41,7 @@ class Retrieval(_AtK, kw_only=True):
 
     presets: ClassVar[Mapping[str, "Retrieval"]] = {}
 
-    ties: Literal["file", "trec", "expected"] = axis(
+    ties: Literal["file", "trec", "expected"] = protocol_field(
         "file",
         "Equal scores rank in the order of the file, or as trec_eval ranks them, or every measure "
         "is its expected value over their orders.",
@@ -49,21 +49,21 @@ class Retrieval(_AtK, kw_only=True):
         "scores in single precision, then the names of items, falling; or every measure is its "
         "expected value over all orders of equal scores.",
     )
-    missing_queries: Undefined = axis(
+    missing_queries: Undefined = protocol_field(
         "zero", "Judged queries without a ranking: count as 0, or are left out of the mean."
     )
-    relevant_from: float = axis(
+    relevant_from: float = protocol_field(
         1.0,
         "The least grade that makes an item relevant.",
         kind=Number(0, above=True, metavar="GRADE"),
     )
-    gain: Literal["linear", "exponential"] = axis(
+    gain: Literal["linear", "exponential"] = protocol_field(
         "linear", "What a grade g is worth to nDCG: g, or 2^g - 1."
     )
-    similarity: Literal["cosine", "dot", "euclidean"] = axis(
+    similarity: Literal["cosine", "dot", "euclidean"] = protocol_field(
         "cosine", "What embeddings are ranked by."
     )
-    exclude_self: bool = axis(
+    exclude_self: bool = protocol_field(
         False,
         "Query i is item i of the gallery, and takes no part in its own ranking.",
         "Query i is item i of the gallery, and takes no part in its own ranking. Where queries and "
@@ -96,13 +96,13 @@ class Classification(_AtK, kw_only=True):
 
     presets: ClassVar[Mapping[str, "Classification"]] = {}
 
-    curve: Curve = axis(
+    curve: Curve = protocol_field(
         "all-point", "How a class's ranking becomes its average precision.", option="--ap"
     )
-    recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = axis(
+    recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = protocol_field(
         "matlab", "Who makes the recall levels of 11 or 101 points."
     )
-    absent_class: Literal["undefined", "zero"] = axis(
+    absent_class: Literal["undefined", "zero"] = protocol_field(
         "undefined", "The AP of a class without positive samples."
     )
 

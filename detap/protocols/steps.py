@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from detap.protocols.axes import Axis, Rules, axes, worded
+from detap.protocols.fields import ProtocolBase, ProtocolField, protocol_fields, worded
 
 
 class Step(NamedTuple):
@@ -13,7 +13,7 @@ class Step(NamedTuple):
     axes : tuple of Axis
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[ProtocolField, ...]
 
     @property
     def is_long(self) -> bool:
@@ -26,16 +26,16 @@ class Step(NamedTuple):
         names = [worded(entry.name) for entry in self.axes]
         return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
 
-    def values(self, rules: Rules) -> dict[str, Any]:
+    def values(self, rules: ProtocolBase) -> dict[str, Any]:
         """Return what a protocol has on these axes, by name."""
         return {entry.name: getattr(rules, entry.name) for entry in self.axes}
 
 
-def steps(first: Rules, second: Rules) -> tuple[Step, ...]:
+def steps(first: ProtocolBase, second: ProtocolBase) -> tuple[Step, ...]:
     """Return the steps that lead from a protocol to another of its kind, in their fixed order."""
     differing = {
         entry.name: entry
-        for entry in axes(type(first))
+        for entry in protocol_fields(type(first))
         if getattr(first, entry.name) != getattr(second, entry.name)
     }
     grouped = {name for group in first.together for name in group}

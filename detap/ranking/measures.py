@@ -20,7 +20,7 @@ from detap.core import curves, ties
 from detap.core.ties import Groups
 from detap.errors import UsageError
 from detap.protocols.ranking import ELEVEN, Retrieval
-from detap.spelling import near
+from detap.text_input import suggest
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -325,5 +325,5 @@ def _named(name: str, known: dict[str, Measure], rules: Retrieval) -> Measure:
             if measure.name == name:
                 return measure
     choices = [*known, *(m.name.replace("@1", "@k") for m in _at_cutoff(1, rules))]
-    hint = near(name, choices) or f"choose from {', '.join(choices)}"
+    hint = suggest(name, choices) or f"choose from {', '.join(choices)}"
     raise UsageError(f"measure {name!r} is unknown; {hint}")

@@ -5,9 +5,9 @@ from math import isnan
 from typing import Any
 
 from detap.errors import UsageError
+from detap.escaping import escape
 from detap.gates.baseline import numbers_of_record
-from detap.gates.names import resolve
-from detap.names import printable
+from detap.gates.metric_names import resolve
 from detap.report.numbers import share
 
 COLOURS = {
@@ -46,7 +46,7 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
     text = f"{value:.0f}" if known and number.is_count(numbers) else share(value, 4)
     return {
         "schemaVersion": 1,
-        "label": printable(label or number.text),
+        "label": escape(label or number.text),
         "message": text if known else "undefined",
         "color": COLOURS[outcome_of(record) if known else "undefined"],
     }

@@ -7,7 +7,7 @@ from detap.io.paths import is_url, shown
 
 if TYPE_CHECKING:
     from detap.evaluation.partial import Partial
-    from detap.evaluation.partial.truths import Input
+    from detap.evaluation.partial.provenance import Input
     from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 

@@ -97,7 +97,7 @@ class Block(Value):
     verdicts: tuple[str, ...] = ()
 
 
-class Material(Value):
+class PageSource(Value):
     """What a report of a detector was made from, for a sink that asks more of it.
 
     Attributes
@@ -169,4 +169,4 @@ class Report(Value):
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
     answer: str = ""
-    material: Material | None = None
+    material: PageSource | None = None

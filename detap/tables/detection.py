@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.protocols.measures import FREQUENCIES
+from detap.protocols.summary import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, places

@@ -25,7 +25,7 @@ from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.axes import RECALL_GRIDS
+from detap.protocols.fields import RECALL_GRIDS
 from detap.tables.columns import Columns, as_array
 from detap.tables.masks import Masks
 from detap.tables.shapes import KINDS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
-from detap.analysis.outcome import Outcome
+from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth, cases
@@ -66,7 +66,7 @@ def test_images_of_unknown_size_have_no_place() -> None:
 
 @given(cases())
 def test_parts_make_up_the_whole(case: Case) -> None:
-    outcome = Outcome.of(evaluate(*case.tables()))
+    outcome = MatchResults.of(evaluate(*case.tables()))
     found = breakdowns(outcome)
     for part in (found.size, found.aspect_ratio, found.crowding):
         assert part.ground_truths.sum() == outcome.positive.sum()

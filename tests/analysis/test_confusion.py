@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.confusion import Cell, confusion
-from detap.analysis.outcome import Outcome
+from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
@@ -52,7 +52,7 @@ def test_left_over_detections_take_the_nearest_of_another_class() -> None:
 
 @given(cases(), st.sampled_from([*RANKED]), st.sampled_from([None, 0.3]))
 def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: float | None) -> None:
-    outcome = Outcome.of(evaluate(*case.tables(), rules))
+    outcome = MatchResults.of(evaluate(*case.tables(), rules))
     labels = outcome.boxes[0].label
     kept = np.ones(len(labels), np.bool_)
     if score is not None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.outcome import Outcome
+from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
@@ -86,7 +86,7 @@ def made(case: dict[str, Any]) -> Any:
 @given(cases(), any_protocol())
 def test_any_protocol_is_the_plain_implementation(case: Case, rules: Protocol) -> None:
     result = evaluate(*case.tables(), rules)
-    outcome = Outcome.of(result)
+    outcome = MatchResults.of(result)
     found, plain = errors(outcome), plain_errors(result, outcome.threshold)
     assert found.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
     counts = dict(zip(TYPES, found.count.tolist(), strict=True))
@@ -99,7 +99,7 @@ def test_any_protocol_is_the_plain_implementation(case: Case, rules: Protocol) -
 def test_every_detection_is_of_one_kind(case: Case, rules: Protocol) -> None:
     """Types without missed, true positives and what is left out make up all detections."""
     result = evaluate(*case.tables(), rules)
-    outcome = Outcome.of(result)
+    outcome = MatchResults.of(result)
     found = errors(outcome)
     left_out = int((~outcome.counted | outcome.neutral).sum())
     assert found.count[:5].sum() + outcome.true.sum() + left_out == len(result.detections)
@@ -143,7 +143,7 @@ def test_what_is_refused() -> None:
         with pytest.raises(UsageError, match="pairs by coverage, under which no detection is ri"):
             proposals.errors(convention)
     with pytest.raises(UsageError, match="tidecv matches by its own rules: give the result"):
-        errors(Outcome.of(result), "tidecv")
+        errors(MatchResults.of(result), "tidecv")
     with pytest.raises(KeyError):
         result.errors().of_type("occluded")
 

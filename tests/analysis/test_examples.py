@@ -1,8 +1,8 @@
 """Where to look."""
 
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
-from detap.analysis.outcome import Outcome
+from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth
@@ -10,7 +10,7 @@ from tests.cases import Case, Found, Truth
 
 def test_worst_images() -> None:
     """Wrong and missing: 2 + 0 in the first, 2 + 2 in the second, 2 in the third."""
-    outcome = Outcome.of(fixture())
+    outcome = MatchResults.of(fixture())
     found = worst_images(outcome)
     assert found.image.tolist() == [1, 0, 2]
     assert found.false_positives.tolist() == [2, 2, 2]
@@ -23,7 +23,7 @@ def test_worst_images() -> None:
 
 
 def test_confident_mistakes() -> None:
-    outcome = Outcome.of(fixture())
+    outcome = MatchResults.of(fixture())
     found = confident_mistakes(outcome, errors(outcome), most=3)
     assert found.detection.tolist() == [1, 2, 5]
     assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localisation"]
@@ -33,16 +33,16 @@ def test_confident_mistakes() -> None:
 
 def test_annotations_that_may_be_wrong() -> None:
     """Confident from .6 on, the median of what is right; of b one in two is found, not more."""
-    outcome = Outcome.of(fixture())
+    outcome = MatchResults.of(fixture())
     kinds = errors(outcome)
-    found = suspects(outcome, kinds)
+    found = label_errors(outcome, kinds)
     assert [REASONS[reason] for reason in found.reason] == ["other-class"]
     assert (found.detection.tolist(), found.ground_truth.tolist()) == ([2], [1])
     assert found.weight.tolist() == [0.8]
-    lower = suspects(outcome, kinds, score=0.3)
+    lower = label_errors(outcome, kinds, score=0.3)
     assert [REASONS[reason] for reason in lower.reason] == ["unlabelled", "other-class"]
     assert lower.detection.tolist() == [7, 2]
-    assert suspects(outcome, kinds, score=0.0, most=1).detection.tolist() == [7, 2]
+    assert label_errors(outcome, kinds, score=0.0, most=1).detection.tolist() == [7, 2]
 
 
 def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
@@ -53,8 +53,8 @@ def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
         found=tuple(Found(1, 1 + (n > 3), boxes[n], 0.9) for n in (0, 1, 4, 5, 6)),
         classes=(1, 2),
     )
-    outcome = Outcome.of(evaluate(*case.tables()))
-    found = suspects(outcome, errors(outcome))
+    outcome = MatchResults.of(evaluate(*case.tables()))
+    found = label_errors(outcome, errors(outcome))
     assert [REASONS[reason] for reason in found.reason] == ["never-found", "never-found"]
     assert found.ground_truth.tolist() == [8, 7]
     assert found.detection.tolist() == [-1, -1]

@@ -8,8 +8,8 @@ import pytest
 from detap.analysis.calibration import calibration
 from detap.analysis.confusion import Rule, confusion
 from detap.analysis.errors import TYPES, errors
+from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import Point, sweeps
-from detap.analysis.outcome import Outcome
 from tests.analysis.data import CASES, expected, scored
 
 SHORT = dict(
@@ -54,7 +54,7 @@ def named(values: Any) -> dict[str, Any]:
 
 def test_counts(case: str) -> None:
     due = expected()[case]["reference_iou50"]
-    outcome = Outcome.of(scored(case))
+    outcome = MatchResults.of(scored(case))
     counts = (outcome.true, outcome.false, outcome.positive, outcome.counted & outcome.neutral)
     assert [int(count.sum()) for count in counts] == [
         due[name] for name in ("tp", "fp", "gt", "ignored")

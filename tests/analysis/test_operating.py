@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import Point, Sweep, sweeps
-from detap.analysis.outcome import Outcome
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, cases
@@ -85,7 +85,7 @@ def test_f1_is_compared_as_whole_numbers() -> None:
 
 @given(cases(), st.sampled_from(["coco", "voc2007", "voc2012-py"]))
 def test_every_candidate_is_a_plain_count(case: Case, rules: str) -> None:
-    outcome = Outcome.of(evaluate(*case.tables(), rules))
+    outcome = MatchResults.of(evaluate(*case.tables(), rules))
     found = sweeps(outcome)
     table = outcome.scene.detections
     for label, one in [(None, found.overall), *enumerate(found.by_class)]:

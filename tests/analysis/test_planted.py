@@ -10,8 +10,8 @@ import pytest
 
 import detap
 from detap.analysis.explanation.numbers import Tables, stands
-from detap.analysis.explanation.origin import origin
-from detap.analysis.explanation.wanted import Wanted
+from detap.analysis.explanation.protocol_search import origin
+from detap.analysis.explanation.target_value import TargetValue
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol
 from detap.report.sections.explanation import origin_report
@@ -52,7 +52,9 @@ def tables_of(folder: Path, name: str) -> Tables:
 
 def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
     changes = {} if overlap == "box" else {"overlap": overlap}
-    return str(origin_report(origin(tables, Wanted.of(f"{value:.6f}"), at, changes=changes)).answer)
+    return str(
+        origin_report(origin(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)).answer
+    )
 
 
 def names(text: str, preset: str) -> bool:
@@ -83,8 +85,8 @@ def test_other_overlaps_are_said_not_to_be_searched(
 ) -> None:
     """The AP50 of masks by pycocotools 2.0.11 is coco-segm's, and what compares boxes has none."""
     tables = tables_of(real_data, "masks")
-    wanted = Wanted.of("0.562288")
-    monkeypatch.setattr("detap.analysis.explanation.origin.MOST_PAIRS", 10)
+    wanted = TargetValue.of("0.562288")
+    monkeypatch.setattr("detap.analysis.explanation.protocol_search.MOST_PAIRS", 10)
     found = origin(tables, wanted, "AP50")
     assert not found.equal
     told = str(origin_report(found).answer)
@@ -108,7 +110,9 @@ def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> 
         },
     )
     truth = detap.read_ground_truth(tmp_path / "gt.csv")
-    found = origin((truth, detap.read_detections(tmp_path / "dt.csv", truth)), Wanted.of("1.000"))
+    found = origin(
+        (truth, detap.read_detections(tmp_path / "dt.csv", truth)), TargetValue.of("1.000")
+    )
     assert "open-images-v2" in {entry.protocol.name for entry in found.equal}
     (left_out,) = (group for group in found.skipped if "voc2007" in group.presets)
     assert left_out.reason == "need what the ground truth does not say"

@@ -488,7 +488,7 @@ def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch)
         suspicions_of(score_tables(table, found))
 
 
-def facts(examination: checking.Examination) -> dict[str, Any]:
+def facts(examination: checking.DataCheck) -> dict[str, Any]:
     return {fact.key: fact.value for fact in examination.facts}
 
 

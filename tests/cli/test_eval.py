@@ -19,7 +19,7 @@ import pytest
 
 from detap.cli.commands.eval import command
 from detap.protocols import Protocol, protocol
-from detap.protocols.axes import axes
+from detap.protocols.fields import protocol_fields
 from detap.report import schema
 from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco
 
@@ -241,7 +241,7 @@ def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
 
 
 def test_every_axis_of_a_protocol_has_an_option() -> None:
-    assert {axis.name for axis in axes(Protocol)} <= {
+    assert {axis.name for axis in protocol_fields(Protocol)} <= {
         parameter.name for parameter in command.params
     }
 

@@ -86,7 +86,7 @@ def test_all_numbers_are_told_at_any_width(
 
 
 def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.analysis.explanation.difference.MOST_STEPS", 7)
+    monkeypatch.setattr("detap.analysis.explanation.protocol_diff.MOST_STEPS", 7)
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert "Shapley" not in text
     assert (

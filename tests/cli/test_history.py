@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from detap.gates.history import history, reports_in
 from detap.report import schema
 from detap.report.sections.history import history_report
-from detap.report.sinks.registry import SINKS, Style
+from detap.report.writers.registry import WRITERS, Style
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
 
 __all__ = ["detap"]
@@ -154,7 +154,7 @@ def test_in_colour_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
     paths = reports_in(["runs"])
     records = [(path, json.loads(Path(path).read_text())) for path in paths]
     found = history_report(history(records))
-    text = SINKS["table"].render(found, Style(width=80, colour=True))
+    text = WRITERS["table"].render(found, Style(width=80, colour=True))
     failed = next(line for line in text.splitlines() if "run-8" in line)
     passed = next(line for line in text.splitlines() if "run-9" in line)
     assert "\x1b[1;31m  FAILED" in failed

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-import detap.evaluation.scene
+import detap.evaluation.run
 from detap.cli import main
-from detap.core.matching import score
+from detap.core.matching import match_and_accumulate
 
 
 @pytest.fixture
@@ -18,9 +18,9 @@ def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(*columns: Any, **how: Any) -> Any:
         seen.append(len(columns[0].image))
-        return score(*columns, **how)
+        return match_and_accumulate(*columns, **how)
 
-    monkeypatch.setattr(detap.evaluation.scene, "score", counted)
+    monkeypatch.setattr(detap.evaluation.run, "match_and_accumulate", counted)
     return seen
 
 

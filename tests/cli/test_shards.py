@@ -114,7 +114,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the tables of several inputs were put together")
 
-    monkeypatch.setattr("detap.tables.joining.join_detections", refuse)
+    monkeypatch.setattr("detap.tables.concat.join_detections", refuse)
 
 
 @pytest.mark.usefixtures("apart")

@@ -69,7 +69,7 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert "numpy" in modules
     assert modules & (HEAVY - {"numpy"}) == set()
     assert not {"hashlib", "csv", "json", "difflib", "detap.analysis.crosscheck"} & modules
-    assert not {"detap.formats.voc.tables", "detap.formats.coco.careful"} & modules
+    assert not {"detap.formats.voc.tables", "detap.formats.coco.fallback_reader"} & modules
     assert not {"numpy.ma", "locale", "unicodedata", "detap.tables.masks"} & modules
     assert not {"detap.cli.progress"} & modules
     sections = "detap.report.sections"  # schemas are derived when asked for
@@ -103,7 +103,7 @@ def test_a_report_imports_little_more(coco: Files, tmp_path: Path) -> None:
     assert "json" in modules
     assert "hashlib" in modules
     assert not {"difflib", "locale", "gettext"} & modules
-    assert not {"importlib.resources", "tempfile", "csv", "detap.report.sinks.csv"} & modules
+    assert not {"importlib.resources", "tempfile", "csv", "detap.report.writers.csv"} & modules
 
 
 def test_the_version_is_that_of_the_project() -> None:

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from detap.core import curves
 from detap.core._curves import average_precision, count_above
-from detap.core.rules import SUMMINGS
+from detap.core.params import SUMMINGS
 from detap.protocols import COCO_PRECISION_GUARD, RECALL_GRIDS
 
 # Ranking 1 0 1 0 1, three relevant items: hits with 0, 1 and 2 irrelevant items above.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from detap.core.curves import interpolated_precision
 from detap.core.interpolated import Interpolated
-from detap.core.rules import SUMMINGS, Rules, Summing
+from detap.core.params import SUMMINGS, MatchParams, Summing
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 
@@ -20,8 +20,8 @@ GRIDS = {
 }
 
 
-def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> Rules:
-    return Rules(
+def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> MatchParams:
+    return MatchParams(
         thresholds=(0.5,) * thresholds,
         strict=False,
         best_free=True,
@@ -36,7 +36,7 @@ def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> Ru
     )
 
 
-def both(seed: int, classes: int, rules: Rules) -> tuple[Interpolated, np.ndarray]:
+def both(seed: int, classes: int, rules: MatchParams) -> tuple[Interpolated, np.ndarray]:
     """Return random curves as kept and as a dense array (T, R, K, A), written level by level."""
     rng = np.random.default_rng(seed)
     truths = rng.integers(0, 4, classes) ** rng.integers(0, 5, classes)

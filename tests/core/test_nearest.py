@@ -12,7 +12,7 @@ from detap.core import matching
 from detap.core import nearest as nearest_module
 from detap.core._nearest import Ground
 from detap.core.matching import Boxes
-from detap.core.nearest import PairedSurroundings, Surroundings
+from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import overlaps, paired_overlaps
 
 
@@ -57,15 +57,17 @@ def pairs(draw: st.DrawFn) -> Pairs:
     return Pairs(detections, truths, among, taken, table, edge, absorbing, draw(st.booleans()))
 
 
-def surroundings(case: Pairs) -> Surroundings:
+def surroundings(case: Pairs) -> GroundTruthIndex:
     """Return the ground truths by their boxes, or by the overlaps that a kernel has found."""
     if case.paired:
         same = case.detections.image[:, None] == case.truths.image[None]
         claim, truth = np.nonzero(same & (case.table > 0))
         start = np.searchsorted(claim, np.arange(len(case.detections.image) + 1))
         found = matching.Pairs(start, truth.astype(np.int32), case.table[claim, truth])
-        return PairedSurroundings(found, case.detections, case.truths, case.among, taken=case.taken)
-    return Surroundings(
+        return PairedGroundTruthIndex(
+            found, case.detections, case.truths, case.among, taken=case.taken
+        )
+    return GroundTruthIndex(
         case.truths, 3, case.among, taken=case.taken, absorbing=case.absorbing, pixel_edge=case.edge
     )
 

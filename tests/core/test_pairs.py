@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.finishing import Scores
-from detap.core.matching import Boxes, Pairs, score
+from detap.core.accumulate import Scores
+from detap.core.matching import Boxes, Pairs, match_and_accumulate
 from detap.core.overlap import overlaps
-from detap.evaluation.scene import Scene, rules_of
+from detap.evaluation.run import EvaluationRun, match_params
 from detap.protocols import PRESETS, Protocol
 from tests.cases import RANKED, Case, Found, Truth, cases
 from tests.parity.compare import assert_same_bits
 
 
-def pairs_of(scene: Scene) -> Pairs:
+def pairs_of(scene: EvaluationRun) -> Pairs:
     """Return all pairs of boxes of one image and class, with what core says they overlap."""
     detections, truths = scene.boxes()
     alike = (detections.image[:, None] == truths.image) & (
@@ -39,11 +39,11 @@ def without_corners(boxes: Boxes) -> Boxes:
     return boxes._replace(corners=np.zeros((0, 4)), overlap_area=np.zeros(0))
 
 
-def run(scene: Scene, pairs: Pairs | None, **changes: Any) -> Scores:
+def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
     detections, truths = scene.boxes()
     if pairs is not None:
         detections, truths = without_corners(detections), without_corners(truths)
-    return score(
+    return match_and_accumulate(
         detections,
         truths,
         neutral=scene.neutral,
@@ -51,7 +51,7 @@ def run(scene: Scene, pairs: Pairs | None, **changes: Any) -> Scores:
         void=scene.void,
         images=len(scene.ground_truth.images),
         classes=len(scene.classes),
-        rules=rules_of(scene.protocol),
+        rules=match_params(scene.protocol),
         pairs=pairs,
         evidence=[(0, 0)],
         **changes,
@@ -60,7 +60,7 @@ def run(scene: Scene, pairs: Pairs | None, **changes: Any) -> Scores:
 
 @given(cases(), st.sampled_from([*RANKED.values(), replace(PRESETS["coco"], class_agnostic=True)]))
 def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(case: Case, rules: Protocol) -> None:
-    scene = Scene(*case.tables(), rules, None)
+    scene = EvaluationRun(*case.tables(), rules, None)
     ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
     for name in ("precision", "average", "recall", "positives", "counts"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
@@ -97,7 +97,7 @@ TWO = Case(
 def test_pairs_that_are_none_are_refused(start: list[int], truth: list[int], message: str) -> None:
     pairs = Pairs(np.array(start), np.array(truth, np.int32), np.ones(len(truth)))
     with pytest.raises(ValueError, match=message):
-        run(Scene(*TWO.tables(), PRESETS["coco"], None), pairs)
+        run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs)
 
 
 @given(st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=6))
@@ -116,7 +116,7 @@ def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
 def test_a_kernel_of_any_shape_decides_who_matches() -> None:
     """By overlaps of its own the first detection prefers the second ground truth, .8 to .6."""
     pairs = Pairs(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([0.6, 0.8]))
-    evidence = run(Scene(*TWO.tables(), PRESETS["coco"], None), pairs).evidence
+    evidence = run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs).evidence
     assert evidence is not None
     assert evidence.truth_of(0, 0).tolist() == [1, -1]
     assert evidence.overlap.tolist() == [0.8, 0.0]

@@ -7,14 +7,14 @@ import pytest
 
 from detap.cli.commands.eval import command
 from detap.protocols import PRESETS, Protocol, protocol
-from detap.protocols.axes import axes
+from detap.protocols.fields import protocol_fields
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text("utf-8")
 FACTS = (ROOT / "tests" / "test_facts.py").read_text("utf-8")
 UNSPOKEN = {"name", "source", "tolerance", "residue"}
 COCO_THRESHOLDS = "linspace(0.5, 0.95, 10)"
-KINDS = {axis.name: axis.kind for axis in axes(Protocol)}
+KINDS = {axis.name: axis.kind for axis in protocol_fields(Protocol)}
 
 
 def section(heading: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 import detap
 from detap.cli import group
 from detap.protocols import PRESETS
-from detap.protocols.axes import axes
 from detap.protocols.detection import Protocol
+from detap.protocols.fields import protocol_fields
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 
@@ -92,7 +92,7 @@ def test_every_command_and_option_is_in_it(pages: dict[str, str]) -> None:
 
 def test_every_preset_axis_and_note_is_in_it(pages: dict[str, str]) -> None:
     protocols = pages["protocols.html"]
-    for name in (*PRESETS, *(axis.name for axis in axes(Protocol))):
+    for name in (*PRESETS, *(axis.name for axis in protocol_fields(Protocol))):
         assert name in protocols
     noted = re.findall(r"^\| `([a-z-]+)`", (SITE.parents[1] / "docs/notes.md").read_text(), re.M)
     assert noted

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from detap.engines.shards import Reading, Shard, shard_to_partial
+from detap.engines.shards import InputFiles, Shard, shard_to_partial
 from detap.evaluation.partial import Partial
 from detap.protocols import protocol
 
@@ -27,8 +27,8 @@ def test_detections_that_go_by_the_files_of_the_ground_truth(
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     shard = Shard(
-        Reading("coco", ("gt.json",), folder=str(data)),
-        Reading("voc", ("found",), folder=str(data)),
+        InputFiles("coco", ("gt.json",), folder=str(data)),
+        InputFiles("voc", ("found",), folder=str(data)),
         protocol("coco"),
     )
     partial = Partial.from_bytes(shard_to_partial(shard))

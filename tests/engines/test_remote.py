@@ -46,19 +46,19 @@ def test_what_changed_in_a_store_is_evaluated_again(
 
 
 def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
-    from detap.engines.shards import Reading, Shard, shard_to_partial
+    from detap.engines.shards import InputFiles, Shard, shard_to_partial
     from detap.evaluation.partial import Partial
     from detap.protocols import protocol
 
-    truth = Reading("coco", (f"{bucket}/gt.json",), folder="/elsewhere")
-    found = Reading("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
+    truth = InputFiles("coco", (f"{bucket}/gt.json",), folder="/elsewhere")
+    found = InputFiles("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
     partial = Partial.from_bytes(shard_to_partial(Shard(truth, found, protocol("coco"))))
     named = {record["image_id"] for record in json.loads(Path("dts/1.json").read_text())}
     assert set(partial.images) == named
 
 
 def test_a_partial_does_not_tell_a_signature() -> None:
-    from detap.evaluation.partial.truths import public
+    from detap.evaluation.partial.provenance import public
 
     assert public("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."
     assert public("dts/a?b.json") == "dts/a?b.json"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from detap.engines.driving import evaluate
-from detap.engines.shards import Reading, Shard, finish_classes
+from detap.engines.driver import evaluate
+from detap.engines.shards import InputFiles, Shard, finish_classes
 from detap.protocols import protocol
 from tests.cli.test_shards import shards
 
@@ -47,9 +47,9 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
 ) -> None:
     engine = Here()
     rules = replace(protocol("coco"), class_agnostic=one_class)
-    truth = Reading("coco", ("gt.json",), folder=str(shards))
+    truth = InputFiles("coco", ("gt.json",), folder=str(shards))
     inputs = [
-        Shard(truth, Reading("coco", (str(path),), folder=str(shards)), rules)
+        Shard(truth, InputFiles("coco", (str(path),), folder=str(shards)), rules)
         for path in sorted(shards.glob("dts/*.json"))
     ]
     evaluate(engine, inputs, rest=Shard(truth, None, rules), threads=threads)
@@ -57,9 +57,10 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
 
 
 def test_classes_that_an_engine_finished_are_selected(shards: Path) -> None:
-    truth = Reading("coco", ("gt.json",))
+    truth = InputFiles("coco", ("gt.json",))
     inputs = [
-        Shard(truth, Reading("coco", (f"dts/{part}.json",)), protocol("coco")) for part in range(4)
+        Shard(truth, InputFiles("coco", (f"dts/{part}.json",)), protocol("coco"))
+        for part in range(4)
     ]
     rest = Shard(truth, None, protocol("coco"))
     union = evaluate(Here(), inputs, rest=rest)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from detap.errors import InputError
-from detap.formats.coco import careful
+from detap.formats.coco import fallback_reader
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
@@ -295,7 +295,7 @@ def check_truth(chance: random.Random, data: bytes) -> tuple[bool, TruthColumns 
     """Read ground truth both ways; return whether the fast one did, and the columns if valid."""
     fast = coco.scanned_truth(scan(TruthScan, chance, data))
     try:
-        slow = careful.read_truth(data, "file", DEFAULT_LIMITS)
+        slow = fallback_reader.read_truth(data, "file", DEFAULT_LIMITS)
     except InputError:
         assert fast is None, data
         return False, None
@@ -310,7 +310,7 @@ def check_results(
     """Read results both ways; return whether the fast one did, and the columns if valid."""
     fast = coco.scanned_detections(scan(ResultsScan, chance, data), truth)
     try:
-        slow = careful.read_results(data, "file", DEFAULT_LIMITS, truth)
+        slow = fallback_reader.read_results(data, "file", DEFAULT_LIMITS, truth)
     except InputError:
         assert fast is None, data
         return False, None

@@ -12,7 +12,7 @@ from pycocotools.cocoeval import COCOeval
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
-from detap.formats.coco import careful, prefetch, tables
+from detap.formats.coco import fallback_reader, prefetch, tables
 from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 
@@ -62,10 +62,12 @@ def test_both_readers_take_corners_as_they_are(tmp_path: Path) -> None:
     fast = tables.scanned_truth(prefetch.ground_truth(gt, boxes="xyxy").result())
     assert fast is not None
     assert tables.scanned_detections(prefetch.detections(dt, boxes="xyxy").result(), truth)
-    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS, boxes="xyxy")
+    slow = fallback_reader.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS, boxes="xyxy")
     assert slow.corners.tolist() == fast.corners.tolist() == CORNERS
     assert slow.box_area.tolist() == fast.box_area.tolist() == areas
-    of_results = careful.read_results(dt.read_bytes(), "dt", DEFAULT_LIMITS, truth, boxes="xyxy")
+    of_results = fallback_reader.read_results(
+        dt.read_bytes(), "dt", DEFAULT_LIMITS, truth, boxes="xyxy"
+    )
     assert of_results.corners.tolist() == CORNERS
     assert of_results.box_area.tolist() == areas
 
@@ -83,7 +85,9 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
     points = {"keypoints": [12, 22, 1, 30, 40, 1]}
     boxless = {k: v for k, v in result([0, 0, 0, 0], 0.5, **points).items() if k != "bbox"}
     truth = read_ground_truth(gt, boxes="xyxy", keypoints=True)
-    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True, boxes="xyxy")
+    slow = fallback_reader.read_truth(
+        gt.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True, boxes="xyxy"
+    )
     assert truth.sides is not None
     assert slow.poses is not None
     assert truth.sides.tolist() == slow.poses.sides.tolist() == [[30, 40]]
@@ -155,7 +159,7 @@ def test_both_readers_take_the_area_of_a_negative_side(tmp_path: Path) -> None:
     gt, _ = faces(tmp_path)
     fast = tables.scanned_truth(prefetch.ground_truth(gt).result())
     assert fast is not None
-    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS)
+    slow = fallback_reader.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS)
     assert np.array_equal(fast.area, slow.area)
     assert fast.area[-1] == -46
 

@@ -12,7 +12,7 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
-from detap.formats.coco import careful, prefetch
+from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.coco.tables import (
     read_detections,
@@ -21,8 +21,8 @@ from detap.formats.coco.tables import (
     scanned_truth,
 )
 from detap.io.limits import DEFAULT_LIMITS
+from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.joining import join_detections, join_ground_truths
 from tests.formats.test_coco_masks import mutated, same
 
 POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labelled
@@ -125,7 +125,7 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
     path = truth_file(tmp_path, **second)
     scan = scanned_truth(prefetch.ground_truth(path, keypoints=True).result())
     assert scan is not None
-    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True)
+    by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True)
     assert scan.poses is not None
     assert by_hand.poses is not None
     same(scan.poses, by_hand.poses)
@@ -134,7 +134,9 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
     path = result_file(tmp_path, *ROWS)
     found = scanned_detections(prefetch.detections(path, keypoints=True).result(), truth)
     assert found is not None
-    due = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth, keypoints=True)
+    due = fallback_reader.read_results(
+        path.read_bytes(), "dt", DEFAULT_LIMITS, truth, keypoints=True
+    )
     for name in ("keypoints", "corners", "box_area"):
         assert np.array_equal(getattr(found, name), getattr(due, name)), name
         assert getattr(found, name).dtype == getattr(due, name).dtype
@@ -159,9 +161,9 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
             continue
         accepted += 1
         due: Any = (
-            careful.read_truth(text, "gt", DEFAULT_LIMITS, keypoints=True)
+            fallback_reader.read_truth(text, "gt", DEFAULT_LIMITS, keypoints=True)
             if side == "truth"
-            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
+            else fallback_reader.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
         )
         if side == "truth":
             same(found.poses, due.poses)

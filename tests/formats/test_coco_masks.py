@@ -18,7 +18,7 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
-from detap.formats.coco import careful, prefetch
+from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.coco.tables import (
     read_detections,
@@ -94,7 +94,7 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     path = truth_file(tmp_path, segmentation)
     scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
     assert scan is not None
-    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
+    by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
     assert scan.outlines is not None
     assert by_hand.outlines is not None
     same(scan.outlines, by_hand.outlines)
@@ -104,7 +104,9 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     )
     found = scanned_detections(prefetch.detections(path, masks=True).result(), truth)
     assert found is not None
-    careful_found = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth, masks=True)
+    careful_found = fallback_reader.read_results(
+        path.read_bytes(), "dt", DEFAULT_LIMITS, truth, masks=True
+    )
     assert found.outlines is not None
     assert careful_found.outlines is not None
     same(found.outlines, careful_found.outlines)
@@ -155,9 +157,11 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
             continue
         accepted += 1
         due: Any = (
-            careful.read_truth(text, "gt", DEFAULT_LIMITS, masks=True)
+            fallback_reader.read_truth(text, "gt", DEFAULT_LIMITS, masks=True)
             if side == "truth"
-            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, masks=not for_boxes)
+            else fallback_reader.read_results(
+                text, "dt", DEFAULT_LIMITS, truth, masks=not for_boxes
+            )
         )
         same(found.outlines, due.outlines)
         assert np.array_equal(found.corners, due.corners, equal_nan=True)
@@ -212,7 +216,7 @@ def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
     assert scan is not None
     found = scanned_detections(scan, truth)
     assert found is not None
-    due = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
+    due = fallback_reader.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
     assert found.outlines is not None
     same(found.outlines, due.outlines)
     assert found.outlines.has.tolist() == [True, False, False, True]
@@ -235,7 +239,7 @@ def test_annotations_without_a_box_have_that_of_their_mask(tmp_path: Path) -> No
     path.write_text(json.dumps(record))
     scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
     assert scan is not None
-    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
+    by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
     for name in ("corners", "box_area", "area"):
         assert np.array_equal(getattr(scan, name), getattr(by_hand, name), equal_nan=True), name
     truth = read_ground_truth(path, masks=True)

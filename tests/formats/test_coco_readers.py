@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
-from detap.formats.coco import careful, prefetch
+from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.io.limits import DEFAULT_LIMITS
@@ -63,10 +63,12 @@ def test_no_mutation_is_taken_by_the_fast_reader_alone() -> None:
 
 def test_the_comparison_can_fail() -> None:
     truth = fuzz.some_truth()
-    one = careful.read_results(b"[]", "file", DEFAULT_LIMITS, truth)
+    one = fallback_reader.read_results(b"[]", "file", DEFAULT_LIMITS, truth)
     record = b'[{"image_id": 0, "category_id": 1, "bbox": [0, 0, 1, %s], "score": 1}]'
-    two = careful.read_results(record % b"1", "file", DEFAULT_LIMITS, truth)
-    three = careful.read_results(record % b"1.0000000000000002", "file", DEFAULT_LIMITS, truth)
+    two = fallback_reader.read_results(record % b"1", "file", DEFAULT_LIMITS, truth)
+    three = fallback_reader.read_results(
+        record % b"1.0000000000000002", "file", DEFAULT_LIMITS, truth
+    )
     with pytest.raises(AssertionError):
         assert_equal_columns(one, two)
     with pytest.raises(AssertionError):
@@ -187,7 +189,7 @@ def test_ids_of_another_kind_are_left_to_the_careful_reader(
     scanned = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
     assert coco.scanned_detections(scanned, truth) is None
     with pytest.raises(InputError, match=re.escape(says)):
-        careful.read_results(as_bytes(records), "file", DEFAULT_LIMITS, truth)
+        fallback_reader.read_results(as_bytes(records), "file", DEFAULT_LIMITS, truth)
 
 
 @pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
@@ -271,7 +273,7 @@ def test_two_threads_read_what_one_does(
 def test_plain_categories_are_read_as_the_careful_reader_does(
     listed: str, names: dict[int, str | None]
 ) -> None:
-    for read in (class_names, careful.read_categories):
+    for read in (class_names, fallback_reader.read_categories):
         found = read(listed.encode())
         assert found == names
         assert list(found or {}) == sorted(names)
@@ -343,7 +345,7 @@ def test_both_readers_agree_on_real_files(
     path = real_data / truth_file
     fast = coco.scanned_truth(prefetch.ground_truth(path).result())
     assert fast is not None
-    assert_equal_columns(fast, careful.read_truth(read_bytes(path), "file", DEFAULT_LIMITS))
+    assert_equal_columns(fast, fallback_reader.read_truth(read_bytes(path), "file", DEFAULT_LIMITS))
     if results_file is None:
         return
     truth = coco.read_ground_truth(path)
@@ -351,7 +353,7 @@ def test_both_readers_agree_on_real_files(
     found = coco.scanned_detections(prefetch.detections(path).result(), truth)
     assert found is not None
     assert_equal_columns(
-        found, careful.read_results(read_bytes(path), "file", DEFAULT_LIMITS, truth)
+        found, fallback_reader.read_results(read_bytes(path), "file", DEFAULT_LIMITS, truth)
     )
 
 

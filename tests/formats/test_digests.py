@@ -13,8 +13,8 @@ import pytest
 from detap.errors import InputError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.reading import awaited
-from detap.formats.reading.awaited import Awaited
+from detap.formats.reading import background
+from detap.formats.reading.background import BackgroundText
 from detap.io import digest
 from detap.io.limits import Limits
 from detap.tables.detection import SourceFile
@@ -30,14 +30,14 @@ def test_a_file_of_many_blocks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tight", [False, True])
 def test_a_text_in_the_making_is_a_text(monkeypatch: pytest.MonkeyPatch, tight: bool) -> None:
-    monkeypatch.setattr(awaited, "memory_is_tight", lambda: tight)
+    monkeypatch.setattr(background, "memory_is_tight", lambda: tight)
     made_by: list[threading.Thread] = []
 
     def make() -> str:
         made_by.append(threading.current_thread())
         return "abc"
 
-    text = Awaited(make)
+    text = BackgroundText(make)
     assert text == "abc"
     assert str(text) == "abc"
     assert bool(text)
@@ -56,7 +56,7 @@ def test_nobody_waits_before_the_text_is_looked_at() -> None:
         assert go_on.wait(60)
         return "abc"
 
-    text = Awaited(make)
+    text = BackgroundText(make)
     go_on.set()
     assert text == "abc"
 
@@ -65,7 +65,7 @@ def test_who_looks_is_told_why_there_is_none() -> None:
     def make() -> str:
         raise OSError("it is gone")
 
-    text = Awaited(make)
+    text = BackgroundText(make)
     for _ in range(2):
         with pytest.raises(OSError, match="it is gone"):
             str(text)

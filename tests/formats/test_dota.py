@@ -12,13 +12,13 @@ from numpy.testing import assert_array_equal
 from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
-from detap.formats.dota.aside import named
+from detap.formats.dota.metadata import named
 from detap.formats.dota.sniff import fits
 from detap.formats.dota.tables import read_detections, read_ground_truth
 from detap.formats.registry import told
 from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.joining import join_detections, join_ground_truths
 from tests.cli.conftest import Ended, detap
 from tests.formats.text_files import written
 

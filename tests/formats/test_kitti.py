@@ -12,17 +12,17 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.by_name.problems import Problems
 from detap.formats.kitti.lines import KittiForm
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
-from detap.formats.named.problems import Problems
 from detap.formats.registry import told
 from detap.formats.text.folder import files_of
 from detap.formats.text.lines import read_lines
 from detap.formats.text.reader import FolderReader
 from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.tables.concat import join_ground_truths
 from detap.tables.detection import GroundTruth
-from detap.tables.joining import join_ground_truths
 from tests.cli.conftest import Ended, detap
 from tests.depth import examples
 from tests.formats.text_files import written

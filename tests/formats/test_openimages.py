@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from detap import evaluate
 from detap.errors import InputError
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.openimages.rows import Rows, read_rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.formats.registry import told
@@ -222,7 +222,7 @@ def protocol_without_areas() -> Any:
     from dataclasses import replace
 
     from detap.protocols import protocol
-    from detap.protocols.axes import ANY_AREA
+    from detap.protocols.fields import ANY_AREA
 
     return replace(protocol("coco"), area_ranges=(ANY_AREA,))
 

@@ -9,7 +9,7 @@ import pytest
 
 from detap import evaluate
 from detap.errors import InputError
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.tables import read_detections, read_ground_truth

@@ -14,8 +14,8 @@ from detap.evaluation.results import class_rows
 from detap.formats.text import folder as _voc_folder
 from detap.formats.voc.tables import read_detections, read_ground_truth
 from detap.io.limits import Limits
-from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth
+from detap.text_input import join_names
 from tests.formats.voc_files import item, same, tree, without_scanners, write, xml
 
 __all__ = ["without_scanners"]
@@ -301,9 +301,9 @@ def test_one_file_alone(tmp_path: Path, truth: GroundTruth) -> None:
 
 
 def test_a_message_names_three_and_cuts_long_names() -> None:
-    assert some(["b", "a", "b"]) == "'b', 'a'"
-    assert some([3, "3", 4, 5]) == "3, '3', 4, ..."
-    assert some(["x" * 61]) == f"'{'x' * 57}...'"
+    assert join_names(["b", "a", "b"]) == "'b', 'a'"
+    assert join_names([3, "3", 4, 5]) == "3, '3', 4, ..."
+    assert join_names(["x" * 61]) == f"'{'x' * 57}...'"
 
 
 def test_no_detection_at_all(tmp_path: Path, truth: GroundTruth) -> None:

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import detap
-from detap.formats.writing.sides import as_sides
+from detap.formats.writing.xywh import as_sides
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.formats.voc_files import item, tree, write, xml
 

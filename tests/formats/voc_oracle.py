@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.voc import _scan as _voc_xml

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from detap import evaluate
 from detap.analysis.bootstrap import Weights, draw_weights, interval, leave_out, resampled
-from detap.analysis.resolution import Criterion, units_needed
+from detap.analysis.power import Criterion, units_needed
 from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 

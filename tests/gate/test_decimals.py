@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.decimals import beside, decimal, exactly, fraction, same, settled
+from detap.decimals import decimal, format_against, fraction, nearly_equal, snap, to_fraction
 from detap.report.numbers import change, share
-from detap.spelling import number, whole
-from detap.spelling import share as written_share
+from detap.text_input import number, parse_int
+from detap.text_input import parse_fraction as written_share
 
 shares = st.floats(0, 1)
 
@@ -29,22 +29,22 @@ shares = st.floats(0, 1)
     ],
 )
 def test_the_same_but_for_rounding(first: float, second: float, alike: bool) -> None:
-    assert same(first, second) == same(second, first) == alike
-    assert settled(second, first) == (first if alike else second) or second != second  # noqa: PLR0124
+    assert nearly_equal(first, second) == nearly_equal(second, first) == alike
+    assert snap(second, first) == (first if alike else second) or second != second  # noqa: PLR0124
 
 
 @given(shares, shares)
 def test_nothing_that_can_be_seen_is_rounding(first: float, second: float) -> None:
     if abs(first - second) > 1.1e-12:
-        assert not same(first, second)
-        assert not same(exactly(first), exactly(second))
+        assert not nearly_equal(first, second)
+        assert not nearly_equal(to_fraction(first), to_fraction(second))
 
 
 @given(st.lists(shares, min_size=1, max_size=200), st.randoms(use_true_random=False))
 def test_a_sum_in_another_order_is_the_same(values: list[float], random: object) -> None:
     other = list(values)
     random.shuffle(other)  # type: ignore[attr-defined]
-    assert same(sum(values) / len(values), sum(other) / len(other))
+    assert nearly_equal(sum(values) / len(values), sum(other) / len(other))
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,20 @@ def test_what_is_rounded_to_0_has_no_sign(value: Fraction, places: int, text: st
 
 @given(st.floats(-1, 1), st.integers(1, 6))
 def test_no_printed_0_bears_a_sign(value: float, places: int) -> None:
-    for text in (share(value, places), change(value, places), decimal(exactly(value), places)):
+    for text in (share(value, places), change(value, places), decimal(to_fraction(value), places)):
         assert float(text) != 0 or text[0] == "0"
 
 
 @given(shares, shares)
 def test_a_number_is_shown_on_its_side_of_the_bound(value: float, bound: float) -> None:
-    shown = Fraction(beside(exactly(value), exactly(bound)))
-    assert (shown > exactly(bound)) == (value > bound)
-    assert (shown < exactly(bound)) == (value < bound)
+    shown = Fraction(format_against(to_fraction(value), to_fraction(bound)))
+    assert (shown > to_fraction(bound)) == (value > bound)
+    assert (shown < to_fraction(bound)) == (value < bound)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_0", "0x1", "\uff11", "", "1,5", "1/3", "1e9999"])
 def test_what_is_no_number_anywhere(text: str) -> None:
-    for read in (number, fraction, whole, written_share):
+    for read in (number, fraction, parse_int, written_share):
         with pytest.raises(ValueError, match=r"is not|is too large"):
             read(text)
 
@@ -84,7 +84,7 @@ def test_what_is_no_number_anywhere(text: str) -> None:
 def test_numbers_are_what_is_written() -> None:
     assert number(" 0.5 ") == 0.5
     assert fraction("0.1") == Fraction(1, 10)
-    assert whole("-12") == -12
+    assert parse_int("-12") == -12
     assert written_share("0.95") == written_share(0.95) == 0.95
     with pytest.raises(ValueError, match="'1e999' is too large"):
         number("1e999")

@@ -7,26 +7,26 @@ from typing import Any, NamedTuple
 import pytest
 
 from detap.errors import UsageError
-from detap.gates.names import Name, Numbers, resolve
-from detap.gates.verdicts import Gate, Interval, Limit, Noise, check
+from detap.gates.checks import Gate, Interval, Limit, Noise, check
+from detap.gates.metric_names import MetricName, Metrics, resolve
 
 
 def numbers(
-    *, ap: float = 0.5, rows: list[dict[str, Any]] | None = None, **slices: Numbers
-) -> Numbers:
+    *, ap: float = 0.5, rows: list[dict[str, Any]] | None = None, **slices: Metrics
+) -> Metrics:
     standard = [
         {"name": "person", "id": 1, "AP": 0.6, "AP50": 0.8, "ground_truths": 50, "duplicates": 3},
         {"name": "cat", "id": 2, "AP": 0.4, "AP50": 0.7, "ground_truths": 5, "duplicates": 0},
         {"name": "ghost", "id": 3, "AP": nan, "AP50": nan, "ground_truths": 0, "duplicates": 0},
     ]
-    return Numbers("AP", {"AP": ap, "AP50": 0.7, "APs": None}, rows or standard, slices=slices)
+    return Metrics("AP", {"AP": ap, "AP50": 0.7, "APs": None}, rows or standard, slices=slices)
 
 
-def floor(text: str, of: Numbers | None = None) -> list[Gate]:
+def floor(text: str, of: Metrics | None = None) -> list[Gate]:
     return check([Limit.of("floor", text)], of or numbers())
 
 
-def drop(text: str, now: Numbers, then: Numbers, **options: Any) -> list[Gate]:
+def drop(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
     return check([Limit.of("drop", text)], now, then, **options)
 
 
@@ -83,7 +83,7 @@ def test_counts_have_floors_too() -> None:
     assert floor("class:person.ground_truths=51")[0].verdict == "failed"
 
 
-def odd(name: str, measure: str = "AP") -> Numbers:
+def odd(name: str, measure: str = "AP") -> Metrics:
     rows = [{"name": name, measure: 0.1, "ground_truths": 1}]
     return numbers(rows=[*rows, {"name": "other", measure: 0.9, "ground_truths": 1}])
 
@@ -117,7 +117,7 @@ def test_a_measure_may_hold_a_dot_itself() -> None:
 
 
 def test_slices() -> None:
-    of = Numbers(
+    of = Metrics(
         "AP",
         {"AP": 0.5},
         slices={"night": numbers(ap=0.2), "night.rain": numbers(ap=0.1), "day": numbers(ap=0.9)},
@@ -155,7 +155,7 @@ def test_an_unknown_name_is_a_usage_error_with_near_ones(name: str, message: str
 
 def test_an_unknown_slice_lists_near_ones() -> None:
     with pytest.raises(UsageError, match=r"no slice is called 'nigt'; did you mean 'night'\?"):
-        floor("slice:nigt.AP=0.5", Numbers("AP", {"AP": 1.0}, slices={"night": numbers()}))
+        floor("slice:nigt.AP=0.5", Metrics("AP", {"AP": 1.0}, slices={"night": numbers()}))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
     (gate,) = drop("APs=0.1", numbers(), numbers())
     assert gate.verdict == "undefined"
     assert gate.message == "APs is undefined; it may fall by 0.1"
-    then = Numbers("AP", {"AP": nan}, ())
+    then = Metrics("AP", {"AP": nan}, ())
     (gate,) = drop("0.1", numbers(), then)
     assert gate.message == "AP is undefined in the baseline; it may fall by 0.1"
 
@@ -240,7 +240,7 @@ def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
 def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
     message = "'AP50': the baseline has no such number; make it anew, or give --baseline-detections"
     with pytest.raises(UsageError, match=f"^{message}$"):
-        drop("AP50=0.1", numbers(), Numbers("AP", {"AP": 0.5}))
+        drop("AP50=0.1", numbers(), Metrics("AP", {"AP": 0.5}))
 
 
 class Fixed(NamedTuple):
@@ -249,7 +249,7 @@ class Fixed(NamedTuple):
     ends: Interval
     confidence: float = 0.95
 
-    def interval(self, name: Name) -> Interval:
+    def interval(self, name: MetricName) -> Interval:
         return self.ends
 
 
@@ -302,7 +302,7 @@ def test_more_numbers_are_asked_for_by_name() -> None:
         return {"AP90": [0.1, 0.2]}[name]
 
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}, {"name": "b", "AP": 0.5}]
-    of = Numbers("AP", {"AP": 0.5}, rows, more=more, more_rows=more_rows)
+    of = Metrics("AP", {"AP": 0.5}, rows, more=more, more_rows=more_rows)
     assert floor("AP90=0.2", of)[0].value == 0.3
     assert floor("class:b.AP90=0.2", of)[0].value == 0.2
     assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
@@ -311,15 +311,15 @@ def test_more_numbers_are_asked_for_by_name() -> None:
 # --- ceilings, rises, and what is only rounding
 
 
-def rise(text: str, now: Numbers, then: Numbers, **options: Any) -> list[Gate]:
+def rise(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
     return check([Limit.of("rise", text)], now, then, **options)
 
 
-def ceiling(text: str, of: Numbers | None = None) -> list[Gate]:
+def ceiling(text: str, of: Metrics | None = None) -> list[Gate]:
     return check([Limit.of("ceiling", text)], of or numbers())
 
 
-def changed(measure: str, value: Any, row: int = 0) -> Numbers:
+def changed(measure: str, value: Any, row: int = 0) -> Metrics:
     rows = [dict(entry) for entry in numbers().rows]
     rows[row][measure] = value
     return numbers(rows=rows)
@@ -435,7 +435,7 @@ def test_rounding_does_not_go_beyond_a_limit() -> None:
 # --- what only one of the two has
 
 
-def without(name: str) -> Numbers:
+def without(name: str) -> Metrics:
     return numbers(rows=[dict(row) for row in numbers().rows if row["name"] != name])
 
 
@@ -484,7 +484,7 @@ def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
         ("class:person.AP", "undefined"),
         ("class:cat.AP", "undefined"),
     ]
-    parts = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
+    parts = Metrics("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
     gates = check([Limit.of(kind, "slice:*.APs=0.9")], parts, parts)
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("slice:day.APs", "undefined"),
@@ -493,8 +493,8 @@ def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
 
 
 def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
-    now = Numbers("AP", {"AP": 0.5}, slices={"day": numbers()})
-    then = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
+    now = Metrics("AP", {"AP": 0.5}, slices={"day": numbers()})
+    then = Metrics("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
     gates = drop("slice:*.AP=0.9", now, then)
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("slice:day.AP", "passed"),
@@ -506,8 +506,8 @@ def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
 
 def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}]
-    more = Numbers("AP", {"AP": 0.5}, rows, more_rows=lambda name: {"AP90": [0.1]}[name])
-    then = Numbers(
+    more = Metrics("AP", {"AP": 0.5}, rows, more_rows=lambda name: {"AP90": [0.1]}[name])
+    then = Metrics(
         "AP",
         {"AP": 0.5},
         [{"name": name, "AP": 0.5, "AP90": 0.1, "ground_truths": 1} for name in "ba"],
@@ -520,14 +520,14 @@ def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
 
 def test_a_slice_without_images_has_every_number_undefined() -> None:
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1, "true_positives": 3}]
-    whole = Numbers(
+    whole = Metrics(
         "AP",
         {"AP": 0.5},
         rows,
         more=lambda name: {"AP90": 0.3}[name],
         more_rows=lambda name: {"AP90": [0.1]}[name],
     )
-    of = Numbers("AP", {"AP": 0.5}, rows, slices={"empty": whole.undefined()})
+    of = Metrics("AP", {"AP": 0.5}, rows, slices={"empty": whole.undefined()})
     for name in ("AP", "AP90", "class:a.AP", "class:a.AP90", "min-class.AP"):
         (gate,) = floor(f"slice:empty.{name}=0", of)
         assert (gate.verdict, gate.value != gate.value) == ("undefined", True)
@@ -590,7 +590,7 @@ def test_counts_and_unbounded_numbers_move_by_any_number() -> None:
     (gate,) = drop("class:person.duplicates=1", changed("duplicates", 1), numbers())
     assert (gate.drop, gate.verdict) == (2, "failed")
     name = "false-positives-per-image"
-    now, then = (Numbers("AP", {"AP": 0.5, name: value}) for value in (7.5, 5.0))
+    now, then = (Metrics("AP", {"AP": 0.5, name: value}) for value in (7.5, 5.0))
     (gate,) = rise(f"{name}=2", now, then)
     assert (gate.drop, gate.verdict) == (-2.5, "failed")
     # A small number may rise by any percentage.
@@ -612,7 +612,7 @@ def test_classes_of_another_ground_truth_are_matched_by_name() -> None:
 
 
 def test_a_name_that_two_classes_share_is_matched_by_id_alone() -> None:
-    def twins(*ids: int) -> Numbers:
+    def twins(*ids: int) -> Metrics:
         return numbers(rows=[{"name": "a", "id": i, "AP": i / 10, "ground_truths": 1} for i in ids])
 
     now, then = twins(1, 2), twins(2, 3).with_ids_of(twins(1, 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from detap.report.sinks.github import MOST_SUMMARY, annotation
+from detap.report.writers.github import MOST_SUMMARY, annotation
 from tests.cli.conftest import Ended, Files, coco, detap
 
 __all__ = ["coco", "detap"]

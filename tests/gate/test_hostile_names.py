@@ -17,10 +17,10 @@ from lxml import etree
 from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from detap.names import printable
+from detap.escaping import escape
 from detap.report import schema
-from detap.report.sinks.github import MOST_ANNOTATIONS
-from detap.report.sinks.registry import SINKS
+from detap.report.writers.github import MOST_ANNOTATIONS
+from detap.report.writers.registry import WRITERS
 from tests.cli.conftest import Ended, detap
 from tests.gate.detectors import coco
 
@@ -95,7 +95,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (folder / "dt.json").write_text(json.dumps(results))
     (folder / "before.json").write_text(json.dumps(found))
     (folder / "tags.json").write_text(json.dumps({name: [0, 1] for name in NAMES}))
-    targets = [part for name in SINKS for part in ("-o", f"{name}={folder / name}")]
+    targets = [part for name in WRITERS for part in ("-o", f"{name}={folder / name}")]
     status = main(
         [
             *("eval", "--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")),
@@ -106,10 +106,10 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         ]
     )
     assert status == 1
-    return {name: (folder / name).read_bytes().decode() for name in SINKS}
+    return {name: (folder / name).read_bytes().decode() for name in WRITERS}
 
 
-@pytest.mark.parametrize("name", SINKS)
+@pytest.mark.parametrize("name", WRITERS)
 def test_no_format_has_control_characters(outputs: dict[str, str], name: str) -> None:
     assert CONTROL.search(outputs[name]) is None
 
@@ -140,7 +140,7 @@ def test_junit_is_read_by_a_parser_and_obeys_the_schema(outputs: dict[str, str])
     told = [case.name for case in suite if case.name]
     assert set(told) == {
         "min-class.AP at least 0.5",
-        *(printable(f"class:{name}.AP may fall by 0.5") for name in NAMES),
+        *(escape(f"class:{name}.AP may fall by 0.5") for name in NAMES),
     }
     assert all(len(case.result) == 1 for case in suite)
 
@@ -174,7 +174,7 @@ def test_github_sees_the_annotations_and_no_other_command(outputs: dict[str, str
     assert f"{len(NAMES) + 1 - 9} more are in the report" in outputs["github"]
 
 
-@pytest.mark.parametrize("name", [name for name in SINKS if name != "github"])
+@pytest.mark.parametrize("name", [name for name in WRITERS if name != "github"])
 def test_no_other_output_is_a_command_to_a_ci_system(outputs: dict[str, str], name: str) -> None:
     for line in outputs[name].splitlines():
         assert workflow_command(line) is None, line
@@ -217,7 +217,7 @@ def test_openmetrics_is_read_by_a_parser(outputs: dict[str, str]) -> None:
     families = {family.name: family for family in parsed}
     assert set(families) == {"detap_summary", "detap_class", "detap_gate_passed"}
     classes = {sample.labels["class"] for sample in families["detap_class"].samples}
-    assert classes == {printable(name) for name in NAMES}
+    assert classes == {escape(name) for name in NAMES}
     gates = families["detap_gate_passed"].samples
     assert len(gates) == len(NAMES) + 1
     assert {sample.value for sample in gates} == {0.0}

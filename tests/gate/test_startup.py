@@ -8,10 +8,10 @@ from tests.cli.test_startup import HEAVY, imported_by
 __all__ = ["coco"]
 
 GATES = {
-    "detap.gates.verdicts",
-    "detap.gates.scored",
-    "detap.gates.resolving",
-    "detap.analysis.resolution",
+    "detap.gates.checks",
+    "detap.gates.detection",
+    "detap.gates.power",
+    "detap.analysis.power",
     "detap.analysis.bootstrap",
     "detap.gates.baseline",
     "detap.evaluation.slices",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detap.report import schema
-from detap.report.sinks.registry import SINKS
+from detap.report.writers.registry import WRITERS
 from tests.cli.conftest import Ended, coco, detap, instances, results, spawn, voc, write_coco
 
 __all__ = ["coco", "detap", "voc"]
@@ -93,7 +93,7 @@ def command(arguments: list[str], *, output_format: str) -> list[str]:
     return ["eval", *standard, *arguments, "--output-format", output_format]
 
 
-@pytest.mark.parametrize("output_format", SINKS)
+@pytest.mark.parametrize("output_format", WRITERS)
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_the_verdict_alone_decides(
     case: Path, detap: Run, output_format: str, verdict: str
@@ -105,7 +105,7 @@ def test_the_verdict_alone_decides(
     assert ("gate failed: " in ended.err) == (status == 1)
 
 
-@pytest.mark.parametrize("output_format", SINKS)
+@pytest.mark.parametrize("output_format", WRITERS)
 @pytest.mark.parametrize("error", ERRORS)
 def test_an_error_is_no_verdict(case: Path, detap: Run, output_format: str, error: str) -> None:
     before = {path.name: path.read_bytes() for path in case.iterdir()}

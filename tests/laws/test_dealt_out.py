@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core import matching, threads
-from detap.core.finishing import finish
+from detap.core.accumulate import accumulate
 from detap.evaluation.detection import score_tables
 from detap.protocols import Protocol
 from tests.cases import EVERY_RANKED, Case, cases, crowded_cases
-from tests.laws.test_evidence import any_rules, assert_same_scores
+from tests.laws.test_match_table import any_rules, assert_same_scores
 from tests.parity.compare import assert_same_bits
 
 COUNTS = (2, 3, 8)
@@ -49,7 +49,7 @@ def assert_dealing_changes_nothing(
     scene.threads = 1
     plain = scene.score()
     evidence = scene.evidence()
-    levels = finish(evidence, threads=1, all_limits=True)
+    levels = accumulate(evidence, threads=1, all_limits=True)
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
@@ -59,7 +59,7 @@ def assert_dealing_changes_nothing(
                 assert_same_bits(getattr(kept, name), getattr(evidence, name), name)
             for ours, theirs in zip(kept.ranking, evidence.ranking, strict=True):
                 assert_same_bits(ours, theirs, "ranking")
-            assert_same_scores(finish(kept, threads=count, all_limits=True), levels)
+            assert_same_scores(accumulate(kept, threads=count, all_limits=True), levels)
 
 
 @given(cases(), any_rules, st.booleans(), st.integers(1, 4))

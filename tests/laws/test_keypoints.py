@@ -21,7 +21,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.tables import read_detections, read_ground_truth
 from detap.protocols import protocol
-from detap.protocols.axes import SIGMAS
+from detap.protocols.fields import SIGMAS
 from detap.tables.detection import Detections, GroundTruth
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")

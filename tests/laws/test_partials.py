@@ -17,7 +17,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, cases
-from tests.laws.test_evidence import ANY_RULES, more_rules
+from tests.laws.test_match_table import ANY_RULES, more_rules
 from tests.parity.compare import assert_same_bits
 
 partial_module = import_module("detap.evaluation.partial.partial")

@@ -15,8 +15,8 @@ from detap.analysis.breakdowns import breakdowns
 from detap.analysis.comparison import mistakes
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.examples import REASONS, suspects
-from detap.analysis.outcome import Outcome
+from detap.analysis.examples import REASONS, label_errors
+from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.partial import Partial, merge
@@ -185,8 +185,10 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
     name = result.classes[int(of_class.argmax())]
     part = detap.evaluate(result.ground_truth, result.detections, classes=[name]).errors()
     assert part.of_type("classification")[1] == of_class.max() > 0
-    outcome = Outcome.of(detap.evaluate(result.ground_truth, result.detections, classes=[name]))
-    found = suspects(outcome, part)
+    outcome = MatchResults.of(
+        detap.evaluate(result.ground_truth, result.detections, classes=[name])
+    )
+    found = label_errors(outcome, part)
     assert (found.reason != REASONS.index("other-class")).all()  # that annotation is not shown
 
 

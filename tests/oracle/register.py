@@ -9,7 +9,7 @@ ORACLES: dict[str, tuple[str, str]] = {
     "detap.compat.pycocotools._runs": ("pycocotools", "tests.compat.test_mask_module"),
     "detap.compat.pycocotools._walks": ("pycocotools", "tests.compat.test_patterns"),
     "detap.core._curves": ("tests.oracle.curves", "tests.parity.test_core_is_oracle"),
-    "detap.core._finishing": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
+    "detap.core._accumulate": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
     "detap.core._interpolated": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
     "detap.core._keypoints": ("tests.oracle.keypoints", "tests.core.test_keypoints"),
     "detap.core._masks": ("tests.oracle.masks", "tests.core.test_masks"),
@@ -22,7 +22,10 @@ ORACLES: dict[str, tuple[str, str]] = {
     "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
     "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),
     "detap.core._resampling": ("tests.oracle.resampling", "tests.gate.test_resampling"),
-    "detap.formats.coco._scan": ("detap.formats.coco.careful", "tests.formats.test_coco_readers"),
+    "detap.formats.coco._scan": (
+        "detap.formats.coco.fallback_reader",
+        "tests.formats.test_coco_readers",
+    ),
     "detap.formats.openimages._scan": (
         "detap.formats.openimages.rows",
         "tests.formats.test_openimages",
@@ -38,5 +41,5 @@ ORACLES: dict[str, tuple[str, str]] = {
 }
 """Compiled module: its second implementation, and the test that compares them."""
 
-NO_NUMBERS = {"detap.cli._giving_up": "tests.reliability.test_faults"}
+NO_NUMBERS = {"detap.cli._abort": "tests.reliability.test_faults"}
 """Compiled modules that compute nothing, and the test of what they do."""

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detap import metrics
-from detap.core import choosing
+from detap.core import kitti
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images
 from detap.evaluation.loop.evaluator import Evaluator
@@ -20,10 +20,10 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
-from tests.oracle import kitti
+from tests.oracle import kitti as oracle
 from tests.oracle.kitti import Found, Image, Label
 
-LEVELS = {"easy": kitti.EASY, "moderate": kitti.MODERATE, "hard": kitti.HARD}
+LEVELS = {"easy": oracle.EASY, "moderate": oracle.MODERATE, "hard": oracle.HARD}
 NAMES = ("Car", "Pedestrian", "Cyclist")
 R40, R11 = protocol("kitti"), protocol("kitti-r11")
 BOX = (0.0, 0.0, 50.0, 50.0)
@@ -63,11 +63,11 @@ def average(images: list[Image], name: str, level: str, rules: Protocol = R40) -
     return float(result.average_precision[0][where])
 
 
-def cyclist(box: kitti.Box = BOX) -> Label:
+def cyclist(box: oracle.Box = BOX) -> Label:
     return Label("Cyclist", 0.0, 0, box)
 
 
-def claim(score: float, box: kitti.Box = BOX, type: str = "Cyclist") -> Found:
+def claim(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -> Found:
     return Found(type, box, score)
 
 
@@ -91,7 +91,7 @@ def real(folder: Path) -> list[Image]:
     return images
 
 
-def _box(columns: list[str]) -> kitti.Box:
+def _box(columns: list[str]) -> oracle.Box:
     x1, y1, x2, y2 = map(float, columns[4:8])
     return x1, y1, x2, y2
 
@@ -120,10 +120,10 @@ def test_the_oracle_has_them_too(
     images, numbers = staged
     for what, due in numbers.items():
         name, level = what.split(".")
-        points = kitti.precision(images, name.lower(), LEVELS[level])
+        points = oracle.precision(images, name.lower(), LEVELS[level])
         assert points is not None
-        assert kitti.r40(points) == pytest.approx(due["AP_R40"], abs=1e-12)
-        assert kitti.r11(points) == pytest.approx(due["AP_R11"], abs=1e-12)
+        assert oracle.r40(points) == pytest.approx(due["AP_R40"], abs=1e-12)
+        assert oracle.r11(points) == pytest.approx(due["AP_R11"], abs=1e-12)
 
 
 # --- the oracle
@@ -193,15 +193,15 @@ IMAGES = st.lists(
     1,
 )
 def test_every_point_is_the_oracle_s(images: list[Image], at_once: int) -> None:
-    before, choosing._PAIRS = choosing._PAIRS, at_once
+    before, kitti._PAIRS = kitti._PAIRS, at_once
     try:
         result, eleven = run(images), run(images, R11)
     finally:
-        choosing._PAIRS = before
+        kitti._PAIRS = before
     for name in NAMES:
         label = result.classes.index(name)
         for a, level in enumerate(result.area_ranges):
-            points = kitti.precision(images, name.lower(), LEVELS[level])
+            points = oracle.precision(images, name.lower(), LEVELS[level])
             ours = result.precision[0, :, label, a]
             if points is None:
                 assert np.isnan(ours).all()
@@ -209,17 +209,17 @@ def test_every_point_is_the_oracle_s(images: list[Image], at_once: int) -> None:
                 continue
             assert ours.tolist() == points[1:]
             assert eleven.precision[0, :, label, a].tolist() == points[::4]
-            assert result.average_precision[0, label, a] == pytest.approx(kitti.r40(points))
-            assert eleven.average_precision[0, label, a] == pytest.approx(kitti.r11(points))
+            assert result.average_precision[0, label, a] == pytest.approx(oracle.r40(points))
+            assert eleven.average_precision[0, label, a] == pytest.approx(oracle.r11(points))
         _same_counts(result, label, images, name)
 
 
 def _same_counts(result: Result, label: int, images: list[Image], name: str) -> None:
-    tallies = [kitti.tally(image, name.lower(), kitti.MODERATE, -10.0) for image in images]
+    tallies = [oracle.tally(image, name.lower(), oracle.MODERATE, -10.0) for image in images]
     assert result.true_positives[label] == sum(tally.right for tally in tallies)
     assert result.false_positives[label] == sum(tally.wrong for tally in tallies)
     of_class = [label for image in images for label in image.labels if label.type == name]
-    due = [kitti.due(each, name.lower(), kitti.MODERATE) == kitti.COUNTS for each in of_class]
+    due = [oracle.due(each, name.lower(), oracle.MODERATE) == oracle.COUNTS for each in of_class]
     assert result.ground_truths[label] == sum(due)
     assert result.neutral[label] == len(due) - sum(due)
     missed = sum(tally.missed for tally in tallies)
@@ -253,19 +253,19 @@ def test_few_objects_fill_few_of_the_points(count: int) -> None:
 def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
     # 100 to be found: step 1/40 is nearest to 2/100 or 3/100, equally near: the later is taken.
     scores = np.linspace(1, 0.01, 100)
-    points = choosing.sampled(scores, 100)
+    points = kitti.sampled(scores, 100)
     assert len(points) == 41
     assert points[0] == scores[0]
     assert points[-1] == scores[-1]
-    assert len(choosing.sampled(np.zeros(0), 3)) == 0
+    assert len(kitti.sampled(np.zeros(0), 3)) == 0
 
 
 def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
     for positives in range(1, 300):
         for found in {positives, positives // 2}:
             scores = np.arange(found, 0, -1.0)
-            points = choosing.sampled(scores, positives).tolist()
-            assert points == kitti.sampled(scores.tolist(), positives)
+            points = kitti.sampled(scores, positives).tolist()
+            assert points == oracle.sampled(scores.tolist(), positives)
 
 
 def test_the_overlap_must_exceed_the_threshold() -> None:

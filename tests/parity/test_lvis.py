@@ -18,21 +18,21 @@ from hypothesis import strategies as st
 
 from detap import metrics
 from detap.analysis.bootstrap import draw_weights, resampled
-from detap.analysis.verdicts import verdicts
+from detap.analysis.image_results import image_results
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
-from detap.formats.coco import careful, prefetch
+from detap.formats.coco import fallback_reader, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
-from detap.gates.names import resolve
-from detap.gates.scored import Scored
+from detap.gates.detection import Scored
+from detap.gates.metric_names import resolve
 from detap.io.limits import DEFAULT_LIMITS
 from detap.protocols import Protocol, protocol
 from detap.report.sections.image import image_report
+from detap.tables.concat import join_ground_truths
 from detap.tables.detection import Detections, GroundTruth, Name
-from detap.tables.joining import join_ground_truths
 from tests.depth import examples
 from tests.formats.coco_files import assert_equal_columns
 from tests.oracle import lvis
@@ -221,7 +221,7 @@ def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> No
 def test_verdicts_say_what_is_not_judged_and_why() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
     claims = [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8), Claimed(1, 2, BOX, 0.7)]
-    found = verdicts(run([Labelled(1, 1, BOX)], claims, lists), 1)
+    found = image_results(run([Labelled(1, 1, BOX)], claims, lists), 1)
     said = [entry.verdict for entry in found.detections]
     assert said == ["true-positive", "not-exhaustive", "unverified"]
     report = image_report(run([Labelled(1, 1, BOX)], claims, lists), found)
@@ -366,7 +366,7 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     claims = [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)]
     limited = run([Labelled(1, 1, BOX)], claims, NOTHING, limit)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
-    found = verdicts(result, 1)
+    found = image_results(result, 1)
     assert [entry.verdict for entry in found.detections] == ["zero-area", "true-positive"]
     why = "it has no area, and the protocol leaves it out"
     assert next(row["why"] for row in image_report(result, found).table.rows) == why
@@ -464,7 +464,9 @@ def test_both_readers_read_the_lists(tmp_path: Path) -> None:
     assert notes["negative-of-unknown-categories"] == 1
     assert notes["images-without-not_exhaustive"] == 1
     fast = scanned_truth(prefetch.ground_truth(path).result())
-    assert_equal_columns(careful.read_truth(path.read_bytes(), "gt.json", DEFAULT_LIMITS), fast)
+    assert_equal_columns(
+        fallback_reader.read_truth(path.read_bytes(), "gt.json", DEFAULT_LIMITS), fast
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from detap.core.finishing import finish
-from detap.core.matching import Boxes, Pairs, score
-from detap.evaluation.scene import rules_of
+from detap.core.accumulate import accumulate
+from detap.core.matching import Boxes, Pairs, match_and_accumulate
+from detap.evaluation.run import match_params
 from detap.protocols import protocol
 from tests.parity.compare import assert_same_bits
 
@@ -79,7 +79,7 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
     )
     assert len(pairs.truth) > 500
     flags = crowd.astype(np.bool_)
-    scores = score(
+    scores = match_and_accumulate(
         left,
         right,
         neutral=flags,
@@ -87,7 +87,7 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
         void=np.zeros(len(flags), np.bool_),
         images=len(reference.params.imgIds),
         classes=len(reference.params.catIds),
-        rules=rules_of(protocol("coco")),
+        rules=match_params(protocol("coco")),
         pairs=pairs,
         all_limits=True,
         evidence=[],
@@ -97,7 +97,7 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
     assert_same_bits(scores.precision.transpose(2, 3, 4, 1, 0), precision, "precision")
     assert_same_bits(scores.recall, recall, "recall")
     assert scores.evidence is not None
-    again = finish(scores.evidence, all_limits=True)
+    again = accumulate(scores.evidence, all_limits=True)
     assert_same_bits(again.precision, scores.precision, "precision from evidence")
     every = precision[:, :, :, 0, 2]
     # The figure of the data's README, for the masks of COCO's sample.

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detap
-from detap.core.evidence import Evidence
-from detap.core.finishing import finish
+from detap.core.accumulate import accumulate
+from detap.core.match_table import MatchTable
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
 from detap.evaluation.loop.evaluator import Evaluator
@@ -220,7 +220,7 @@ def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
     """Finished again, in parts and put together, on some images: the same bits."""
     result = evaluate(*tables(case), rules, threads=threads)
     kept = result.evidence
-    again = finish(Evidence.concatenate([kept]))
+    again = accumulate(MatchTable.concatenate([kept]))
     assert_same_bits(again.average, result.average_precision, "average")
     assert_same_bits(again.recall, result.recall, "recall")
     image = case.images[-1]

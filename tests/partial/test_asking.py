@@ -11,13 +11,13 @@ from detap.analysis.comparison import Comparison, compare
 from detap.evaluation.detection import score_tables
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
-from detap.gates.demands import Demands, Judged, Spelling
-from detap.gates.judging import judge
-from detap.gates.scored import Scored
-from detap.gates.verdicts import Limit
+from detap.gates.checks import Limit
+from detap.gates.config import GateConfig, GateResults, OptionNames
+from detap.gates.detection import Scored
+from detap.gates.evaluate import evaluate_gates
 from detap.report import schema
 from detap.report.sections.comparison import comparison_report
-from detap.report.sinks.json import as_dict
+from detap.report.writers.json import as_dict
 from detap.tables.detection import Detections, GroundTruth
 from tests.gate.simulation import Quality, World
 
@@ -41,7 +41,7 @@ def both(missed: float) -> tuple[Result, Result]:
     return score_tables(truth, found, "coco"), detap.merge(parts).compute()
 
 
-def judged(now: Result, before: Result) -> Judged:
+def judged(now: Result, before: Result) -> GateResults:
     limits = [
         Limit.of("floor", "F1=.9"),
         Limit.of("floor", "slice:night.AP=.1"),
@@ -50,9 +50,9 @@ def judged(now: Result, before: Result) -> Judged:
     ]
     slices = {"day": now.images[:25], "night": now.images[25:]}
     subjects = [Scored.of(result, slices) for result in (now, before)]
-    spell = Spelling(options=True, earlier="", names={})
-    asked = Demands.of(limits, spell, baseline=False, before=True, confidence=0.9, resamples=100)
-    return judge(asked, subjects[0], dict, before=subjects[1])
+    spell = OptionNames(options=True, earlier="", names={})
+    asked = GateConfig.of(limits, spell, baseline=False, before=True, confidence=0.9, resamples=100)
+    return evaluate_gates(asked, subjects[0], dict, before=subjects[1])
 
 
 def test_gates_slices_and_intervals() -> None:

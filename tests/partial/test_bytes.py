@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import detap
 from detap.analysis.bootstrap import draw_weights, resampled
-from detap.core.evidence import words_for
+from detap.core.match_table import words_for
 from detap.errors import DetapError, InputError, UsageError
 from detap.evaluation.partial import Partial
-from detap.evaluation.scene import rules_of
+from detap.evaluation.run import match_params
 from detap.evaluation.tie_range import tie_range
 from detap.io.limits import Limits
 from detap.protocols import Protocol
@@ -439,4 +439,4 @@ def test_no_bytes_at_all_end_in_another_error(data: bytes) -> None:
 
 def test_words_of_evidence_are_those_of_the_heading() -> None:
     """The width of words follows from the protocol, and is never taken from the bytes."""
-    assert words_for(rules_of(detap.protocol("coco")), 0).dtype == np.dtype("u2")
+    assert words_for(match_params(detap.protocol("coco")), 0).dtype == np.dtype("u2")

@@ -11,7 +11,7 @@ import pytest
 import detap
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.partial import Partial
-from detap.evaluation.partial.truths import Whole, united_notes
+from detap.evaluation.partial.provenance import GroundTruthDigest, united_notes
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
@@ -184,7 +184,7 @@ def test_the_digest_is_of_every_column_and_name() -> None:
         {"class_ids": (7, 8)},
     )
     for change in changes:
-        digests.add(Whole.of(replace(truth, **change)))
+        digests.add(GroundTruthDigest.of(replace(truth, **change)))
     assert len(digests) == 8
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.formats.coco import careful
+from detap.formats.coco import fallback_reader
 from detap.formats.voc import annotations
 from fuzz import targets
 from fuzz.__main__ import run
@@ -39,14 +39,14 @@ def test_mutations_follow_from_the_seed() -> None:
 
 def test_a_reader_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     valid = SEEDS["coco-results"][0]
-    real = careful.read_results
+    real = fallback_reader.read_results
 
     def off_by_an_ulp(*given: Any) -> Any:
         columns = real(*given)
         columns.score[0] = 0.9000000000000001
         return columns
 
-    monkeypatch.setattr(careful, "read_results", off_by_an_ulp)
+    monkeypatch.setattr(fallback_reader, "read_results", off_by_an_ulp)
     with pytest.raises(Disagreement, match="reads other values"):
         targets.coco_results(valid)
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sinks.registry import Style
-from detap.report.sinks.text import render
+from detap.report.writers.registry import Style
+from detap.report.writers.text import render
 
 RED, GREEN, YELLOW = "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"
 

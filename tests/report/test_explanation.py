@@ -5,9 +5,9 @@ from math import nan
 import pytest
 
 from detap import metrics
-from detap.analysis.explanation.account import Account, Cause, Portion
-from detap.analysis.explanation.attribution import Part
-from detap.analysis.explanation.difference import Difference, End
+from detap.analysis.explanation.protocol_diff import Difference, End
+from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDiff
+from detap.analysis.explanation.shapley import Part
 from detap.protocols import protocol
 from detap.protocols.steps import steps
 from detap.report.sections.explanation import account_sentence, difference_sentence, percent
@@ -66,10 +66,10 @@ def account(
     portions: dict[str, float],
     values: tuple[float, float] = (0.5, 0.25),
     protocols: Difference | None = None,
-) -> Account:
+) -> ReportDiff:
     causes = tuple(Cause(name, told, "", "") for name, told in differs.items())
-    parts = tuple(Portion(tuple(names.split(", ")), part) for names, part in portions.items())
-    return Account(("mAP", "AP50"), values, causes, portions=parts, protocols=protocols)
+    parts = tuple(Contribution(tuple(names.split(", ")), part) for names, part in portions.items())
+    return ReportDiff(("mAP", "AP50"), values, causes, portions=parts, protocols=protocols)
 
 
 BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
@@ -126,5 +126,5 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
         ),
     ],
 )
-def test_what_two_reports_come_to(found: Account, told: str) -> None:
+def test_what_two_reports_come_to(found: ReportDiff, told: str) -> None:
     assert account_sentence(found) == told

@@ -7,15 +7,20 @@ import pytest
 from detap.analysis.comparison import compare
 from detap.evaluation.detection import evaluate
 from detap.evaluation.tie_range import tie_range
-from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
-from detap.gates.scored import Scored
+from detap.gates.detection import Scored
+from detap.gates.regressions import (
+    ClassRegression,
+    ImageErrors,
+    LocalizationRegression,
+    Regressions,
+)
 from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.comparison import comparison_report
-from detap.report.sections.culprits import culprits_block
 from detap.report.sections.detection import class_columns, sorted_rows
+from detap.report.sections.regressions import culprits_block
 from detap.report.sections.slices import slices_block
 from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture
@@ -157,16 +162,16 @@ def test_the_order_of_rows() -> None:
     assert len(sorted_rows([{"AP": None}, {"AP": None}], "AP", True)) == 2
 
 
-FALLEN = Fallen("cat", 0.25, 0.5, 7)
-LOOSER = Looser(2, (0.5, 0.75), (-0.01, 0.125))
-IMAGE = Mistaken(3, {"missed": 2, "duplicates": -1, "class": 0})
+FALLEN = ClassRegression("cat", 0.25, 0.5, 7)
+LOOSER = LocalizationRegression(2, (0.5, 0.75), (-0.01, 0.125))
+IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
 
 
 @pytest.mark.parametrize(
     ("found", "title", "lines"),
     [
         (
-            Culprits(None, (FALLEN,), LOOSER, (IMAGE,), True, True),
+            Regressions(None, (FALLEN,), LOOSER, (IMAGE,), True, True),
             "What got worse",
             (
                 "class cat: AP 0.2500, was 0.5000, 7 ground truths",
@@ -176,7 +181,7 @@ IMAGE = Mistaken(3, {"missed": 2, "duplicates": -1, "class": 0})
             ),
         ),
         (
-            Culprits("night", (FALLEN,), None, (IMAGE,), True, False),
+            Regressions("night", (FALLEN,), None, (IMAGE,), True, False),
             "What got worse, and where it is worst now, in slice night",
             (
                 "class cat: AP 0.2500, was 0.5000, 7 ground truths",
@@ -184,23 +189,23 @@ IMAGE = Mistaken(3, {"missed": 2, "duplicates": -1, "class": 0})
             ),
         ),
         (
-            Culprits(None, (), None, (IMAGE,), True, False),
+            Regressions(None, (), None, (IMAGE,), True, False),
             "Where it is worst now",
             ("image 3: 2 missed",),
         ),
         (
-            Culprits(None, (replace(FALLEN, baseline=None),), None, (), False, False),
+            Regressions(None, (replace(FALLEN, baseline=None),), None, (), False, False),
             "Where it is worst now",
             ("class cat: AP 0.2500, 7 ground truths",),
         ),
         (
-            Culprits(None, (), replace(LOOSER, drop=(0.0, 0.125)), (), True, True),
+            Regressions(None, (), replace(LOOSER, drop=(0.0, 0.125)), (), True, True),
             "What got worse",
             ("boxes became looser: AP at IoU 0.5 stands, at IoU 0.75 it fell by 0.1250",),
         ),
     ],
 )
-def test_of_what_got_worse(found: Culprits, title: str, lines: tuple[str, ...]) -> None:
+def test_of_what_got_worse(found: Regressions, title: str, lines: tuple[str, ...]) -> None:
     block = culprits_block(found)
     assert (block.key, block.title, block.lines) == ("culprits", title, lines)
     assert block.data["slice"] == found.slice

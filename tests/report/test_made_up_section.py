@@ -50,7 +50,7 @@ def case(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     By hand: three ground truths are on image 1, two on image 2, none on image 3.
     """
     import_module("detap.cli.commands.eval")  # to be restored after the test
-    for name in ("reporting", "commands.eval"):
+    for name in ("run_reports", "commands.eval"):
         monkeypatch.delattr(f"detap.cli.{name}")
         monkeypatch.delitem(sys.modules, f"detap.cli.{name}")
     SECTIONS.append(

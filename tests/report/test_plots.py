@@ -10,7 +10,7 @@ import pytest
 from detap import UsageError
 from detap.cli import main
 from detap.evaluation.detection import evaluate
-from detap.report.sinks import plots
+from detap.report.writers import plots
 from detap.tables.detection import Detections, GroundTruth
 from tests.analysis.data import fixture
 

@@ -6,12 +6,12 @@ import pytest
 
 from detap import evaluate
 from detap.analysis.comparison import compare
-from detap.checks.statistics import Examination
+from detap.checks.statistics import DataCheck
 from detap.report.sections.comparison import comparison_report
-from detap.report.sections.examination import examination_report
-from detap.report.sinks.json import as_dict
-from detap.report.sinks.registry import Style
-from detap.report.sinks.text import render
+from detap.report.sections.data_checks import examination_report
+from detap.report.writers.json import as_dict
+from detap.report.writers.registry import Style
+from detap.report.writers.text import render
 from detap.tables.detection import Detections, GroundTruth
 from tests.report.reports import report, row
 
@@ -72,6 +72,6 @@ def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() 
 
 
 def test_an_examination_is_of_no_protocol() -> None:
-    made = examination_report(Examination((), (), ()))
+    made = examination_report(DataCheck((), (), ()))
     assert (made.signature, made.protocol, made.summary) == ("", {}, {})
     assert render(made, Style()).split() == ["no", "errors"]

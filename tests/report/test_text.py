@@ -6,10 +6,10 @@ from math import nan
 
 import pytest
 
-from detap.names import width
+from detap.escaping import width
 from detap.report.model import Block, Column, Table
-from detap.report.sinks.registry import Style
-from detap.report.sinks.text import render, table_lines
+from detap.report.writers.registry import Style
+from detap.report.writers.text import render, table_lines
 from tests.report.reports import COLUMNS, report, row
 
 DASH = "\N{EN DASH}"
@@ -151,8 +151,8 @@ def test_a_table_without_rows_has_headings() -> None:
 def test_plain_text_needs_no_rich() -> None:
     code = (
         "import sys; from tests.report.reports import report, row; "
-        "from detap.report.sinks.registry import Style; "
-        "from detap.report.sinks.text import render; "
+        "from detap.report.writers.registry import Style; "
+        "from detap.report.writers.text import render; "
         "render(report(row('cat')), Style()); sys.exit('rich' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

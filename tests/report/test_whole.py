@@ -10,8 +10,8 @@ import pytest
 
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sinks.registry import SINKS, Style
-from detap.report.sinks.text import table_lines
+from detap.report.writers.registry import WRITERS, Style
+from detap.report.writers.text import table_lines
 
 DASH = "\N{EN DASH}"
 
@@ -80,7 +80,7 @@ def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
 
 
 def render(name: str, of: Report) -> str:
-    return SINKS[name].render(of, Style())
+    return WRITERS[name].render(of, Style())
 
 
 MARKDOWN = f"""\
@@ -234,7 +234,7 @@ all   {DASH}     7
 
 @pytest.mark.parametrize(("width", "text"), [(80, WIDE), (66, WIDE), (44, NARROW), (43, NARROW)])
 def test_a_whole_report_as_text(width: int, text: str) -> None:
-    assert SINKS["table"].render(report(), Style(width, fold=True)) == text
+    assert WRITERS["table"].render(report(), Style(width, fold=True)) == text
 
 
 def test_a_row_that_takes_no_part_in_the_means_is_dim() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.protocols.axes import RECALL_GRIDS, linspace32
+from detap.protocols.fields import RECALL_GRIDS, linspace32
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
 from tests.torch.references import torch as found_torch

@@ -9,8 +9,8 @@ import numpy as np
 from detap import metrics
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.detection import Result, finished_by, score_tables
-from detap.protocols import Measure, Protocol
-from detap.protocols.axes import axes
+from detap.protocols import MetricSpec, Protocol
+from detap.protocols.fields import protocol_fields
 from detap.tables.detection import Detections, GroundTruth
 
 Asked = TypeVar("Asked")
@@ -80,7 +80,8 @@ def _matching(rules: Protocol) -> Protocol:
         return rules
     after = metrics.after_matching()
     return replace(
-        rules, **{axis.name: axis.default for axis in axes(Protocol) if axis.name in after}
+        rules,
+        **{axis.name: axis.default for axis in protocol_fields(Protocol) if axis.name in after},
     )
 
 
@@ -127,7 +128,7 @@ def headline(result: Result) -> float:
     return next(iter(result.summary.values()))
 
 
-def measure_called(rules: Protocol, at: str | None) -> Measure:
+def measure_called(rules: Protocol, at: str | None) -> MetricSpec:
     """Return a number of a protocol by its name, be the mean AP called AP there or mAP.
 
     Without a name it is the headline.

@@ -8,8 +8,8 @@ import click
 from detap.cli.command import Command, files
 from detap.cli.options import general_options, option, stack
 from detap.errors import UsageError
+from detap.escaping import escape
 from detap.io.writing import STDOUT, check_target, write
-from detap.names import printable
 
 _badge = partial(option, group="Badge")
 
@@ -64,7 +64,7 @@ def command(report: str, number: str | None, label: str, badge_path: str) -> Non
     from detap.report.badge import badge
 
     if os.path.splitext(badge_path)[1].lower() not in ("", ".json"):
-        told = f"{printable(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
+        told = f"{escape(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
         raise UsageError(f"{told}, and show it by https://img.shields.io/endpoint?url=")
     check_target(badge_path, [report])
     found = badge(read_baseline(report), number, label)

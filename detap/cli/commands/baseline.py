@@ -11,8 +11,8 @@ from detap.cli.command import Command, Group, files
 from detap.cli.options import general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError
+from detap.escaping import escape
 from detap.io.writing import check_target, locked, write, write_stdout
-from detap.names import printable
 from detap.report.numbers import change
 
 _SHOWN = 20
@@ -67,7 +67,7 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     JSON report of today. Prints each number that changes.
     """
     from detap.gates.baseline import read_baseline  # as all of this, only when called
-    from detap.report.sinks.json import dump
+    from detap.report.writers.json import dump
 
     if "-" in (baseline, report):
         raise UsageError("a baseline is kept in a file, and made of one")
@@ -96,12 +96,12 @@ def _raised(
     )
 
     if not os.path.lexists(baseline):
-        return new, f"{printable(baseline)} is new\n"
+        return new, f"{escape(baseline)} is new\n"
     old = read_baseline(baseline)
     found = differences(new, old)
     found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
     if found and not options["allow_different"]:
-        refuse_differences(printable(baseline), found, "--allow-different")
+        refuse_differences(escape(baseline), found, "--allow-different")
     if found:
         return new, _told([], 0, replaced=True)
     record, changes = raised(old, new, allow_drop=options["allow_drop"])
@@ -112,7 +112,7 @@ def _told(changes: list[tuple[str, float, float]], kept: int, *, replaced: bool)
     if replaced:
         return "replaced: the new report is of another ground truth or protocol\n"
     lines = [
-        f"{printable(name)}: {_number(then)} -> {_number(now)}"
+        f"{escape(name)}: {_number(then)} -> {_number(now)}"
         + ("" if math.isnan(now - then) else f" ({change(now - then, 4)})")
         for name, then, now in changes[:_SHOWN]
     ]

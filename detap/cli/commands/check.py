@@ -19,7 +19,7 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
-from detap.names import printable
+from detap.escaping import escape
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _read(inputs: Inputs, rules: Protocol) -> _Read:
         except UsageError as error:
             if not problems:
                 raise
-            problems.append(Problem(printable(inputs.dt[0]), "", f"not examined: {error}"))
+            problems.append(Problem(escape(inputs.dt[0]), "", f"not examined: {error}"))
     read = _Read(truth, detections, problems, omitted)
     return read if problems else _judged(read, rules)
 
@@ -138,7 +138,7 @@ def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     """Examine what was read, and write the report."""
     from detap.checks.statistics import examine  # imports numpy, which --help need not
     from detap.report.inputs import describe
-    from detap.report.sections.examination import examination_report
+    from detap.report.sections.data_checks import examination_report
 
     sides = {"ground_truth": read.truth, "detections": read.detections}
     sources = {role: table.files for role, table in sides.items() if table is not None}

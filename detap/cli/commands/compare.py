@@ -28,11 +28,11 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Text, Whole
 from detap.errors import UsageError
-from detap.gates.demands import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
+from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
-from detap.protocols.measures import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_FEWEST
 from detap.report.inputs import describe
-from detap.spelling import share
+from detap.text_input import parse_fraction
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
@@ -43,7 +43,7 @@ _comparison = partial(option, group="Comparison")
 compare_options = stack(
     _comparison(
         "--confidence",
-        type=Text(share),
+        type=Text(parse_fraction),
         default=0.95,
         metavar="LEVEL",
         help="Of the intervals of the differences. [default: 0.95]",
@@ -71,7 +71,7 @@ compare_options = stack(
     ),
     _comparison(
         "--resolve-drop",
-        type=Text(share),
+        type=Text(parse_fraction),
         metavar="X",
         help="Say how many images it would take to tell a drop of X from noise.",
     ),

@@ -22,17 +22,17 @@ from detap.cli.settings import (
     setting_name,
     settings_of,
 )
+from detap.escaping import escape, width
 from detap.formats.registry import FORMATS
-from detap.gates.demands import LIMITS
+from detap.gates.config import LIMITS
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.names import printable, width
 from detap.protocols import Protocol
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES
 
 if TYPE_CHECKING:
-    from detap.gates.names import Numbers
+    from detap.gates.metric_names import Metrics
 from detap.io.writing import write_stdout
 
 _SETTINGS = "settings"
@@ -153,16 +153,16 @@ def _check_together(shown: str, values: dict[str, Any]) -> None:
         return
     rules = rules_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
     if isinstance(rules, Protocol) and any(values[asked] for asked in LIMITS):
-        from detap.gates.names import check_measure
+        from detap.gates.metric_names import check_measure
 
         numbers = _numbers(rules)
         for limit in (limit for asked in LIMITS for limit in values[asked]):
             check_measure(limit.name, numbers)
 
 
-def _numbers(rules: Protocol) -> "Numbers":
+def _numbers(rules: Protocol) -> "Metrics":
     """Return the numbers that a protocol has, all undefined."""
-    from detap.gates.names import Numbers
+    from detap.gates.metric_names import Metrics
     from detap.report.sections.detection import class_columns
 
     known = AT_THRESHOLD if rules.pairing == "ranked" else ()
@@ -179,7 +179,7 @@ def _numbers(rules: Protocol) -> "Numbers":
 
     summary = {measure.name: nan for measure in metrics.summary(rules)}
     row = {column.key: nan for column in class_columns(rules)[1:]}
-    return Numbers(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
+    return Metrics(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
 
 
 def _typed(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> Any:
@@ -231,10 +231,10 @@ def _as_table(settings: Settings, found: list[_InForce]) -> str:
     if settings.path is None:
         lines.append("no file: neither detap.toml nor [tool.detap] in pyproject.toml")
     else:
-        lines.append(f"file: {printable(_near(settings))}")
+        lines.append(f"file: {escape(_near(settings))}")
     if settings.targets:
-        lines.append(f"targets: {', '.join(map(printable, settings.targets))}")
-    rows = [(entry.name, _shown(entry.value), printable(entry.source)) for entry in found]
+        lines.append(f"targets: {', '.join(map(escape, settings.targets))}")
+    rows = [(entry.name, _shown(entry.value), escape(entry.source)) for entry in found]
     sizes = [max((width(row[place]) for row in rows), default=0) for place in (0, 1)]
     if rows:
         lines.append("")
@@ -255,5 +255,5 @@ def _as_table(settings: Settings, found: list[_InForce]) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return printable(" ".join(map(str, value))) or "-"
-    return "-" if value is None else printable(value)
+        return escape(" ".join(map(str, value))) or "-"
+    return "-" if value is None else escape(value)

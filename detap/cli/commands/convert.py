@@ -10,10 +10,10 @@ from detap.cli.inputs import Inputs
 from detap.cli.options import general_options, option, perhaps_input_options, stack, strict_option
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
-from detap.names import printable
+from detap.escaping import escape
 
 if TYPE_CHECKING:
-    from detap.formats.writing.door import Converted
+    from detap.formats.writing.convert import Converted
     from detap.tables.detection import Detections, GroundTruth
 
 convert_options = stack(
@@ -60,7 +60,7 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to convert: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    from detap.formats.writing.door import convert  # numpy, which --help need not
+    from detap.formats.writing.convert import convert  # numpy, which --help need not
     from detap.formats.writing.folder import check_new
 
     check_new(target)
@@ -90,4 +90,4 @@ def _told(done: "Converted", truth: "GroundTruth | None", detections: "Detection
         )
     if detections is not None:
         parts.append(f"{len(detections)} detections")
-    return f"{printable(done.path)}: {' and '.join(parts)}"
+    return f"{escape(done.path)}: {' and '.join(parts)}"

@@ -10,7 +10,7 @@ import click
 
 from detap.cli.command import Command, files
 from detap.errors import UsageError
-from detap.names import printable
+from detap.escaping import escape
 
 _TOUR = (
     (
@@ -54,7 +54,7 @@ def command(folder: str) -> None:
     try:
         os.makedirs(folder)
     except OSError as error:
-        message = f"{printable(folder)} cannot be made ({error.strerror}); name a new folder"
+        message = f"{escape(folder)} cannot be made ({error.strerror}); name a new folder"
         raise UsageError(message) from None
     write(folder)
     for what, line in _TOUR:
@@ -64,7 +64,7 @@ def command(folder: str) -> None:
         status = _run(folder, what, line)
         if status > 1:
             raise UsageError(f"that ended with status {status}; its message says why")
-    click.echo(f"\nIt is all in {printable(folder)}: look around, and try other commands there.")
+    click.echo(f"\nIt is all in {escape(folder)}: look around, and try other commands there.")
 
 
 def _run(folder: str, what: str, line: tuple[str, ...]) -> int:

@@ -20,7 +20,7 @@ from detap.cli.options import (
     strict_option,
 )
 from detap.cli.output import Outputs
-from detap.cli.reporting import (
+from detap.cli.run_reports import (
     Evaluated,
     analysis_options,
     asked_blocks,
@@ -34,7 +34,7 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.engines import ENGINES
 from detap.errors import DifferenceError, Note, UsageError
-from detap.formats.several import Sources
+from detap.formats.multi_file import Sources
 from detap.io.paths import STDIN
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
@@ -162,7 +162,7 @@ def _evaluate(
     digests = outputs.want_digests or gates.baseline is not None or options["partial"] is not None
     inputs = inputs.scored_by(how[0], digests=digests)
     if _in_shards(inputs, how[0], outputs, options):
-        from detap.cli.sharded import evaluate_shards  # only of several inputs
+        from detap.cli.multi_input import evaluate_shards  # only of several inputs
 
         baseline = gates.read_baseline()
         found = evaluate_shards(inputs, how, options, session)

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from detap.analysis.explanation.searched import searched_presets
-from detap.analysis.explanation.wanted import Wanted
+from detap.analysis.explanation.target_value import TargetValue
 from detap.cli.command import files
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.eval import selected
@@ -36,7 +36,7 @@ from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 
 if TYPE_CHECKING:
-    from detap.analysis.explanation.account import Made
+    from detap.analysis.explanation.report_diff import ReportInputs
     from detap.report.model import Report
     from detap.tables.detection import Detections, GroundTruth
 
@@ -147,7 +147,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         question = partial(_difference, scored)
     else:
         scored = searched_presets(changes)[0]
-        question = partial(_origin, Wanted.of(number), changes)
+        question = partial(_origin, TargetValue.of(number), changes)
     if inputs is not None:
         inputs = inputs.scored_by(*scored, digests=True)
     _explain((inputs, outputs), question, options, session)
@@ -187,9 +187,9 @@ def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
 
 
 def _account(
-    records: "Sequence[Mapping[str, Any]]", options: Mapping[str, Any], made: "Made | None"
+    records: "Sequence[Mapping[str, Any]]", options: Mapping[str, Any], made: "ReportInputs | None"
 ) -> "Report":
-    from detap.analysis.explanation.account import account  # numpy
+    from detap.analysis.explanation.report_diff import account  # numpy
     from detap.report.sections.explanation import account_report
 
     first, second = records
@@ -198,9 +198,9 @@ def _account(
 
 
 def _difference(
-    protocols: Sequence[Protocol], options: Mapping[str, Any], made: "Made | None"
+    protocols: Sequence[Protocol], options: Mapping[str, Any], made: "ReportInputs | None"
 ) -> "Report":
-    from detap.analysis.explanation.difference import difference  # numpy
+    from detap.analysis.explanation.protocol_diff import difference  # numpy
     from detap.report.sections.explanation import difference_report
 
     assert made is not None
@@ -210,9 +210,12 @@ def _difference(
 
 
 def _origin(
-    wanted: Wanted, changes: Mapping[str, Any], options: Mapping[str, Any], made: "Made | None"
+    wanted: TargetValue,
+    changes: Mapping[str, Any],
+    options: Mapping[str, Any],
+    made: "ReportInputs | None",
 ) -> "Report":
-    from detap.analysis.explanation.origin import origin  # numpy
+    from detap.analysis.explanation.protocol_search import origin  # numpy
     from detap.report.sections.explanation import origin_report
 
     assert made is not None
@@ -223,7 +226,7 @@ def _origin(
 
 def _explain(
     how: tuple[Inputs | None, Outputs],
-    question: "Callable[[Mapping[str, Any], Made | None], Report]",
+    question: "Callable[[Mapping[str, Any], ReportInputs | None], Report]",
     options: Mapping[str, Any],
     session: Session,
 ) -> None:
@@ -232,7 +235,7 @@ def _explain(
         outputs.write(question(options, None), quiet=session.quiet)
         return
     sources = inputs.begin()
-    from detap.analysis.explanation.account import Made  # numpy, while reading
+    from detap.analysis.explanation.report_diff import ReportInputs  # numpy, while reading
     from detap.evaluation.detection import select
     from detap.evaluation.selection import Selection
     from detap.report.sections.selection import selection_blocks
@@ -255,7 +258,7 @@ def _explain(
         return chosen(*other.read(other.begin()))
 
     described = tuple(describe_inputs(truth, detections, digests=True))
-    made = Made(chosen(truth, detections), described, choice["classes"], read_again)
+    made = ReportInputs(chosen(truth, detections), described, choice["classes"], read_again)
     report = question(options, made)
     session.timed("explaining")
     report = replace(

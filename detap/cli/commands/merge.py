@@ -19,7 +19,7 @@ from detap.cli.options import (
     strict_option,
 )
 from detap.cli.output import Outputs
-from detap.cli.reporting import (
+from detap.cli.run_reports import (
     Evaluated,
     analysis_options,
     asked_blocks,
@@ -31,7 +31,7 @@ from detap.cli.reporting import (
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import UsageError
-from detap.formats.several import matching
+from detap.formats.multi_file import matching
 from detap.io.limits import Limits
 from detap.io.stream import read_bytes
 from detap.report.inputs import describe_partial

@@ -27,11 +27,11 @@ from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
-from detap.gates.demands import Judged, Kept, Spelling
-from detap.gates.judging import judge
+from detap.gates.config import BaselineReport, GateResults, OptionNames
+from detap.gates.evaluate import evaluate_gates
 from detap.io.paths import STDIN
 from detap.protocols.ranking import Classification, Retrieval
-from detap.report.sinks.registry import Style
+from detap.report.writers.registry import Style
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
@@ -320,7 +320,7 @@ def _need(paths: Mapping[str, str | None]) -> None:
             raise UsageError(f"{others} needs {name} beside it")
 
 
-_RANKINGS = Spelling(
+_RANKINGS = OptionNames(
     options=True,
     earlier="--baseline-ranking",
     names={"baseline_detections": "baseline_ranking"},
@@ -331,7 +331,7 @@ def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
     curves = options.get("curves")
     if curves is not None:
-        from detap.report.sinks.curves import check_extension  # rarely wanted
+        from detap.report.writers.curves import check_extension  # rarely wanted
 
         check_extension(curves)
     outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
@@ -352,7 +352,7 @@ class _Work(NamedTuple):
     def want_digests(self) -> bool:
         return self.outputs.want_digests or self.gates.baseline is not None
 
-    def finish(self, report: "Report", judged: Judged, read: "Sequence[SourceFile]") -> int:
+    def finish(self, report: "Report", judged: GateResults, read: "Sequence[SourceFile]") -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
         from detap.report.sections.gates import judged_blocks
         from detap.report.sections.ranking import brief  # not for --help
@@ -428,7 +428,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     judged = _judged(work, (report, result), baseline, earlier)
     if work.options["curves"] is not None:
         from detap.report.sections.curves import retrieval_curves  # rarely wanted
-        from detap.report.sinks.curves import render
+        from detap.report.writers.curves import render
 
         path = work.options["curves"]
         work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
@@ -451,12 +451,14 @@ _Told = tuple["Report", "RetrievalResult | None"]
 """The report of a ranking, and the result where its queries can be resampled."""
 
 
-def _judged(work: _Work, now: _Told, baseline: Kept | None, earlier: _Told | None = None) -> Judged:
+def _judged(
+    work: _Work, now: _Told, baseline: BaselineReport | None, earlier: _Told | None = None
+) -> GateResults:
     """Return what came of the gates, if there are any."""
     if not work.gates.any:
-        return Judged()
-    from detap.gates.ranked import Ranked  # only with gates
-    from detap.report.sinks.json import as_dict
+        return GateResults()
+    from detap.gates.ranking import Ranked  # only with gates
+    from detap.report.writers.json import as_dict
 
     ranked, *before = (
         Ranked(
@@ -467,7 +469,7 @@ def _judged(work: _Work, now: _Told, baseline: Kept | None, earlier: _Told | Non
         )
         for report, result in (now, *([] if earlier is None else [earlier]))
     )
-    return judge(
+    return evaluate_gates(
         work.gates.demands,
         ranked,
         lambda: as_dict(now[0]),

@@ -26,18 +26,18 @@ from detap.cli.options import (
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import Note, UsageError
+from detap.escaping import escape
 from detap.io.writing import STDOUT, check_target, write
-from detap.names import printable
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 from detap.report.page import check_installed
 from detap.report.sections.detection import detection_report
-from detap.report.sinks.registry import SINKS, Style
+from detap.report.writers.registry import WRITERS, Style
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
     from detap.formats.registry import Format
-    from detap.report.model import Material, Report
+    from detap.report.model import PageSource, Report
     from detap.tables.detection import SourceFile
 
 _page = partial(option, group="Page")
@@ -129,7 +129,7 @@ def command(session: Session, /, **options: Any) -> None:
     if before == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures is not None and not os.path.isdir(pictures):
-        raise UsageError(f"--images {printable(pictures)}: there is no such folder")
+        raise UsageError(f"--images {escape(pictures)}: there is no such folder")
     check_installed()
     sources = [*inputs.paths(before), *slicing.paths()]
     sources += [*([kept] if kept else []), *(path for path, _ in runs)]
@@ -144,10 +144,10 @@ def command(session: Session, /, **options: Any) -> None:
     session.done()
     session.tell(report.notes)
     session.check_warnings()
-    data = SINKS["html"].render(report, Style()).encode()
+    data = WRITERS["html"].render(report, Style()).encode()
     write(page, data, sources, read)
     if page != STDOUT and not session.quiet:
-        session.say(f"{printable(page)}: {len(data) / 1000:,.0f} kB")
+        session.say(f"{escape(page)}: {len(data) / 1000:,.0f} kB")
     session.timed("reporting")
 
 
@@ -186,7 +186,7 @@ def _report(
     session.doing("Reporting")
     blocks = []
     if slices:
-        from detap.gates.scored import Scored  # only with slices
+        from detap.gates.detection import Scored  # only with slices
         from detap.report.sections.slices import slices_block
 
         parts = Scored.of(result, slices, threads=threads).slice_numbers()
@@ -211,7 +211,7 @@ def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "
     """Return a report that says how its numbers went, over runs of its own case."""
     from detap.gates.history import history  # seldom wanted, all of it
     from detap.report.sections.history import history_block, history_notes
-    from detap.report.sinks.json import as_dict
+    from detap.report.writers.json import as_dict
 
     found = history([*runs, ("this report", as_dict(report))])
     blocks = [history_block(found[0])] if len(found[0].runs) > 1 else []
@@ -229,12 +229,12 @@ def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Rep
     names = {str(image): name for image, name in files.items()}
     images = map(str, material.result.images)
     if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
-        told = f"{printable(folder)} has no file of any image: the page is without pictures"
+        told = f"{escape(folder)} has no file of any image: the page is without pictures"
         report = replace(report, notes=(*report.notes, Note("no-pictures", told)))
     return replace(report, material=replace(material, pictures=folder, file_names=names))
 
 
-def _material(report: "Report") -> "Material":
+def _material(report: "Report") -> "PageSource":
     assert report.material is not None  # as for every detector
     return report.material
 
@@ -242,9 +242,9 @@ def _material(report: "Report") -> "Material":
 def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
     """Return an earlier report, and what makes it another case than this one."""
     from detap.gates.baseline import differences, read_baseline  # seldom wanted
-    from detap.report.sinks.json import as_dict
+    from detap.report.writers.json import as_dict
 
     record = read_baseline(path)
     found = differences(as_dict(report), record)
-    told = f"{printable(path)} is not of the same case: {'; '.join(found)}"
+    told = f"{escape(path)} is not of the same case: {'; '.join(found)}"
     return record, [Note("baseline-differs", told)] if found else []

@@ -21,12 +21,12 @@ from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Text
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
-from detap.spelling import share
+from detap.text_input import parse_fraction
 
 _at_iou = option(
     "--at-iou",
     group="Protocol (what is left out stays the preset's)",
-    type=Text(share),
+    type=Text(parse_fraction),
     metavar="X",
     help="Judge at this one of the IoU thresholds; 0.5 by default, the lowest where that is none.",
 )
@@ -63,14 +63,14 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     outputs.check()
     inputs = inputs.scored_by(rules, digests=outputs.want_digests)
     sources = inputs.begin()
-    from detap.analysis.verdicts import verdicts  # numpy, while reading
+    from detap.analysis.image_results import image_results  # numpy, while reading
     from detap.evaluation.detection import score_tables
     from detap.report.sections.image import image_report
 
     truth, detections = inputs.read(sources)
     session.timed("reading")
     result = score_tables(truth, detections, rules, evidence=True)
-    found = verdicts(result, image, iou=options["at_iou"])
+    found = image_results(result, image, iou=options["at_iou"])
     session.timed("judging")
     report = image_report(
         result,

@@ -1,4 +1,4 @@
-"""Masks in pycocotools' forms, and the runs that they stand for. See mask.py and scoring.py."""
+"""Masks in pycocotools' forms, and the runs that they stand for. See mask.py and fast_path.py."""
 
 from cython cimport boundscheck, final
 from libc.math cimport fabs

@@ -1,4 +1,4 @@
-"""Walks over annotations, which are dictionaries, and down rankings. See scoring.py, results.py."""
+"""Walks over annotations, which are dictionaries, and down rankings. See fast_path.py, results.py."""
 
 cimport cython
 from cpython.dict cimport PyDict_Next, PyDict_Size
@@ -17,7 +17,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from detap.core._finishing cimport Words, get_word, words_of
+from detap.core._accumulate cimport Words, get_word, words_of
 from detap.formats.reading._id_tables cimport IdTable
 from detap.tables._words cimport trailing_zeros
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detap.compat.pycocotools import entries, scoring, stepwise
+from detap.compat.pycocotools import eval_imgs, fast_path, per_image
 from detap.compat.pycocotools import mask as maskUtils
 from detap.errors import MaskError, UsageError
 
@@ -135,8 +135,8 @@ class COCOeval:
 
         Their masks become run-length strings, where masks are compared.
         """
-        truths = scoring.chosen(self.cocoGt, self.params)
-        detections = scoring.chosen(self.cocoDt, self.params)
+        truths = fast_path.chosen(self.cocoGt, self.params)
+        detections = fast_path.chosen(self.cocoDt, self.params)
         if self.params.iouType == "segm":
             for coco, records in ((self.cocoGt, truths), (self.cocoDt, detections)):
                 for record in records:
@@ -145,7 +145,7 @@ class COCOeval:
             record["ignore"] = "iscrowd" in record and record["iscrowd"]
             if self.params.iouType == "keypoints":
                 record["ignore"] = record["num_keypoints"] == 0 or record["ignore"]
-        self._gts, self._dts = stepwise.grouped(truths), stepwise.grouped(detections)
+        self._gts, self._dts = per_image.grouped(truths), per_image.grouped(detections)
         self.evalImgs = defaultdict(list)
         self.eval = {}
 
@@ -174,14 +174,14 @@ class COCOeval:
         if left is None:
             vars(self).pop("_detap_left", None)
             self._prepare()
-            self.ious = stepwise.overlaps(self)
-            self.evalImgs = stepwise.images(self)
+            self.ious = per_image.overlaps(self)
+            self.evalImgs = per_image.images(self)
         else:
             for name in _MADE_WHEN_READ:
                 vars(self).pop(name, None)
             self.eval = {}
             self._detap_left = left
-        self._paramsEval = scoring.copied(self.params)
+        self._paramsEval = fast_path.copied(self.params)
         print(f"DONE (t={time.time() - begun:0.2f}s).")
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
@@ -191,7 +191,7 @@ class COCOeval:
         -------
         (D, G) float64, or an empty list where D or G is 0
         """
-        truths, detections = stepwise.of_image(self, imgId, catId)
+        truths, detections = per_image.of_image(self, imgId, catId)
         if not truths and not detections:
             return []
         order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
@@ -220,7 +220,7 @@ class COCOeval:
         if not truths or not first:
             return []
         sigmas = self.params.kpt_oks_sigmas
-        return np.stack([stepwise.similarity(truth, first, sigmas) for truth in truths], axis=1)
+        return np.stack([per_image.similarity(truth, first, sigmas) for truth in truths], axis=1)
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
         """Match the detections of an image and category to its ground truths.
@@ -239,7 +239,7 @@ class COCOeval:
             The ids, scores, matches and flags of D detections and G ground truths; None where
             there is neither.
         """
-        return stepwise.match_image(self, imgId, catId, aRng, maxDet)
+        return per_image.match_image(self, imgId, catId, aRng, maxDet)
 
     def accumulate(self, p: Any = None) -> None:
         """Make precision, recall and scores of what was matched, as `eval`.
@@ -258,9 +258,9 @@ class COCOeval:
             p = self.params
         p.catIds = p.catIds if p.useCats == 1 else [-1]
         if left is None:
-            arrays = stepwise.accumulate(self.evalImgs, p, self._paramsEval)
+            arrays = per_image.accumulate(self.evalImgs, p, self._paramsEval)
         else:
-            arrays = scoring.accumulate(left.evaluated)
+            arrays = fast_path.accumulate(left.evaluated)
         self.eval = {
             "params": p,
             "counts": [*arrays.precision.shape],
@@ -297,7 +297,7 @@ class _Left(NamedTuple):
         The ground truths and the detections.
     """
 
-    evaluated: scoring.Evaluated
+    evaluated: fast_path.Evaluated
     truths: Any
     found: Any
 
@@ -319,11 +319,11 @@ def _check_type(params: Params) -> None:
 def _at_once(evaluator: COCOeval) -> _Left | None:
     """Return all as the core takes it; None where it has to go image by image."""
     steps = "_prepare", "computeIoU", "computeOks", "evaluateImg"
-    if scoring.overridden(evaluator, COCOeval, *steps):
+    if fast_path.overridden(evaluator, COCOeval, *steps):
         return None
     truths, found = evaluator.cocoGt, evaluator.cocoDt
     try:
-        evaluated = scoring.Evaluated.of(truths, found, evaluator.params)
+        evaluated = fast_path.Evaluated.of(truths, found, evaluator.params)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None  # going image by image, the error comes where pycocotools has it
     return None if evaluated is None else _Left(evaluated, truths, found)
@@ -333,13 +333,13 @@ def _make(evaluator: COCOeval, name: str) -> Any:
     """Make what is read, as it would be had it been made then."""
     left: _Left = vars(evaluator)["_detap_left"]
     if name == "evalImgs":
-        evaluator.evalImgs = entries.images(left.evaluated)
+        evaluator.evalImgs = eval_imgs.images(left.evaluated)
     elif name == "ious":
-        evaluator.ious = entries.overlaps_by_image(left.evaluated)
+        evaluator.ious = eval_imgs.overlaps_by_image(left.evaluated)
     else:
         params = left.evaluated.params
-        of_truths = stepwise.grouped(scoring.chosen(left.truths, params))
-        of_detections = stepwise.grouped(scoring.chosen(left.found, params))
+        of_truths = per_image.grouped(fast_path.chosen(left.truths, params))
+        of_detections = per_image.grouped(fast_path.chosen(left.found, params))
         for image in params.imgIds:
             for category in params.catIds:
                 of_truths[image, category], of_detections[image, category]

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from detap.errors import UsageError
 from detap.protocols import PRESETS, Protocol
-from detap.spelling import near
 from detap.tables.columns import Columns, Name, Names, as_array
 from detap.tables.detection import Flags, Floats, Integers
 from detap.tables.masks import UNKNOWN, Masks, refuse_sizes, sizes_by_image
 from detap.tables.shapes import KINDS, Column, areas_of, boxes_of
+from detap.text_input import suggest
 
 BOX_FORMS = ("xyxy", "xywh", "cxcywh")
 FLAGS = ("crowd", "difficult", "ignore", "group_of")
@@ -302,7 +302,7 @@ def truth_rows(
     known = ("boxes", "labels", "area", *FLAGS, *terms.rules.reading)
     for name in truth:
         if name not in (*known, *KINDS):
-            hint = near(str(name), known)
+            hint = suggest(str(name), known)
             told = f"truth has {name!r}; it can have {', '.join(known)}"
             raise UsageError("; ".join(filter(None, (told, hint))))
     shapes = terms.asked(truth, "truth[{!r}]")

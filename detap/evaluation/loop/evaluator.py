@@ -28,9 +28,9 @@ from detap.evaluation.loop.batches import (
     joined,
     truth_rows,
 )
-from detap.evaluation.loop.numbering import of_classes, of_images, refuse
+from detap.evaluation.loop.name_index import of_classes, of_images, refuse
 from detap.evaluation.partial import Partial
-from detap.evaluation.partial.truths import natural
+from detap.evaluation.partial.provenance import natural
 from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol

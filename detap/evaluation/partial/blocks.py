@@ -14,17 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.evidence import Evidence, Outcomes, words_for
+from detap.core.match_table import MatchFlags, MatchTable, words_for
 from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
-from detap.core.rules import Rules
-from detap.evaluation.partial.ties import Ties
+from detap.core.params import MatchParams
+from detap.evaluation.partial.tie_columns import Ties
 from detap.tables.detection import Flags, Floats, Integers
 
 Words = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.int64]
 
 
-class Kinds(NamedTuple):
+class GroundTruthKinds(NamedTuple):
     """The Q distinct kinds of ground truths.
 
     Attributes
@@ -40,10 +40,10 @@ class Kinds(NamedTuple):
     covered: Words
 
 
-Tables = TypeVar("Tables", Outcomes, Kinds)
+Tables = TypeVar("Tables", MatchFlags, GroundTruthKinds)
 
 
-class Rowwise(NamedTuple):
+class ClassColumns(NamedTuple):
     """One side's columns, class by class.
 
     Attributes
@@ -61,22 +61,22 @@ class Rowwise(NamedTuple):
     code: Words
     score: Floats
 
-    def of_images(self, kept: Flags) -> "Rowwise":
+    def of_images(self, kept: Flags) -> "ClassColumns":
         """Return the rows of some images alone, which keep their numbers."""
         rows = kept[self.image]
         return self._chosen(
             np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
         )
 
-    def of_classes(self, kept: Flags) -> "Rowwise":
+    def of_classes(self, kept: Flags) -> "ClassColumns":
         """Return the rows of some classes alone, which are numbered anew."""
         counts = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)])
         return self._chosen(start, np.repeat(kept, counts))
 
-    def _chosen(self, start: Rows, rows: Flags) -> "Rowwise":
+    def _chosen(self, start: Rows, rows: Flags) -> "ClassColumns":
         score = self.score[rows] if len(self.score) else self.score
-        return Rowwise(start, self.image[rows], self.code[rows], score)
+        return ClassColumns(start, self.image[rows], self.code[rows], score)
 
 
 class Block(NamedTuple):
@@ -94,15 +94,15 @@ class Block(NamedTuple):
         Which of them compete, where that is kept.
     """
 
-    found: Rowwise
-    truths: Rowwise
-    outcomes: Outcomes
-    kinds: Kinds
+    found: ClassColumns
+    truths: ClassColumns
+    outcomes: MatchFlags
+    kinds: GroundTruthKinds
     proposals: Words
     ties: Ties | None = None
 
 
-class Piece(NamedTuple):
+class BlockSlice(NamedTuple):
     """A block as a part of a union.
 
     Attributes
@@ -119,12 +119,12 @@ class Piece(NamedTuple):
     labels: Integers
 
     @classmethod
-    def whole(cls, block: Block, images: int) -> "Piece":
+    def whole(cls, block: Block, images: int) -> "BlockSlice":
         """Return a block as the only part."""
         classes = len(block.found.start) - 1
         return cls(block, np.arange(images, dtype=np.int32), np.arange(classes, dtype=np.int32))
 
-    def of_images(self, number: Integers) -> "Piece":
+    def of_images(self, number: Integers) -> "BlockSlice":
         """Return the part of some images of the union: the new number of each, or -1."""
         images = np.append(number, np.int32(-1))[self.images]
         kept = images >= 0
@@ -137,7 +137,7 @@ class Piece(NamedTuple):
             )
         return self._replace(block=block, images=images)
 
-    def of_classes(self, number: Integers) -> "Piece":
+    def of_classes(self, number: Integers) -> "BlockSlice":
         """Return the part of some classes of the union: the new number of each, or -1."""
         labels = number[self.labels]
         kept, block = labels >= 0, self.block
@@ -183,7 +183,7 @@ class Order(NamedTuple):
     groups: int
 
 
-def block_of(evidence: Evidence, *, by_image: bool) -> Block:
+def block_of(evidence: MatchTable, *, by_image: bool) -> Block:
     """Return the block of the evidence of a table.
 
     Parameters
@@ -198,23 +198,23 @@ def block_of(evidence: Evidence, *, by_image: bool) -> Block:
     image = evidence.image.astype(narrow(max(evidence.images - 1, 0)))
     truths, kinds = _truths(
         (evidence.truth_label, evidence.truth_image),
-        Kinds(evidence.positive, no_words(evidence.rules, len(evidence.truth_label))),
+        GroundTruthKinds(evidence.positive, no_words(evidence.rules, len(evidence.truth_label))),
         (evidence.classes, evidence.images),
     )
     score = evidence.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
-    found = Rowwise(start, image[order], outcome[order], score)
+    found = ClassColumns(start, image[order], outcome[order], score)
     return Block(found, truths, outcomes, kinds, np.zeros(0, np.uint8))
 
 
 def block_of_coverage(
-    words: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, rules: Rules
+    words: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, rules: MatchParams
 ) -> Block:
     """Return the block of ground truths that proposals cover, or not.
 
     Parameters
     ----------
     words, counted, proposals
-        As :meth:`detap.evaluation.scene.Scene.covered` has them.
+        As :meth:`detap.evaluation.run.EvaluationRun.covered` has them.
     image : (G,) int32
         Of each ground truth.
     rules : Rules
@@ -223,10 +223,10 @@ def block_of_coverage(
     cells = words.shape[0] * words.shape[1]
     narrower = words.reshape(cells, len(image)).astype(words_for(rules, 0).dtype)
     truths, kinds = _truths(
-        (np.zeros_like(image), image), Kinds(counted, narrower), (1, len(proposals))
+        (np.zeros_like(image), image), GroundTruthKinds(counted, narrower), (1, len(proposals))
     )
     return Block(
-        Rowwise(np.zeros(2, np.int64), none, none, np.zeros(0)),
+        ClassColumns(np.zeros(2, np.int64), none, none, np.zeros(0)),
         truths,
         no_outcomes(rules),
         kinds,
@@ -234,26 +234,26 @@ def block_of_coverage(
     )
 
 
-def no_words(rules: Rules, truths: int) -> Words:
+def no_words(rules: MatchParams, truths: int) -> Words:
     """Return of what width words are where no proposal covers anything, (0, G)."""
     return words_for(rules, truths)[:0]
 
 
-def no_outcomes(rules: Rules) -> Outcomes:
+def no_outcomes(rules: MatchParams) -> MatchFlags:
     """Return the table of outcomes of no detection."""
     words = words_for(rules, 0)
-    return Outcomes(np.zeros(0, np.uint8), words, words, np.zeros(0, np.bool_))
+    return MatchFlags(np.zeros(0, np.uint8), words, words, np.zeros(0, np.bool_))
 
 
 def _truths(
-    where: tuple[Integers, Integers], tables: Kinds, counts: tuple[int, int]
-) -> tuple[Rowwise, Kinds]:
+    where: tuple[Integers, Integers], tables: GroundTruthKinds, counts: tuple[int, int]
+) -> tuple[ClassColumns, GroundTruthKinds]:
     (label, image), (classes, images) = where, counts
     kinds, kind = _coded(tables)
     by_kind = grouped(kind.astype(np.int32), kinds.positive.shape[1]).order
     start, order = grouped(label, classes, grouped(image, images, by_kind).order)
     narrower = image.astype(narrow(max(images - 1, 0)))
-    return Rowwise(start, narrower[order], kind[order], np.zeros(0)), kinds
+    return ClassColumns(start, narrower[order], kind[order], np.zeros(0)), kinds
 
 
 def _coded(tables: Tables) -> tuple[Tables, Words]:
@@ -282,7 +282,9 @@ def united(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
 
 
 def gather(
-    parts: Sequence[tuple[Piece, Rowwise, NDArray[np.uint32]]], classes: range, order: Order
+    parts: Sequence[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]],
+    classes: range,
+    order: Order,
 ) -> Gathered:
     """Return rows of some classes of a union, in the union's order.
 
@@ -307,7 +309,9 @@ def gather(
     return Gathered._make(column[moved] if len(column) else column for column in whole)
 
 
-def _picked(piece: Piece, side: Rowwise, code: NDArray[np.uint32], classes: range) -> Gathered:
+def _picked(
+    piece: BlockSlice, side: ClassColumns, code: NDArray[np.uint32], classes: range
+) -> Gathered:
     """Return the rows of a part that are of some classes."""
     chosen = np.flatnonzero((piece.labels >= classes.start) & (piece.labels < classes.stop))
     counts = np.diff(side.start)[chosen]

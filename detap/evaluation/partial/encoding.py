@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from detap.checks.boxes import COUNTS, IMAGES, BoxEvidence
 from detap.checks.inputs import BoxCounts
-from detap.core.evidence import Outcomes, words_for
+from detap.core.match_table import MatchFlags, words_for
 from detap.core.packing import narrow
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
-from detap.evaluation.partial.blocks import Block, Kinds, Piece, Rowwise
-from detap.evaluation.partial.ties import COLUMNS, Ties
-from detap.evaluation.partial.truths import Input, Whole
-from detap.evaluation.scene import rules_of
+from detap.evaluation.partial.blocks import Block, BlockSlice, ClassColumns, GroundTruthKinds
+from detap.evaluation.partial.provenance import GroundTruthDigest, Input
+from detap.evaluation.partial.tie_columns import COLUMNS, Ties
+from detap.evaluation.run import match_params
 from detap.io.json_text import check_text
 from detap.io.limits import Limits
 from detap.protocols import Protocol
@@ -191,7 +191,7 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
 
 
 def _used(
-    tables: Any, codes: Sequence[NDArray[np.uint32]], sides: Sequence[Rowwise]
+    tables: Any, codes: Sequence[NDArray[np.uint32]], sides: Sequence[ClassColumns]
 ) -> tuple[Any, NDArray[Any]]:
     """Return the tables with the entries that occur alone, and the new number of each."""
     used = np.zeros(tables[0].shape[-1], np.bool_)
@@ -331,7 +331,7 @@ class _Reader:
         truth = None
         if record["ground_truth"] is not None:
             digest, count = record["ground_truth"]
-            truth = Whole(self._text(digest), self._count(count))
+            truth = GroundTruthDigest(self._text(digest), self._count(count))
             self.need(len(images) <= truth.images, "ground truth")
         known = self._count(record["known"])
         self.need(known <= len(ids), "classes")
@@ -365,7 +365,7 @@ class _Reader:
             "inputs": tuple(self._input(entry) for entry in record["inputs"]),
             "shared_notes": tuple(self._note(entry) for entry in record["shared_notes"]),
             "own_notes": tuple(self._note(entry) for entry in record["notes"]),
-            "pieces": (Piece.whole(block, len(images)),),
+            "pieces": (BlockSlice.whole(block, len(images)),),
             "counts": self._box_counts(record["boxes"]),
             "categories": self._categories(record["categories"]),
             "boxes": self._boxes(columns["sample_key"], columns["sample_counts"]),
@@ -403,12 +403,12 @@ class _Reader:
         self, columns: Columns, protocol: Protocol, sizes: tuple[int, int], *, with_ties: bool
     ) -> Block:
         classes, images = sizes
-        rules = rules_of(protocol)
+        rules = match_params(protocol)
         every = (1 << len(rules.thresholds)) - 1
         areas, limits = len(rules.area_ranges), len(rules.limits)
         coverage = protocol.pairing == "coverage"
         words = words_for(rules, 0).dtype
-        outcomes = Outcomes(
+        outcomes = MatchFlags(
             self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits)[0],
             self._table(columns, "outcome_found", areas, words, every),
             self._table(columns, "outcome_neutral", areas, words, every),
@@ -416,7 +416,7 @@ class _Reader:
         )
         self.need(len({table.shape[-1] for table in outcomes}) == 1, "outcomes")
         self.need(not (outcomes.found & outcomes.neutral).any(), "outcomes")
-        kinds = Kinds(
+        kinds = GroundTruthKinds(
             self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
             self._table(columns, "kind_covered", areas * limits if coverage else 0, words, every),
         )
@@ -459,7 +459,7 @@ class _Reader:
 
     def _side(
         self, columns: Columns, names: tuple[str, str, str], counts: tuple[int, int]
-    ) -> Rowwise:
+    ) -> ClassColumns:
         (per_class, image, code), (classes, images) = (columns[name] for name in names), counts
         what = names[0].replace("_", " ")
         if len(image) > self.limits.records:
@@ -473,7 +473,7 @@ class _Reader:
         self.need(sum(sizes.tolist()) == len(image), what)
         self.need(not len(image) or int(image.max()) < images, f"images of {what}")
         start = np.concatenate([[0], np.cumsum(sizes)])
-        return Rowwise(start.astype(np.int64), image, code, np.zeros(0))
+        return ClassColumns(start.astype(np.int64), image, code, np.zeros(0))
 
     def _indices(self, column: NDArray[Any], count: int, what: str) -> NDArray[np.int64]:
         self.need(len(column) == count, what)

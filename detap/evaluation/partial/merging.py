@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from detap.checks.boxes import merged_evidence
 from detap.checks.inputs import NO_BOXES, BoxCounts
 from detap.errors import InputError, Problem, UsageError
-from detap.evaluation.partial.truths import Whole, united_inputs, united_notes
-from detap.protocols.axes import axes
+from detap.evaluation.partial.provenance import GroundTruthDigest, united_inputs, united_notes
+from detap.protocols.fields import protocol_fields
 from detap.tables.columns import MOST_ROWS, Name
+from detap.tables.concat import merged_samples
 from detap.tables.detection import GroundTruth, Integers
-from detap.tables.joining import merged_samples
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
@@ -100,7 +100,7 @@ def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Parti
 
 
 def _check_alike(first: "Partial", other: "Partial") -> None:
-    for field in ("name", *(entry.name for entry in axes(type(first.protocol)))):
+    for field in ("name", *(entry.name for entry in protocol_fields(type(first.protocol)))):
         one, two = getattr(first.protocol, field), getattr(other.protocol, field)
         if one != two:
             _refuse(
@@ -128,7 +128,7 @@ def _selected(part: "Partial") -> list[str]:
     return [] if part.unselected is None else sorted(part.class_names)
 
 
-def _told(truth: Whole | None) -> str:
+def _told(truth: GroundTruthDigest | None) -> str:
     return "its own" if truth is None else f"{truth.digest[:12]} of {truth.images} images"
 
 
@@ -139,7 +139,7 @@ def _check_truth(part: "Partial", truth: GroundTruth) -> None:
             "ground truth: each partial brings its own",
             "merge them without naming one, or make them with it: Partial.of(result, truth=...)",
         )
-    given = Whole.of(truth)
+    given = GroundTruthDigest.of(truth)
     if part.truth != given:
         _refuse(
             part,

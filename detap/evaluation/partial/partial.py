@@ -28,40 +28,47 @@ from detap.checks.inputs import (
     sample_of_images,
 )
 from detap.checks.sanity_notes import score_cut_notes
-from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
-from detap.core.finishing import Coded, Scores, finish_coded, finish_stretches
+from detap.core.accumulate import Coded, Scores, accumulate_chunks, finish_coded
+from detap.core.match_table import MOST_ROWS, MatchFlags, MatchTable
+from detap.core.params import MatchParams
 from detap.core.proposals import finish_coverage
-from detap.core.rules import Rules
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
     Block,
+    BlockSlice,
+    ClassColumns,
     Gathered,
-    Kinds,
+    GroundTruthKinds,
     Order,
-    Piece,
     Rows,
-    Rowwise,
     block_of,
     block_of_coverage,
     gather,
     united,
 )
+from detap.evaluation.partial.chunks import Part, by_group, by_score
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
-from detap.evaluation.partial.stretches import Part, by_group, by_score
-from detap.evaluation.partial.ties import Ties
-from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
+from detap.evaluation.partial.provenance import (
+    GroundTruthDigest,
+    Input,
+    inputs_of,
+    noted,
+    positions,
+    public,
+)
+from detap.evaluation.partial.tie_columns import Ties
 from detap.evaluation.results import Result, result_of
-from detap.evaluation.scene import (
-    Scene,
+from detap.evaluation.run import (
+    EvaluationRun,
+    match_params,
     note_of_nothing,
-    notes_of_strangers,
     notes_of_truth,
-    rules_of,
+    unknown_class_notes,
 )
 from detap.evaluation.subset import wanted
+from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
@@ -88,11 +95,11 @@ _NO_TIES = (
 )
 
 
-class Tallied(NamedTuple):
+class MergedTables(NamedTuple):
     """The tables of a union, and the numbers in them of each piece's own entries."""
 
-    outcomes: Outcomes
-    kinds: Kinds
+    outcomes: MatchFlags
+    kinds: GroundTruthKinds
     outcome: list[NDArray[np.uint32]]
     kind: list[NDArray[np.uint32]]
 
@@ -150,7 +157,7 @@ class Partial:
     class_ids: tuple[Name, ...]
     class_names: tuple[str, ...]
     known: int
-    truth: Whole | None
+    truth: GroundTruthDigest | None
     position: Rows
     due: bool
     sources: tuple[str, ...]
@@ -158,7 +165,7 @@ class Partial:
     inputs: tuple[Input, ...]
     shared_notes: tuple[Note, ...]
     own_notes: tuple[Note, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[BlockSlice, ...]
     groups: Mapping[Name, str] = field(default_factory=dict)
     unselected: tuple[Name, ...] | None = None
     boxes: BoxEvidence = NOTHING
@@ -214,7 +221,7 @@ class Partial:
         source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
-            whole = Whole.of(truth)
+            whole = GroundTruthDigest.of(truth)
             position = positions(scene.ground_truth, truth, some_classes=chosen)
         if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
@@ -245,7 +252,7 @@ class Partial:
             inputs=inputs_of(scene.ground_truth.files, found.files),
             shared_notes=shared,
             own_notes=own,
-            pieces=(Piece.whole(block, len(scene.images)),),
+            pieces=(BlockSlice.whole(block, len(scene.images)),),
             boxes=evidence_of(
                 every.ground_truth, every.detections, boxes=rules.overlap == "box", whole=True
             ),
@@ -454,7 +461,7 @@ class Partial:
             )
         said = any(note.code == "unknown-classes" for note in self.notes)
         named = self.classes[: self.known if said else None]
-        strangers = notes_of_strangers(scores.counts, named, self.protocol)
+        strangers = unknown_class_notes(scores.counts, named, self.protocol)
         nothing = note_of_nothing(scores.counts, self.notes)
         order = (INTERLEAVED,) if self._interleaved else ()
         notes = (*self.notes, *notes, *order, *nothing, *strangers)
@@ -490,7 +497,7 @@ class Partial:
         """Refuse: the boxes are gone."""
         raise UsageError(_NO_BOXES)
 
-    def contests(self) -> list[Contest]:
+    def contests(self) -> list[TieGroup]:
         """Return which ties compete, by class and image.
 
         Raises
@@ -498,7 +505,7 @@ class Partial:
         UsageError
             Where a part does not keep that.
         """
-        found: list[Contest] = []
+        found: list[TieGroup] = []
         for piece in self.pieces:
             if piece.block.ties is None:
                 raise UsageError(_NO_TIES)
@@ -514,7 +521,7 @@ class Partial:
         """Return the result on some of the images, by number."""
         return self.of_images(images)._computed(threads=threads)
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> MatchTable:
         """Return what became of all detections, put together.
 
         Raises
@@ -524,11 +531,11 @@ class Partial:
         """
         return self.evidence_of(range(len(self.classes)))
 
-    def evidence_of(self, classes: range) -> Evidence:
+    def evidence_of(self, classes: range) -> MatchTable:
         """Return what became of the detections of some classes, the first of them being 0."""
         found, truths = self.gathered(classes)
         tables = self.tallied
-        return Evidence(
+        return MatchTable(
             label=found.label,
             image=found.image,
             score=found.score,
@@ -545,17 +552,17 @@ class Partial:
             positive=tables.kinds.positive.take(truths.code, axis=1),
             images=len(self.images),
             classes=len(classes),
-            rules=rules_of(self.protocol),
+            rules=match_params(self.protocol),
         ).closed()
 
     # --- rows
 
     @cached_property
-    def tallied(self) -> Tallied:
+    def tallied(self) -> MergedTables:
         """The tables of all pieces as one."""
         outcomes, outcome = united([piece.block.outcomes for piece in self.pieces])
         kinds, kind = united([piece.block.kinds for piece in self.pieces])
-        return Tallied(outcomes, kinds, outcome, kind)
+        return MergedTables(outcomes, kinds, outcome, kind)
 
     @cached_property
     def order(self) -> Order:
@@ -594,12 +601,12 @@ class Partial:
                     f"most {MOST_ROWS} can be ranked at once"
                 )
 
-    def _parts(self) -> list[tuple[Piece, Rowwise, NDArray[np.uint32]]]:
+    def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the detections of each piece, with the numbers of their outcomes in the union."""
         pairs = zip(self.pieces, self.tallied.outcome, strict=True)
         return [(piece, piece.block.found, code) for piece, code in pairs]
 
-    def _truth_parts(self) -> list[tuple[Piece, Rowwise, NDArray[np.uint32]]]:
+    def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the ground truths of each piece likewise."""
         pairs = zip(self.pieces, self.tallied.kind, strict=True)
         return [(piece, piece.block.truths, code) for piece, code in pairs]
@@ -624,7 +631,10 @@ class Partial:
         return self._in_order_of(self._truth_parts(), self.sizes[1], self._by_image)
 
     def _in_order_of(
-        self, parts: list[tuple[Piece, Rowwise, NDArray[np.uint32]]], sizes: Rows, order: Order
+        self,
+        parts: list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]],
+        sizes: Rows,
+        order: Order,
     ) -> Iterator[Gathered]:
         for classes in self.chunks():
             if len(classes) != 1 or sizes[classes.start] <= STRETCH:
@@ -654,7 +664,7 @@ class Partial:
 
     def finished(self, *, threads: int | None = None) -> Scores:
         """Return the scores of the classes, a few of which are put together at a time."""
-        rules = rules_of(self.protocol)
+        rules = match_params(self.protocol)
         if self.protocol.pairing == "coverage":
             return self._covered()
         chunks = [*self.chunks()]
@@ -665,7 +675,7 @@ class Partial:
             whole.put(slice(classes.start, classes.stop), self._of_classes(classes, rules, threads))
         return whole
 
-    def _of_classes(self, classes: range, rules: Rules, threads: int | None) -> Scores:
+    def _of_classes(self, classes: range, rules: MatchParams, threads: int | None) -> Scores:
         self._check_rows(classes)
         order, parts = self.order, self._parts()
         counts = self.truth_counts[:, classes.start : classes.stop]
@@ -679,7 +689,7 @@ class Partial:
 
         threads = threads or thread_count(size)
         most = max(STRETCH // threads, CHUNK)
-        return finish_stretches(
+        return accumulate_chunks(
             (partial(made, few) for few in by_score(parts, classes.start, most)),
             rules,
             truths=counts[0],
@@ -730,7 +740,7 @@ class Partial:
         return counts
 
     def _covered(self) -> Scores:
-        rules, tables = rules_of(self.protocol), self.tallied
+        rules, tables = match_params(self.protocol), self.tallied
         _, truths = self.gathered(range(1))
         words = tables.kinds.covered.take(truths.code, axis=1)
         return finish_coverage(
@@ -788,7 +798,7 @@ def merge(
     return Partial.merge(blobs, truth, repeats=repeats, images=images)
 
 
-def _counts_of(scene: Scene, *, whole: bool) -> BoxCounts:
+def _counts_of(scene: EvaluationRun, *, whole: bool) -> BoxCounts:
     """Return the counts of a part; those of a ground truth that parts have in common are left out.
 
     It was judged when it was read.
@@ -798,7 +808,7 @@ def _counts_of(scene: Scene, *, whole: bool) -> BoxCounts:
     return BoxCounts.of(None if whole else truth, found)._replace(known=int(known))
 
 
-def _groups_of(scene: Scene) -> dict[Name, str]:
+def _groups_of(scene: EvaluationRun) -> dict[Name, str]:
     if scene.protocol.class_groups == "none":
         return {}
     return {name: group for name, group in scene.groups.items() if name in scene.class_ids}
@@ -811,14 +821,14 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     if rules.pairing == "coverage":
         words, counted, proposals = scene.covered()
         image, evidence = scene.ground_truth.image, None
-        block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
+        block = block_of_coverage(words, counted, image, proposals, match_params(rules))
     else:
         rules.refuse_unranked("evaluate all images in one run, of one input")
         evidence = result.evidence
         block = block_of(evidence, by_image=by_image)
     if not tie_range:
         return block
-    return block._replace(ties=Ties.of(contests_of(scene, evidence)))
+    return block._replace(ties=Ties.of(tie_groups(scene, evidence)))
 
 
 def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:

@@ -5,19 +5,19 @@ A file whose columns hold what a COCO file holds gives the same tables, to the l
 
 from dataclasses import replace
 
-from detap.formats.arrow.ahead import Begun
 from detap.formats.arrow.detections import detection_columns
+from detap.formats.arrow.prefetch import Prefetched
 from detap.formats.arrow.table import Table
 from detap.formats.arrow.truth import truth_columns
+from detap.formats.by_name.notes import images_without_objects, told
 from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
-from detap.formats.named.notes import images_without_objects, told
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth
 
 
 def read_ground_truth(
-    path: Path | Begun,
+    path: Path | Prefetched,
     *,
     boxes: str | None = None,
     as_is: bool = False,
@@ -32,7 +32,7 @@ def read_ground_truth(
     Parameters
     ----------
     path : str or path or Begun
-        The file, or a URL; or what :mod:`detap.formats.arrow.ahead` has begun to read, which has
+        The file, or a URL; or what :mod:`detap.formats.arrow.prefetch` has begun to read, which has
         its own `boxes` and `limits`.
     boxes : {"xywh", "xyxy"}, optional
         What the four numbers of a column `bbox` are, where its metadata do not say.
@@ -56,7 +56,7 @@ def read_ground_truth(
 
 
 def read_detections(
-    path: Path | Begun,
+    path: Path | Prefetched,
     truth: GroundTruth,
     *,
     boxes: str | None = None,
@@ -75,7 +75,7 @@ def read_detections(
     as_is : bool
         As :func:`detap.formats.coco.tables.read_detections` has it.
     """
-    given = path.path if isinstance(path, Begun) else path
+    given = path.path if isinstance(path, Prefetched) else path
     refuse_same_file(given, truth, "give the detections")
     table = _read(path, True, boxes, limits)
     columns = detection_columns(table, truth, as_is)
@@ -83,5 +83,5 @@ def read_detections(
     return replace(found, notes=(*found.notes, *table.notes()))
 
 
-def _read(path: Path | Begun, scored: bool, boxes: str | None, limits: Limits) -> Table:
-    return path.result() if isinstance(path, Begun) else Table(path, scored, boxes, limits)
+def _read(path: Path | Prefetched, scored: bool, boxes: str | None, limits: Limits) -> Table:
+    return path.result() if isinstance(path, Prefetched) else Table(path, scored, boxes, limits)

@@ -20,12 +20,11 @@ from detap.checks.tables import (
     zero_area_truths,
 )
 from detap.errors import InputError, Note, Problem
+from detap.formats.coco.category_offset import Sampled, sampled_classes
 from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
-from detap.formats.coco.shift import Sampled, sampled_classes
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.records import Record
-from detap.spelling import some
 from detap.tables.detection import (
     CategorySample,
     Detections,
@@ -35,6 +34,7 @@ from detap.tables.detection import (
     distinct_name,
 )
 from detap.tables.notes import AS_IS, BOX_OPTIONS, INSIST, backward, backward_note, too_many
+from detap.text_input import join_names
 
 _FEW = 4
 """Where fewer than one object in so many has a detection, images are looked at once more."""
@@ -158,7 +158,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
         yield from _pose_notes(columns.poses)
     for part, ids in columns.repeated.items():
         if ids:
-            message = f"{part} repeat an earlier one and are counted once: id {some(ids)}"
+            message = f"{part} repeat an earlier one and are counted once: id {join_names(ids)}"
             yield Note(f"repeated-{part}", message, len(ids))
     if counts.get("annotation-id-zero"):
         message = (
@@ -271,7 +271,7 @@ def _check_labels(
     found, path = sampled_classes(columns, truth), source.file.path
     few = len(found.pairs) * _FEW < found.objects
     if few and isinstance(truth.images[0], int) and not source.as_is:
-        from detap.formats.coco.calls import ids_are_stems  # only for this
+        from detap.formats.coco.id_mapping import ids_are_stems  # only for this
 
         ids_are_stems(columns, truth, path, len(found.pairs), part=part)
     sample = _by_id(found, columns, truth)

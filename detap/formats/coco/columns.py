@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.protocols.measures import FREQUENCIES
+from detap.protocols.summary import FREQUENCIES
 from detap.records import Record
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 

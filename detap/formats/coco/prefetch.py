@@ -18,7 +18,7 @@ from detap.io.paths import STDIN, Path, is_url
 from detap.io.stream import Stream
 
 if TYPE_CHECKING:
-    from detap.formats.reading.awaited import Awaited
+    from detap.formats.reading.background import BackgroundText
 
 SPLIT_FROM = 96 << 20
 """Bytes from which on a results file is read by two threads; below, joining costs what is won."""
@@ -66,7 +66,7 @@ class Handle(Generic[Scan]):
         self.masks = masks
         self.keypoints = keypoints
         self.boxes = boxes
-        self.sha256: str | Awaited = ""
+        self.sha256: str | BackgroundText = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
         self._at_work: tuple[Scan, int] | None = None
@@ -83,9 +83,11 @@ class Handle(Generic[Scan]):
         try:
             with Stream(self.path, self.limits) as stream:
                 if self.limits.digests and stream.status is not None:
-                    from detap.formats.reading.awaited import Awaited  # most runs want none
+                    from detap.formats.reading.background import (
+                        BackgroundText,  # most runs want none
+                    )
 
-                    self.sha256 = Awaited(partial(_sha256_of, stream))
+                    self.sha256 = BackgroundText(partial(_sha256_of, stream))
                 self._read(stream)
                 if self.limits.digests and is_url(self.path):
                     self.sha256 = stream.sha256() or _sha256_of(stream)

@@ -92,9 +92,9 @@ def read_ground_truth(
     )
     columns = scanned_truth(handle.result())
     if columns is None:
-        from detap.formats.coco import careful
+        from detap.formats.coco import fallback_reader
 
-        columns = careful.read_truth(
+        columns = fallback_reader.read_truth(
             handle.content(),
             shown(handle.path),
             handle.limits,
@@ -111,7 +111,7 @@ def read_ground_truth(
     source = Source(file, handle.limits, as_is, place, handle.boxes)
     if columns.outlines is None:
         return truth_table(columns, source)
-    from detap.formats.coco.shaping import shaped_truth  # only where masks are scored
+    from detap.formats.coco.masks import shaped_truth  # only where masks are scored
 
     return shaped_truth(columns, source)
 
@@ -122,9 +122,9 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         return None
     categories: dict[Name, str | None] | None = class_names(scan.categories)
     if categories is None:
-        from detap.formats.coco import careful
+        from detap.formats.coco import fallback_reader
 
-        categories = careful.read_categories(scan.categories)
+        categories = fallback_reader.read_categories(scan.categories)
         if categories is None:
             return None
     counts = {
@@ -174,9 +174,9 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
 
 def _groups(listed: bytes) -> dict[Name, str]:
     """Return the group of each category that is in one."""
-    from detap.formats.coco import careful
+    from detap.formats.coco import fallback_reader
 
-    return groups_of(careful.read_listed(listed))
+    return groups_of(fallback_reader.read_listed(listed))
 
 
 def _outlines(scan: TruthScan | ResultsScan, rows: int) -> Outlines | None:
@@ -259,9 +259,9 @@ def read_detections(
     columns = scanned_detections(handle.result(), truth, by_name=by_name)
     file = shown(handle.path)
     if columns is None:
-        from detap.formats.coco import careful
+        from detap.formats.coco import fallback_reader
 
-        columns = careful.read_results(
+        columns = fallback_reader.read_results(
             handle.content(),
             file,
             handle.limits,
@@ -274,23 +274,23 @@ def read_detections(
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
     if by_name:
-        from detap.formats.coco import calls
+        from detap.formats.coco import id_mapping
         from detap.formats.text.class_names import ClassNames
 
-        names, first = ClassNames.given(listed, limits), calls.first_of(first_category_id)
-        naming = calls.Naming(file, columns.categories, names, first, as_is)
-        columns, notes = calls.by_name(columns, truth, naming)
+        names, first = ClassNames.given(listed, limits), id_mapping.first_of(first_category_id)
+        naming = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
+        columns, notes = id_mapping.by_name(columns, truth, naming)
         sources = names.source()
     elif columns.categories:
-        from detap.formats.coco import calls
+        from detap.formats.coco import id_mapping
 
-        columns, notes = calls.named_alike(columns, truth, file)
+        columns, notes = id_mapping.named_alike(columns, truth, file)
     source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
     source = Source(source_file, handle.limits, as_is, "[{}]".format, handle.boxes)
     if columns.outlines is None:
         table = detection_table(columns, truth, source)
     else:
-        from detap.formats.coco.shaping import masked_table  # only where there are masks
+        from detap.formats.coco.masks import masked_table  # only where there are masks
 
         table = masked_table(columns, truth, source, keep=handle.masks)
     if truth.polygons is not None and b'"segmentation"' in handle.content():
@@ -328,13 +328,13 @@ def scanned_detections(
     file_names: dict[Name, str] = {}
     categories: dict[Name, str] = {}
     if scan.categories or scan.images:
-        from detap.formats.coco import careful
+        from detap.formats.coco import fallback_reader
 
-        categories = listed_names(careful.read_listed(scan.categories), "name")
-        file_names = listed_names(careful.read_listed(scan.images), "file_name")
+        categories = listed_names(fallback_reader.read_listed(scan.categories), "name")
+        file_names = listed_names(fallback_reader.read_listed(scan.images), "file_name")
     images: tuple[Name, ...] | None = truth.images
     if scan.count and images and isinstance(images[0], str) != bool(scan.texts):
-        from detap.formats.coco.calls import images_in_order
+        from detap.formats.coco.id_mapping import images_in_order
 
         images = images_in_order(truth, bool(scan.texts), file_names)
     if images is None:
@@ -368,7 +368,7 @@ def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     """Say where a results file that lists its images means others by the same ids."""
     if len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
-    from detap.formats.coco.aside import listed_file_names  # seldom needed
+    from detap.formats.coco.metadata import listed_file_names  # seldom needed
 
     try:
         due = listed_file_names(truth.files[0].path)

@@ -3,9 +3,9 @@
 import os
 
 from detap.errors import Note
+from detap.formats.by_name.notes import told
+from detap.formats.by_name.objects import detections
 from detap.formats.cvat.xml import Annotations
-from detap.formats.named.notes import told
-from detap.formats.named.objects import detections
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth, SourceFile

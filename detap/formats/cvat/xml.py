@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.parsers import expat
 
-from detap.formats.calling import without_suffix
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
 from detap.formats.shapes.reader import ShapeReader, number_of
+from detap.formats.stem_matching import without_suffix
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.stream import Stream
-from detap.spelling import quoted
+from detap.text_input import quote
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")
 
@@ -169,7 +169,7 @@ class Annotations(ShapeReader):
         elif self._part == "image" and self._depth < 4 and text.strip():
             # expat hands text over where it stands behind it.
             line = self._parser.CurrentLineNumber - text.lstrip().count("\n")
-            message = f"has text between its elements: {quoted(text.strip())}"
+            message = f"has text between its elements: {quote(text.strip())}"
             self._add(f"line {line}", message, "write it as an element, or remove it")
 
     def _end(self, _: str) -> None:
@@ -210,10 +210,10 @@ class Annotations(ShapeReader):
             self._add(f"line {line}", "<image> has no name", "give the name of its file")
         elif stem in self.lines:
             other = self.attributes[stem]["name"]
-            alike = "" if other == file else f" ({quoted(other)}, without its suffix)"
+            alike = "" if other == file else f" ({quote(other)}, without its suffix)"
             self._add(
                 f"line {line}",
-                f"image {quoted(file)} stands on line {self.lines[stem]} already{alike}",
+                f"image {quote(file)} stands on line {self.lines[stem]} already{alike}",
                 "keep one of them; of a project with several tasks, export one by one",
             )
         # Boxes of an image without a name of its own are read for their faults alone.
@@ -223,7 +223,7 @@ class Annotations(ShapeReader):
             size = _side("width", attributes), _side("height", attributes)
         except FaultError as fault:
             size = math.nan, math.nan
-            self._add(f"line {line}", f"image {quoted(file)}: {fault.message}", fault.remedy)
+            self._add(f"line {line}", f"image {quote(file)}: {fault.message}", fault.remedy)
         self.images.setdefault(stem, size)
 
     def _take(self, name: str, attributes: Attributes, line: int) -> None:
@@ -249,7 +249,7 @@ class Annotations(ShapeReader):
         except ValueError:
             name, value = attribute
             raise FaultError(
-                f"has an attribute {name} of {quoted(value)}, which is to be a flag",
+                f"has an attribute {name} of {quote(value)}, which is to be a flag",
                 "true or false, yes or no, 1 or 0 is due",
             ) from None
 
@@ -326,7 +326,7 @@ def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
     for pair in filter(None, attributes.get("points", "").split(";")):
         numbers = pair.split(",")
         if len(numbers) != 2:
-            raise FaultError(f"has a point {quoted(pair)}", "write points as x,y;x,y")
+            raise FaultError(f"has a point {quote(pair)}", "write points as x,y;x,y")
         points.append([number_of("point", text.strip()) for text in numbers])
     if len(points) < _POINTS[name]:
         due = _POINTS[name]

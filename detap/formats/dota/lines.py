@@ -8,8 +8,8 @@ from detap.core.polygons import bounds, turned
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.problems import FaultError, check_choice
-from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats
+from detap.text_input import quote
 
 CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
 ROTATED = ("cx", "cy", "w", "h", "angle")
@@ -50,7 +50,7 @@ class DotaForm(LineForm):
         width = len(self.shape)
         difficult = columns[width + 1] if len(columns) == due else "0"
         if difficult not in {"0", "1"}:
-            message = f"difficult {quoted(difficult)} is neither 0 nor 1"
+            message = f"difficult {quote(difficult)} is neither 0 nor 1"
             raise FaultError(message, f"write `{' '.join(self.columns)}`")
         return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from detap.core.polygons import bounds, crossing, polygon_areas
 from detap.errors import Note
+from detap.formats.by_name.notes import left_aside, told, without_file
 from detap.formats.dota.lines import DotaForm, encoding_of, faults, polygons_of, without_head
-from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_class_files
 from detap.formats.text.folder import detections_folder, first_folder

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco.values import (
     Record,
     area_of,
@@ -18,6 +17,7 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
+from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
 from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, decode, looks_like, spelt
 from detap.io.limits import MORE_RECORDS, Limits

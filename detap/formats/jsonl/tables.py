@@ -6,13 +6,13 @@ import numpy as np
 
 from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco import calls
+from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
 from detap.formats.coco.values import nothing_in_common
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
-from detap.formats.named.notes import images_without_objects, told
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -125,7 +125,7 @@ def read_detections(
     by_name = goes_by_names(truth, listed, first_category_id) or any(
         isinstance(name, str) for name in lines.label
     )
-    numbers = calls.image_numbers(truth, set(lines.image), lines.file_names)
+    numbers = id_mapping.image_numbers(truth, set(lines.image), lines.file_names)
     unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
     if unknown:
         _refuse_images(lines, unknown, truth, limits)
@@ -148,9 +148,9 @@ def read_detections(
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
-        names, first = ClassNames.given(listed, limits), calls.first_of(first_category_id)
-        columns, notes = calls.by_name(
-            columns, truth, calls.Naming(lines.path, {}, names, first, as_is)
+        names, first = ClassNames.given(listed, limits), id_mapping.first_of(first_category_id)
+        columns, notes = id_mapping.by_name(
+            columns, truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         )
     table = detection_table(columns, truth, _source(lines, limits, as_is, encoding))
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))

@@ -8,6 +8,9 @@ import os
 
 import numpy as np
 
+from detap.formats.by_name.notes import left_aside
+from detap.formats.by_name.objects import nothing_in_common
+from detap.formats.by_name.problems import Problems
 from detap.formats.kitti.lines import (
     ALPHA,
     BOX,
@@ -19,16 +22,13 @@ from detap.formats.kitti.lines import (
     faults,
     one_spelling,
 )
-from detap.formats.named.notes import left_aside
-from detap.formats.named.objects import nothing_in_common
-from detap.formats.named.problems import Problems
 from detap.formats.text.folder import Folder, first_folder
 from detap.formats.text.reader import FolderReader
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
-from detap.spelling import quoted
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth
+from detap.text_input import quote
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
 RESULTS = ("data", "")
@@ -156,7 +156,7 @@ def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> N
         problems.add(
             folder.file(f"{name}.txt"),
             "",
-            f"is missing: image {quoted(name)} has no results",
+            f"is missing: image {quote(name)} has no results",
             "write an empty file if nothing was detected, or leave the image out (image_set, "
             "--image-set)",
         )

@@ -8,17 +8,17 @@ import math
 from typing import Any
 
 from detap.errors import InputError
-from detap.formats.calling import base_name, without_suffix
+from detap.formats.by_name.problems import Problems
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
-from detap.formats.named.problems import Problems
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
 from detap.formats.shapes.reader import ShapeReader
+from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, spelt, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.problems import Problems as FileProblems
-from detap.spelling import quoted
+from detap.text_input import quote
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
@@ -84,7 +84,7 @@ class Shapes(ShapeReader):
             try:
                 found.add(self.flags.meant(name, text))
             except ValueError:
-                message = f"flag {quoted(name)} is {spelt(value)}"
+                message = f"flag {quote(name)} is {spelt(value)}"
                 raise FaultError(message, "true or false is due") from None
         return found - {""}
 

@@ -3,9 +3,9 @@
 import os
 
 from detap.errors import InputError, Note
+from detap.formats.by_name.notes import left_aside, told
+from detap.formats.by_name.objects import detections
 from detap.formats.labelme.shapes import Shapes
-from detap.formats.named.notes import left_aside, told
-from detap.formats.named.objects import detections
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.io.digest import read_hashed
 from detap.io.limits import DEFAULT_LIMITS, Limits

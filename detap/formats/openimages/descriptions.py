@@ -4,13 +4,13 @@ import csv
 import os
 from collections import Counter
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import looks_like
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
-from detap.spelling import quoted
 from detap.tables.detection import SourceFile
+from detap.text_input import quote
 
 _HEADER = ("LabelName", "DisplayName")
 _FORM = "`/m/0...,name`, a class a line"
@@ -67,10 +67,10 @@ class Descriptions:
         if not row or tuple(row[:2]) == _HEADER:
             return
         if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
-            message = f"is {quoted(','.join(row))}, no label and name"
+            message = f"is {quote(','.join(row))}, no label and name"
             problems.add(self.file, place, message, f"write {_FORM}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
-            message = f"{quoted(row[0])} has had another name in an earlier line"
+            message = f"{quote(row[0])} has had another name in an earlier line"
             problems.add(self.file, place, message, "name each class once")
 
     def name(self, label: str) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.rows import met
@@ -21,8 +21,8 @@ from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.stream import Stream
-from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats, Integers
+from detap.text_input import quote
 
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
 
@@ -290,7 +290,7 @@ class _Reader:
             if fault:
                 return fault
         if _GROUP in at and row[at[_GROUP]] not in _GROUPS:
-            return f"{_GROUP} is {quoted(row[at[_GROUP]])}", "1, 0, or -1 for unknown, is due"
+            return f"{_GROUP} is {quote(row[at[_GROUP]])}", "1, 0, or -1 for unknown, is due"
         return None
 
     def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
@@ -298,17 +298,17 @@ class _Reader:
         self.mark = self.mark or mark
         if mark and mark != self.mark:
             ours, theirs = ("comma", "point") if mark == "," else ("point", "comma")
-            message = f"{name} {quoted(text)} has a decimal {ours}, though others have a {theirs}"
+            message = f"{name} {quote(text)} has a decimal {ours}, though others have a {theirs}"
             return message, "write every number of the file with a point"
         plain = text.replace(",", ".", 1) if mark == "," else text
         fault = number_fault(plain)
         if fault:
-            return f"{name} {quoted(text)} {fault}", "give a decimal number"
+            return f"{name} {quote(text)} {fault}", "give a decimal number"
         if name != _SCORE and not self.low <= float(plain) <= self.high:
             side = "width" if name[0] == "X" else "height"
             insist = "; or give as_is=True (--as-is)"
             return (
-                f"{name} {quoted(text)} is no fraction of the image's {side}",
+                f"{name} {quote(text)} is no fraction of the image's {side}",
                 f"write pixels divided by the {side}{insist}",
             )
         return None
@@ -346,4 +346,4 @@ def _why(header: Sequence[str], absent: Sequence[str]) -> str:
         return ": these are labels of whole images"
     if absent[0].lower() in lower:
         return ", by these letters"
-    return f": its first line is {quoted(','.join(header))}"
+    return f": its first line is {quote(','.join(header))}"

@@ -12,19 +12,19 @@ import numpy as np
 
 from detap.checks.tables import of_unknown_size, too_many_backward
 from detap.errors import InputError, Note, Problem
-from detap.formats.named import objects
-from detap.formats.named.notes import images_without_objects, told
-from detap.formats.named.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name import objects
+from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
-from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
 from detap.tables.notes import FRACTIONS, backward, too_many
+from detap.text_input import quote
 
 _MANY_ROWS = 1 << 20
 """So many rows may always come of a hierarchy."""
@@ -246,16 +246,14 @@ class _Read(RowReader):
         for number, (word, stem) in enumerate(zip(self.rows.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
-                message = (
-                    f"image {quoted(word)} is called as {quoted(other)} is, without its suffix"
-                )
+                message = f"image {quote(word)} is called as {quote(other)} is, without its suffix"
                 faults[number] = message
         self._say(self.rows.image, faults, "give images different names")
 
     def _name_classes(self) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
         faults = {
-            number: f"label {quoted(self.rows.labels[number])} is not in {self.descriptions.file}"
+            number: f"label {quote(self.rows.labels[number])} is not in {self.descriptions.file}"
             for number, name in enumerate(names)
             if name is None
         }
@@ -285,7 +283,7 @@ class _Read(RowReader):
         for row in np.flatnonzero(self.rows.score != self.rows.score[earlier]).tolist():
             image = self.rows.images[self.rows.image[row]]
             message = (
-                f"class {quoted(self.classes[self._label[row]])} of image {quoted(image)} has "
+                f"class {quote(self.classes[self._label[row]])} of image {quote(image)} has "
                 f"Confidence {self.rows.score[row]:g}, and "
                 f"{self.rows.score[earlier[row]]:g} in line {self.rows.line(int(earlier[row]))}"
             )
@@ -302,7 +300,7 @@ class _Read(RowReader):
         self._say(
             self._label,
             {
-                self.classes.index(name): f"class {quoted(name)} is not in {tree.file}"
+                self.classes.index(name): f"class {quote(name)} is not in {tree.file}"
                 for name in unknown
             },
             "give the hierarchy that these classes are of; its root is none",
@@ -357,7 +355,7 @@ class _Read(RowReader):
         self._say(
             self.rows.image,
             {
-                number[images[at]]: f"image {quoted(images[at])} has no size in {where}"
+                number[images[at]]: f"image {quote(images[at])} has no size in {where}"
                 for at in unknown
                 if images[at] in number
             },
@@ -373,7 +371,7 @@ class _Read(RowReader):
             self.rows.image,
             {
                 number[images[at]]: said.format(
-                    quoted(images[at]), *sizes[at], self.table_file, *others[at]
+                    quote(images[at]), *sizes[at], self.table_file, *others[at]
                 )
                 for at in differ
             },

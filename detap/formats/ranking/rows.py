@@ -16,7 +16,7 @@ from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import Problems
 from detap.io.stream import read_bytes
-from detap.spelling import is_whole, quoted
+from detap.text_input import is_whole, quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
         elif fault := text_fault(parts[number]):
             problems.add(
                 f"line {place}",
-                f"{form.number} {quoted(parts[number])} {fault}",
+                f"{form.number} {quote(parts[number])} {fault}",
                 "give a decimal number",
             )
         else:
@@ -202,7 +202,7 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         number = cells[place] if place >= 0 else str(form.default)
         query, item = cells[places["query"]], cells[places["item"]]
         if fault := text_fault(number):
-            message = f"{form.number} {quoted(number)} {fault}"
+            message = f"{form.number} {quote(number)} {fault}"
             problems.add(f"line {line}", message, "give a number")
         elif not query or not item:
             problems.add(f"line {line}", "has an empty query or item", "name both")

@@ -20,10 +20,10 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import Problems
 from detap.io.stream import read_bytes, refuse, refuse_os_error
-from detap.spelling import quoted, some
 from detap.tables.columns import places
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples
+from detap.text_input import join_names, quote
 
 __all__ = ["read_npz_samples", "read_samples", "read_voc"]
 
@@ -272,9 +272,9 @@ def _add_row(
             cells.classes.setdefault(name, len(cells.classes))
             continue
         if fault := text_fault(value):
-            problems.add(place, f"{number} {quoted(value)} {fault}", "give a decimal number")
+            problems.add(place, f"{number} {quote(value)} {fault}", "give a decimal number")
         elif number == "label" and float(value) not in (0.0, 1.0):
-            problems.add(place, f"label {quoted(value)} is neither 0 nor 1", "give 0 or 1")
+            problems.add(place, f"label {quote(value)} is neither 0 nor 1", "give 0 or 1")
         else:
             cells.add(row[0], name, float(value), place)
 
@@ -418,7 +418,7 @@ def _with_results(
                 continue
             score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
-    message = f"classes have no file of results, their AP is 0: {some(absent)}"
+    message = f"classes have no file of results, their AP is 0: {join_names(absent)}"
     note = Note("class-without-scores", message, len(absent))
     return Samples(
         score=score,
@@ -496,7 +496,7 @@ def _columns(
             message = f"has {len(parts)} columns, 2 are due"
             problems.add(f"{name}: {place}", message, f"write `{' '.join(columns)}`")
         elif fault := text_fault(parts[1]):
-            message = f"{columns[1]} {quoted(parts[1])} {fault}"
+            message = f"{columns[1]} {quote(parts[1])} {fault}"
             problems.add(f"{name}: {place}", message, "give a decimal number")
         elif parts[0] in seen:
             problems.add(f"{name}: {place}", f"image {parts[0]!r} stands twice", "keep one line")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from detap.errors import Note, UsageError
-from detap.formats.named.notes import told
+from detap.formats.by_name.notes import told
 
 SHAPES = ("boxes", "bounds")
 """Boxes alone, other shapes being an error; or the bounds of other shapes as well."""

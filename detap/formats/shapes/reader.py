@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.named.notes import images_without_objects, told
-from detap.formats.named.objects import Objects, ground_truth, numbered
-from detap.formats.named.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.by_name.objects import Objects, ground_truth, numbered
+from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import FaultError, check_choice
-from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Floats, GroundTruth, SourceFile
+from detap.text_input import quote
 
 
 def number_of(name: str, text: str) -> float:
@@ -29,7 +29,7 @@ def number_of(name: str, text: str) -> float:
     """
     fault = number_fault(text)
     if fault:
-        raise FaultError(f"{name} {quoted(text)} {fault}", "give a decimal number")
+        raise FaultError(f"{name} {quote(text)} {fault}", "give a decimal number")
     return float(text)
 
 

@@ -4,14 +4,14 @@ import os
 from dataclasses import dataclass
 
 from detap.errors import InputError, Problem
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
-from detap.spelling import is_whole, quoted
 from detap.tables.detection import SourceFile
+from detap.text_input import is_whole, quote
 
 DATA_YAML = (".yaml", ".yml")
 """The suffixes of a `data.yaml`."""
@@ -43,7 +43,7 @@ class ClassNames:
                 problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
                 break
             if name in first:
-                message = f"{quoted(name)} stands on line {first[name]} already"
+                message = f"{quote(name)} stands on line {first[name]} already"
                 problems.add(file, f"line {number}", message, "name each class once")
             first.setdefault(name, number)
         return cls(file, tuple(name for _, name in lines))
@@ -63,7 +63,7 @@ class ClassNames:
         number = int(word.lstrip("0")[:18] or "0")
         if number >= len(self.names):
             raise FaultError(
-                f"class {quoted(word)} is beyond the {len(self.names)} of {self.file}",
+                f"class {quote(word)} is beyond the {len(self.names)} of {self.file}",
                 "classes are numbered from 0; check the list",
             )
         return self.names[number]
@@ -86,7 +86,7 @@ class ClassNames:
         number = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
         example = f"{len(other.names)} names, not {len(self.names)}"
         if number is not None:
-            here, there = quoted(self.names[number]), quoted(other.names[number])
+            here, there = quote(self.names[number]), quote(other.names[number])
             example = f"class {number} is {there}, not {here}"
         message = f"lists the classes in {how} than {self.file}: {example}"
         remedy = (

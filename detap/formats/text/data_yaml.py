@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import decoded_lines, looks_like
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
-from detap.spelling import is_whole, quoted
+from detap.text_input import is_whole, quote
 
 SPLITS = ("val", "test", "train")
 
@@ -152,11 +152,11 @@ def _keys(lines: list[_Line]) -> dict[str, _Value]:
             continue
         match = _KEY.match(line.text)
         if match is None:
-            message = f"{quoted(line.text)} is no `key: value`"
+            message = f"{quote(line.text)} is no `key: value`"
             raise _Fault(line.number, message, "indent what belongs to the key above")
         key = _key(match)
         if key in found:
-            message = f"the key {quoted(key)} stands on line {found[key].line} already"
+            message = f"the key {quote(key)} stands on line {found[key].line} already"
             raise _Fault(line.number, message, "give each key once")
         text = line.text[match.end() :].strip()
         depth = _opened(_Line(line.number, text)) if text.startswith(("[", "{")) else 0
@@ -183,7 +183,7 @@ def _opened(line: _Line) -> int:
 def _single(value: _Value) -> str:
     """Return the one word that a value is; empty where it is nothing."""
     if value.below:
-        message = f"{quoted(value.below[0].text.strip())} does not belong here: one word is due"
+        message = f"{quote(value.below[0].text.strip())} does not belong here: one word is due"
         raise _Fault(value.below[0].number, message, "write it behind the key")
     word = _word(value.line, value.text)
     return "" if word in _NOTHING else word
@@ -208,7 +208,7 @@ def _keypoints(value: _Value) -> tuple[int, int] | None:
         count, size = map(int, words)
         if count > 0 and size in (2, 3):
             return count, size
-    message = f"kpt_shape {quoted(' '.join(words))} is not [K, 2] or [K, 3]"
+    message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
     raise _Fault(value.line, message, "write the number of keypoints, and of numbers for each")
 
 
@@ -221,7 +221,7 @@ def _names(value: _Value) -> tuple[str, ...]:
         if not word:
             raise _Fault(number, "a name is empty", _REMEDY)
         if word in first:
-            message = f"the name {quoted(word)} stands on line {first[word]} already"
+            message = f"the name {quote(word)} stands on line {first[word]} already"
             raise _Fault(number, message, "name each class once")
         first[word] = number
     if not words:
@@ -234,7 +234,7 @@ def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
     of_key: dict[int, Word] = {}
     for (number, key), word in zip(keys, words, strict=True):
         if not is_whole(key) or int(key[:9]) >= len(keys) or len(key) > 9:
-            message = f"class {quoted(key)} is none of the numbers 0 to {len(keys) - 1}"
+            message = f"class {quote(key)} is none of the numbers 0 to {len(keys) - 1}"
             raise _Fault(number, message, "number the classes from 0 without gaps")
         if int(key) in of_key:
             raise _Fault(number, f"class {key} is named twice", "name each class once")
@@ -245,7 +245,7 @@ def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
 def _check_count(value: _Value, names: tuple[str, ...]) -> None:
     count = _single(value)
     if count and count != str(len(names)):
-        message = f"nc is {quoted(count)}, but names are {len(names)}"
+        message = f"nc is {quote(count)}, but names are {len(names)}"
         raise _Fault(value.line, message, "correct the one or the other")
 
 
@@ -258,7 +258,7 @@ def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
     if _is_flow(value):
         return _flow(value)
     if value.text and not value.text.startswith("#"):
-        message = f"{quoted(value.text)} is no list, and no mapping"
+        message = f"{quote(value.text)} is no list, and no mapping"
         raise _Fault(value.line, message, _REMEDY)
     return _block(value.below)
 
@@ -279,7 +279,7 @@ def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
             continue
         match = _KEY.match(inner)
         if match is None:
-            raise _Fault(number, f"{quoted(inner)} is no `- name` and no `number: name`", _REMEDY)
+            raise _Fault(number, f"{quote(inner)} is no `- name` and no `number: name`", _REMEDY)
         keys.append((number, _key(match)))
         words.append((number, _word(number, inner[match.end() :].strip())))
     if keys and len(keys) != len(words):
@@ -293,13 +293,13 @@ def _word(number: int, text: str) -> str:
     if match is not None:
         rest = text[match.end() :]
         if rest.strip() and not re.match(r"[ ]+#", rest):
-            raise _Fault(number, f"{quoted(rest.strip())} stands behind a quoted word", "remove it")
+            raise _Fault(number, f"{quote(rest.strip())} stands behind a quoted word", "remove it")
         return _unquoted(number, match)
     if text.startswith("#"):
         return ""
     word = text[: _end(_COMMENT, text, 0)].rstrip()
     if word[:1] in _SPECIAL or word.startswith("- ") or ": " in word or word.endswith(":"):
-        raise _Fault(number, f"{quoted(word)} is more than a word", "put a name into quotes")
+        raise _Fault(number, f"{quote(word)} is more than a word", "put a name into quotes")
     return word
 
 
@@ -343,7 +343,7 @@ def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
                 yield number, _unquoted(number, match), False
                 at = match.end()
             elif text[at] in _SPECIAL:
-                raise _Fault(number, f"{quoted(text[at:])} is more than a word", _REMEDY)
+                raise _Fault(number, f"{quote(text[at:])} is more than a word", _REMEDY)
             else:
                 end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
                 yield number, text[at:end].rstrip(), False

@@ -8,9 +8,9 @@ from typing import NoReturn
 import numpy as np
 
 from detap.errors import Note, Problem
-from detap.formats.named.notes import images_without_file, left_aside, without_file
-from detap.formats.named.objects import nothing_in_common
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.notes import images_without_file, left_aside, without_file
+from detap.formats.by_name.objects import nothing_in_common
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, remedy_of
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
@@ -20,10 +20,10 @@ from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
-from detap.spelling import quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth, Integers
 from detap.tables.notes import INSIST
+from detap.text_input import quote
 
 
 def read_detections(
@@ -182,7 +182,7 @@ def _check_classes(
     for stem, found in of_stem.items():
         file = folder.file(folder.members[stem])
         if found.rivals:
-            rivals = " or ".join(map(quoted, found.rivals))
+            rivals = " or ".join(map(quote, found.rivals))
             remedy = "call it ..._det_<set>_<class>.txt"
             problems.add(file, "", f"may be of the class {rivals}", remedy)
             continue
@@ -193,7 +193,7 @@ def _check_classes(
             continue
         if name in first:
             other = folder.file(folder.members[first[name]])
-            message = f"is of the class {quoted(name)}, as {other} is"
+            message = f"is of the class {quote(name)}, as {other} is"
             problems.add(file, "", message, "give one detections file a class")
         first.setdefault(name, stem)
 
@@ -247,11 +247,11 @@ def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], st
         place = _outside(truth, word)
         if place:
             raise FaultError(
-                f"image {quoted(word)} is not in the image set, though {place} exists",
+                f"image {quote(word)} is not in the image set, though {place} exists",
                 "give the image set that the detector was run on",
             )
         remedy = "score the detections of the images that the ground truth has"
-        message = f"image {quoted(word)} is not in the ground truth"
+        message = f"image {quote(word)} is not in the ground truth"
         raise FaultError(message, remedy_of(word, images, remedy))
 
     return resolve

@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path
-from detap.spelling import quoted
 from detap.tables.detection import SourceFile
+from detap.text_input import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
             odd.add(name)
         other = members.setdefault(name[:cut], name)
         if other != name:
-            message = f"{quoted(name)} and {quoted(other)} are of the same image"
+            message = f"{quote(name)} and {quote(other)} are of the same image"
             files.refuse(path, message, "keep one of them")
     ordered = {stem: members[stem] for stem in sorted(members)}
     return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
@@ -187,14 +187,14 @@ def select_images(
             problems.add(
                 file,
                 f"line {number}",
-                f"{quoted(text)} is no image name, or one and -1, 0 or 1",
+                f"{quote(text)} is no image name, or one and -1, 0 or 1",
                 "write one image a line",
             )
         elif name not in folder.members:
             problems.add(
                 file,
                 f"line {number}",
-                f"image {quoted(name)} has no {folder.suffix} file in {folder.path}",
+                f"image {quote(name)} has no {folder.suffix} file in {folder.path}",
                 remedy_of(name, folder.members, "take it off the list, or add the file"),
             )
         elif name in chosen:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.named.problems import CORNERS, Problems
+from detap.formats.by_name.problems import CORNERS, Problems
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
 from detap.io.problems import FaultError
-from detap.spelling import quoted
+from detap.text_input import quote
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A decimal number in ASCII. float() would take ``2_63``, ``nan`` and full-width digits besides."""
@@ -252,7 +252,7 @@ def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
     for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
-            raise FaultError(f"{title} {quoted(column)} {fault}", "give a decimal number")
+            raise FaultError(f"{title} {quote(column)} {fault}", "give a decimal number")
     return [float(column) for column in columns]
 
 

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.named.notes import images_without_objects, left_aside, told
-from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, RowReader, refuse_empty
+from detap.formats.by_name.notes import images_without_objects, left_aside, told
+from detap.formats.by_name.objects import Objects, detections, ground_truth
+from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.text.folder import Folder, select_images
 from detap.formats.text.lines import SWAPPED, LineForm, Lines, read_lines
 from detap.formats.text.rows import Rows, content, no_rows, scan_text, with_care
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.spelling import some
 from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, SourceFile
+from detap.text_input import join_names
 
 
 class FolderReader(RowReader):
@@ -149,7 +149,11 @@ class FolderReader(RowReader):
         objects = Objects(selection.images, classes, rows.file, label, **columns)
         twice = "lines of the image set repeat an image, which counts once: "
         found = told(
-            Note("images-listed-twice", twice + some(selection.repeated), len(selection.repeated)),
+            Note(
+                "images-listed-twice",
+                twice + join_names(selection.repeated),
+                len(selection.repeated),
+            ),
             left_aside(self.folder.aside, "annotations"),
             Note("nested-objects", "object elements inside others are left aside", nested),
             images_without_objects(len(selection.images), rows.file),

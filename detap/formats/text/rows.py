@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.errors import InputError
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
 from detap.formats.text.rows import Rows, met, scannable, with_care
 from detap.formats.voc import _scan as _voc_xml
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.spelling import quoted
 from detap.tables.detection import Floats
+from detap.text_input import quote
 
 _BLANK = " \t\r\n"
 _MAX_SCANNED_BYTES = 4 << 20
@@ -222,7 +222,7 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     flags = {flag: _own_text(element, flag, "", faults) for flag in _FLAGS}
     for flag, text in flags.items():
         if text not in {None, "0", "1"}:
-            fault = f"{flag} is {quoted(str(text))}"
+            fault = f"{flag} is {quote(str(text))}"
             faults.append(_Fault(element.find(flag), fault, "it must be 0 or 1"))
     values = _own_box(element, faults)
     if values is not None and (fault := box_fault(values, "xyxy")):
@@ -265,7 +265,7 @@ def _own_box(element: Any, faults: list[_Fault]) -> list[float] | None:
         if text is None:
             continue
         if fault := number_fault(text):
-            message = f"{corner} {quoted(text)} {fault}"
+            message = f"{corner} {quote(text)} {fault}"
             faults.append(_Fault(box.find(corner), message, "give a decimal number"))
         else:
             values.append(float(text))

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.calling import base_name, without_suffix
+from detap.formats.by_name.notes import told
 from detap.formats.coco.columns import LISTS
-from detap.formats.named.notes import told
+from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.writing.content import Content, lost, lost_flags, sizes, spelt
-from detap.formats.writing.sides import as_sides
-from detap.protocols.measures import FREQUENCIES
+from detap.formats.writing.xywh import as_sides
+from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 TRUTH, DETECTIONS = "instances.json", "results.json"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.calling import by_stem
-from detap.formats.named.notes import told
+from detap.formats.by_name.notes import told
+from detap.formats.stem_matching import by_stem
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 _SUFFIX = ".jpg"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from detap.errors import OutputError
-from detap.names import printable
+from detap.escaping import escape
 
 
 def check_new(path: str) -> None:
@@ -19,12 +19,12 @@ def check_new(path: str) -> None:
     OutputError
     """
     if not path or "\0" in path:
-        raise OutputError(f"{printable(path) or 'output'}: is no name for a folder")
+        raise OutputError(f"{escape(path) or 'output'}: is no name for a folder")
     if os.path.lexists(path):
-        raise OutputError(f"{printable(path)}: exists already; give a new name, or remove it")
+        raise OutputError(f"{escape(path)}: exists already; give a new name, or remove it")
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
-        raise OutputError(f"{printable(path)}: {printable(parent)} is no folder; make it first")
+        raise OutputError(f"{escape(path)}: {escape(parent)} is no folder; make it first")
 
 
 def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
@@ -58,7 +58,7 @@ def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) ->
         _move(os.path.join(inside, names[0]) if single else inside, path)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OutputError(f"{printable(path)}: cannot be written: {reason}") from error
+        raise OutputError(f"{escape(path)}: cannot be written: {reason}") from error
     finally:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.calling import base_name
+from detap.formats.stem_matching import base_name
 from detap.formats.text.layout import classes_of_stems
 from detap.formats.writing.content import (
     Content,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.text.rows import Rows
 from detap.formats.yolo.lines import COLUMNS, TITLES
 from detap.tables.detection import Flags, Floats

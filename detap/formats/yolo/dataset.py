@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.named.problems import Problems
+from detap.formats.by_name.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.text.class_names import DATA_YAML
 from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
@@ -23,7 +23,7 @@ from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.spelling import quoted
+from detap.text_input import quote
 
 _UNQUOTED = "is malformed; it lies outside the data set, and nothing of it is quoted"
 
@@ -217,9 +217,9 @@ class _Search:
             place = next(filter(_exists, places), None)
             if place is None:
                 looked = " nor ".join(map(os.path.normpath, places))
-                message = f"{split}: {quoted(entry)} is not there: neither {looked}"
+                message = f"{split}: {quote(entry)} is not there: neither {looked}"
                 if len(places) == 1:
-                    message = f"{split}: {quoted(entry)} is not there: no {looked}"
+                    message = f"{split}: {quote(entry)} is not there: no {looked}"
                 remedy = "correct it, or `path:`, which it is relative to"
                 self.problems.add(data.file, "", message, remedy)
             elif os.path.isfile(place):
@@ -241,7 +241,7 @@ class _Search:
                 return base
         return files.refuse(
             data.file,
-            f"path: {quoted(data.path)} is no folder",
+            f"path: {quote(data.path)} is no folder",
             "correct it, or take it out: the folder of this file counts then",
         )
 
@@ -271,12 +271,12 @@ class _Search:
                 labels[folder] = label_folder_of(folder)
                 self._report_outside(folder, own)
             if not _is_image(name):
-                message = f"{quoted(text)} is called as no image is"
+                message = f"{quote(text)} is called as no image is"
                 self.problems.add(file, f"line {number}", message, "list one image a line")
                 continue
             there = self._files(folder)
             if there and name not in there:
-                message = f"image {quoted(text)} is not there: no {folder}/{name}"
+                message = f"image {quote(text)} is not there: no {folder}/{name}"
                 self.problems.add(file, f"line {number}", message, "correct the list")
                 continue
             stem = name.rpartition(".")[0]
@@ -292,7 +292,7 @@ class _Search:
         if not any(name.endswith(".txt") for name in names):
             remedy = "give the folder of the label files, or a data.yaml"
             if below:
-                remedy = f"give one of its folders: {', '.join(map(quoted, below[:3]))}"
+                remedy = f"give one of its folders: {', '.join(map(quote, below[:3]))}"
             files.refuse(self.given, "has no label file: no file ends with .txt", remedy)
         self._find_in(label_folder_of(labels, "labels", "images"), labels)
 
@@ -334,7 +334,7 @@ class _Search:
         """See that a file of labels has an image."""
         image = self.found.get(name[:-4])
         if image is None or image.label != folder:
-            message = f"has no image: none in {images} is called {quoted(name[:-4])}"
+            message = f"has no image: none in {images} is called {quote(name[:-4])}"
             remedy = "add the image, or take the labels away"
             self.problems.add(os.path.join(folder, name), "", message, remedy)
 
@@ -386,7 +386,7 @@ class _Search:
             self.repeated += 1
             return
         here, there = (os.path.join(i.folder or i.label, i.name or stem) for i in (image, other))
-        message = f"is called {quoted(stem)}, as {there} is: predictions could mean either"
+        message = f"is called {quote(stem)}, as {there} is: predictions could mean either"
         self.problems.add(here, "", message, "give every image a name of its own")
 
     # --- together

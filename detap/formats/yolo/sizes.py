@@ -13,9 +13,9 @@ from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
 from detap.formats.yolo.dataset import DataSet
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.spelling import quoted
 from detap.tables.detection import Floats, Integers, Name, SourceFile
 from detap.tables.notes import INSIST
+from detap.text_input import quote
 
 Size = str | tuple[float, float]
 
@@ -85,7 +85,7 @@ class GivenSizes:
         here, there = (_spelt(sizes[at[0]]) for sizes in (self.sizes, other))
         swapped = len(at) and (self.sizes[at] == other[at][:, ::-1]).all()
         looks = ": width and height look swapped" if swapped else ""
-        name = quoted(str(images[at[0]]))
+        name = quote(str(images[at[0]]))
         message = f"image {name} is {there} {where}, but {here} by {self.name}"
         remedy = f"give sizes as they are there, or take {self.name} away"
         raise InputError(Problem(path, "", f"{message}{looks}", remedy))
@@ -103,7 +103,7 @@ def _parsed(size: Size) -> tuple[float, float]:
         return float(width), float(height)
     match = _SIZE.fullmatch(size)
     if match is None:
-        raise UsageError(f"--image-size {quoted(size)} is no size; write WIDTHxHEIGHT, as 640x480")
+        raise UsageError(f"--image-size {quote(size)} is no size; write WIDTHxHEIGHT, as 640x480")
     return float(match[1]), float(match[2])
 
 
@@ -171,7 +171,7 @@ def refuse_unknown(
     """
     if len(at):
         others = f", nor those of {len(at) - 1} others" if len(at) > 1 else ""
-        message = f"the size of image {quoted(str(images[int(at[0])]))} is not known{others}: "
+        message = f"the size of image {quote(str(images[int(at[0])]))} is not known{others}: "
         raise InputError(
             Problem(
                 path,

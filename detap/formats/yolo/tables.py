@@ -21,9 +21,14 @@ from detap.checks.tables import pair_key, repeats
 from detap.core.overlap import paired_overlaps
 from detap.core.polygons import bounds, rectangles
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.formats.named.notes import images_without_file, images_without_objects, left_aside, told
-from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, refuse_empty
+from detap.formats.by_name.notes import (
+    images_without_file,
+    images_without_objects,
+    left_aside,
+    told,
+)
+from detap.formats.by_name.objects import Objects, detections, ground_truth
+from detap.formats.by_name.problems import Problems, refuse_empty
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
@@ -60,7 +65,6 @@ from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
-from detap.spelling import is_whole, quoted, some
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import (
     Detections,
@@ -72,6 +76,7 @@ from detap.tables.detection import (
     encode_boxes,
 )
 from detap.tables.notes import POLYGONS_BOUNDED
+from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
 _LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
@@ -341,7 +346,7 @@ def _truth_notes(
         Note("images-listed-twice", listed, data_set.repeated),
         Note(
             "paths-outside-data-set",
-            f"paths of data.yaml lie outside its folder: {some(data_set.outside)}",
+            f"paths of data.yaml lie outside its folder: {join_names(data_set.outside)}",
             len(data_set.outside),
             warning=False,
         ),
@@ -547,7 +552,7 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
             return word
         if not is_whole(word):
             raise FaultError(
-                f"class {quoted(word)} is no whole number from 0", "write the number of the class"
+                f"class {quote(word)} is no whole number from 0", "write the number of the class"
             )
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
 
@@ -629,7 +634,7 @@ def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
                 path,
                 "",
                 "numbers its classes, which the ground truth calls by names, such as "
-                f"{quoted(truth.classes[0])}",
+                f"{quote(truth.classes[0])}",
                 "give the list that the predictions are numbered by: data.yaml, obj.names or "
                 "classes.txt (--class-names FILE)",
             )

@@ -10,7 +10,7 @@ from detap.errors import UsageError
 
 if TYPE_CHECKING:
     from detap.report.model import Report
-    from detap.report.sinks.registry import Style
+    from detap.report.writers.registry import Style
 
 
 def render(report: "Report", style: "Style") -> str:

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from detap.names import printable
+from detap.escaping import escape
 from detap.report.numbers import change, share
 from detap.report.page.data import page_data
 from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
-    from detap.report.model import Block, Cell, Column, Material, Report
+    from detap.report.model import Block, Cell, Column, PageSource, Report
 
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "page.js")
 _STYLES = ("vendor/uPlot.min.css", "page.css")
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def render_page(report: "Report", material: "Material") -> str:
+def render_page(report: "Report", material: "PageSource") -> str:
     """Return the page of a report.
 
     Parameters
@@ -38,8 +38,8 @@ def render_page(report: "Report", material: "Material") -> str:
         What it was made from.
     """
     model = page_data(report, material)
-    notes = [printable(note) for note in report.notes if note.warning]
-    facts = [printable(note) for note in report.notes if not note.warning]
+    notes = [escape(note) for note in report.notes if note.warning]
+    facts = [escape(note) for note in report.notes if not note.warning]
     if material.pictures is not None and model["gallery"] is not None:
         facts += _with_pictures(model["gallery"]["images"], material)
     scripts = [_resource(name) for name in _SCRIPTS]
@@ -51,7 +51,7 @@ def render_page(report: "Report", material: "Material") -> str:
         undefined=StrictUndefined,
         optimized=False,  # rendered once: it would cost more than it saves
     )
-    environment.filters |= {"number": _number, "name": printable}
+    environment.filters |= {"number": _number, "name": escape}
     page: str = environment.from_string(_resource("page.html.j2")).render(
         report=report,
         model=model,
@@ -84,7 +84,7 @@ def as_json(model: dict[str, Any]) -> str:
     return text.translate(_ESCAPES)
 
 
-def _with_pictures(images: list[dict[str, Any]], material: "Material") -> list[str]:
+def _with_pictures(images: list[dict[str, Any]], material: "PageSource") -> list[str]:
     """Put pictures into the images of a gallery; return what is to be said of them."""
     from detap.report.page.pictures import Wanted, thumbnails  # needs Pillow
 
@@ -155,7 +155,7 @@ def _number(value: "Cell", column: "Column") -> str:
     if value is None:
         return "\N{EN DASH}"
     if column.kind == "name":
-        return printable(value)
+        return escape(value)
     if column.kind == "share":
         return share(float(value), 4)
     if column.kind == "change":
@@ -171,4 +171,4 @@ def _field(value: object) -> str:
         return ", ".join(texts)
     if isinstance(value, dict):
         return " ".join(f"{key} {_field(entry)}" for key, entry in value.items())
-    return printable(value)
+    return escape(value)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from detap import metrics
 from detap.errors import UsageError
+from detap.escaping import escape
 from detap.evaluation.results import class_rows
-from detap.names import printable
 from detap.report.numbers import plain
 from detap.report.page.gallery import changed_images, gallery
 from detap.report.sections import SECTIONS
@@ -18,10 +18,10 @@ from detap.report.sections.analysis import Analysis
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.report.model import Material, Report
+    from detap.report.model import PageSource, Report
 
 
-def page_data(report: "Report", material: "Material") -> dict[str, Any]:
+def page_data(report: "Report", material: "PageSource") -> dict[str, Any]:
     """Return the model of a page.
 
     Parameters
@@ -39,7 +39,7 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
     """
     result, before = material.result, material.before
     analysis = Analysis(result, None if before is None else Analysis(before))
-    classes = [printable(name) for name in result.classes]
+    classes = [escape(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
         "images": len(result.images),
@@ -79,7 +79,7 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
     }
 
 
-def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
+def _baseline(report: "Report", material: "PageSource") -> dict[str, Any] | None:
     """Return the numbers of an earlier detector beside those of this one."""
     if material.before is not None:
         summary, rows = dict(material.before.summary), class_rows(material.before)
@@ -91,7 +91,7 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
-        "name": printable(material.earlier),
+        "name": escape(material.earlier),
         "numbers": [
             {
                 "name": name,
@@ -103,7 +103,7 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
         ],
         "classes": [
             {
-                "name": printable(row["name"]),
+                "name": escape(row["name"]),
                 "then": earlier.get(str(row["name"])),
                 "now": row[key],
                 "lower_is_better": lower,

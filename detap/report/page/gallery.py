@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
+from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.image_results import ImageResults, verdicts_of
+from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import sweeps
-from detap.analysis.outcome import Outcome
-from detap.analysis.verdicts import Verdicts, verdicts_of
-from detap.names import printable
-from detap.report.page.outlines import outlines
+from detap.escaping import escape
+from detap.report.page.svg_shapes import outlines
 
 MOST_IMAGES = 100
 _MOST_OF_A_LIST = 24
@@ -41,7 +41,7 @@ class Changed(NamedTuple):
     now: NDArray[np.int64]
 
 
-def changed_images(outcome: Outcome, before: Outcome) -> Changed:
+def changed_images(outcome: MatchResults, before: MatchResults) -> Changed:
     """Return the images that got worse."""
     now, then = _wrong_by_image(outcome), _wrong_by_image(before)
     order = np.argsort(then - now, kind="stable")[:_MOST_OF_A_LIST]
@@ -49,7 +49,7 @@ def changed_images(outcome: Outcome, before: Outcome) -> Changed:
     return Changed(order, then[order], now[order])
 
 
-def _wrong_by_image(outcome: Outcome) -> NDArray[np.int64]:
+def _wrong_by_image(outcome: MatchResults) -> NDArray[np.int64]:
     best = sweeps(outcome).best.overall.score
     found = worst_images(outcome, score=None if np.isnan(best) else best, most=outcome.images)
     wrong = np.zeros(outcome.images, np.int64)
@@ -58,7 +58,7 @@ def _wrong_by_image(outcome: Outcome) -> NDArray[np.int64]:
 
 
 def gallery(
-    outcome: Outcome, types: Errors, best: float, changed: Changed | None
+    outcome: MatchResults, types: Errors, best: float, changed: Changed | None
 ) -> dict[str, Any]:
     """Return the images and the entries of the gallery.
 
@@ -93,7 +93,7 @@ def gallery(
 
 
 def _entries(
-    outcome: Outcome, types: Errors, score: float | None, changed: Changed | None
+    outcome: MatchResults, types: Errors, score: float | None, changed: Changed | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the reasons to look, the most important lists first."""
     worst = worst_images(outcome, score=score, most=_MOST_OF_A_LIST)
@@ -123,8 +123,8 @@ def _entry(which: str, image: int, **more: Any) -> dict[str, Any]:
     return {"list": which, "image": image, "detection": -1, "truth": -1, **more}
 
 
-def _suspects(outcome: Outcome, types: Errors) -> Iterator[dict[str, Any]]:
-    found = suspects(outcome, types, most=_MOST_SUSPECTS)
+def _suspects(outcome: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
+    found = label_errors(outcome, types, most=_MOST_SUSPECTS)
     detections, truths = outcome.boxes
     columns = (found.reason, found.detection, found.ground_truth, found.weight)
     for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
@@ -141,7 +141,7 @@ def _suspects(outcome: Outcome, types: Errors) -> Iterator[dict[str, Any]]:
         )
 
 
-def _mistakes(outcome: Outcome, types: Errors, score: float | None) -> list[int]:
+def _mistakes(outcome: MatchResults, types: Errors, score: float | None) -> list[int]:
     """Return the rows of confident mistakes: overall, of each class and type, of each confusion."""
     rows: dict[int, None] = dict.fromkeys(
         confident_mistakes(outcome, types, most=_MOST_OF_A_LIST).detection.tolist()
@@ -159,7 +159,7 @@ def _mistakes(outcome: Outcome, types: Errors, score: float | None) -> list[int]
     return list(rows)
 
 
-def _of_pairs(outcome: Outcome, score: float | None) -> Iterator[int]:
+def _of_pairs(outcome: MatchResults, score: float | None) -> Iterator[int]:
     """Yield two detections, the most confident, of each of the largest confusions."""
     found = confusion(outcome, score=score)
     detections, truths = outcome.boxes
@@ -175,14 +175,16 @@ def _of_pairs(outcome: Outcome, score: float | None) -> Iterator[int]:
 _Places = tuple[dict[int, int], dict[int, int]]
 
 
-def _image(outcome: Outcome, number: int, judged: Verdicts) -> tuple[dict[str, Any], _Places]:
+def _image(
+    outcome: MatchResults, number: int, judged: ImageResults
+) -> tuple[dict[str, Any], _Places]:
     """Return what is drawn on an image, and where in it each row of the tables is."""
     detections, truths = outcome.boxes
     place_of = {found.row: place for place, found in enumerate(judged.detections)}
     truth_of = {truth.row: place for place, truth in enumerate(judged.ground_truths)}
     record = {
         "number": number,
-        "name": printable(judged.image),
+        "name": escape(judged.image),
         "size": _size(outcome, number),
         "detections": [
             [
@@ -220,7 +222,7 @@ def _boxes(corners: NDArray[np.float64]) -> list[list[float]]:
 
 
 def _outlines(
-    outcome: Outcome, detections: list[int], truths: list[int]
+    outcome: MatchResults, detections: list[int], truths: list[int]
 ) -> dict[str, list[str]] | None:
     """Return the shapes of rows, where they are not boxes."""
     scene, overlap = outcome.scene, outcome.protocol.overlap
@@ -231,7 +233,7 @@ def _outlines(
     return {"detections": claims, "truths": objects}
 
 
-def _size(outcome: Outcome, number: int) -> list[float] | None:
+def _size(outcome: MatchResults, number: int) -> list[float] | None:
     """Return width and height as annotated, or None where no file says them."""
     sizes = outcome.scene.ground_truth.image_sizes
     if sizes is None or not np.all(sizes[number] > 0):

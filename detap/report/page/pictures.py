@@ -16,8 +16,8 @@ from typing import NamedTuple
 from PIL import Image, ImageOps
 
 from detap.errors import InputError
+from detap.escaping import escape
 from detap.io.stream import open_regular
-from detap.names import printable
 
 SIDE = 480
 QUALITY = 60
@@ -94,7 +94,7 @@ def thumbnails(folder: str, wanted: Iterable[Wanted], *, most: int = MOST_BYTES)
         try:
             uri, size = _thumbnail(_path(folder, image), image.size)
         except _UnusableError as error:
-            problems.append(f"{printable(image.name)}: {printable(error)}")
+            problems.append(f"{escape(image.name)}: {escape(error)}")
             continue
         if total + len(uri) > most:
             left_out += 1
@@ -103,7 +103,7 @@ def thumbnails(folder: str, wanted: Iterable[Wanted], *, most: int = MOST_BYTES)
         uris[image.name], sizes[image.name] = uri, size
         if image.size is not None and not _alike(image.size, size):
             problems.append(
-                f"{printable(image.name)}: the picture has {size[0]} x {size[1]} pixels, its "
+                f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, its "
                 f"annotation says {image.size[0]:g} x {image.size[1]:g}; boxes are scaled to fit"
             )
     if left_out:

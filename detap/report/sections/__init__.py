@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from detap.records import Record
-from detap.spelling import score_or_best
+from detap.text_input import score_or_best
 
 
 class Section(Record):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from detap.analysis.errors import Errors, errors
+from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import Sweeps, sweeps
-from detap.analysis.outcome import Outcome
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
 from detap.report.sections import SECTIONS
@@ -42,9 +42,9 @@ class Analysis:
         return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
 
     @cached_property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> MatchResults:
         """The match results of each box; partials have no boxes."""
-        return Outcome.of(self.result)
+        return MatchResults.of(self.result)
 
     @cached_property
     def errors(self) -> Errors:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, difference
-from detap.analysis.resolution import resolution
+from detap.analysis.power import resolution
 from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.fields import ClassId, Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sections.resolution import resolution_block
+from detap.report.sections.power import resolution_block
 from detap.report.sections.selection import selection_blocks
 
 if TYPE_CHECKING:
-    from detap.analysis.comparison import Comparison, Mistakes
+    from detap.analysis.comparison import Comparison, ErrorCounts
 
 
 @extra_items(Any)
@@ -257,7 +257,7 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
     return Block("images", title, data, table=_shown(columns, rows, most))
 
 
-def _mistakes(*both: "Mistakes") -> Block:
+def _mistakes(*both: "ErrorCounts") -> Block:
     first, second = (found.by_image.sum(axis=0).tolist() for found in both)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": then, "second": now, "difference": now - then}

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 
 from detap.analysis.confusion import Confusion, Rule, confusion
-from detap.names import printable
+from detap.escaping import escape
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
@@ -90,8 +90,8 @@ def _lines(result: Confusion) -> list[str]:
     if not pairs:
         return ["no class is taken for another"]
     return [
-        f"{printable(result.classes[pair.ground_truth])} taken for "
-        f"{printable(result.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
+        f"{escape(result.classes[pair.ground_truth])} taken for "
+        f"{escape(result.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
         for pair in pairs
     ]
 

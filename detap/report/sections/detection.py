@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from detap import metrics
 from detap.errors import Note
-from detap.report.model import Block, Cell, Column, Material, Report, Table
+from detap.report.model import Block, Cell, Column, PageSource, Report, Table
 from detap.report.numbers import is_undefined, mean
 
 if TYPE_CHECKING:
     from detap.evaluation.detection import Result
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import MetricSpec, Protocol
 
 
 _COUNTS = (
@@ -80,7 +80,7 @@ def detection_report(
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
-        material=Material(result),
+        material=PageSource(result),
     )
 
 
@@ -100,7 +100,7 @@ def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     return (*columns, *_COUNTS)
 
 
-def _column(protocol: "Protocol", entry: "Measure", key: str, *, primary: bool) -> Column:
+def _column(protocol: "Protocol", entry: "MetricSpec", key: str, *, primary: bool) -> Column:
     """Return the column of a number, with the unit and the direction of its metric."""
     metric = entry.metric
     whole = entry.area == 0 and entry.limit == len(protocol.detection_limits) - 1

@@ -12,8 +12,7 @@ from detap.report.sections.comparison import (
     NumberPair,
 )
 from detap.report.sections.crosscheck import CrossCheckData
-from detap.report.sections.culprits import CulpritsData
-from detap.report.sections.examination import CheckedClass, CheckedInput, CheckNote, ProblemsData
+from detap.report.sections.data_checks import CheckedClass, CheckedInput, CheckNote, ProblemsData
 from detap.report.sections.explanation import (
     AccountNumbers,
     AttributionData,
@@ -31,6 +30,7 @@ from detap.report.sections.explanation import (
 from detap.report.sections.gates import GatesData
 from detap.report.sections.history import ApartData, HistoryEntry
 from detap.report.sections.image import ImageData, ShownDetection
+from detap.report.sections.power import ResolutionData
 from detap.report.sections.ranking import (
     DecomposabilityData,
     LossesData,
@@ -40,7 +40,7 @@ from detap.report.sections.ranking import (
     RankingInput,
     RankingProtocol,
 )
-from detap.report.sections.resolution import ResolutionData
+from detap.report.sections.regressions import CulpritsData
 from detap.report.sections.selection import SelectionData
 from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry

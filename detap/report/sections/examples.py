@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypedDict
 
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
-from detap.analysis.outcome import Outcome
+from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
@@ -100,7 +100,9 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     return {}
 
 
-def _worst_images(outcome: Outcome, score: float | None, most: int) -> tuple[dict[str, Cell], ...]:
+def _worst_images(
+    outcome: MatchResults, score: float | None, most: int
+) -> tuple[dict[str, Cell], ...]:
     result = worst_images(outcome, score=score, most=most)
     names = outcome.scene.ground_truth.images
     return rows_of(
@@ -112,7 +114,7 @@ def _worst_images(outcome: Outcome, score: float | None, most: int) -> tuple[dic
     )
 
 
-def _mistakes(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
+def _mistakes(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
     result = confident_mistakes(outcome, errors, most=most)
     columns = (result.detection, result.kind, result.target, result.overlap)
     return tuple(
@@ -126,8 +128,8 @@ def _mistakes(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Ce
     )
 
 
-def _suspects(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
-    result = suspects(outcome, errors, most=most)
+def _suspects(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
+    result = label_errors(outcome, errors, most=most)
     columns = (result.reason, result.detection, result.ground_truth)
     return tuple(
         {
@@ -139,7 +141,7 @@ def _suspects(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Ce
     )
 
 
-def _box(outcome: Outcome, side: int, row: int) -> dict[str, Cell]:
+def _box(outcome: MatchResults, side: int, row: int) -> dict[str, Cell]:
     """Return a detection (side 0), or a ground truth (side 1)."""
     boxes = outcome.boxes[side]
     return {
@@ -150,7 +152,7 @@ def _box(outcome: Outcome, side: int, row: int) -> dict[str, Cell]:
     }
 
 
-def _class_of_truth(outcome: Outcome, row: int) -> str | None:
+def _class_of_truth(outcome: MatchResults, row: int) -> str | None:
     return None if row < 0 else outcome.classes[outcome.boxes[1].label[row]]
 
 

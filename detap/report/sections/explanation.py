@@ -5,12 +5,12 @@ from math import nan
 from typing import Annotated, Any, Literal, TypedDict
 
 from detap._version import __version__
-from detap.analysis.explanation.account import Account, Portion
-from detap.analysis.explanation.difference import Difference
-from detap.analysis.explanation.origin import Candidate, Origin
-from detap.decimals import same
+from detap.analysis.explanation.protocol_diff import Difference
+from detap.analysis.explanation.protocol_search import ProtocolMatch, ProtocolSearch
+from detap.analysis.explanation.report_diff import Contribution, ReportDiff
+from detap.decimals import nearly_equal
 from detap.protocols import Protocol
-from detap.protocols.axes import axes, worded
+from detap.protocols.fields import protocol_fields, worded
 from detap.report.fields import Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
@@ -155,7 +155,7 @@ class AttributionData(TypedDict):
     difference: float
 
 
-_KINDS = {entry.name: entry.kind for entry in axes(Protocol)}
+_KINDS = {entry.name: entry.kind for entry in protocol_fields(Protocol)}
 
 
 # --- two protocols
@@ -175,7 +175,7 @@ def difference_sentence(found: Difference) -> str:
     """Return what has the largest part in a difference."""
     if not found.differs:
         ends = " and ".join(end.protocol.spelling for end in (found.first, found.second))
-        cancel = any(not same(change, 0.0) for part in found.parts for change in part[:2])
+        cancel = any(not nearly_equal(change, 0.0) for part in found.parts for change in part[:2])
         told = ": what their axes change adds up to nothing" if cancel else ""
         return f"{ends} give the same {found.second.measure.name} here{told}"
     return _largest(found, "the difference")
@@ -296,7 +296,7 @@ def _axes(found: Difference) -> Block:
 # --- a number
 
 
-def origin_report(found: Origin, *, most: int = 10) -> Report:
+def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
     """Return the report of the protocols that give a number, or come near."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -323,7 +323,7 @@ _PROTOCOLS = (
 )
 
 
-def _called(entry: Candidate) -> str:
+def _called(entry: ProtocolMatch) -> str:
     """Return a preset, and what is changed in it."""
     return ", ".join([entry.protocol.name, *_values(entry.changes)])
 
@@ -332,7 +332,7 @@ def _values(changes: Mapping[str, Any]) -> list[str]:
     return [f"{worded(name)} {_KINDS[name].brief(value)}" for name, value in changes.items()]
 
 
-def _origin_sentence(found: Origin) -> str:
+def _origin_sentence(found: ProtocolSearch) -> str:
     wanted, equal = found.wanted, found.equal
     given = f" (all with {', '.join(_values(found.changes))})" if found.changes else ""
     if not found.candidates:
@@ -347,7 +347,7 @@ def _origin_sentence(found: Origin) -> str:
     )
 
 
-def _others(equal: Sequence[Candidate]) -> str:
+def _others(equal: Sequence[ProtocolMatch]) -> str:
     """Return a clause that names the other presets that give a number, or counts protocols."""
     names = list(dict.fromkeys(_called(entry) for entry in equal))[1:]
     if not names:
@@ -358,7 +358,7 @@ def _others(equal: Sequence[Candidate]) -> str:
     return f"; so do {', '.join(most)} and {last}" if most else f"; so does {last}"
 
 
-def _search(found: Origin, most: int) -> Block:
+def _search(found: ProtocolSearch, most: int) -> Block:
     none, one, two = (*found.scored, 0, 0)[:3]
     lines = [f"{none} presets"]
     if len(found.scored) > 1:
@@ -395,7 +395,7 @@ _CLAUSES = {
 }
 
 
-def account_report(found: Account) -> Report:
+def account_report(found: ReportDiff) -> Report:
     """Return the report of why two reports differ."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -433,7 +433,7 @@ _PORTIONS = (
 )
 
 
-def account_sentence(found: Account) -> str:
+def account_sentence(found: ReportDiff) -> str:
     """Return why two reports differ, as far as it is known."""
     if not found.portions:
         return _nothing_differs(found)
@@ -445,14 +445,14 @@ def account_sentence(found: Account) -> str:
     return _protocols_alone(found) or _shared_out(found)
 
 
-def _nothing_differs(found: Account) -> str:
+def _nothing_differs(found: ReportDiff) -> str:
     name, values = found.names[1], " and ".join(exact(value) for value in found.values)
     if not found.differs:
         return f"The two reports say the same: {name} {values}"
     return f"Nothing that the reports tell differs, but {name} does: {values}"
 
 
-def _protocols_alone(found: Account) -> str:
+def _protocols_alone(found: ReportDiff) -> str:
     """Return what the protocols' axes have where nothing else differs and that is known."""
     if found.differing != ("protocol",):
         return ""
@@ -461,7 +461,7 @@ def _protocols_alone(found: Account) -> str:
     return f"All of the difference is {found.told}" if len(found.steps) == 1 else ""
 
 
-def _shared_out(found: Account) -> str:
+def _shared_out(found: ReportDiff) -> str:
     shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
     (share, most), *others = sorted(shares, reverse=True)
     told = "".join(f", {percent(part)} that {clause}" for part, clause in others if part)
@@ -471,11 +471,11 @@ def _shared_out(found: Account) -> str:
     return f"{percent(share)} of the difference is that {most}{told}"
 
 
-def _clause(portion: Portion) -> str:
+def _clause(portion: Contribution) -> str:
     return " and ".join(_CLAUSES[cause] for cause in portion.causes)
 
 
-def _unknown(found: Account) -> str:
+def _unknown(found: ReportDiff) -> str:
     """Say that what each cause has is not known."""
     told = [" and ".join(_CLAUSES[cause.name] for cause in found.causes if cause.differs)]
     untold = [cause.name for cause in found.causes if cause.differs is None]
@@ -486,7 +486,7 @@ def _unknown(found: Account) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}: what part {what} is not known"
 
 
-def _numbers(found: Account) -> Block:
+def _numbers(found: ReportDiff) -> Block:
     rows: list[dict[str, Cell]] = [
         {"name": place, "number": name, "value": value}
         for place, name, value in zip(("first", "second"), found.names, found.values, strict=True)
@@ -497,7 +497,7 @@ def _numbers(found: Account) -> Block:
     return Block("numbers", "", {**data, "difference": found.total}, table=table)
 
 
-def _causes(found: Account) -> Block:
+def _causes(found: ReportDiff) -> Block:
     words = {True: "yes", False: "no", None: "unknown"}
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -518,7 +518,7 @@ def _causes(found: Account) -> Block:
     return Block("causes", "What the reports tell", data, table=Table(columns, rows))
 
 
-def _remarks(found: Account) -> list[Block]:
+def _remarks(found: ReportDiff) -> list[Block]:
     lines = list(found.remarks)
     several = len(found.steps) > 1 or (found.steps and not found.is_known)
     if several and found.protocols is None and not lines:

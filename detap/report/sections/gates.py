@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
-from detap.gates.demands import Kind
+from detap.gates.config import Kind
 from detap.report.fields import Count, Limits
 from detap.report.model import Block, Report
 
 if TYPE_CHECKING:
-    from detap.gates.demands import Judged
-    from detap.gates.verdicts import Gate
+    from detap.gates.checks import Gate
+    from detap.gates.config import GateResults
 
 
 class GateEntry(TypedDict):
@@ -67,7 +67,7 @@ WARNINGS = ("inconclusive", "too-few")
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gates/verdicts.py."""
+    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gates/checks.py."""
 
     all: Sequence[Mapping[str, Any]]
 
@@ -135,15 +135,15 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
     )
 
 
-def judged_blocks(judged: "Judged") -> tuple[Block, ...]:
+def judged_blocks(judged: "GateResults") -> tuple[Block, ...]:
     """Return the parts of a report that tell of gates, of what made them fail, and of noise."""
     blocks = [gate_block(judged.gates)] if judged.gates else []
     if judged.culprits is not None:
-        from detap.report.sections.culprits import culprits_block  # seldom
+        from detap.report.sections.regressions import culprits_block  # seldom
 
         blocks.append(culprits_block(judged.culprits))
     if judged.resolution is not None:
-        from detap.report.sections.resolution import resolution_block  # only with intervals
+        from detap.report.sections.power import resolution_block  # only with intervals
 
         blocks.append(resolution_block(judged.resolution))
     return tuple(blocks)

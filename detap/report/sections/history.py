@@ -6,7 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from detap.errors import Note
-from detap.names import printable
+from detap.escaping import escape
 from detap.report.fields import Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import rows_of
@@ -106,7 +106,7 @@ def _told(series: "Series") -> tuple[str, ...]:
     lines = [line for line in series.apart if not line.startswith(_PROTOCOL)]
     if len(lines) < len(series.apart):
         lines.insert(0, series.runs[-1].signature)
-    return tuple(printable(line) for line in lines)
+    return tuple(escape(line) for line in lines)
 
 
 def _table(series: "Series") -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from detap.analysis.errors import NEAR
-from detap.analysis.verdicts import JudgedDetection, JudgedTruth, Verdicts
+from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
 from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.report.fields import Limits
@@ -76,7 +76,7 @@ class ImageData(TypedDict):
 
 def image_report(
     result: Result,
-    found: Verdicts,
+    found: ImageResults,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
@@ -111,13 +111,13 @@ def image_report(
 class _Teller:
     """Sentences and rows; detections and ground truths are numbered from 1 in their tables."""
 
-    def __init__(self, result: Result, found: Verdicts) -> None:
+    def __init__(self, result: Result, found: ImageResults) -> None:
         self.result, self.iou = result, found.iou
         self.detections = {entry.row: n for n, entry in enumerate(found.detections, 1)}
         self.truths = {entry.row: n for n, entry in enumerate(found.ground_truths, 1)}
         self.labels = {entry.row: entry.label for entry in found.ground_truths}
 
-    def detection(self, entry: JudgedDetection) -> dict[str, Cell]:
+    def detection(self, entry: DetectionResult) -> dict[str, Cell]:
         """Return the row of a detection."""
         near = entry.ground_truth >= 0
         return {
@@ -132,7 +132,7 @@ class _Teller:
             **_box(self.result.detections.corners[entry.row]),
         }
 
-    def _why(self, entry: JudgedDetection) -> str:
+    def _why(self, entry: DetectionResult) -> str:
         if entry.verdict == "beyond-limit":
             most = self.result.detection_limits[-1]
             return f"better-scored detections fill the limit of {most}"
@@ -158,7 +158,7 @@ class _Teller:
     def _truth(self, row: int) -> str:
         return f"{self.truths[row]} ({self.result.classes[self.labels[row]]})"
 
-    def truth(self, entry: JudgedTruth) -> dict[str, Cell]:
+    def truth(self, entry: GroundTruthResult) -> dict[str, Cell]:
         """Return the row of a ground truth."""
         by = self.detections.get(entry.detection)
         why = {

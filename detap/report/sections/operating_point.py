@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
+from detap.analysis.match_results import Counts
 from detap.analysis.operating import Point, Sweep, Threshold, operating_point
-from detap.analysis.outcome import Counts
 from detap.report.fields import ClassId, Count, Limits, Share
 from detap.report.model import Block, Column, Table
 from detap.report.sections.analysis import Analysis

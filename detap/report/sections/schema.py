@@ -15,7 +15,7 @@ from typing import (
     is_typeddict,
 )
 
-from detap.protocols.axes import Rules, axes
+from detap.protocols.fields import ProtocolBase, protocol_fields
 from detap.report.fields import EXTRA_ITEMS, Limits
 from detap.report.schemas import address
 from detap.report.sections import SECTIONS, documents
@@ -87,10 +87,10 @@ def schema_of_report(name: str) -> dict[str, Any]:
     }
 
 
-def protocol_schema(rules: type[Rules]) -> dict[str, Any]:
+def protocol_schema(rules: type[ProtocolBase]) -> dict[str, Any]:
     """Return the JSON schema of a protocol's fields."""
     fields: dict[str, Any] = {"name": {"type": "string"}}
-    fields |= {axis.name: axis.kind.schema() for axis in axes(rules)}
+    fields |= {axis.name: axis.kind.schema() for axis in protocol_fields(rules)}
     return {
         "type": "object",
         "description": "Every field of the protocol; the protocols page of the docs says what each "
@@ -106,7 +106,7 @@ def schema_of(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {}
     if declared in _NAMES:
         return {"type": _NAMES[declared]}
-    if isinstance(declared, type) and issubclass(declared, Rules):
+    if isinstance(declared, type) and issubclass(declared, ProtocolBase):
         return protocol_schema(declared)
     if not is_typeddict(declared):
         return _composed(declared, definitions)

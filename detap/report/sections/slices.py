@@ -9,7 +9,7 @@ from detap.report.fields import ClassRow, Count, Limits, MetricValue
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
-    from detap.gates.scored import SliceNumbers
+    from detap.gates.detection import SliceNumbers
 
 
 class SliceEntry(TypedDict):

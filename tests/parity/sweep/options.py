@@ -15,7 +15,7 @@ import numpy as np
 from detap.cli import main
 from detap.formats.registry import FORMATS
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.axes import Choice, YesNo, axes
+from detap.protocols.fields import Choice, YesNo, protocol_fields
 from tests.cli.conftest import CLASSES, FOUND, write_voc
 
 Random = np.random.Generator
@@ -95,7 +95,7 @@ def line(random: Random, folder: Path) -> list[str]:
         inputs = inputs[2:]
     if words[0] != "explain":
         words += ["--protocol", protocol]
-    for axis in _some(random, axes(Protocol), 2):
+    for axis in _some(random, protocol_fields(Protocol), 2):
         words += _spelt(random, axis)
     return [words[0], *words[1:], *inputs, *reading]
 

@@ -15,7 +15,7 @@ pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
 pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
 
 from detap.cli import main
-from detap.report.page.outlines import edges
+from detap.report.page.svg_shapes import edges
 from tests.report.page.cases import model_of
 
 

@@ -253,7 +253,7 @@ def test_eval_imports_none_of_it(tmp_path: Path) -> None:
 
 def test_a_ranking_has_no_page() -> None:
     from detap.report.page import render
-    from detap.report.sinks.registry import Style
+    from detap.report.writers.registry import Style
     from tests.report.reports import report
 
     with pytest.raises(UsageError, match="a retrieval has no page; write it as json or markdown"):
@@ -264,7 +264,7 @@ def test_80_classes_and_5000_images_stay_below_their_size() -> None:
     """The floor of report.md section 6: 1.5 MB without pictures."""
     from detap.report.page import render
     from detap.report.sections.detection import detection_report
-    from detap.report.sinks.registry import Style
+    from detap.report.writers.registry import Style
 
     rng = np.random.default_rng(3)
     image = np.repeat(np.arange(5000), 7)

@@ -1,0 +1,321 @@
+"""Which protocols give a number: presets, and presets with one axis or two changed."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import combinations
+from math import isnan
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from detap import metrics
+from detap.analysis.explanation.numbers import (
+    MOST_ROWS,
+    Tables,
+    as_seen,
+    ask,
+    measure_called,
+    occurring,
+    stands,
+)
+from detap.analysis.explanation.searched import Skipped, searched_presets
+from detap.analysis.explanation.target_value import TargetValue
+from detap.errors import UsageError
+from detap.evaluation.detection import Result, score_tables
+from detap.protocols import Protocol
+from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, protocol_fields
+
+MOST_PAIRS = 300
+"""So many presets with two axes changed are scored at most: the likeliest."""
+
+
+class ProtocolMatch(NamedTuple):
+    """A protocol, and one of its numbers.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        In full.
+    changes : mapping
+        What was changed in its preset.
+    name : str
+        Of the number.
+    value : float
+    digits : int
+        To how many of the digits given it is equal.
+    """
+
+    protocol: Protocol
+    changes: Mapping[str, Any]
+    name: str
+    value: float
+    digits: int
+
+
+@dataclass(frozen=True)
+class ProtocolSearch:
+    """Which protocols give a number, or come near.
+
+    Attributes
+    ----------
+    wanted : Wanted
+    candidates : tuple of Candidate
+        Those that are equal to the digits given first, the fewest changes before others; then the
+        others, the nearest first.
+    scored : tuple of int
+        How many protocols were scored with none, one and two axes changed: as far as the search
+        went, which ends where one is equal.
+    pairs, most_pairs : int
+        How many with two axes changed there are of which each alone changes a number; and how many
+        of them were looked at.
+    skipped : tuple of Skipped
+        The presets that were not searched.
+    changes : mapping
+        Values of axes that all presets got.
+    """
+
+    wanted: TargetValue
+    candidates: tuple[ProtocolMatch, ...]
+    scored: tuple[int, ...]
+    pairs: int
+    most_pairs: int
+    skipped: tuple[Skipped, ...] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def equal(self) -> tuple[ProtocolMatch, ...]:
+        """Those that are equal to the digits given."""
+        return tuple(entry for entry in self.candidates if entry.digits == self.wanted.digits)
+
+
+def origin(
+    tables: Tables,
+    wanted: TargetValue,
+    at: str | None = None,
+    *,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+    classes: Sequence[str] | None = None,
+    threads: int | None = None,
+) -> ProtocolSearch:
+    """Look for the protocols that give a number.
+
+    Parameters
+    ----------
+    tables : (GroundTruth, Detections)
+    wanted : Wanted
+    at : str, optional
+        What the number is called; by default any of the summary, and with axes changed, those over
+        all areas at the largest limit.
+    changes : mapping, optional
+        Values of axes that all presets get.
+    classes : sequence of str, optional
+        The classes to report, as :func:`detap.evaluate` has it.
+    threads : int, optional
+        What is found does not depend on it.
+
+    Raises
+    ------
+    UnknownNameError
+        Where no protocol has a number of that name.
+    UsageError
+        If no preset can be scored on these tables with these changes.
+    """
+    polygons = any(table.polygons is not None for table in tables)
+    presets, skipped = searched_presets(changes, polygons=polygons)
+    how = {"classes": classes, "threads": threads}
+    search = _Search(tables, wanted, at, (presets, frozenset(changes)), how)
+    tried, unfit = search.presets()
+    if not tried:  # raise the reason of the first preset
+        score_tables(*tables, presets[0], threads=threads)
+        metrics.named(presets[0], str(at))
+    found, scored = search.candidates(tried), [len(tried)]
+    for further in (search.changed_once, search.changed_twice):
+        if any(entry.digits == wanted.digits for entry in found):
+            break
+        tried = further(tried)
+        found += search.candidates(tried)
+        scored.append(len(tried))
+    ranked = tuple(sorted(found, key=search.rank))
+    counts = search.pairs, search.most_pairs
+    return ProtocolSearch(wanted, ranked, tuple(scored), *counts, (*skipped, *unfit), changes)
+
+
+class _Trial(NamedTuple):
+    """A protocol to be scored, or scored.
+
+    Attributes
+    ----------
+    protocol : Protocol
+    changes : mapping
+        What was changed in a preset.
+    simpler : tuple of _Trial
+        The preset, or those with one axis changed that this joins: numbers that one of them has
+        too say nothing.
+    numbers : mapping of str to float
+        By name; those that are undefined are left out.
+    """
+
+    protocol: Protocol
+    changes: Mapping[str, Any] = MappingProxyType({})
+    simpler: "tuple[_Trial, ...]" = ()
+    numbers: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def news(self) -> dict[str, float]:
+        """The numbers that nothing simpler has."""
+        return {
+            name: value
+            for name, value in self.numbers.items()
+            if all(value not in other.numbers.values() for other in self.simpler)
+        }
+
+
+class _Search:
+    """Scores each protocol once that these tables can tell from others."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        wanted: TargetValue,
+        at: str | None,
+        given: tuple[Sequence[Protocol], Container[str]],
+        how: Mapping[str, Any],
+    ) -> None:
+        truth, detections = tables
+        self.tables = truth, detections.numbered_as(truth)
+        self.wanted, self.at, self.how = wanted, at, how
+        self.given, self.fixed = given
+        self.pairs = 0
+        self.most_pairs = min(MOST_PAIRS, MOST_ROWS // max(1, len(truth) + len(detections)))
+        self._seen: set[Protocol] = set()
+
+    def presets(self) -> tuple[list[_Trial], list[Skipped]]:
+        """Score the presets, also those that are alike here; return those that cannot be, too."""
+        trials, unfit = list[_Trial](), dict[str, list[str]]()
+        for rules in self.given:
+            trial = _Trial(rules)
+            if not stands(rules, self.tables):
+                unfit.setdefault("need what the ground truth does not say", []).append(rules.name)
+            elif not self._has_number(trial):
+                unfit.setdefault(f"have no {self.at}", []).append(rules.name)
+            else:
+                trials.append(trial)
+                self._is_new(trial)
+        skipped = [Skipped(reason, tuple(names)) for reason, names in unfit.items()]
+        return self._scored(trials), skipped
+
+    def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
+        """Return the trials that are new and stand, with their numbers."""
+        return self._scored([trial for trial in trials if self._is_new(trial)])
+
+    def _has_number(self, trial: _Trial) -> bool:
+        try:
+            self._asked(trial)
+        except UsageError:
+            return False
+        return True
+
+    def _scored(self, trials: Sequence[_Trial]) -> list[_Trial]:
+        asked = [self._asked(trial) for trial in trials]
+        found = ask(self.tables, asked, self._numbers, **self.how)
+        return [t._replace(numbers=n) for t, n in zip(trials, found, strict=True)]
+
+    def _is_new(self, trial: _Trial) -> bool:
+        """Return whether a protocol does not contradict itself, and no other was like it."""
+        if not self._has_number(trial) or not stands(trial.protocol, self.tables):
+            return False
+        seen = as_seen(self._asked(trial), self.tables[0])
+        is_new = seen not in self._seen
+        # What a preset has over all areas is not asked for again.
+        self._seen |= {seen, as_seen(_over_all_areas(trial.protocol), self.tables[0])}
+        return is_new
+
+    def _asked(self, trial: _Trial) -> Protocol:
+        """Return a protocol without the numbers that are not asked for."""
+        rules = trial.protocol
+        if self.at is not None:
+            return rules.alone(measure_called(rules, self.at))
+        return _over_all_areas(rules) if trial.changes else rules
+
+    def candidates(self, tried: Iterable[_Trial]) -> list[ProtocolMatch]:
+        """Return the numbers of trials that nothing simpler has."""
+        return [
+            ProtocolMatch(trial.protocol, trial.changes, name, value, self.wanted.digits_of(value))
+            for trial in tried
+            for name, value in trial.news.items()
+        ]
+
+    def rank(self, candidate: ProtocolMatch) -> tuple[bool, int, Fraction]:
+        """Return a key by which the best candidates come first."""
+        equal = candidate.digits == self.wanted.digits
+        return not equal, equal * len(candidate.changes), self.wanted.distance(candidate.value)
+
+    def _numbers(self, result: Result) -> dict[str, float]:
+        found = result.summary
+        if self.at is not None:
+            found = {self.at: next(iter(found.values()))}
+        return {name: value for name, value in found.items() if not isnan(value)}
+
+    def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
+        """Score every preset with one axis changed."""
+        return self.score(
+            _Trial(rules, {axis.name: value}, (preset,))
+            for preset in presets
+            for axis in protocol_fields(Protocol)
+            for value in self._values(axis)
+            for rules in _changed(preset.protocol, {axis.name: value})
+        )
+
+    def _values(self, axis: ProtocolField) -> Iterable[Any]:
+        """Return what an axis can be changed to: its choices, or what any preset has."""
+        if axis.name in self.fixed or axis.name in (
+            "headline",
+            "overlap",
+            "sigmas",
+            "detection_area",
+        ):
+            return ()
+        if isinstance(axis.kind, Flags):
+            return ((), *((flag,) for flag in occurring(FLAGS, self.tables[0])))
+        if isinstance(axis.kind, YesNo):
+            return (False, True)
+        if isinstance(axis.kind, Choice):
+            return axis.kind.choices
+        return dict.fromkeys(getattr(rules, axis.name) for rules in self.given)
+
+    def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
+        """Score presets with two axes changed: the likeliest, were their changes to add up."""
+        pairs = [
+            (one, other)
+            for one, other in combinations([one for one in ones if one.news], 2)
+            if one.simpler[0] is other.simpler[0] and one.changes.keys() != other.changes.keys()
+        ]
+        self.pairs = len(pairs)
+        pairs.sort(key=lambda pair: self._distance(*pair))
+        return self.score(
+            _Trial(rules, changes, (*one.simpler, one, other))
+            for one, other in pairs[: self.most_pairs]
+            for changes in [{**one.changes, **other.changes}]
+            for rules in _changed(one.simpler[0].protocol, changes)
+        )
+
+    def _distance(self, one: _Trial, other: _Trial) -> float:
+        """Return how far from the number two changes would lead if they added up."""
+        ways = (
+            abs(one.numbers[name] + other.numbers[name] - value - float(self.wanted.value))
+            for name, value in one.simpler[0].numbers.items()
+            if name in one.numbers and name in other.numbers
+        )
+        return min(ways, default=1.0)
+
+
+def _over_all_areas(rules: Protocol) -> Protocol:
+    """Return the rules that have the numbers over all areas at the largest limit."""
+    return replace(rules.over(0), detection_limits=rules.detection_limits[-1:])
+
+
+def _changed(rules: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
+    """Give a protocol with other values, where it can have them."""
+    with suppress(UsageError):
+        yield rules.with_changes(**changes)

@@ -1,0 +1,274 @@
+"""What became of every detection and ground truth of one image, and why."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.errors import TYPES, Errors, errors
+from detap.analysis.match_results import MatchResults
+from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.tables.detection import Floats, Integers, Name
+from detap.text_input import suggest
+
+DetectionVerdict = Literal[
+    "true-positive",
+    "classification",
+    "localisation",
+    "both",
+    "duplicate",
+    "background",
+    "neutral",
+    "not-exhaustive",
+    "out-of-range",
+    "unverified",
+    "zero-area",
+    "beyond-limit",
+]
+TruthVerdict = Literal["found", "aimed-at", "missed", "neutral", "out-of-range"]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionResult:
+    """A detection, and why it counts as what it does.
+
+    Attributes
+    ----------
+    row, label : int
+        In the table of detections; of its class.
+    score : float
+    verdict : str
+        ``true-positive``; the type of error of a false positive; ``neutral`` where it was matched
+        to a ground truth that need not be found; where it has no match, ``not-exhaustive`` if not
+        every object of its class was annotated in the image, and ``out-of-range`` if its area is
+        not asked for; ``unverified`` where it is not known whether the image has its class;
+        ``zero-area`` where the protocol drops it because it has no area;
+        ``beyond-limit`` where better-scored detections fill the limit.
+    ground_truth : int
+        The row matched to, aimed at, stood on or nearest, or -1.
+    overlap : float
+        With it.
+    claimed_by : int
+        The row of the other detection that has found this ground truth, or -1.
+    """
+
+    row: int
+    label: int
+    score: float
+    verdict: DetectionVerdict
+    ground_truth: int
+    overlap: float
+    claimed_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroundTruthResult:
+    """A ground truth, and what became of it.
+
+    Attributes
+    ----------
+    row, label : int
+        In the table of ground truths; of its class.
+    verdict : str
+        ``found``; ``aimed-at``, where it was not, but a localisation or classification error means
+        it; ``missed``; ``neutral`` or ``out-of-range``, where it need not be found.
+    detection : int
+        The row of the detection that found it, or that is the best-scored of those meaning it;
+        else -1.
+    """
+
+    row: int
+    label: int
+    verdict: TruthVerdict
+    detection: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImageResults:
+    """All of one image, detections by falling score, ground truths in file order.
+
+    Attributes
+    ----------
+    image : int or str
+        What it is called.
+    iou : float
+    detections : tuple of DetectionResult
+    ground_truths : tuple of GroundTruthResult
+    """
+
+    image: Name
+    iou: float
+    detections: tuple[DetectionResult, ...]
+    ground_truths: tuple[GroundTruthResult, ...]
+
+
+def image_results(
+    result: Result | MatchResults,
+    image: Name,
+    *,
+    iou: float | None = None,
+    types: Errors | None = None,
+) -> ImageResults:
+    """Return what became of every detection and ground truth of one image.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    image : int or str
+        What the image is called; the text of a number will do.
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+    types : Errors, optional
+        Of this outcome, in the convention of the protocol: for who asks about many images.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such image, the protocol ranks no detections, or has no such threshold.
+    """
+    outcome = MatchResults.of(result, iou)
+    number = _number_of(image, outcome.scene.ground_truth.images)
+    return next(verdicts_of(outcome, [number], types or errors(outcome)))
+
+
+def verdicts_of(
+    outcome: MatchResults,
+    numbers: Iterable[int],
+    types: Errors,
+    *,
+    most: int | None = None,
+    always: Iterable[int] = (),
+) -> Iterator[ImageResults]:
+    """Yield what became of every detection and ground truth of some images.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    numbers : iterable of int
+        The images, as indices into those of the ground truth.
+    types : Errors
+        Of this outcome, in the convention of the protocol.
+    most : int, optional
+        Only so many detections of each image, those of the highest scores.
+    always : iterable of int
+        Rows of detections that are among them whatever their scores.
+    """
+    judge = _Judge(outcome, types)
+    detections, truths = outcome.boxes
+    images = outcome.scene.ground_truth.images
+    asked = list(numbers)
+    found, ends = _rows_of(detections.image, -detections.score, asked, outcome.images)
+    if most is not None:
+        rank = np.arange(len(found)) - np.repeat(ends[:-1], np.diff(ends))
+        kept = np.zeros(len(detections.image), np.bool_)
+        # Not numpy.isin, which imports all of numpy.ma; -1 is no row.
+        kept[np.fromiter((row for row in always if row >= 0), np.intp)] = True
+        found = found[(rank < most) | kept[found]]
+        ends = _ends(detections.image[found], asked, outcome.images)
+    judged = judge.detections(found)
+    of_truth, truth_ends = _rows_of(truths.image, np.zeros(len(truths.image)), asked, len(images))
+    for place, number in enumerate(asked):
+        rows = of_truth[slice(*truth_ends[place : place + 2])]
+        yield ImageResults(
+            image=images[number],
+            iou=outcome.iou,
+            detections=judged[slice(*ends[place : place + 2])],
+            ground_truths=tuple(judge.truth(row) for row in rows.tolist()),
+        )
+
+
+def _rows_of(
+    image: Integers, key: Floats, asked: list[int], images: int
+) -> tuple[Integers, NDArray[np.int64]]:
+    """Return the rows of some images, one after the other and by a key, and where each begins."""
+    place = np.full(images, -1)
+    place[asked] = np.arange(len(asked))
+    rows = np.flatnonzero(place[image] >= 0)
+    ordered: Integers = rows[np.lexsort((key[rows], place[image[rows]]))].astype(np.int32)
+    return ordered, _ends(image[ordered], asked, images)
+
+
+def _ends(image: Integers, asked: list[int], images: int) -> NDArray[np.int64]:
+    """Return where the rows of each image begin, and where the last one's end."""
+    count = np.bincount(image, minlength=images)[asked]
+    return np.concatenate([[0], np.cumsum(count)])
+
+
+class _Judge:
+    """Verdicts on single rows."""
+
+    def __init__(self, outcome: MatchResults, types: Errors) -> None:
+        self.outcome, self.types = outcome, types
+        self.finder = np.full(len(outcome.positive), -1, np.int32)
+        right = np.flatnonzero(outcome.true)
+        self.finder[outcome.truth[right]] = right
+        self.meaning = np.full(len(outcome.positive), -1, np.int32)
+        owners = np.flatnonzero(types.owner)
+        self.meaning[types.target[owners]] = owners
+
+    def detections(self, rows: Integers) -> tuple[DetectionResult, ...]:
+        outcome, types = self.outcome, self.types
+        near = outcome.surroundings.nearest(outcome.boxes[0], rows)
+        own = near.own_overlap >= near.other_overlap
+        truth = np.where(own, near.own, near.other)
+        overlap = np.where(own, near.own_overlap, near.other_overlap)
+        aimed, matched = types.target[rows] >= 0, outcome.truth[rows] >= 0
+        truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.overlap[rows[aimed]]
+        truth[matched] = outcome.truth[rows[matched]]
+        overlap[matched] = outcome.overlaps_found(rows[matched])
+        return tuple(
+            self._detection(*entry)
+            for entry in zip(rows.tolist(), truth.tolist(), overlap.tolist(), strict=True)
+        )
+
+    def _detection(self, row: int, truth: int, overlap: float) -> DetectionResult:
+        detections = self.outcome.boxes[0]
+        finder = int(self.finder[truth]) if truth >= 0 else -1
+        return DetectionResult(
+            row=row,
+            label=int(detections.label[row]),
+            score=float(detections.score[row]),
+            verdict=self._verdict(row),
+            ground_truth=truth,
+            overlap=overlap,
+            claimed_by=-1 if finder == row else finder,
+        )
+
+    def _verdict(self, row: int) -> DetectionVerdict:
+        outcome = self.outcome
+        if not outcome.counted[row]:
+            if outcome.scene.without_area[row]:
+                return "zero-area"
+            return "unverified" if outcome.scene.unverified[row] else "beyond-limit"
+        if outcome.neutral[row] and outcome.truth[row] < 0:
+            return "not-exhaustive" if outcome.scene.open_ended[row] else "out-of-range"
+        if outcome.neutral[row]:
+            return "neutral"
+        if outcome.truth[row] >= 0:
+            return "true-positive"
+        return cast("DetectionVerdict", TYPES[self.types.kind[row]])
+
+    def truth(self, row: int) -> GroundTruthResult:
+        """Return what became of a ground truth."""
+        outcome = self.outcome
+        detection = int(self.finder[row])
+        verdict: TruthVerdict = "found"
+        if not outcome.positive[row]:
+            verdict = "neutral" if outcome.scene.neutral[row] else "out-of-range"
+        elif detection < 0:
+            verdict = "missed" if self.types.missed[row] else "aimed-at"
+            detection = int(self.meaning[row])
+        return GroundTruthResult(row, int(outcome.boxes[1].label[row]), verdict, detection)
+
+
+def _number_of(image: Name, images: tuple[Name, ...]) -> int:
+    names = [str(name) for name in images]
+    if image in images:
+        return images.index(image)
+    if str(image) in names:
+        return names.index(str(image))
+    told = f"image {str(image)!r} is not in the ground truth"
+    raise UsageError("; ".join(filter(None, (told, suggest(str(image), names)))))

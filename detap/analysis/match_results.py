@@ -1,0 +1,261 @@
+"""What became of each detection at one IoU threshold, over all areas: all analyses start here."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.match_table import MatchTable
+from detap.core.matching import Boxes
+from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
+from detap.core.overlap import paired_overlaps
+from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.run import EvaluationRun
+from detap.evaluation.selection import ChosenClasses
+from detap.protocols import Protocol
+from detap.tables.detection import Flags, Floats, Integers
+
+Counts = NDArray[np.int64]
+
+NOT_ANALYSED = "analyse with another protocol"
+"""What to do about one under which no detection is an error."""
+
+USUAL_IOU = 0.5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatchResults:
+    """What became of each detection. N detections, G ground truths, K classes.
+
+    Attributes
+    ----------
+    scene : Scene
+        The tables, and the protocol with this one threshold and the area range of all areas.
+    threshold : int
+        The IoU threshold, as an index into those of the result's protocol.
+    truth : (N,) int32
+        The ground truth that each detection was matched to, or -1.
+    neutral : (N,) bool
+        Whether it counts neither way.
+    counted : (N,) bool
+        Whether it is within the detection limit.
+    positive : (G,) bool
+        Which ground truths count.
+    evidence : Evidence
+        What all this comes from.
+    result : Result
+        Whose outcome it is.
+    """
+
+    scene: EvaluationRun
+    threshold: int
+    truth: Integers
+    neutral: Flags
+    counted: Flags
+    positive: Flags
+    evidence: MatchTable
+    result: Result
+
+    @classmethod
+    def of(cls, result: "Result | MatchResults", iou: float | None = None) -> "MatchResults":
+        """Return what became of the detections of a result.
+
+        Parameters
+        ----------
+        result : Result or Outcome
+            An outcome is returned as it is.
+        iou : float, optional
+            One of the protocol's IoU thresholds; where left out .5, or the lowest where .5 is none.
+
+        Raises
+        ------
+        UsageError
+            Where the protocol ranks no detections, or has no such threshold.
+        """
+        if isinstance(result, MatchResults):
+            return result
+        return _adapted(result, threshold_of(result.protocol, iou))
+
+    @cached_property
+    def whole(self) -> "tuple[MatchResults, ChosenClasses] | None":
+        """The outcome of all classes, and which were selected; None if all are reported.
+
+        What looks beyond a class, such as which class a detection is confused with, asks it.
+        """
+        if self.result.whole is None:
+            return None
+        chosen = self.result._scene
+        assert isinstance(chosen, ChosenClasses)
+        return _adapted(self.result.whole, self.threshold), chosen
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol, with one IoU threshold and one area range."""
+        return self.scene.protocol
+
+    @property
+    def iou(self) -> float:
+        """The IoU threshold, before the protocol's ceiling."""
+        return self.protocol.iou_thresholds[0]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the K classes."""
+        return self.scene.classes
+
+    @property
+    def images(self) -> int:
+        """How many images the ground truth has."""
+        return len(self.scene.ground_truth.images)
+
+    @property
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """The columns of the detections and of the ground truths."""
+        return self.scene.boxes()
+
+    @cached_property
+    def judged(self) -> Flags:
+        """Which detections are true or false positives, (N,) bool."""
+        return self.counted & ~self.neutral
+
+    @cached_property
+    def true(self) -> Flags:
+        """Which detections are true positives, (N,) bool."""
+        return self.judged & (self.truth >= 0)
+
+    @cached_property
+    def false(self) -> Flags:
+        """Which detections are false positives, (N,) bool."""
+        return self.judged & (self.truth < 0)
+
+    @cached_property
+    def found(self) -> Flags:
+        """Which ground truths a true positive has found, (G,) bool."""
+        found = np.zeros(len(self.positive), np.bool_)
+        found[self.truth[self.true]] = True
+        return found
+
+    @cached_property
+    def positives(self) -> Counts:
+        """How many ground truths of each class count, (K,) int64."""
+        return self.by_class(self.boxes[1].label[self.positive])
+
+    def by_class(self, labels: Integers) -> Counts:
+        """Return how often each class occurs, (K,) int64."""
+        return np.bincount(labels, minlength=len(self.classes)).astype(np.int64)
+
+    @cached_property
+    def by_score(self) -> Integers:
+        """The detections within the limit by falling score over all classes, (n,) int32.
+
+        Equal scores stand as the protocol ranks them.
+        """
+        return self.evidence.by_score
+
+    @property
+    def ranked_by_class(self) -> Integers:
+        """The detections within the limit by falling score, class after class, (n,) int32."""
+        return self.evidence.ranking.rows
+
+    def ranked(self, label: int) -> Integers:
+        """Return those of one class."""
+        return self.evidence.ranking.of_class(label)
+
+    def overlaps_found(self, rows: NDArray[np.integer]) -> Floats:
+        """Return the overlap of some detections with the ground truths they were matched to."""
+        detections, truths = self.boxes
+        found = self.truth[rows]
+        if self.scene.pairs is not None:
+            return self.scene.pairs.between(rows, found)
+        return paired_overlaps(
+            detections.corners[rows],
+            truths.corners[found],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=truths.overlap_area[found],
+            absorbing=self.scene.absorbing[found],
+            pixel_edge=self.protocol.pixel_edge,
+        )
+
+    @cached_property
+    def surroundings(self) -> GroundTruthIndex:
+        """The ground truths that count, to be asked which is nearest to a detection."""
+        return surroundings_of(self.scene, self.positive, taken=self.found)
+
+
+def surroundings_of(
+    scene: EvaluationRun, among: Flags, *, taken: Flags | None = None, absorbing: bool = False
+) -> GroundTruthIndex:
+    """Return some ground truths of a scene, to be asked which is nearest to a detection.
+
+    Parameters
+    ----------
+    scene : Scene
+    among : (G,) bool
+        Which ground truths there are to be found.
+    taken : (G,) bool, optional
+        Which of these a detection has taken; none where left out.
+    absorbing : bool
+        Whether overlap is the intersection over the detection's own area; of boxes alone.
+    """
+    detections, truths = scene.boxes()
+    taken = np.zeros(len(among), np.bool_) if taken is None else taken
+    pairs = scene.pairs_of_any_class
+    if pairs is not None:
+        return PairedGroundTruthIndex(pairs, detections, truths, among, taken=taken)
+    return GroundTruthIndex(
+        truths,
+        len(scene.ground_truth.images),
+        among,
+        taken=taken,
+        absorbing=absorbing,
+        pixel_edge=scene.protocol.pixel_edge,
+    )
+
+
+def ratios(part: Counts, whole: Counts) -> Floats:
+    """Return each part over its whole, (n,) float64; NaN where that is 0."""
+    out: Floats = np.full(len(part), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def threshold_of(rules: Protocol, iou: float | None) -> int:
+    """Return an IoU threshold as an index into those of a protocol.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol ranks no detections, or has no such threshold.
+    """
+    rules.refuse_unranked(NOT_ANALYSED)
+    if iou is None:
+        return rules.threshold_index(USUAL_IOU) or 0
+    index = rules.threshold_index(iou)
+    if index is None:
+        known = ", ".join(format(t, ".6g") for t in rules.iou_thresholds)
+        raise UsageError(
+            f"IoU {iou!r} is not among the thresholds of the evaluation ({known}); "
+            "evaluate with it, or choose one of these"
+        )
+    return index
+
+
+def _adapted(result: Result, threshold: int) -> MatchResults:
+    """Return the outcome from the evidence, over all areas."""
+    rules, scene = result.protocol, result._scene
+    evidence = result.evidence_with((0, threshold))
+    one = replace(
+        rules, iou_thresholds=(rules.iou_thresholds[threshold],), area_ranges=rules.area_ranges[:1]
+    )
+    return MatchResults(
+        scene=EvaluationRun(scene.ground_truth, scene.detections, one, scene.threads, as_seen=True),
+        threshold=threshold,
+        truth=evidence.truth_of(0, threshold),
+        neutral=evidence.is_neutral(0, threshold),
+        counted=evidence.counted,
+        positive=evidence.positive[0],
+        evidence=evidence,
+        result=result,
+    )

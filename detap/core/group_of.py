@@ -1,0 +1,187 @@
+"""Boxes around groups of objects: what is no hit may lie in one.
+
+Detections first claim the ground truths that are single objects. Each false positive then,
+duplicates too, goes to the group of its image and class in which most of it lies, if enough of it
+does, and counts neither way. Where groups are to be found, the best-scored detection of each finds
+it. All of this is told of evidence, so that whatever asks that needs to know nothing of groups.
+
+Axes: T thresholds, A area ranges, N detections, G ground truths, P pairs, C cells.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.accumulate import Scores, accumulate
+from detap.core.match_table import Cell, MatchTable
+from detap.core.matching import Boxes, match_and_accumulate
+from detap.core.overlap import paired_overlaps
+from detap.core.params import MatchParams
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+_COLUMNS = ("image", "label", "corners", "overlap_area", "area")
+"""Those of ground truths."""
+
+
+def score_grouped(
+    detections: Boxes,
+    truths: Boxes,
+    *,
+    group: Flags,
+    neutral: Flags,
+    absorbing: Flags,
+    void: Flags,
+    images: int,
+    classes: int,
+    rules: MatchParams,
+    pairs: None = None,
+    threads: int | None = None,
+    evidence: Iterable[Cell] | None = None,
+    rank: Integers | None = None,
+    curves: bool = True,
+) -> Scores:
+    """Match detections to single objects and then to groups, and score them.
+
+    Parameters
+    ----------
+    detections, truths : Boxes
+        N and G rows, in file order.
+    group : (G,) bool
+        Which ground truths are around groups; neutral where they need not be found. A group is
+        reached as a ground truth is, by the intersection over the detection's own area.
+    neutral, absorbing, void, images, classes, rules, threads, evidence, rank, curves
+        As :func:`detap.core.matching.score` has them.
+    pairs : None
+        Only boxes have groups.
+
+    Returns
+    -------
+    Scores
+
+    References
+    ----------
+    The description of the Open Images metrics (storage.googleapis.com/openimages/web), and
+    per_image_evaluation.py of TensorFlow's object detection library.
+    """
+    single = np.flatnonzero(~group)
+    kept = match_and_accumulate(
+        detections,
+        truths._replace(**{name: getattr(truths, name)[single] for name in _COLUMNS}),
+        neutral=neutral[single],
+        absorbing=absorbing[single],
+        void=void[single],
+        images=images,
+        classes=classes,
+        rules=rules,
+        pairs=pairs,
+        threads=threads,
+        evidence=() if evidence is None else evidence,
+        rank=rank,
+        curves=False,
+    ).evidence
+    assert kept is not None
+    told = _Grouping(kept, detections, truths, (group, neutral, void)).told()
+    levels = rules.levels if curves else rules.levels[:1]
+    scores = accumulate(told, rules=rules._replace(levels=levels), threads=threads)
+    return scores if evidence is None else scores._replace(evidence=told)
+
+
+class _Grouping:
+    """Evidence of single objects, being told of groups."""
+
+    def __init__(
+        self,
+        evidence: MatchTable,
+        detections: Boxes,
+        truths: Boxes,
+        flags: tuple[Flags, Flags, Flags],
+    ) -> None:
+        self.evidence, self.rules = evidence, evidence.rules
+        self.detections, self.truths = detections, truths
+        group, neutral, void = flags
+        self.groups = np.flatnonzero(group)
+        low, high = np.array(self.rules.area_ranges)[:, :, None].swapaxes(0, 1)
+        self.due = (truths.area >= low) & (truths.area <= high) & ~neutral
+        self.findable = self.due & ~void
+        self.found, self.neutral = evidence.found.copy(), evidence.neutral.copy()
+        self.truth = np.append(np.flatnonzero(~group), -1).astype(np.int32)[evidence.truth]
+        self.duplicate, self.overlap = evidence.duplicate.copy(), evidence.overlap.copy()
+
+    def told(self) -> MatchTable:
+        """Return the evidence that knows of the groups."""
+        rows, group, overlap = self._nearest_groups()
+        self.overlap[rows] = np.maximum(self.overlap[rows], overlap)
+        for t, threshold in enumerate(self.rules.thresholds):
+            reached = overlap > threshold if self.rules.strict else overlap >= threshold
+            for a in range(len(self.rules.area_ranges)):
+                self._enter(a, t, rows[reached], group[reached])
+        told = replace(
+            self.evidence,
+            found=self.found,
+            neutral=self.neutral,
+            duplicate=self.duplicate,
+            overlap=self.overlap,
+            truth=self.truth,
+            truth_label=self.truths.label,
+            truth_image=self.truths.image,
+            positive=self.due,
+        )
+        told.know_ranking(self.evidence.ranking.rows, np.diff(self.evidence.ranking.start))
+        return told.closed()
+
+    def _enter(self, a: int, t: int, rows: Rows, group: Rows) -> None:
+        """Let false positives go to their groups, at a threshold in an area range."""
+        bit = self.found.dtype.type(1 << t)
+        goes = (self.found[a, rows] | self.neutral[a, rows]) & bit == 0
+        rows, group = rows[goes], group[goes]
+        self.neutral[a, rows] |= bit
+        if (a, t) == (0, 0):
+            self.duplicate[rows] = False
+        if (a, t) in self.evidence.cells:
+            self.truth[self.evidence.cells.index((a, t)), rows] = group
+        able = self.findable[a, group] & (self.detections.score[rows] > 0)
+        # Rows ascend by rank: the first of each group is its best.
+        best = rows[able][np.unique(group[able], return_index=True)[1]]
+        self.found[a, best] |= bit
+        self.neutral[a, best] &= ~bit
+
+    def _nearest_groups(self) -> tuple[Rows, Rows, Floats]:
+        """Return the detections that overlap a group, by rank, the group of each, and how far."""
+        claim, truth = self._neighbours()
+        overlap = paired_overlaps(
+            self.detections.corners[claim],
+            self.truths.corners[truth],
+            detection_areas=self.detections.overlap_area[claim],
+            truth_areas=self.truths.overlap_area[truth],
+            absorbing=np.ones(len(claim), np.bool_),
+            pixel_edge=self.rules.pixel_edge,
+        )
+        rank = np.zeros(len(self.evidence), np.intp)
+        rank[self.evidence.ranking.rows] = np.arange(len(self.evidence.ranking.rows))
+        order = np.lexsort((-truth if self.rules.last_of_equal else truth, -overlap, rank[claim]))
+        order = order[overlap[order] > 0]
+        first = np.flatnonzero(np.diff(rank[claim[order]], prepend=-1))
+        best = order[first]
+        return claim[best], truth[best], overlap[best]
+
+    def _neighbours(self) -> tuple[Rows, Rows]:
+        """Return the pairs of group and detection of one image and class, those within limits."""
+        places = self._places(self.truths)[self.groups]
+        claims = self.evidence.ranking.rows.astype(np.intp)
+        claims = claims[np.isin(self._places(self.detections)[claims], places)]
+        claimed = self._places(self.detections)[claims]
+        order = np.argsort(claimed, kind="stable")
+        begin, end = (np.searchsorted(claimed[order], places, side) for side in ("left", "right"))
+        each = np.repeat(np.arange(len(self.groups)), end - begin)
+        nth = np.arange(len(each)) - np.searchsorted(each, each)
+        return claims[order[begin[each] + nth]], self.groups[each]
+
+    def _places(self, boxes: Boxes) -> NDArray[np.int64]:
+        """Return image and class of each box as one number."""
+        return boxes.image.astype(np.int64) * self.evidence.classes + boxes.label

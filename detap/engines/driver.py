@@ -1,0 +1,149 @@
+"""Shards through an engine: each becomes a partial, classes are dealt out, and finished."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.accumulate import Scores
+from detap.core.interpolated import Interpolated
+from detap.engines import Engine
+from detap.engines.shards import (
+    Classes,
+    PartialHeader,
+    Shard,
+    finish_classes,
+    head_of,
+    kept,
+    of_classes,
+)
+from detap.engines.shards import shard_to_partial as to_partial
+from detap.evaluation.partial import Partial, merge
+from detap.tables.concat import refuse_shared
+from detap.tables.detection import Name
+
+_GROUPS = 4
+"""Groups of classes for each worker, so that a class of many detections does not hold all up."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RemoteScores(Partial):
+    """A union whose classes were finished elsewhere: it has their scores, and no rows."""
+
+    scores: Scores
+
+    def finished(self, *, threads: int | None = None) -> Scores:
+        """Return the scores."""
+        return self.scores
+
+    def of_classes(self, classes: Sequence[int]) -> "RemoteScores":
+        """Return the scores of some classes."""
+        part = super().of_classes(classes)
+        columns = {f.name: getattr(part, f.name) for f in fields(Partial)}
+        return RemoteScores(**columns, scores=self.scores.of_classes(classes))
+
+
+def evaluate(
+    engine: Engine,
+    shards: Sequence[Shard],
+    *,
+    rest: Shard | None = None,
+    rows: bool = False,
+    folder: str | None = None,
+    threads: int | None = None,
+) -> Partial:
+    """Return the union of shards' partials, of which an engine makes each and finishes the classes.
+
+    Parameters
+    ----------
+    engine : Engine
+    shards : sequence of Shard
+        At least one.
+    rest : Shard, optional
+        What is to be evaluated for the images that no shard names, which are filled in.
+    rows : bool
+        Whether the rows are wanted here, and not only the numbers: for curves, parts of the images,
+        or to be written.
+    folder : str, optional
+        Where partials are kept for a run that is resumed.
+    threads : int, optional
+        At most so many in a process; by default as many as the engine allows.
+    """
+    blobs = [_submit(engine, shard, folder) for shard in shards]
+    heads = _heads(engine, shards, blobs)
+    named = [Partial.from_bytes(head.blob).images for head in heads]
+    refuse_shared(zip([shard.name for shard in shards], named, strict=True))
+    if rest is not None:
+        rest = rest._replace(elsewhere=tuple(image for images in named for image in images))
+        blobs.append(_submit(engine, rest, folder))
+        heads += _heads(engine, [rest], blobs[-1:])
+    if rows:
+        return merge(engine.gather(blobs))
+    union = merge([head.blob for head in heads])
+    groups = [union.class_ids]
+    if not union.protocol.class_agnostic:
+        groups = _groups(heads, engine.workers * _GROUPS)
+    names = [shard.name for shard in (*shards, *([rest] if rest else []))]
+    # Many groups are finished side by side, one alone by all the threads of its worker.
+    allowed = min(engine.threads, threads or engine.threads) if len(groups) == 1 else 1
+    finished = []
+    for group in groups:
+        pieces = blobs
+        if not union.protocol.class_agnostic:
+            pieces = [
+                engine.submit(name, of_classes, blob, group)
+                for name, blob in zip(names, blobs, strict=True)
+            ]
+        name = f"{len(group)} classes"
+        finished.append(engine.submit(name, finish_classes, *pieces, threads=allowed))
+    return _put_together(union, engine.gather(finished))
+
+
+def _submit(engine: Engine, shard: Shard, folder: str | None) -> object:
+    if folder is None:
+        return engine.submit(shard.name, to_partial, shard)
+    return engine.submit(shard.name, kept, shard, folder)
+
+
+def _heads(engine: Engine, shards: Sequence[Shard], blobs: Sequence[object]) -> list[PartialHeader]:
+    pairs = zip(shards, blobs, strict=True)
+    return engine.gather([engine.submit(shard.name, head_of, blob) for shard, blob in pairs])
+
+
+def _groups(heads: Sequence[PartialHeader], most: int) -> list[tuple[Name, ...]]:
+    """Return the classes dealt out to groups of about equal size."""
+    sizes: dict[Name, int] = {}
+    for head in heads:
+        for name, size in head.sizes:
+            sizes[name] = sizes.get(name, 0) + size
+    groups: list[list[Name]] = [[] for _ in range(min(most, max(len(sizes), 1)))]
+    held = [0] * len(groups)
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        least = held.index(min(held))
+        groups[least].append(name)
+        held[least] += sizes[name] + 1
+    return [tuple(group) for group in groups]
+
+
+def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
+    """Return the union with the scores of its classes, each in its place."""
+    scores = [one.scores for one in finished]
+    order = [0]
+    if not union.protocol.class_agnostic:
+        listed = [name for one in finished for name in one.ids]
+        place = {name: n for n, name in enumerate(listed)}
+        order = [place[name] for name in union.class_ids]
+
+    def whole(columns: Sequence[NDArray[Any]], axis: int) -> NDArray[Any]:
+        return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
+
+    put = Scores(
+        interpolated=Interpolated.joined([one.interpolated for one in scores]).of_classes(order),
+        average=whole([one.average for one in scores], 1),
+        recall=whole([one.recall for one in scores], 1),
+        positives=whole([one.positives for one in scores], 1),
+        counts=whole([one.counts for one in scores], 1),
+    )
+    return RemoteScores(**{f.name: getattr(union, f.name) for f in fields(union)}, scores=put)

@@ -1,0 +1,132 @@
+"""Which number a name has in a loop: of a list that is known, or as names come."""
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from detap.errors import InputError, Problem, UsageError
+from detap.tables.columns import Columns, Name
+from detap.tables.detection import GroundTruth, Integers
+from detap.text_input import join_names, suggest
+
+
+class Numbering:
+    """Numbers for names: for those of a list, or for all that come.
+
+    Parameters
+    ----------
+    what : str
+        What the names are names of.
+    numbers : mapping of int or str to int, or None
+        The numbers that are known; None where they are given as names come.
+    strange, remedy : str
+        What is said of a name that is not known.
+    titles : mapping, optional
+        What else the names stand for.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        numbers: Mapping[Name, int] | None,
+        strange: str = "",
+        remedy: str = "",
+        titles: Mapping[Name, str] | None = None,
+    ) -> None:
+        self._what = what
+        self._known = numbers
+        self._strange = strange
+        self._remedy = remedy
+        self.titles = titles or {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the names that came."""
+        self._numbers = dict(self._known or {})
+
+    def check(self, names: Sequence[Name]) -> None:
+        """Refuse names that are not known, or are of another kind than those that came before."""
+        if self._known is None:
+            first = next(iter(self._numbers), names[0] if names else "")
+            for name in names:
+                if isinstance(name, str) != isinstance(first, str):
+                    remedy = "call all by numbers, or all by text"
+                    refuse(f"{self._what} {name!r} beside {first!r}", remedy)
+            return
+        for name in names:
+            if name not in self._known:
+                hint = suggest(name, map(str, self._known)) if isinstance(name, str) else ""
+                remedy = "; ".join(filter(None, (hint, self._remedy)))
+                refuse(f"{self._what} {name!r} {self._strange}", remedy)
+
+    def number(self, names: Sequence[Name]) -> Integers:
+        """Return the numbers of names that were checked, new ones where they are not known."""
+        if self._known is None:
+            for name in names:
+                self._numbers.setdefault(name, len(self._numbers))
+        return np.array([self._numbers[name] for name in names], np.int32)
+
+    def key(self, name: Name) -> Name:
+        """Return what all spellings of a name share: its number, if it is known."""
+        return name if self._known is None else self._known[name]
+
+    def in_order(self) -> tuple[Name, ...]:
+        """Return the names: as they were listed, or those that came, sorted."""
+        if self._known is None:
+            return tuple(sorted(self._numbers))
+        return tuple(self._known)
+
+    def ranks(self) -> Integers:
+        """Return the place in that order of each number, (n,) int32."""
+        ranks = np.zeros(len(self._numbers), np.int32)
+        for rank, name in enumerate(self.in_order()):
+            ranks[self._numbers[name]] = rank
+        return ranks
+
+
+def of_images(truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Numbering:
+    """Return the numbering of images: of those listed, of the ground truth's, or of all."""
+    if truth is None:
+        if listed is None:
+            return Numbering("image", None)
+        names = Columns("detections").numbered("images", list(listed)).distinct
+        return Numbering("image", _places(names), "is not among images=")
+    every = _places(truth.images)
+    if listed is None:
+        remedy = (
+            "name every image of the test set in images= of GroundTruth.from_arrays, those without "
+            "ground truth too"
+        )
+        return Numbering("image", every, "is not in the ground truth", remedy)
+    strangers = [name for name in listed if name not in every]
+    if strangers:
+        raise UsageError(f"images: {join_names(strangers)} not in the ground truth")
+    return Numbering("image", {name: every[name] for name in listed}, "is not among images=")
+
+
+def of_classes(
+    truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
+) -> Numbering:
+    """Return the numbering of classes: the ground truth's, by identifier or name, or as listed."""
+    if truth is not None:
+        ids = _places(truth.class_ids)
+        remedy = f"labels are class names or category ids, such as {join_names(truth.class_ids)}"
+        # An identifier goes before a name that is spelt like it.
+        return Numbering(
+            "label", _places(truth.classes) | ids, "is not in the ground truth", remedy
+        )
+    if classes is None:
+        return Numbering("label", None)
+    names = Columns("ground truth").names("classes", list(classes))
+    titles = dict(classes) if isinstance(classes, Mapping) else {}
+    return Numbering("label", _places(names), "is not among classes=", titles=titles)
+
+
+def _places(names: Sequence[Name]) -> dict[Name, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def refuse(message: str, remedy: str, place: str = "") -> NoReturn:
+    """Raise the InputError of what was updated."""
+    raise InputError(Problem("detections", place, message, remedy))

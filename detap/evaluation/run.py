@@ -1,0 +1,572 @@
+"""Two tables and a protocol, brought together as the columns and rules that core works on."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.accumulate import Scores
+from detap.core.matching import UNLIMITED, Boxes, match_and_accumulate
+from detap.core.overlap import overlaps
+from detap.core.params import MatchParams
+from detap.errors import Note, UsageError
+from detap.evaluation.overlaps import shapes_of
+from detap.evaluation.overlaps.boxes import Shapes
+from detap.protocols import Protocol
+from detap.protocols.fields import exact
+from detap.tables.columns import MOST_ROWS, check_threads
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
+
+if TYPE_CHECKING:  # a plain run keeps none
+    from detap.core.match_table import Cell, MatchTable
+    from detap.core.matching import Pairs
+
+
+Rows = NDArray[np.integer[Any]]
+
+
+_LISTS = {
+    "verified": (
+        "negative",
+        "which classes are known to be absent (LVIS's neg_category_ids, Open Images' "
+        "--image-labels)",
+    ),
+    "not_exhaustive": (
+        "not_exhaustive",
+        "which classes are not annotated to the last object (LVIS's not_exhaustive_category_ids)",
+    ),
+}
+"""The list of the ground truth that each axis looks at, and what it says."""
+
+
+class EvaluationRun:
+    """Two tables and a protocol, as the columns and rules that core takes.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth and Detections
+    rules : Protocol
+    threads : int or None
+        No result depends on it.
+    as_seen : bool
+        Whether the detections are those of another scene, which was made of what was read: what a
+        protocol rounds or leaves out it does once.
+
+    Attributes
+    ----------
+    images : tuple of int or str
+        The names of the images, by number.
+    class_ids : tuple of int or str
+        The identifiers of the classes of the detections, by number.
+    """
+
+    def __init__(
+        self,
+        ground_truth: GroundTruth,
+        detections: Detections,
+        rules: Protocol,
+        threads: int | None,
+        *,
+        as_seen: bool = False,
+    ) -> None:
+        check_threads(threads)
+        if rules.class_agnostic and rules.ties == "image":
+            # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
+            # and equal overlaps follow that order.
+            ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
+            detections = detections.select(np.argsort(detections.label, kind="stable"))
+        self.protocol = rules
+        self.ground_truth = ground_truth
+        written = detections if as_seen else _as_written(detections, rules)
+        self.detections = written
+        if rules.flat_boxes == "dropped" and not as_seen:
+            kept = (written.corners[:, 2:] > written.corners[:, :2]).all(axis=1)
+            self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
+        self.below_floor = len(detections) - len(written)
+        self.flat = len(written) - len(self.detections)
+        if rules.zero_area == "dropped":
+            area = _range_areas(shapes_of(ground_truth, self.detections, rules, threads))
+            if not (area > 0).all():
+                ground_truth = ground_truth.select(np.flatnonzero(area > 0))
+        self.truths_dropped = len(self.ground_truth) - len(ground_truth)
+        self.ground_truth = ground_truth
+        self.threads = threads
+        self.classes = ("all",) if rules.class_agnostic else self.detections.classes
+        self.group = ground_truth.group_of & (rules.group_of_weight is not None)
+        self.neutral = _flagged(ground_truth, rules.neutral)
+        self.neutral |= self.group & (rules.group_of_weight == 0)
+        self.absorbing = _flagged(ground_truth, rules.absorbing) | self.group
+        self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+        self.images = ground_truth.images
+        self.class_ids = self.detections.class_ids
+        self._boxes: tuple[Boxes, Boxes] | None = None
+        self._check_lists()
+
+    def _check_lists(self) -> None:
+        """Refuse ground truth that does not say what the protocol asks of it."""
+        rules, known = self.protocol, self.ground_truth.listed
+        asked = {"verified": "all", "not_exhaustive": "counted"}
+        missing = {
+            axis: plain
+            for axis, plain in asked.items()
+            if getattr(rules, axis) != plain and _LISTS[axis][0] not in known
+        }
+        if missing:
+            what = " and ".join(_LISTS[axis][1] for axis in missing)
+            options = (f"--{axis.replace('_', '-')} {plain}" for axis, plain in missing.items())
+            raise UsageError(
+                f"protocol {rules.name} asks of each image {what}, which this ground truth does "
+                f"not say: give annotations that do, or do without, {' '.join(options)}"
+            )
+
+    @property
+    def of_all_classes(self) -> "EvaluationRun":
+        """The scene that this has some classes of; itself, where it has them all."""
+        return self
+
+    @property
+    def lowest_score(self) -> float | None:
+        """The lowest score of a detection; None where there is none."""
+        score = self.detections.score
+        return float(score.min()) + 0.0 if len(score) else None  # -0.0 as 0.0
+
+    @cached_property
+    def unverified(self) -> Flags:
+        """Detections of classes of which it is not known whether they are in the image, (N,)."""
+        claims = self.detections
+        if self.protocol.verified == "all":
+            return np.zeros(len(claims), np.bool_)
+        looked_for = "negative", "positive"
+        where = claims.image, claims.label
+        return ~self.ground_truth.in_lists(looked_for, *where, or_present=True)
+
+    @cached_property
+    def without_area(self) -> Flags:
+        """Detections that the protocol drops because they have no area, (N,)."""
+        if self.protocol.zero_area == "counted":
+            return np.zeros(len(self.detections), np.bool_)
+        own = self.shapes.areas()[0]
+        return ~(self.shapes.deciding(own) > 0)
+
+    @cached_property
+    def not_scored(self) -> Flags:
+        """Detections that use up the detection limits but are not scored, (N,)."""
+        return self.unverified | self.without_area
+
+    @cached_property
+    def open_ended(self) -> Flags:
+        """Detections of classes of which not every object of the image is annotated, (N,)."""
+        claims = self.detections
+        if self.protocol.not_exhaustive == "counted":
+            return np.zeros(len(claims), np.bool_)
+        return self.ground_truth.in_lists(("not_exhaustive",), claims.image, claims.label)
+
+    @property
+    def groups(self) -> Mapping[Name, str]:
+        """The group of each class that is in one, by its identifier."""
+        return self.ground_truth.groups
+
+    def tables(self) -> "EvaluationRun":
+        """Return this: the tables are at hand."""
+        return self
+
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """Return the columns of the detections and of the ground truths, made once."""
+        if self._boxes is not None:
+            return self._boxes
+        truth, claim = self.ground_truth, self.detections
+        claim_area, truth_area = self.shapes.areas()
+        decisive = self.shapes.deciding(claim_area)
+        if self.open_ended.any():
+            # An area within no range: what is outside counts neither way where it has no match.
+            decisive = np.where(self.open_ended, np.nan, decisive)
+        annotated = _range_areas(self.shapes)
+        one = self.protocol.class_agnostic
+        labels = [np.zeros_like(t.label) if one else t.label for t in (claim, truth)]
+        self._boxes = (
+            Boxes(claim.image, labels[0], claim.corners, claim_area, decisive, claim.score),
+            Boxes(truth.image, labels[1], truth.corners, truth_area, annotated, np.zeros(0)),
+        )
+        return self._boxes
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What the rows are, and how much they overlap."""
+        return shapes_of(self.ground_truth, self.detections, self.protocol, self.threads)
+
+    @cached_property
+    def pairs(self) -> "Pairs | None":
+        """What overlaps of the same image and class; None where boxes say so themselves."""
+        return self.shapes.pairs(self.boxes(), self.absorbing, 0.0)
+
+    @cached_property
+    def pairs_of_any_class(self) -> "Pairs | None":
+        """The same of whatever classes, where nothing absorbs."""
+        claims, truths = (side._replace(label=np.zeros_like(side.label)) for side in self.boxes())
+        return self.shapes.pairs((claims, truths), np.zeros_like(self.absorbing), 0.0)
+
+    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
+        """Return the overlap (n, g) of some detections with some ground truths of their image.
+
+        Parameters
+        ----------
+        boxes : pair of Boxes
+            As :meth:`boxes` gives them.
+        rows, truths : (n,) and (g,) array of int
+            Of the same class.
+        """
+        detections, of_truth = boxes
+        if self.pairs is not None:
+            claim, truth = np.repeat(rows, len(truths)), np.tile(truths, len(rows))
+            return self.pairs.between(claim, truth).reshape(len(rows), len(truths))
+        return overlaps(
+            detections.corners[rows],
+            of_truth.corners[truths],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=of_truth.overlap_area[truths],
+            absorbing=self.absorbing[truths],
+            pixel_edge=self.protocol.pixel_edge,
+        )
+
+    def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+        """Let detections claim ground truths by falling score; `curves` as core has it."""
+        detections, truths = self.boxes()
+        # Evidence has the largest overlap of each detection, a table no more than what matches.
+        lowest = 0.0 if evidence is not None else min(self.protocol.search_thresholds)
+        pairs = self.shapes.pairs((detections, truths), self.absorbing, lowest)
+        match = match_and_accumulate
+        if self.group.any():
+            from detap.core.group_of import score_grouped  # seldom needed
+
+            match = partial(score_grouped, group=self.group)
+        return match(
+            detections,
+            truths,
+            neutral=self.neutral,
+            absorbing=self.absorbing,
+            void=self.void,
+            images=len(self.ground_truth.images),
+            classes=len(self.classes),
+            rules=match_params(self.protocol),
+            pairs=pairs,
+            threads=self.threads,
+            evidence=evidence,
+            curves=curves,
+            rank=self._ranks(),
+        )
+
+    def _ranks(self) -> Integers | None:
+        """Return the rank of each detection that the limits apply to; None if core computes it.
+
+        What is not scored takes its place, and is beyond every limit itself.
+        """
+        rules = self.protocol
+        every = rules.verified == "all" and rules.zero_area == "counted"
+        if rules.limit_scope == "class" and every:
+            return None
+        scope: NDArray[np.integer[Any]] = self.detections.image
+        if self.protocol.limit_scope == "class":
+            scope = scope * np.int64(len(self.classes)) + self.detections.label
+        rank = _rank_within(scope, self.detections.score)
+        rank[self.not_scored] = UNLIMITED
+        return rank
+
+    def evidence(self) -> "MatchTable":
+        """Return what became of each detection, and in the first cell of which ground truth."""
+        return self.matched(((0, 0),))
+
+    def matched(self, cells: "tuple[Cell, ...]") -> "MatchTable":
+        """Return what became of each detection, and in these cells of which ground truth."""
+        evidence = self.score(evidence=cells).evidence
+        assert evidence is not None
+        return evidence
+
+    def paired(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+        """Pair detections with ground truths as the protocol has it, and score them.
+
+        Evidence is kept, and curves matter, where detections are ranked.
+        """
+        if self.protocol.pairing == "coverage":
+            from detap.core.proposals import finish_coverage  # seldom needed
+
+            return finish_coverage(*self.covered(), match_params(self.protocol))
+        if self.protocol.pairing == "ground-truth":
+            return self.chosen()
+        return self.score(evidence=evidence, curves=curves)
+
+    def chosen(self) -> Scores:
+        """Let ground truths choose detections."""
+        from detap.core.kitti import match_kitti  # seldom needed
+        from detap.evaluation.kitti import Choosers, parts_of
+
+        detections, truths = self.boxes()
+        extra = self.ground_truth.extra
+        columns = Choosers(detections, truths, self.neutral, self.absorbing, extra)
+        parts, low = parts_of(self.protocol, self.classes, columns)
+        return match_kitti(
+            detections,
+            truths,
+            parts,
+            low,
+            images=len(self.images),
+            classes=len(self.classes),
+            rules=match_params(self.protocol),
+        )
+
+    def covered(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
+        """Return at which thresholds each ground truth is covered by a proposal.
+
+        Returns
+        -------
+        words : (A, M, G) uint64
+            As :func:`detap.core.proposals.reached_thresholds` has them.
+        counted : (A, G) bool
+            Which ground truths are in each area range.
+        proposals : (I,) int64
+            How many there are in each image.
+        """
+        from detap.core.proposals import coverage, reached_thresholds  # seldom needed
+
+        rules = self.protocol
+        if not rules.class_agnostic:
+            raise UsageError("pairing by coverage takes proposals, which have no classes")
+        detections, truths = self.boxes()
+        self._check_pairs(detections, truths)
+        counted = np.array(
+            [
+                (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
+                for band in rules.area_ranges
+            ]
+        )
+        if rules.empty_images == "left-out":
+            counted &= np.isin(truths.image, detections.image)
+        images = len(self.ground_truth.images)
+        covered = coverage(
+            detections,
+            truths,
+            counted=counted,
+            images=images,
+            limits=rules.detection_limits,
+            pixel_edge=rules.pixel_edge,
+        )
+        thresholds = np.array(rules.search_thresholds)
+        words = reached_thresholds(covered, thresholds, strict=rules.strict_iou)
+        return words, counted, np.bincount(detections.image, minlength=images)
+
+    def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
+        """Refuse images of more pairs than int32 can number."""
+        images = len(self.ground_truth.images)
+        most = self.protocol.detection_limits[-1]
+        proposals = np.bincount(detections.image, minlength=images)
+        pairs = np.bincount(truths.image, minlength=images) * (
+            proposals if most is None else np.minimum(proposals, most)
+        )
+        if pairs.max(initial=0) > MOST_ROWS:
+            at = int(pairs.argmax())
+            raise UsageError(
+                f"image {self.ground_truth.images[at]!r} has {pairs[at]} pairs of proposal and "
+                f"ground truth; at most {MOST_ROWS} can be numbered: lower the detection limit"
+            )
+
+    def notes(self, scores: Scores) -> list[Note]:
+        """Return what is worth saying about the evaluation itself."""
+        # Of classes that the ground truth does not even list, the VOC reader has said so.
+        said = any(note.code == "unknown-classes" for note in self.detections.notes)
+        of_truth = len(self.ground_truth.classes) if said else len(self.classes)
+        counts, unscored = scores.counts, tuple[Note, ...]()
+        if self.protocol.class_iou:
+            from detap.evaluation.kitti import without_unscored  # seldom needed
+
+            counts, unscored = without_unscored(self.protocol, self.classes, counts)
+        strangers = unknown_class_notes(counts, self.classes[:of_truth], self.protocol)
+        nothing = note_of_nothing(scores.counts, self.detections.notes)
+        return [*nothing, *strangers, *unscored]
+
+    def notes_of_tables(self) -> list[Note]:
+        """Return what readers noticed and matters under this protocol, and what flags come to."""
+        found = [
+            note
+            for note in self.detections.notes
+            if note != INTERLEAVED or self.protocol.ties == "file"
+        ]
+        of_truth = notes_of_truth(self.ground_truth, self.protocol)
+        return [*of_truth, *found, *self.notes_of_flags()]
+
+    def notes_of_flags(self) -> list[Note]:
+        """Return what is worth saying about ground truths that the protocol counts."""
+        found = []
+        truth, rules = self.ground_truth, self.protocol
+        if self.below_floor:
+            floor = exact(rules.score_floor or 0.0)
+            message = f"detections score below {floor}, the floor of the protocol, and are left out"
+            found.append(Note("below-score-floor", message, self.below_floor, warning=False))
+        if self.flat:
+            message = "detections have no width or height, and are left out, as the protocol has it"
+            found.append(Note("flat-detections", message, self.flat, warning=False))
+        for code, what, count in (
+            ("zero-area-ground-truth-dropped", "ground truths", self.truths_dropped),
+            ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
+        ):
+            if count:
+                message = f"{what} have no area and are left out under {rules.name}"
+                found.append(Note(code, message, int(count), warning=False))
+        unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
+        if unverified:
+            message = (
+                "detections are of classes of which the ground truth does not say whether they are "
+                f"in the image: under {rules.name} they count nowhere, but for their places in the "
+                "detection limit"
+            )
+            found.append(Note("unverified", message, unverified, warning=False))
+        if rules.class_groups != "none":
+            without = [i for i in self.ground_truth.class_ids if i not in self.groups]
+            if without:
+                message = "classes are in no group by frequency, and in none of APr, APc, APf"
+                found.append(Note("classes-without-group", message, len(without)))
+        found += self.shapes.notes()
+        for flag in ("difficult", "crowd"):
+            count = int(getattr(truth, flag).sum())
+            if count and flag not in rules.neutral:
+                found.append(
+                    Note(
+                        f"{flag}-counted",
+                        f"ground truths marked {flag} count as normal ones under {rules.name}; "
+                        f"--neutral {','.join((*rules.neutral, flag))} leaves them out",
+                        count,
+                    )
+                )
+        return found
+
+
+def note_of_nothing(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return a warning if no detection is scored, unless the notes have it.
+
+    Parameters
+    ----------
+    counts : (7, K) int64
+        As scoring gives them.
+    notes : iterable of Note
+    """
+    if counts[2].any() or any(note.code == NO_DETECTIONS for note in notes):
+        return ()
+    return (Note(NO_DETECTIONS, NOTHING_SAID),)
+
+
+def unknown_class_notes(
+    counts: NDArray[np.int64], classes: Sequence[str], rules: Protocol
+) -> Iterator[Note]:
+    """Say of which of the classes there are detections and no ground truth, where no AP shows it.
+
+    Parameters
+    ----------
+    counts : (7, K) int64
+        As scoring gives them.
+    classes : sequence of str
+        The names of the first classes; of the others nothing is said.
+    rules : Protocol
+    """
+    if rules.absent_class != "undefined":
+        return
+    positives, neutral, detections = counts[:3, : len(classes)]
+    if rules.verified != "all" or rules.zero_area == "dropped":
+        detections = counts[6, : len(classes)]  # no other is a false positive
+    strangers = (positives == 0) & (neutral == 0) & (detections > 0)
+    if strangers.any():
+        names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
+        yield Note(
+            "detections-only",
+            f"detections of classes without ground truth ({', '.join(names[:3])}"
+            + (", ..." if len(names) > 3 else "")
+            + ") are false positives that no AP shows",
+            int(detections[strangers].sum()),
+        )
+
+
+def notes_of_truth(truth: GroundTruth, rules: Protocol) -> tuple[Note, ...]:
+    """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
+    moot = {
+        "ignore-without-effect": "ignore" in rules.neutral,
+        "missing-iscrowd": "crowd" not in rules.neutral,
+    }
+    return tuple(note for note in truth.notes if not moot.get(note.code))
+
+
+def match_params(protocol: Protocol) -> MatchParams:
+    """Return a protocol as the plain values that core takes."""
+    return MatchParams(
+        thresholds=protocol.search_thresholds,
+        strict=protocol.strict_iou,
+        best_free=protocol.candidate == "best-free",
+        last_of_equal=protocol.equal_iou == "last",
+        area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
+        limits=protocol.detection_limits,
+        ties_by_image=protocol.ties == "image",
+        levels=protocol.recall_levels,
+        summing=protocol.summing,
+        guard=protocol.precision_guard,
+        pixel_edge=protocol.pixel_edge,
+    )
+
+
+def _range_areas(shapes: Shapes) -> Floats:
+    """Return the areas (G,) that decide the ranges of ground truths."""
+    if shapes.rules.area_source == "annotation":
+        return shapes.ground_truth.area
+    return shapes.areas()[1]
+
+
+def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
+    marked = np.zeros(len(truth), np.bool_)
+    for flag in flags:
+        marked |= truth.marked(flag)
+    return marked
+
+
+def _as_written(table: Detections, rules: Protocol) -> Detections:
+    """Return the detections as the protocol sees them: rounded or left out, where it says so.
+
+    Rounding goes through text, as it does in the implementation that rounds. What scores below the
+    floor was never written.
+    """
+    if rules.score_floor is not None:
+        kept = table.score >= rules.score_floor
+        table = table if kept.all() else table.select(np.flatnonzero(kept))
+    if rules.score_decimals is not None:
+        table = replace(table, score=_through_text(table.score, rules.score_decimals))
+    if rules.box_decimals is not None:
+        corners = _through_text(table.corners, rules.box_decimals)
+        sides = corners[:, 2:] - corners[:, :2]
+        table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+        if table.polygons is not None:
+            table = replace(table, polygons=_through_text(table.polygons, rules.box_decimals))
+    return table
+
+
+def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
+    """Return each detection's place, from 0, among those of its scope by falling score."""
+    order = np.lexsort((-score, scope))
+    ordered = scope[order]
+    rank = np.empty(len(scope), np.int32)
+    rank[order] = np.arange(len(scope)) - np.searchsorted(ordered, ordered, side="left")
+    return rank
+
+
+def _through_text(values: Floats, decimals: int) -> Floats:
+    """Return numbers as they are when written with so many decimals and read again.
+
+    What is read is the float nearest to k/10**d: their quotient, where both are exact. Which k it
+    is, only text tells where the number is near a half of it.
+    """
+    flat, tenths = values.ravel(), 10.0 ** min(decimals, 15)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = flat * tenths
+        whole = np.rint(scaled)
+        plain = (np.abs(scaled) < 2**30) & (np.abs(scaled - whole) < 0.499999)
+    found = whole / tenths
+    doubtful = ~plain | (decimals > 15)
+    found[doubtful] = [float(f"{value:.{decimals}f}") for value in flat[doubtful].tolist()]
+    return found.reshape(values.shape)

@@ -1,0 +1,373 @@
+"""Which detections compete in ties, and what comes of them in any order of equal scores.
+
+Tied detections compete where several want one ground truth, or a place within a detection limit.
+All orders of those of one image and class are followed (core/tie_orders.py); of proposals, those of
+one image. What comes of it is a few small tables that need no boxes any more.
+"""
+
+from collections.abc import Iterator
+from itertools import permutations, product
+from math import factorial, prod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.match_table import MatchTable
+from detap.core.matching import detection_limits
+from detap.core.overlap import overlaps
+from detap.core.proposals import coverage
+from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, spans
+from detap.errors import UsageError
+from detap.evaluation.run import EvaluationRun
+from detap.evaluation.selection import ChosenClasses
+from detap.tables.detection import Flags, Floats
+
+Rows = NDArray[np.int64]
+
+MOST_ORDERS = 720
+"""How many orders of one image's proposals are tried."""
+
+
+class TieBounds(NamedTuple):
+    """What comes of a contest.
+
+    Attributes
+    ----------
+    cells : (T, A, M) int32
+        Which of `bounds` holds at each threshold, area range and detection limit; -1 where the
+        order of ties changes nothing.
+    bounds : tuple of tuples of n Span
+        After each of the contest's ties, by falling score. Of proposals, whose n is 1, how many
+        ground truths fewer and more may be covered, as the least and most hits.
+    """
+
+    cells: NDArray[np.int32]
+    bounds: tuple[tuple[CountBounds, ...], ...]
+
+    @property
+    def moves(self) -> Flags:
+        """Where the order of ties may change something, (T, M) bool."""
+        moves: Flags = np.any(self.cells >= 0, axis=1)
+        return moves
+
+    def spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
+        """Return the bounds after each tie, where it moves."""
+        return self.bounds[self.cells[t, a, m]]
+
+
+class TieGroup(NamedTuple):
+    """The detections of one image and class, some of which compete.
+
+    Attributes
+    ----------
+    label, image : int
+    score : (n,) float64
+        Of its ties, falling.
+    course : Course
+    """
+
+    label: int
+    image: int
+    score: Floats
+    course: TieBounds
+
+
+def tie_groups(scene: EvaluationRun, evidence: MatchTable | None) -> list[TieGroup]:
+    """Return the contests of a scene, by class and image.
+
+    Parameters
+    ----------
+    scene : Scene
+    evidence : Evidence or None
+        What became of each detection; None where the protocol pairs by coverage.
+
+    Raises
+    ------
+    UsageError
+        Where boxes around groups are matched in a stage of their own.
+    """
+    if scene.group.any():
+        raise UsageError(
+            f"protocol {scene.protocol.name} matches to boxes and then to groups, where no bounds "
+            "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
+        )
+    if isinstance(scene, ChosenClasses):
+        number = {label: place for place, label in enumerate(scene.labels)}
+        everything = tie_groups(scene.whole, scene.whole.evidence())
+        return [one._replace(label=number[one.label]) for one in everything if one.label in number]
+    if evidence is None:
+        return [*_ProposalOrders(scene).contests()]
+    return [*_Orders(scene, evidence).contests()]
+
+
+class _Ranks(NamedTuple):
+    """Where detections and their ties stand within what a limit counts; all (N,).
+
+    The place of each in the protocol's order, and of the first and the last of its tie.
+    """
+
+    own: Rows
+    first: Rows
+    last: Rows
+
+
+def _ranks(scope: Rows, score: Floats) -> _Ranks:
+    """Return the ranks of rows by falling score within each scope."""
+    order = np.lexsort((-score, scope))
+    starts = np.flatnonzero(np.diff(scope[order], prepend=-1))
+    begin = np.repeat(starts, np.diff(starts, append=len(order)))
+    place = np.arange(len(order)) - begin
+    changed = np.diff(scope[order], prepend=-1) != 0
+    changed[1:] |= np.diff(score[order]) != 0
+    tie = np.cumsum(changed) - 1
+    first = np.flatnonzero(changed)
+    size = np.diff(first, append=len(order))
+    columns = (place, place[first][tie], (place[first] + size - 1)[tie]) if len(order) else ()
+    found = [np.zeros(len(order), np.int64) for _ in range(3)]
+    for column, values in zip(found, columns, strict=False):
+        column[order] = values
+    return _Ranks(*found)
+
+
+class _Orders:
+    """The orders of detections that rank by score."""
+
+    def __init__(self, scene: EvaluationRun, evidence: MatchTable) -> None:
+        self.scene, self.evidence = scene, evidence
+        self.rules = scene.protocol
+        self.detections, self.truths = scene.boxes()
+        self.limits = detection_limits(self.rules.detection_limits)
+        image = self.detections.image.astype(np.int64)
+        self.pair = self.detections.label * np.int64(len(scene.images)) + image
+        scope = self.pair if self.rules.limit_scope == "class" else image
+        self.rank = _ranks(scope, self.detections.score)
+        self.within = _ranks(self.pair, self.detections.score)
+
+    def contests(self) -> Iterator[TieGroup]:
+        """Yield the contests, by class and image."""
+        images = len(self.scene.images)
+        pairs = np.unique(self.pair[self._contested()])
+        by_pair = np.argsort(self.pair, kind="stable")
+        by_pair = by_pair[~self.scene.not_scored[by_pair]]
+        ends = [np.searchsorted(self.pair[by_pair], pairs, side=end) for end in ("left", "right")]
+        truths = self.truths.label * np.int64(images) + self.truths.image
+        order = np.argsort(truths, kind="stable")
+        near = [np.searchsorted(truths[order], pairs, side=end) for end in ("left", "right")]
+        for n, pair in enumerate(pairs.tolist()):
+            rows = by_pair[ends[0][n] : ends[1][n]]
+            found = _Pair(self, rows, order[near[0][n] : near[1][n]])
+            course = found.course()
+            if course.bounds:
+                label, image = divmod(pair, images)
+                yield TieGroup(label, image, self.detections.score[found.tops], course)
+
+    def _contested(self) -> Flags:
+        """Return the detections whose tie may have more than one outcome in its image and class."""
+        straddles = np.zeros(len(self.pair), np.bool_)
+        for limit in self.limits:
+            straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
+        # Two of a tie that reach any ground truth may want the same one.
+        reaches = np.flatnonzero(self.evidence.overlap >= self.rules.search_thresholds[0])
+        tie = np.stack([self.pair[reaches], self.within.first[reaches]])
+        _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
+        straddles[reaches[count[place.ravel()] > 1]] = True
+        straddles &= ~self.scene.not_scored
+        return straddles
+
+
+class _Pair:
+    """The detections of one image and class, some of which may compete."""
+
+    def __init__(self, orders: _Orders, rows: Rows, truths: Rows) -> None:
+        self.orders = orders
+        scene, rules = orders.scene, orders.rules
+        detections = orders.detections
+        self.all = rows
+        rows = rows[np.argsort(-detections.score[rows], kind="stable")]
+        self.rows = rows[orders.rank.first[rows] < orders.limits[-1]]
+        self.truths = truths
+        self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
+        self.tops = self.rows[self.starts]
+        self.overlap = scene.overlaps((detections, orders.truths), self.rows, truths)
+        thresholds = np.array(rules.search_thresholds)[:, None, None]
+        strict = rules.strict_iou
+        self.reached: Flags = np.asarray(
+            self.overlap > thresholds if strict else self.overlap >= thresholds
+        )
+        sharing = np.add.reduceat(self.reached.astype(np.int32), self.starts, axis=1) > 1
+        self.rivals = np.any(sharing, axis=(1, 2)).reshape(-1)
+        first, last = orders.rank.first[self.tops], orders.rank.last[self.tops]
+        limits = orders.limits[:, None]
+        self.straddles = np.any((first < limits) & (last >= limits), axis=1)
+        self.preferred = [self._preferred(place) for place in range(len(self.rows))]
+        area = detections.area[self.rows]
+        self.inside = [(area >= band.low) & (area <= band.high) for band in rules.area_ranges]
+        self.known: dict[object, tuple[CountBounds, ...]] = {}
+
+    def course(self) -> TieBounds:
+        """Return what comes of it."""
+        rules, bounds = self.orders.rules, dict[tuple[CountBounds, ...], int]()
+        shape = len(rules.iou_thresholds), len(rules.area_ranges), len(self.orders.limits)
+        cells = np.full(shape, -1, np.int32)
+        for t, a, m in product(*map(range, shape)):
+            if self.rivals[t] or self.straddles[m]:
+                cells[t, a, m] = bounds.setdefault(self._spans(a, t, m), len(bounds))
+        return TieBounds(cells, tuple(bounds))
+
+    def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
+        """Return the bounds after each tie, in one area range, at one threshold and limit."""
+        positive = self.orders.evidence.positive[a, self.truths]
+        key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
+        if key not in self.known:
+            claims = tuple(self._claim(place, a, t) for place in range(len(self.rows)))
+            void = self.orders.scene.void[self.truths]
+            found = spans(self._ties(claims, m), int((positive & ~void).sum()))
+            self.known[key] = tuple(found)
+        return self.known[key]
+
+    def _preferred(self, place: int) -> list[int]:
+        """Return the ground truths that a detection may be matched to, the best first."""
+        rules, overlap = self.orders.rules, self.overlap[place]
+        sign = -1 if rules.equal_iou == "last" else 1
+        reached = np.flatnonzero(self.reached[0, place]).tolist()
+        ranked = sorted(reached, key=lambda i: (-overlap[i], sign * i))
+        return ranked[:1] if rules.candidate == "best" else ranked
+
+    def _claim(self, place: int, a: int, t: int) -> MatchOptions:
+        orders = self.orders
+        otherwise = MISS if self.inside[a][place] else NEITHER
+        tries: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
+        for number in self.preferred[place]:
+            if not self.reached[t, place, number]:
+                continue
+            row = self.truths[number]
+            neutral = not orders.evidence.positive[a, row]
+            becomes = NEITHER if neutral else otherwise if orders.scene.void[row] else HIT
+            shared = neutral and orders.rules.candidate == "best"
+            tries[neutral].append((number, becomes, not (shared or orders.scene.absorbing[row])))
+        return MatchOptions((*tries[0], *tries[1]), otherwise)
+
+    def _ties(self, claims: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
+        """Give the ties with how many of each are within the limit."""
+        limit = int(self.orders.limits[m])
+        stops = [*self.starts[1:], len(self.rows)]
+        for start, stop in zip(self.starts, stops, strict=True):
+            row = self.rows[start]
+            first, last = (int(rank[row]) for rank in self.orders.rank[1:])
+            size, whole = int(stop - start), last - first + 1
+            room = min(max(limit - first, 0), whole)
+            yield Tie(claims[start:stop], max(0, size - (whole - room)), min(size, room))
+
+
+class _ProposalOrders:
+    """The orders of proposals, whose scores decide what is within a limit, and equal overlaps."""
+
+    def __init__(self, scene: EvaluationRun) -> None:
+        self.rules = scene.protocol
+        self.detections, self.truths = scene.boxes()
+        self.limits = detection_limits(self.rules.detection_limits)
+        self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
+        area, neutral = self.truths.area, scene.neutral
+        self.counted = np.array(
+            [(area >= band.low) & (area <= band.high) & ~neutral for band in self.rules.area_ranges]
+        )
+        if self.rules.empty_images == "left-out":
+            self.counted &= np.isin(self.truths.image, self.detections.image)
+
+    def contests(self) -> Iterator[TieGroup]:
+        """Yield the images in which orders of ties cover other ground truths, or fewer."""
+        tied = self.rank.first < self.rank.last
+        for image in np.unique(self.detections.image[tied]).tolist():
+            rows = np.flatnonzero(self.detections.image == image)
+            truths = np.flatnonzero(self.truths.image == image)
+            if not len(truths):
+                continue
+            own = self._found(rows, truths)
+            least, most = self._bounds(rows, truths, own)
+            bounds: dict[tuple[CountBounds, ...], int] = {}
+            cells = np.full(own.shape, -1, np.int32)
+            for cell in zip(*np.nonzero((least < own) | (most > own)), strict=True):
+                span = CountBounds(
+                    int(own[cell] - least[cell]), int(most[cell] - own[cell]), 0, 0, 0
+                )
+                cells[cell] = bounds.setdefault((span,), len(bounds))
+            if bounds:
+                yield TieGroup(0, image, np.zeros(1), TieBounds(cells, tuple(bounds)))
+
+    def _reached(self, overlap: Floats) -> Flags:
+        """Return which overlaps reach which threshold, (T, ...)."""
+        at = np.array(self.rules.search_thresholds).reshape(-1, *[1] * overlap.ndim)
+        return np.asarray(overlap > at if self.rules.strict_iou else overlap >= at)
+
+    def _found(self, rows: Rows, truths: Rows) -> Rows:
+        """Return how many ground truths of one image its proposals cover, (T, A, M) int64."""
+        covered = coverage(
+            self.detections._replace(
+                **{
+                    name: getattr(self.detections, name)[rows]
+                    for name in ("label", "corners", "overlap_area", "area", "score")
+                },
+                image=np.zeros(len(rows), np.int32),
+            ),
+            self.truths._replace(
+                **{
+                    name: getattr(self.truths, name)[truths]
+                    for name in ("label", "corners", "overlap_area", "area")
+                },
+                image=np.zeros(len(truths), np.int32),
+            ),
+            counted=self.counted[:, truths],
+            images=1,
+            limits=self.rules.detection_limits,
+            pixel_edge=self.rules.pixel_edge,
+        )
+        counted = self.counted[:, None, truths]
+        return np.asarray((self._reached(covered) & counted).sum(axis=-1))
+
+    def _bounds(self, rows: Rows, truths: Rows, own: Rows) -> tuple[Rows, Rows]:
+        overlap = overlaps(
+            self.detections.corners[rows],
+            self.truths.corners[truths],
+            detection_areas=self.detections.overlap_area[rows],
+            truth_areas=self.truths.overlap_area[truths],
+            pixel_edge=self.rules.pixel_edge,
+        )
+        first, last = self.rank.first[rows], self.rank.last[rows]
+        groups = []
+        for place in np.unique(first[last > first]):
+            members = np.flatnonzero(first == place)
+            stop = last[members[0]]
+            straddles = ((place < self.limits) & (stop >= self.limits)).any()
+            # Of pairs of equal overlap with a ground truth the better-ranked proposal is taken.
+            part = np.sort(overlap[members], axis=0)
+            equal = ((part[1:] == part[:-1]) & (part[1:] > 0)).any()
+            if straddles or (equal and place < self.limits[-1]):
+                groups.append(members)
+        if not groups:
+            return own, own
+        if prod(factorial(min(len(members), 20)) for members in groups) > MOST_ORDERS:
+            return self._loosely(rows, truths, overlap)
+        found = []
+        for orders in product(*(permutations(members) for members in groups)):
+            moved = rows.copy()
+            for members, order in zip(groups, orders, strict=True):
+                moved[members] = rows[list(order)]
+            found.append(self._found(moved, truths))
+        return np.min(found, axis=0), np.max(found, axis=0)
+
+    def _loosely(self, rows: Rows, truths: Rows, overlap: Floats) -> tuple[Rows, Rows]:
+        """Return bounds where orders are too many to be tried.
+
+        Pairing off by falling overlap ends, at each threshold, where no two that reach it are left:
+        that pairs half as many as any other pairing at least. And no more ground truths are covered
+        than some proposal reaches that may be within the limit.
+        """
+        low = np.empty((len(self.rules.iou_thresholds), len(self.counted), len(self.limits)), int)
+        high = low.copy()
+        for m, limit in enumerate(self.limits):
+            sure = self.rank.last[rows] < limit
+            low[:, :, m] = (self._found(rows[sure], truths)[:, :, m] + 1) // 2
+            reached = np.any(self._reached(overlap[self.rank.first[rows] < limit]), axis=1)
+            high[:, :, m] = (reached[:, None] & self.counted[:, truths]).sum(axis=-1)
+        return low, high

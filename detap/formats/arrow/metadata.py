@@ -1,0 +1,56 @@
+"""Parquet and Arrow, aside from reading them: detections by themselves, attributes of images."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from detap.errors import InputError, Problem
+from detap.formats.arrow.files import check_installed, damage, opened
+from detap.formats.reading.placeholder import empty_truth
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
+from detap.tables.columns import name_of
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that detections name."""
+    from detap.formats.arrow.table import Table  # imports pyarrow
+
+    rows = Table(path, True, options.get("boxes"), limits).rows
+    classes = rows.codes[rows.shape.class_columns[0]]
+    return empty_truth(rows.image.number, classes.number)
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return the value of a column of each image, which all its rows must share.
+
+    The files are read again.
+
+    Raises
+    ------
+    InputError
+        Where two rows of an image differ.
+    """
+    found: dict[Name, Any] = {}
+    for source in truth.files:
+        for image, value in _values(source.path, name):
+            if value is not None and found.setdefault(image, value) != value:
+                message = f"image {image!r} has two values of {name}: {found[image]!r}, {value!r}"
+                raise InputError(Problem(shown(source.path), "", message, "give each image one"))
+    return found
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the column file_name of each image, where there is one."""
+    return image_attribute(truth, "file_name")
+
+
+def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:
+    check_installed()
+    with opened(path, DEFAULT_LIMITS) as container, damage(path):
+        if name not in container.schema.names:
+            return
+        for batch in container.batches(tuple(dict.fromkeys(("image_id", name)))):
+            images = map(name_of, batch.column("image_id").to_pylist())
+            values = batch.column(name).to_pylist()
+            yield from ((i, v) for i, v in zip(images, values, strict=True) if i is not None)

@@ -1,0 +1,37 @@
+"""CVAT, aside from reading it: detections by themselves, and what images are said to be."""
+
+from typing import Any
+
+from detap.formats.cvat.tables import exported
+from detap.formats.cvat.xml import Annotations
+from detap.formats.reading.placeholder import empty_truth
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that a file names; what is wrong with it the reader says."""
+    shapes = options.get("shapes", "boxes")
+    found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
+    return empty_truth(found.images, found.classes)
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return an attribute of the images' elements, ``subset``, say; the files are read again."""
+    known = set(truth.images)
+    return {
+        image: attributes[name]
+        for source in truth.files
+        for image, attributes in _attributes(source.path).items()
+        if name in attributes and image in known
+    }
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the file of each image, with its folders; the files are read again."""
+    return image_attribute(truth, "name")
+
+
+def _attributes(path: str) -> dict[str, dict[str, str]]:
+    return Annotations(path, DEFAULT_LIMITS, "bounds").read().attributes

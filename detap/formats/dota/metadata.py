@@ -1,0 +1,19 @@
+"""DOTA, aside from reading it: detections by themselves."""
+
+import os
+from typing import Any
+
+from detap.formats.reading.placeholder import empty_truth
+from detap.formats.text.folder import detections_folder
+from detap.formats.text.layout import class_of_stem
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.tables.detection import GroundTruth
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that results name; what is wrong the reader says."""
+    folder = detections_folder(os.fspath(path))
+    images = {columns[0] for lines in folder.columns(limits) for columns in lines}
+    classes = {class_of_stem(stem, ()).name for stem in folder.members}
+    return empty_truth(images, classes)

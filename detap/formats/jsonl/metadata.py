@@ -1,0 +1,42 @@
+"""JSON Lines, aside from reading them: detections by themselves, what images' files are called."""
+
+import json
+from typing import Any
+
+from detap.formats.jsonl.lines import read_lines
+from detap.formats.reading.placeholder import empty_truth
+from detap.io.json_text import integer
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
+from detap.tables.detection import GroundTruth, Name
+
+_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that detections name."""
+    lines = read_lines(path, limits, scored=True)
+    for name in options.keys() - {"as_is", "boxes", "limits"}:
+        del options[name]
+    return empty_truth(lines.sizes, set(lines.label))
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return the value of a key of the images' lines; the files are read again."""
+    found: dict[Name, Any] = {}
+    for source in truth.files:
+        if not source.path.lower().endswith(_SUFFIXES):
+            continue  # a list of names
+        lines = read_lines(source.path, DEFAULT_LIMITS, scored=False)
+        text = read_bytes(source.path).decode("utf-8-sig")
+        records = (json.loads(line, parse_int=integer) for line in text.split("\n") if line.strip())
+        for image, record in zip(lines.sizes, records, strict=True):
+            if record.get(name) is not None:
+                found[image] = record[name]
+    return found
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the file_name of each image that has one; the files are read again."""
+    return image_attribute(truth, "file_name")

@@ -1,0 +1,18 @@
+"""KITTI, aside from reading it: detections by themselves."""
+
+import os
+from typing import Any
+
+from detap.formats.kitti.lines import one_spelling
+from detap.formats.kitti.tables import results_folder
+from detap.formats.reading.placeholder import empty_truth
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.tables.detection import GroundTruth
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and types that results name; what is wrong with them the reader says."""
+    folder = results_folder(os.fspath(path))
+    types = {columns[0] for lines in folder.columns(limits) for columns in lines}
+    return empty_truth(folder.members, one_spelling(types))

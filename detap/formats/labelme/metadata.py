@@ -1,0 +1,65 @@
+"""LabelMe, aside from reading it: detections by themselves, and what images are said to be."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from detap.formats.by_name.problems import Problems
+from detap.formats.labelme.shapes import parsed
+from detap.formats.labelme.tables import folder_of
+from detap.formats.reading.placeholder import empty_truth
+from detap.formats.stem_matching import base_name
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that files name; what is wrong with them the reader says."""
+    folder = folder_of(path)
+    classes = {
+        shape["label"]
+        for member in folder.members.values()
+        for shape in _record(folder.file(member), limits).get("shapes", ())
+        if isinstance(shape, dict) and isinstance(shape.get("label"), str)
+    }
+    return empty_truth(folder.members, classes)
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return a flag of the images, or else a key of their files; these are read again."""
+    found: dict[Name, Any] = {}
+    for image, record in _records(truth):
+        flags = record.get("flags")
+        value = flags[name] if isinstance(flags, dict) and name in flags else record.get(name)
+        if value is not None:
+            found[image] = value
+    return found
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the stem of each JSON with the suffix that its ``imagePath`` has.
+
+    The stem is what an image is called, whatever stands in the file.
+    """
+    return {
+        image: f"{image}{os.path.splitext(base_name(file))[1]}"
+        for image, record in _records(truth)
+        if isinstance(file := record.get("imagePath"), str)
+    }
+
+
+def _records(truth: GroundTruth) -> Iterator[tuple[Name, dict[str, Any]]]:
+    """Give each image that is known and what its file holds, which is read again."""
+    known = {str(image): image for image in truth.images}
+    for source in truth.files:
+        for member in source.members or ("",):
+            file = os.path.join(source.path, member) if member else source.path
+            image = known.get(os.path.splitext(os.path.basename(file))[0])
+            if image is not None:
+                yield image, _record(file, DEFAULT_LIMITS)
+
+
+def _record(file: str, limits: Limits) -> dict[str, Any]:
+    return parsed(read_bytes(file, limits), file, Problems(1), limits)[0] or {}

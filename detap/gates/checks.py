@@ -1,0 +1,419 @@
+"""Numbers against limits: which pass, which fail, and why.
+
+Pure: names and numbers in, verdicts out. What numbers are called,
+`detap/gates/metric_names.py` says.
+
+Limits and numbers are compared without rounding, as ``detap/decimals.py`` says; a difference that
+is only rounding is none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isnan, nan
+from typing import Any, Literal, Protocol
+
+from detap.decimals import decimal, format_against, fraction, snap, to_fraction
+from detap.errors import UsageError
+from detap.gates.config import CHANGES, RELATIONS, Kind
+from detap.gates.metric_names import MetricName, Metrics, resolve, row_key
+
+Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a number must keep to.
+
+    Attributes
+    ----------
+    kind : {"floor", "ceiling", "drop", "rise"}
+        The least value, the largest, or the most that a number may fall or rise from a baseline.
+    name : str or None
+        As it was given; None is the headline.
+    bound : Fraction
+    relative : bool
+        Whether a drop or rise is a share of the baseline's number.
+    text : str
+        The bound as it was given.
+    """
+
+    kind: Kind
+    name: str | None
+    bound: Fraction
+    relative: bool
+    text: str
+
+    @classmethod
+    def of(cls, kind: Kind, text: str) -> "Limit":
+        """Return what an option means by ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
+
+        Parameters
+        ----------
+        kind : {"floor", "ceiling", "drop", "rise"}
+            Only a drop or a rise may be a percentage.
+        text : str
+
+        Raises
+        ------
+        ValueError
+            Where it means nothing.
+        """
+        name, equals, value = text.rpartition("=")
+        value = value.strip()
+        if equals and not name:
+            raise ValueError(f"{text!r} names nothing before its '='")
+        relative = value.endswith("%")
+        if relative and kind not in CHANGES:
+            raise ValueError(f"{value!r}: write a share, such as 0.5, not a percentage")
+        try:
+            bound = fraction(value.removesuffix("%"))
+        except ValueError as error:
+            raise ValueError(f"{error}; write 0.5, or NAME=0.5") from None
+        if kind in CHANGES and bound < 0:
+            raise ValueError(f"{value!r}: a {kind} that is allowed is 0 or more")
+        if kind == "floor" and bound < 0:
+            raise ValueError(f"{value!r}: a floor below 0 never fails; write 0.5, or NAME=0.5")
+        bound = bound / 100 if relative else bound
+        if kind == "drop" and relative and bound >= 1:
+            raise ValueError(f"{value!r}: no number falls by more than 100%; write 1%, or NAME=1%")
+        return cls(kind, name if equals else None, bound, relative, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One number against one limit.
+
+    Attributes
+    ----------
+    kind : {"floor", "ceiling", "drop", "rise"}
+    name : str
+        The number's name in full.
+    verdict : {"passed", "failed", "undefined", "inconclusive", "too-few"}
+        ``undefined`` fails too. The last two are warnings: noise can explain the change, or the
+        class has too few ground truths to tell.
+    value : float
+        NaN is undefined.
+    limit : str
+        The bound as it was given.
+    message : str
+        A sentence that says why.
+    baseline, drop, bound : float or None
+        Of a drop or rise: what the number was, by how much it fell (below 0 where it rose), and by
+        how much it may move.
+    interval : (float, float) or None
+        The interval of that drop.
+    confidence : float or None
+    ground_truths : int or None
+        How many the number counts: of its class, area range, slice or group of classes.
+    stands_for : Name or None
+        Which number it is.
+    """
+
+    kind: Kind
+    name: str
+    verdict: Verdict
+    value: float
+    limit: str
+    message: str
+    baseline: float | None = None
+    drop: float | None = None
+    bound: float | None = None
+    interval: Interval | None = None
+    confidence: float | None = None
+    ground_truths: int | None = None
+    stands_for: MetricName | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it fails the run."""
+        return self.verdict in ("failed", "undefined")
+
+    @property
+    def warned(self) -> bool:
+        """Whether it is a warning."""
+        return self.verdict in ("inconclusive", "too-few")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the JSON report says of it."""
+        low, high = self.interval or (None, None)
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "verdict": self.verdict,
+            "value": self.value,
+            "limit": self.limit,
+            "baseline": self.baseline,
+            "drop": self.drop,
+            "interval": None if self.interval is None else [low, high],
+            "confidence": self.confidence,
+            "ground_truths": self.ground_truths,
+            "message": self.message,
+        }
+
+
+class Noise(Protocol):
+    """How changes are told from noise."""
+
+    @property
+    def confidence(self) -> float:
+        """The level of the intervals."""
+
+    def interval(self, name: MetricName) -> Interval:
+        """Return the interval of the drop of a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Against:
+    """What the numbers are held to besides limits."""
+
+    baseline: Metrics
+    noise: Noise | None
+    fewest: int
+
+
+def check(
+    limits: Sequence[Limit],
+    numbers: Metrics,
+    baseline: Metrics | None = None,
+    *,
+    noise: Noise | None = None,
+    min_ground_truths: int = 0,
+) -> list[Gate]:
+    """Hold numbers against limits, in the order of the limits.
+
+    A number passes where it is on the right side of its bound or equal to it. Drops and rises are
+    from the baseline's number; a change that is no more than rounding is none.
+
+    Parameters
+    ----------
+    limits : sequence of Limit
+    numbers : Numbers
+        Now.
+    baseline : Numbers, optional
+        Then; needed by drops and rises.
+    noise : Noise, optional
+        With it, a drop or rise fails only where its whole interval is beyond the bound, and warns
+        where the interval has the bound inside.
+    min_ground_truths : int
+        Drops and rises of numbers that count fewer have no interval, and warn instead of failing.
+
+    Raises
+    ------
+    UsageError
+        Where a limit names no number (of both, for a drop or rise), or is out of reach.
+    """
+    gates: list[Gate] = []
+    against = None if baseline is None else _Against(baseline, noise, min_ground_truths)
+    whole = numbers if baseline is None else numbers.with_lost(baseline)
+    for limit in limits:
+        if limit.kind not in CHANGES:
+            gates += [_level(limit, name, numbers) for name in resolve(limit.name, numbers)]
+            continue
+        if against is None:
+            raise UsageError(f"a {limit.kind} is from a baseline, and there is none")
+        names = resolve(limit.name, whole, against.baseline)
+        # Where a wildcard meets nothing else either, nothing would have been judged.
+        judged = [n for n in names if not _absent_in_both(limit, n, whole, against.baseline)]
+        gates += [_change(limit, name, whole, against) for name in judged or names]
+    return gates
+
+
+def _level(limit: Limit, name: MetricName, numbers: Metrics) -> Gate:
+    """Hold a number to a least or largest value."""
+    value, count = name.of(numbers), name.is_count(numbers)
+    floor = limit.kind == "floor"
+    if _is_share(name, numbers, value):
+        _refuse_out_of_reach(limit, name)
+    least = RELATIONS[limit.kind]
+    if isnan(value):
+        verdict: Verdict = "undefined"
+        message = f"{name.text} is undefined; {least} {limit.text} is required"
+    else:
+        shown = format_against(to_fraction(value), limit.bound, 0 if count else 4)
+        kept = to_fraction(value) >= limit.bound if floor else to_fraction(value) <= limit.bound
+        verdict = "passed" if kept else "failed"
+        relation = f", {least} " if kept else " < " if floor else " > "
+        message = f"{name.text} is {shown}{relation}{limit.text}"
+    return Gate(
+        limit.kind,
+        name.text,
+        verdict,
+        value,
+        limit.text,
+        message,
+        ground_truths=name.ground_truths(numbers),
+        stands_for=name,
+    )
+
+
+def _is_share(name: MetricName, numbers: Metrics, *values: float) -> bool:
+    """Return whether a number goes from 0 to 1."""
+    if name.is_count(numbers):
+        return False
+    metric = None if numbers.metric_of is None else numbers.metric_of(name.measure)
+    if metric is not None and metric.bounds != (0, 1):
+        return False
+    return all(isnan(value) or value <= 1 for value in values)
+
+
+def _refuse_out_of_reach(limit: Limit, name: MetricName) -> None:
+    """Refuse a limit on a share that always or never fails.
+
+    Raises
+    ------
+    UsageError
+        If no number from 0 to 1 passes, or none fails.
+    """
+    if limit.relative:
+        return  # a rise by any percentage is possible from a small number
+    if limit.kind == "floor" and limit.bound > 1:
+        raise UsageError(f"{name.text} goes from 0 to 1; a floor of {limit.text} is out of reach")
+    if limit.kind == "ceiling" and limit.bound >= 1:
+        raise UsageError(f"{name.text} goes from 0 to 1; a ceiling of {limit.text} holds nothing")
+    if limit.kind in CHANGES and limit.bound >= 1:
+        hint = f"write {float(limit.bound / 100):g}, or {limit.text}%" if limit.bound < 100 else ""
+        raise UsageError(
+            f"{name.text} goes from 0 to 1; a {limit.kind} limit of {limit.text} never fails; "
+            f"{hint or 'write 0.01, or 1%'}"
+        )
+
+
+def _absent_in_both(limit: Limit, name: MetricName, numbers: Metrics, baseline: Metrics) -> bool:
+    """Return whether a wildcard stands for a number that is undefined now as then.
+
+    Nothing has changed there; but a slice without images always fails.
+    """
+    if limit.name is None or "*" not in limit.name or numbers.part(name.slice).empty:
+        return False
+    return isnan(name.of(numbers)) and isnan(_then(name, numbers, baseline))
+
+
+def _then(name: MetricName, numbers: Metrics, baseline: Metrics) -> float:
+    """Return the number of that name in the baseline, whose rows may stand in another order."""
+    if name.slice is not None and name.slice not in baseline.slices:
+        raise UsageError(f"{name.text!r}: the baseline has no slice {name.slice!r}")
+    row = name.row
+    if row is not None:
+        row = baseline.part(name.slice).row_of(row_key(numbers.part(name.slice).rows[row]))
+        if row is None:
+            return nan
+    try:
+        return replace(name, row=row).of(baseline)
+    except KeyError:
+        raise UsageError(
+            f"{name.text!r}: the baseline has no such number; make it anew, or give "
+            "--baseline-detections"
+        ) from None
+
+
+def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against) -> Gate:
+    """Hold a number to what it was."""
+    value, then = name.of(numbers), _then(name, numbers, against.baseline)
+    if _is_share(name, numbers, value, then):
+        _refuse_out_of_reach(limit, name)
+    noise, few = against.noise, name.ground_truths(numbers)
+    facts: dict[str, Any] = {
+        "baseline": then,
+        "confidence": None if noise is None else noise.confidence,
+        "ground_truths": few,
+        "stands_for": name,
+    }
+    if isnan(value) or isnan(then):
+        what = "is undefined" if isnan(value) else "is undefined in the baseline"
+        message = f"{name.text} {what}; it {RELATIONS[limit.kind]} {limit.text}"
+        return Gate(
+            limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **facts
+        )
+    bound = limit.bound * abs(to_fraction(then)) if limit.relative else limit.bound
+    moved = _moved(limit, value, then, bound)
+    scarce = few is not None and few < against.fewest
+    interval = None if noise is None or scarce else noise.interval(name)
+    verdict = _verdict(limit, moved, bound, interval)
+    message = f"{name.text} {_told(limit, (value, then), (moved, bound), name.is_count(numbers))}"
+    if noise is not None and interval is not None:
+        message += _told_interval(limit, interval, noise.confidence)
+    if verdict == "inconclusive":
+        message += ": inconclusive"
+    if verdict == "failed" and scarce:
+        verdict = "too-few"
+        message += f"; only a warning, as there are {few} ground truths"
+    elif verdict == "failed" and name.smallest and _of_few_alone(limit, name, numbers, against):
+        verdict = "too-few"
+        message += f"; only a warning, as no class of {against.fewest} ground truths fell so far"
+    return Gate(
+        limit.kind,
+        name.text,
+        verdict,
+        value,
+        limit.text,
+        message,
+        drop=float(moved if limit.kind == "drop" else -moved),
+        bound=float(bound),
+        interval=interval,
+        **facts,
+    )
+
+
+def _of_few_alone(limit: Limit, name: MetricName, numbers: Metrics, against: _Against) -> bool:
+    """Return whether the smallest number passes among the classes with enough ground truths."""
+    if not against.fewest:
+        return False
+    now, then = numbers.part(name.slice), against.baseline.part(name.slice)
+    was = dict(zip(map(row_key, then.rows), then.by_row(name.measure), strict=True))
+    counts = now.counts(name.measure) or [row.get("ground_truths") or 0 for row in now.rows]
+    rows = zip(now.rows, now.by_row(name.measure), counts, strict=True)
+    pairs = [
+        (value, was.get(row_key(row), nan)) for row, value, count in rows if count >= against.fewest
+    ]
+    if not pairs:
+        return True
+    value, before = (min(side) for side in zip(*pairs, strict=True))
+    bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
+    return _moved(limit, value, before, bound) <= bound
+
+
+def _moved(limit: Limit, value: float, then: float, bound: Fraction) -> Fraction:
+    """Return by how much a number moved to the bad side; what is only rounding moves nothing."""
+    now, was = to_fraction(value), to_fraction(then)
+    if snap(now, was) == was:
+        return Fraction(0)
+    return snap(was - now if limit.kind == "drop" else now - was, bound)
+
+
+def _verdict(limit: Limit, moved: Fraction, bound: Fraction, interval: Interval | None) -> Verdict:
+    if interval is None:
+        return "passed" if moved <= bound else "failed"
+    low, high = interval if limit.kind == "drop" else (-interval[1], -interval[0])
+    if isnan(low):
+        return "undefined"
+    if snap(to_fraction(low), bound) > bound:
+        return "failed"
+    return "passed" if snap(to_fraction(high), bound) <= bound else "inconclusive"
+
+
+def _told(
+    limit: Limit, values: tuple[float, float], moves: tuple[Fraction, Fraction], count: bool
+) -> str:
+    """Return how a number moved, with enough digits that the sentence is true as it reads."""
+    now, then = (to_fraction(value) for value in values)
+    moved, bound = moves
+    places = 0 if count else 4
+    if moved == 0:
+        return f"has not changed: {decimal(now, places)}"
+    path = f"from {format_against(then, now, places)} to {format_against(now, then, places)}"
+    verb = "fell" if (moved > 0) == (limit.kind == "drop") else "rose"
+    if moved < 0:
+        return f"{verb} by {format_against(-moved, Fraction(0), places)}, {path}"
+    relation = "more than" if moved > bound else "at most"
+    allowed = f"{limit.text} of it, {decimal(bound, 6)}" if limit.relative else limit.text
+    return f"{verb} by {format_against(moved, bound, places)}, {path}: {relation} {allowed}"
+
+
+def _told_interval(limit: Limit, interval: Interval, confidence: float) -> str:
+    if isnan(interval[0]):
+        return "; its interval is undefined: no resample has the number"
+    ends = interval if limit.kind == "drop" else (-interval[1], -interval[0])
+    told = " to ".join(format_against(to_fraction(end), Fraction(0)) for end in ends)
+    return f"; {100 * confidence:g} % interval of the {limit.kind} {told}"

@@ -1,0 +1,236 @@
+"""What is asked of a run, how it was spelt, and what comes of it.
+
+Apart from the judge, so that a command without gates imports no more than its options.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+from detap.errors import Note, UsageError
+from detap.protocols.summary import DEFAULT_FEWEST
+from detap.records import Record, Value
+from detap.text_input import parse_fraction
+
+if TYPE_CHECKING:
+    from detap.analysis.power import PowerAnalysis
+    from detap.gates.checks import Gate, Limit
+    from detap.gates.regressions import Regressions
+
+DEFAULT_RESAMPLES = 1000
+RESAMPLES = (100, 1_000_000)
+"""From how few to how many."""
+SEEDS = (0, 2**63 - 1)
+
+Level = Literal["floor", "ceiling"]
+Change = Literal["drop", "rise"]
+Kind = Literal[Level, Change]
+
+CHANGES = get_args(Change)
+"""The kinds of limits that hold a number to what it was."""
+
+LIMITS: Mapping[str, Kind] = {
+    "fail_under": "floor",
+    "fail_over": "ceiling",
+    "max_drop": "drop",
+    "max_rise": "rise",
+}
+"""What each kind of limit is asked for by."""
+
+RELATIONS: Mapping[Kind, str] = {
+    "floor": "at least",
+    "ceiling": "at most",
+    "drop": "may fall by",
+    "rise": "may rise by",
+}
+"""What stands between a number and its limit."""
+
+
+class OptionNames(Value):
+    """How a caller spells what is asked for: as options of a command, or as arguments.
+
+    Attributes
+    ----------
+    options : bool
+        Whether ``max_drop`` is ``--max-drop``.
+    earlier : str
+        What intervals need.
+    names : mapping
+        What is called otherwise.
+    """
+
+    options: bool
+    earlier: str
+    names: Mapping[str, str]
+
+    def __call__(self, name: str) -> str:
+        """Return how something is spelt."""
+        name = self.names.get(name, name)
+        return f"--{name.replace('_', '-')}" if self.options else name
+
+    def limit(self, asked: str, name: str, bound: str) -> str:
+        """Return how a limit is asked for."""
+        if not self.options:
+            return f"{self(asked)}={{{name!r}: {bound!r}}}"
+        from shlex import quote  # only where one is proposed
+
+        return f"{self(asked)} {quote(f'{name}={bound}')}"
+
+
+class GateConfig(Value):
+    """What is asked of a run.
+
+    Attributes
+    ----------
+    limits : tuple of Limit
+    confidence : float or None
+        Of the intervals that tell changes from noise.
+    resamples, seed : int
+        Of these intervals.
+    fewest : int
+        Drops and rises of classes with fewer ground truths only warn.
+    allow_different : bool
+        Whether a baseline may be of another ground truth or protocol.
+    spell : Spelling
+        How all of it was spelt.
+    resolve_drop : float or None
+        A wished-for drop: how many images would tell it from noise?
+    """
+
+    limits: "tuple[Limit, ...]"
+    confidence: float | None
+    resamples: int
+    seed: int
+    fewest: int
+    allow_different: bool
+    spell: OptionNames
+    resolve_drop: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        limits: "Sequence[Limit]",
+        spell: OptionNames,
+        *,
+        baseline: bool,
+        before: bool,
+        confidence: float | None = None,
+        resamples: int | None = None,
+        seed: int | None = None,
+        resolve_drop: float | None = None,
+        fewest: int | None = None,
+        allow_different: bool = False,
+    ) -> Self:
+        """Return what is asked, with the defaults of what is not said.
+
+        Parameters
+        ----------
+        limits : sequence of Limit
+        spell : Spelling
+        baseline, before : bool
+            Whether there is an earlier report, or an earlier detector or ranking.
+        confidence, resamples, seed, resolve_drop, fewest, allow_different
+            As above; None is the default.
+
+        Raises
+        ------
+        UsageError
+            Where it contradicts itself, or one thing is of no use without another.
+        """
+        shares = {"confidence": confidence, "resolve_drop": resolve_drop}
+        _check_ranges(spell, shares, resamples, seed, fewest)
+        changes = any(limit.kind in CHANGES for limit in limits)
+        kept, earlier = spell("baseline"), spell("baseline_detections")
+        either = kept if kept == earlier else f"{kept} or {earlier}"
+        may_move = f"{spell('max_drop')} or {spell('max_rise')}"
+        if changes and not (baseline or before):
+            asked = next(limit.kind for limit in limits if limit.kind in CHANGES)
+            raise UsageError(f"{spell(f'max_{asked}')} needs {either} to compare with")
+        if (baseline or (before and resolve_drop is None)) and not changes:
+            given = kept if baseline else earlier
+            raise UsageError(f"{given} needs {may_move}, which says how much may be lost")
+        if confidence is not None and not before and (baseline or resolve_drop is None):
+            raise UsageError(
+                f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
+                "tell how noisy they are"
+            )
+        for name, value in (("resamples", resamples), ("seed", seed)):
+            if value is not None and confidence is None and resolve_drop is None:
+                raise UsageError(f"{spell(name)} is of no use without {spell('confidence')}")
+        if fewest is not None and not (changes or before):
+            raise UsageError(f"{spell('min_ground_truths')} is of no use without {may_move}")
+        if allow_different and not baseline:
+            raise UsageError(f"{spell('allow_different')} is of no use without {kept}")
+        return cls(
+            tuple(limits),
+            confidence,
+            DEFAULT_RESAMPLES if resamples is None else resamples,
+            seed or 0,
+            (DEFAULT_FEWEST if confidence is not None else 0) if fewest is None else fewest,
+            allow_different,
+            spell,
+            resolve_drop,
+        )
+
+
+def _check_ranges(
+    spell: OptionNames,
+    shares: Mapping[str, float | None],
+    resamples: int | None,
+    seed: int | None,
+    fewest: int | None,
+) -> None:
+    for name, given in shares.items():
+        try:
+            if given is not None:
+                parse_fraction(given)
+        except ValueError as error:
+            raise UsageError(f"{spell(name)}: {error}") from None
+    for name, value, (least, most) in (
+        ("resamples", resamples, RESAMPLES),
+        ("seed", seed, SEEDS),
+        ("min_ground_truths", fewest, (0, SEEDS[1])),
+    ):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise UsageError(f"{spell(name)}: {value!r} is no whole number from {least} to {most}")
+
+
+class BaselineReport(Record):
+    """An earlier report.
+
+    Attributes
+    ----------
+    path : str
+        Where it lies.
+    record : dict
+        As it is in JSON.
+    """
+
+    path: str
+    record: dict[str, Any]
+
+
+class GateResults(Record):
+    """What came of the gates.
+
+    Attributes
+    ----------
+    gates : tuple of Gate
+    notes : tuple of Note
+        What is to be said although it failed nothing.
+    culprits : Culprits or None
+        What the gates that did not pass are about.
+    resolution : Resolution or None
+        What the images can show.
+    """
+
+    gates: "tuple[Gate, ...]" = ()
+    notes: tuple[Note, ...] = ()
+    culprits: "Regressions | None" = None
+    resolution: "PowerAnalysis | None" = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether any gate failed."""
+        return any(gate.failed for gate in self.gates)

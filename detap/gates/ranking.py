@@ -1,0 +1,54 @@
+"""From rankings to gates: which numbers there are, and how noisy they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from detap.gates.checks import Gate
+from detap.gates.config import GateConfig
+from detap.gates.metric_names import Metrics
+
+if TYPE_CHECKING:
+    from detap.gates.query_intervals import QueryIntervals
+    from detap.ranking.retrieval import RetrievalResult
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """What is judged of a ranking: a ``Subject`` of ``detap/gates/evaluate.py``.
+
+    Attributes
+    ----------
+    summary : mapping of str to float
+        The headline first.
+    rows : sequence of mapping
+        One a query, or a class.
+    unit : {"query", "class"}
+    result : RetrievalResult or None
+        Of a retrieval, whose queries can be resampled.
+    """
+
+    summary: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+    unit: str
+    result: "RetrievalResult | None" = None
+
+    def numbers(self) -> Metrics:
+        """Return all that gates can name."""
+        return Metrics(
+            headline=next(iter(self.summary)),
+            summary=self.summary,
+            rows=self.rows,
+            unit=self.unit,
+        )
+
+    def noise(self, before: "Ranked | None", demands: GateConfig) -> "QueryIntervals":
+        """Return how noisy the drops from an earlier ranking are, or the numbers without one."""
+        from detap.gates.query_intervals import QueryIntervals  # only with intervals
+
+        assert self.result is not None
+        return QueryIntervals(None if before is None else before.result, self.result, demands)
+
+    def blame(self, gates: Sequence[Gate], then: Metrics | None, before: "Ranked | None") -> None:
+        """Return nothing: the table has every query."""
+        return

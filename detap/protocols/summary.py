@@ -1,0 +1,99 @@
+"""The numbers that a protocol has: each one's name and title, once."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from detap.protocols.fields import SAME_THRESHOLD
+
+if TYPE_CHECKING:
+    from detap.metrics import Metric
+    from detap.protocols.detection import Protocol
+
+
+DEFAULT_FEWEST = 20
+"""Ground truths; numbers that count fewer have no interval, unless asked otherwise."""
+
+
+FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
+"""The groups of classes by `frequency`, as LVIS's categories spell it."""
+
+
+class MetricSpec(NamedTuple):
+    """One number of the summary: what it is called, and where in the arrays it is read.
+
+    Attributes
+    ----------
+    name : str
+        ``"AP50"``, ``"AR100"``, ``"mAP"`` ...
+    metric : Metric
+        What it is a number of.
+    threshold : int or None
+        Index of the IoU threshold; None for the mean over all.
+    area : int
+        Index of the area range.
+    limit : int
+        Index of the detection limit.
+    title : tuple of str
+        The name written out, in parts that line up under one another: what, at which IoU, over
+        which areas or classes, of which detections.
+    group : str
+        The group of classes that the mean is over; empty for all.
+    class_name : str
+        What the number of one class is called: ``"AP50"`` where the mean is ``"mAP50"``.
+    heading : str
+        A shorter name for the column of a table; empty for none.
+    """
+
+    name: str
+    metric: "Metric"
+    threshold: int | None
+    area: int
+    limit: int
+    title: tuple[str, ...]
+    group: str = ""
+    class_name: str = ""
+    heading: str = ""
+
+    @property
+    def thresholds(self) -> slice:
+        """Which rows of an array over IoU thresholds it is the mean of."""
+        return slice(None) if self.threshold is None else slice(self.threshold, self.threshold + 1)
+
+
+def measure(
+    rules: "Protocol", metric: "Metric", name: str, place: tuple[int | None, int, int]
+) -> MetricSpec:
+    """Return a number of a metric.
+
+    Parameters
+    ----------
+    rules : Protocol
+    metric : Metric
+    name : str
+    place : (int or None, int, int)
+        The indices of the threshold, the area range and the detection limit.
+    """
+    threshold, area, limit = place
+    thresholds = rules.iou_thresholds if threshold is None else (rules.iou_thresholds[threshold],)
+    if rules.class_iou:
+        thresholds = tuple(sorted({value for _, value in rules.class_iou}))
+    ends = dict.fromkeys((thresholds[0], thresholds[-1]))
+    most = rules.detection_limits[limit]
+    by_image = rules.limit_scope == "image" or rules.class_agnostic
+    of_objects = rules.height_min or rules.occlusion_max or rules.truncation_max
+    title = (
+        f"mean {metric.title}" if rules.headline == "mAP" else metric.title,
+        f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} "
+        + "\N{EN DASH}".join(f"{end:.6g}" for end in ends),
+        f"{rules.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
+        "all detections"
+        if most is None
+        else f"at most {most} per {'image' if by_image else 'image and class'}",
+    )
+    return MetricSpec(name, metric, *place, title, class_name=name)
+
+
+def percent(threshold: float) -> str:
+    """Return a threshold in percent, as names of measures have it, no other one being meant."""
+    short = format(100 * threshold, ".6g")
+    near = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
+    return short if near else format(100 * threshold, ".12g")

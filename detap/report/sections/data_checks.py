@@ -1,0 +1,127 @@
+"""From an examination to a report: what is wrong, what is there, and the counts of each class."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
+
+from detap.errors import Problem
+from detap.report.fields import Count, Limits, extra_items
+from detap.report.model import Block, Column, Report, Table
+
+if TYPE_CHECKING:
+    from detap.checks.statistics import DataCheck, Statistic
+
+
+@extra_items(Any)
+class CheckedInput(TypedDict):
+    """A file that was read."""
+
+    role: Literal["ground_truth", "detections"]
+    path: str
+    sha256: Annotated[str | None, Limits(pattern=r"^[0-9a-f]{64}$")]
+    files: Annotated[int, Limits(minimum=1)]
+    records: Count
+
+
+@extra_items(str)
+class ProblemEntry(TypedDict):
+    """Something that is wrong."""
+
+    file: str
+    place: str
+    message: str
+    remedy: str
+
+
+@extra_items(Any)
+class ProblemsData(TypedDict):
+    """What is wrong, for which detap eval would refuse the inputs."""
+
+    problems: list[ProblemEntry]
+    omitted: Annotated[Count, "How many more there are."]
+
+
+@extra_items(Any)
+class CheckNote(TypedDict):
+    """Something that was noticed."""
+
+    code: Annotated[str, Limits(pattern=r"^[a-z0-9-]+$")]
+    message: str
+    count: Count
+    warning: bool
+
+
+@extra_items(Any)
+class CheckedClass(TypedDict):
+    """A class, and how many boxes it has."""
+
+    name: str
+    id: int | str
+    ground_truths: NotRequired[Count]
+    detections: NotRequired[Count]
+
+
+_COUNTS = (
+    Column("ground_truths", "ground truths", "GT", "count"),
+    Column("detections", "detections", "det", "count"),
+)
+_NAMES = 5
+"""Names that a line for people lists; JSON has all."""
+
+
+def examination_report(
+    examination: "DataCheck",
+    *,
+    problems: Sequence[Problem] = (),
+    omitted: int = 0,
+    inputs: Sequence[Mapping[str, Any]] = (),
+) -> Report:
+    """Return the report of what was examined.
+
+    Parameters
+    ----------
+    examination : Examination
+        Of :func:`detap.checks.statistics.examine`; empty where nothing could be read.
+    problems : sequence of Problem
+        What is wrong with the inputs.
+    omitted : int
+        How many further problems there are.
+    inputs : sequence of mapping
+        As :func:`detap.report.inputs.describe` makes them.
+    """
+    rows = examination.classes
+    counts = [column for column in _COUNTS if rows and column.key in rows[0]]
+    totals = {column.key: sum(row[column.key] for row in rows) for column in counts}
+    columns = (Column("name", "class", "class", "name"), *counts)
+    return Report(
+        kind="check",
+        inputs=tuple(inputs),
+        table=Table(columns, rows, {"name": "total", **totals} if rows else None),
+        notes=examination.notes,
+        blocks=(_errors(problems, omitted), *_facts(examination.facts)),
+    )
+
+
+def _errors(problems: Sequence[Problem], omitted: int) -> Block:
+    listed = [problem._asdict() for problem in problems]
+    count = len(problems) + omitted
+    title = f"{count} error{'s' * (count != 1)}" if count else "no errors"
+    return Block("errors", title, {"problems": listed, "omitted": omitted})
+
+
+def _facts(facts: Sequence["Statistic"]) -> tuple[Block, ...]:
+    rows = tuple({"name": fact.title, "value": _shown(fact.value)} for fact in facts)
+    columns = (
+        Column("name", "what is there", "what is there", "name"),
+        Column("value", "", "", "name"),
+    )
+    data = {fact.key: fact.value for fact in facts}
+    return (Block("facts", "", data, (), Table(columns, rows) if rows else None),)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, list):
+        more = f", ... ({len(value)})" if len(value) > _NAMES else ""
+        return (", ".join(value[:_NAMES]) + more) or "none"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,98 @@
+"""The gates as GitHub annotations: workflow commands, one a line.
+
+GitHub shows at most 10 errors, 10 warnings and 10 notices of a step; where there are more, the
+last says how many. See "Workflow commands for GitHub Actions" in GitHub's documentation.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+
+from detap.errors import OutputError
+from detap.escaping import escape
+from detap.report.model import Report
+from detap.report.numbers import share
+from detap.report.sections.gates import checks_of
+from detap.report.writers.markdown import render as render_markdown
+from detap.report.writers.registry import Style
+
+MOST_ANNOTATIONS = 10
+SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
+MOST_SUMMARY = 1024 * 1024  # bytes that GitHub takes of a step
+MOST_TITLE = 200
+MOST_MESSAGE = 4000
+
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_DATA = str.maketrans(_DATA)
+_IN_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
+
+
+def render(report: Report, style: Style) -> str:
+    """Return an error per failed gate, a warning per doubtful one and per note, and a notice."""
+    checks = checks_of(report)
+    errors = [(check["name"], check["message"]) for check in checks.failed]
+    warnings = [(check["name"], check["message"]) for check in checks.warned]
+    for note in report.notes:
+        if note.warning:
+            count = f" ({note.count})" if note.count > 1 else ""
+            warnings.append((note.code, note.message + count))
+    numbers = ", ".join(f"{name} {share(value, 4)}" for name, value in report.summary.items())
+    told = "; ".join(part for part in (checks.verdict, numbers) if part)
+    lines = [
+        *_annotations("error", errors),
+        *_annotations("warning", warnings),
+        *_annotations("notice", [("detap", told)]),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotations(kind: str, told: Sequence[tuple[str, str]]) -> list[str]:
+    if len(told) > MOST_ANNOTATIONS:
+        rest = len(told) - MOST_ANNOTATIONS + 1
+        more = ("more", f"{rest} more are in the report")
+        told = [*told[: MOST_ANNOTATIONS - 1], more]
+    return [annotation(kind, title, message) for title, message in told]
+
+
+def annotation(kind: str, title: str, message: str) -> str:
+    """Return one workflow command, in which nothing of the texts acts."""
+    title = _cut(escape(title), MOST_TITLE).translate(_IN_PROPERTY)
+    message = _cut(escape(message), MOST_MESSAGE).translate(_IN_DATA)
+    return f"::{kind} title=detap%3A {title}::{message}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def append_summary(report: Report, style: Style) -> None:
+    """Append the report as Markdown to the summary of the step, where GitHub asks for one.
+
+    Where no room is left, only the outcome is: GitHub shows none of a summary that is too long.
+
+    Raises
+    ------
+    OutputError
+        Where the summary cannot be written.
+    """
+    path = os.environ.get(SUMMARY_VARIABLE)
+    if not path:
+        return
+    data = render_markdown(report, style).encode()
+    try:
+        stream = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0))
+        try:
+            found = os.fstat(stream)
+            if not stat.S_ISREG(found.st_mode):
+                raise OutputError(f"${SUMMARY_VARIABLE}: {escape(path)} is no regular file")
+            if found.st_size + len(data) > MOST_SUMMARY:
+                data = data.partition(b"\n")[0] + b"\n"
+            if found.st_size + len(data) > MOST_SUMMARY:
+                data = b""
+            while data:
+                data = data[os.write(stream, data) :]
+        finally:
+            os.close(stream)
+    except OSError as error:
+        reason = f"{escape(path)}: cannot be written: {error.strerror}"
+        raise OutputError(f"${SUMMARY_VARIABLE}: {reason}") from error

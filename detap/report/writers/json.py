@@ -1,0 +1,62 @@
+r"""The report as strict JSON; `detap.report.schema` describes it.
+
+The keys have a fixed order, undefined is null, floats are written so that they read back as the
+very same number, and there is no timestamp: the same input gives the same bytes. All is ASCII,
+other characters being ``\u`` escapes, so that no name can act on the terminal that shows it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, cast
+
+from detap.report.model import Report
+from detap.report.numbers import plain
+from detap.report.writers.registry import Style
+
+SCHEMA_VERSION = 1
+"""Rises when a key goes or changes its meaning; keys may be added without."""
+
+ROWS = {
+    "detection": "classes",
+    "check": "classes",
+    "classification": "classes",
+    "retrieval": "queries",
+    "comparison": "numbers",
+    "image": "detections",
+    "history": "reports",
+    "difference": "steps",
+    "origin": "protocols",
+    "account": "portions",
+}
+"""What the rows of the main table are called, by the kind of report."""
+
+
+def render(report: Report, style: Style) -> str:
+    """Return the report as JSON text that ends in a newline."""
+    return dump(as_dict(report))
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """Return what the JSON report says, undefined numbers being None."""
+    record: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "detap_version": report.version,
+        "kind": report.kind,
+        "signature": report.signature,
+        "protocol": report.protocol,
+        "inputs": report.inputs,
+        **({"answer": report.answer} if report.answer else {}),
+        "summary": report.summary,
+        ROWS[report.kind]: report.table.rows,
+        "notes": [asdict(note) for note in report.notes],
+        **{block.key: block.data for block in report.blocks if block.key},
+    }
+    return cast("dict[str, Any]", plain(record))
+
+
+def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """Return the text of a record that holds nothing undefined; it ends in a newline."""
+    text = json.dumps(record, indent=indent, allow_nan=False)
+    # In a log, ## before a bracket is a command to some CI systems. It can only be in a string.
+    return text.replace("##", "#\\u0023") + "\n"

@@ -1,0 +1,184 @@
+"""The report as Markdown, for a pull-request comment or a step summary.
+
+A name is shown as code: plain names between backticks, all others with every mark of theirs as an
+entity, so that none is a link, a mention, a tag or the end of a table cell. The text is kept below
+what a comment on GitHub or GitLab may hold; rows that had to go are counted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, takewhile
+
+from detap.escaping import escape
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import in_column, share
+from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
+from detap.report.writers.registry import Style
+
+MOST_CHARACTERS = 65_000
+"""A comment on GitHub holds 65,536 characters, a step summary 1 MiB."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:*%/+()=,-]+( [A-Za-z0-9_.:*%/+()=,-]+)*", re.ASCII)
+_HARMLESS = frozenset(" ,;.:()%=+-'\N{EN DASH}")
+_BOLD = ("FAILED", "warning")
+
+
+def render(report: Report, style: Style) -> str:
+    """Return the report as Markdown that ends in a newline."""
+    head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2), *_summary(report)]
+    if not report.summary:
+        head += _table(report.table, MOST_CHARACTERS)
+    tail = _notes(report)
+    if report.signature:
+        tail += ["", f"<sub>{code(report.signature)}</sub>"]
+    room = MOST_CHARACTERS - sum(len(line) + 1 for line in [*head, *tail])
+    for block in report.blocks:
+        if block.key != KEY:
+            lines = _block(block, room)
+            head += lines
+            room -= sum(len(line) + 1 for line in lines)
+    if report.table.rows and report.summary:
+        head += _details(f"{len(report.table.rows)} rows", report.table, room)
+    return "\n".join([*head, *tail]) + "\n"
+
+
+def code(name: object) -> str:
+    """Return a name as code that nothing in it can end."""
+    text = escape(name)
+    if _PLAIN.fullmatch(text):
+        return f"`{text}`"
+    return f"<code>{_entities(text)}</code>"
+
+
+def text_of(sentence: str) -> str:
+    """Return a sentence in which nothing is a link, a mention, a tag or the end of a cell.
+
+    GitHub looks for mentions and issue numbers in the finished page, where an entity is the mark
+    itself again: their marks stand as code, in which it does not look.
+    """
+    text = "".join(
+        f"<code>{mark}</code>" if mark in "@#" else mark if mark in _HARMLESS else _entities(mark)
+        for mark in escape(sentence)
+    )
+    return text.replace("www.", "www&#46;")
+
+
+def _entities(text: str) -> str:
+    return "".join(mark if mark.isalnum() or mark in " ,;" else f"&#{ord(mark)};" for mark in text)
+
+
+def _heading(report: Report) -> list[str]:
+    verdict = checks_of(report).verdict
+    if not verdict and report.summary:
+        name, value = next(iter(report.summary.items()))
+        verdict = f"{name} {share(value, 4)}"
+    heading = [f"## detap: {verdict or report.kind}", ""]
+    return [*heading, text_of(report.answer), ""] if report.answer else heading
+
+
+def _gates(report: Report, room: int) -> list[str]:
+    """Return a table of as many gates as there is room for, those that failed first."""
+    checks = checks_of(report).all
+    if not checks:
+        return []
+    rows = [
+        [
+            f"**{mark}**" if (mark := MARKS[check["verdict"]]) in _BOLD else mark,
+            code(check["name"]),
+            text_of(check["message"].removeprefix(check["name"]).strip()),
+        ]
+        for check in shortened(checks)
+    ]
+    lines = _grid(["", "gate", ""], rows, "lll")
+    kept = _fitting(lines, room)
+    lines = lines[: kept + 2]
+    if kept < len(checks):
+        counts = Counter(MARKS[check["verdict"]] for check in checks[kept:])
+        if counts["passed"] == len(checks) - kept:
+            told = f"{counts['passed']} more gates passed."
+        else:
+            parts = ", ".join(f"{count} {mark}" for mark, count in counts.items())
+            told = f"{len(checks) - kept} more gates are in the JSON report: {parts}."
+        lines += ["", told]
+    return [*lines, ""]
+
+
+def _summary(report: Report) -> list[str]:
+    if not report.summary:
+        return []
+    rows = [
+        [code(name), share(value, 4), text_of(", ".join(report.titles.get(name, ())))]
+        for name, value in report.summary.items()
+    ]
+    return [*_grid(["number", "value", ""], rows, "lrl"), ""]
+
+
+def _notes(report: Report) -> list[str]:
+    return [
+        f"- {'**warning**' if note.warning else 'note'}: {text_of(note.message)}"
+        + (f" ({note.count})" if note.count > 1 else "")
+        for note in report.notes
+    ]
+
+
+def _block(block: Block, room: int) -> list[str]:
+    lines = [f"### {text_of(block.title)}", ""]
+    lines += [f"- {text_of(line)}" for line in block.lines]
+    if block.lines:
+        lines.append("")
+    if block.table is not None:
+        used = sum(len(line) + 1 for line in lines)
+        lines += _table(block.table, room - used)
+    return lines
+
+
+def _details(title: str, table: Table, room: int) -> list[str]:
+    opening = ["<details>", f"<summary>{title}</summary>", ""]
+    closing = ["</details>", ""]
+    used = sum(len(line) + 1 for line in opening + closing)
+    return [*opening, *_table(table, room - used), *closing]
+
+
+def _table(table: Table, room: int) -> list[str]:
+    """Return a table of as many rows as there is room for."""
+    headings = [text_of(column.heading) for column in table.columns]
+    sides = "".join("l" if column.kind in ("name", "text") else "r" for column in table.columns)
+    rows = [_row(table.columns, row) for row in table.rows]
+    if table.totals is not None:
+        rows.append(_row(table.columns, table.totals))
+    lines = _grid(headings, rows, sides)
+    kept = _fitting(lines, room)
+    lines = lines[: kept + 2]
+    if kept < len(rows):
+        lines += ["", f"{len(rows) - kept} more rows are in the JSON report."]
+    return [*lines, ""]
+
+
+def _fitting(lines: Sequence[str], room: int) -> int:
+    """Return the number of rows of a grid that fit, with a sentence about the others."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
+
+
+def _row(columns: Sequence[Column], row: Mapping[str, Cell]) -> list[str]:
+    return [_cell(column, row.get(column.key)) for column in columns]
+
+
+def _cell(column: Column, value: Cell) -> str:
+    if isinstance(value, str):
+        return code(value) if column.kind == "name" else text_of(value)
+    return in_column(column.kind, value, 4)
+
+
+def _grid(headings: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    marks = {"l": ":---", "r": "---:"}
+    return [
+        _joined(headings),
+        _joined([marks[side] for side in sides]),
+        *(_joined(row) for row in rows),
+    ]
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,321 @@
+"""Figures for papers: SVG and PNG, legible in grey and to colour-blind readers.
+
+Colours are those of Okabe and Ito, and whatever they tell dashes, hatches or words tell too. The
+same result gives the same bytes, with the same version of matplotlib.
+
+References
+----------
+Okabe and Ito, Color Universal Design, 2008.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from detap.analysis.calibration import calibration
+from detap.analysis.confusion import Confusion, confusion
+from detap.analysis.errors import ACROSS, errors
+from detap.analysis.match_results import MatchResults
+from detap.analysis.operating import sweeps
+from detap.errors import UsageError
+from detap.escaping import escape
+from detap.evaluation.results import Result
+from detap.report.sections.errors import words
+from detap.tables.detection import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "png")
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
+_LINES = (
+    *(("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":")),
+    *(("#000000", (0, (5, 1))), ("#E69F00", (0, (3, 1, 1, 1))), ("#56B4E9", (0, (1, 1)))),
+)
+_MOST_CURVES = len(_LINES)
+_MOST_CELLS = 25
+_MOST_NUMBERS = 12
+_MOST_PAIRS = 20
+_LONGEST = 24
+_DOTS = 200  # an inch
+_STYLE = {
+    "svg.hashsalt": "detap",
+    "svg.fonttype": "path",
+    "text.parse_math": False,  # names come from strangers
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "hatch.linewidth": 0.5,
+}
+
+
+def check_installed() -> None:
+    """Make sure that figures can be drawn.
+
+    Raises
+    ------
+    UsageError
+        Where matplotlib is not installed.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise UsageError("figures need matplotlib: pip install 'detap[plots]'") from None
+
+
+def paths(folder: str) -> list[str]:
+    """Return where the figures go."""
+    return [os.path.join(folder, f"{name}.{kind}") for name in FIGURES for kind in FORMATS]
+
+
+def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
+    """Yield the name of each file and what it holds.
+
+    A result whose scores are not from 0 to 1 has no figure of its calibration.
+    """
+    for name in FIGURES:
+        try:
+            drawn = figure(result, name)
+        except UsageError:
+            if name != "calibration":
+                raise
+            continue
+        for kind in FORMATS:
+            yield f"{name}.{kind}", render(drawn, kind)
+
+
+def figure(result: Result, name: str) -> "Figure":
+    """Return a figure of a result.
+
+    Parameters
+    ----------
+    result : Result
+    name : {"precision-recall", "errors", "operating-point", "confusion", "calibration"}
+
+    Raises
+    ------
+    UsageError
+        Where matplotlib is not installed, no figure is called so, or the result has no such one.
+    """
+    check_installed()
+    if name not in FIGURES:
+        raise UsageError(f"no figure is called {name!r}; choose from {', '.join(FIGURES)}")
+    from matplotlib import rc_context
+
+    with rc_context(_STYLE):
+        return FIGURES[name](MatchResults.of(result), result)
+
+
+def render(drawn: "Figure", kind: str) -> bytes:
+    """Return a figure as the bytes of a file, without date and version."""
+    from matplotlib import rc_context
+
+    data = BytesIO()
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    with rc_context(_STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font lacks
+        drawn.savefig(data, format=kind, dpi=_DOTS, metadata=metadata)
+    return data.getvalue()
+
+
+def _axes(width: float, height: float, *, grid: bool = True) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    axes = drawn.subplots()
+    axes.grid(visible=grid)
+    return drawn, axes
+
+
+def _name(name: str) -> str:
+    text = escape(name)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+# --- precision and recall
+
+
+def _precision_recall(outcome: MatchResults, result: Result) -> "Figure":
+    drawn, axes = _axes(4.6, 3.6)
+    curves = [
+        curve
+        for curve in result.curves()
+        if curve.threshold == result.protocol.iou_thresholds[outcome.threshold]
+    ]
+    grid = np.linspace(0, 1, 101)
+    tables = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
+    few = len(curves) <= _MOST_CURVES
+    for curve, table, (colour, dashes) in zip(curves, tables, cycle(_LINES), strict=False):
+        label = f"{_name(result.classes[curve.label])} {curve.average_precision:.3f}"
+        if few:
+            axes.plot(grid, table, color=colour, linestyle=dashes, linewidth=1.4, label=label)
+        else:
+            axes.plot(grid, table, color="#bbbbbb", linewidth=0.5)
+    if tables and (len(tables) > 1 or not few):
+        mean = np.mean(tables, axis=0)
+        label = f"mean of {len(tables)} classes"
+        axes.plot(grid, mean, color="black", linewidth=2.4, label=label)
+    axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set_title(f"Precision and recall at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    if tables:
+        axes.legend(frameon=False, fontsize=7)
+    return drawn
+
+
+def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
+    """Return interpolated precision at other levels: that at the next level there is, or 0."""
+    place = np.searchsorted(levels, grid - 1e-9)
+    return np.append(precision, 0.0)[np.minimum(place, len(precision))]
+
+
+# --- errors
+
+
+def _errors(outcome: MatchResults, result: Result) -> "Figure":
+    found = errors(outcome)
+    order = [*found.by_loss(), *ACROSS][::-1]
+    drawn, axes = _axes(4.6, 3.0)
+    values = [100 * found.of_type(name)[0] for name in order]
+    bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
+    for bar, name in zip(bars, order, strict=True):
+        if name in ACROSS:
+            bar.set(facecolor="white", hatch="////")
+    for place, name in enumerate(order):
+        change, count = found.of_type(name)
+        text = f" {100 * change:.2f}  ({count})"
+        axes.text(max(100 * change, 0), place, text, va="center", fontsize=7)
+    axes.set_yticks(range(len(order)), [words(name) for name in order])
+    axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
+    axes.set_xlabel("AP gained where repaired, in points (count)")
+    title = f"Errors at IoU {outcome.iou:.6g}: AP {100 * found.average_precision:.2f}"
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.grid(visible=False, axis="y")
+    return drawn
+
+
+# --- operating point
+
+
+def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
+    sweep = sweeps(outcome).overall
+    drawn, axes = _axes(4.6, 3.4)
+    kinds: Sequence[tuple[str, Floats, str, Any]] = (
+        ("precision", sweep.precision, _BLUE, "--"),
+        ("recall", sweep.recall, _ORANGE, "-."),
+        ("F1", sweep.f1, "black", "-"),
+    )
+    for label, values, colour, dashes in kinds:
+        # At a threshold between two scores it is the detections from the higher one that are kept.
+        axes.step(
+            sweep.score[::-1],
+            values[::-1],
+            where="pre",
+            color=colour,
+            linestyle=dashes,
+            label=label,
+        )
+    best = sweep.best
+    if len(sweep.score):
+        axes.axvline(best.score, color=_GREY, linewidth=0.8, linestyle=":")
+        axes.plot([best.score], [best.f1], "o", color="black", markersize=4)
+        axes.set_title(
+            f"Best F1 {best.f1:.4f} at score {best.score:.4g}: precision {best.precision:.4f}, "
+            f"recall {best.recall:.4f}",
+            fontsize=8,
+            loc="left",
+        )
+        axes.legend(frameon=False, fontsize=7)
+    axes.set(xlabel=f"score threshold (IoU {outcome.iou:.6g})", ylim=(0, 1.02))
+    return drawn
+
+
+# --- confusion
+
+
+def _confusion(outcome: MatchResults, result: Result) -> "Figure":
+    found = confusion(outcome)
+    if len(found.classes) >= _MOST_CELLS:
+        return _pairs(outcome, found)
+    matrix = found.matrix
+    size = len(matrix)
+    drawn, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
+    # Shares of the ground truths of a row; the background has none, and is taken of all in it.
+    shown = np.sqrt(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1))
+    axes.imshow(shown, cmap="Blues", vmin=0, vmax=1)
+    names = [*map(_name, found.classes), "background"]
+    axes.set_xticks(range(size), names, rotation=90)
+    axes.set_yticks(range(size), names)
+    axes.set(xlabel="detected as", ylabel="ground truth")
+    axes.set_title(f"Confusion at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    small = 8 if size <= _MOST_NUMBERS else 5
+    for row, column in zip(*np.nonzero(matrix), strict=True):
+        colour = "white" if shown[row, column] > 0.55 else "black"
+        text = str(matrix[row, column])
+        axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=small)
+    return drawn
+
+
+def _pairs(outcome: MatchResults, found: Confusion) -> "Figure":
+    pairs = found.largest(_MOST_PAIRS)[::-1]
+    drawn, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
+    axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
+    names = [
+        f"{_name(found.classes[pair.ground_truth])} as {_name(found.classes[pair.prediction])}"
+        for pair in pairs
+    ]
+    axes.set_yticks(range(len(pairs)), names, fontsize=7)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("ground truths taken for another class")
+    axes.set_title(f"Largest confusions at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    axes.grid(visible=False, axis="y")
+    return drawn
+
+
+# --- calibration
+
+
+def _calibration(outcome: MatchResults, result: Result) -> "Figure":
+    found = calibration(outcome)
+    whole = found.overall
+    drawn, axes = _axes(4.0, 3.8)
+    width = np.diff(whole.edges)
+    shares = np.nan_to_num(whole.mean_value)
+    axes.bar(
+        whole.edges[:-1],
+        shares,
+        width,
+        align="edge",
+        color="#9ecae1",
+        edgecolor="black",
+        label="right in truth",
+    )
+    axes.plot([0, 1], [0, 1], color=_GREY, linestyle="--", linewidth=1, label="calibrated")
+    axes.plot(whole.mean_score, whole.mean_value, "o", color="black", markersize=3)
+    for left, span, count in zip(whole.edges, width, whole.count, strict=False):
+        axes.text(left + span / 2, 1.04, str(count), ha="center", fontsize=5, rotation=30)
+    axes.set(xlabel="score (detections above)", ylabel="share that is right", xlim=(0, 1))
+    axes.set_ylim(0, 1.14)
+    title = f"ECE {found.expected_error:.4f}, MCE {found.largest_error:.4f} at IoU {found.iou:.6g}"
+    axes.set_title(title, fontsize=9, loc="left")
+    drawn.legend(frameon=False, fontsize=7, loc="outside lower center", ncols=2)
+    return drawn
+
+
+FIGURES: "dict[str, Callable[[MatchResults, Result], Figure]]" = {
+    "precision-recall": _precision_recall,
+    "errors": _errors,
+    "operating-point": _operating_point,
+    "confusion": _confusion,
+    "calibration": _calibration,
+}
+"""What is drawn, by name."""

@@ -1,0 +1,332 @@
+"""The report as text for people: one layout, in colour on a terminal.
+
+The layout is computed here, for a given width, as lines of pieces of text, each with the part it
+plays. Only colour needs rich, which takes 0.04 s to import: without colour it is left alone.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from math import isnan
+from typing import NamedTuple
+
+from detap.escaping import escape, fold, widest, width
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import RULE, in_column, share
+from detap.report.writers.registry import Style
+
+Piece = tuple[str, str]
+"""Text, and the part it plays: a key of `COLOURS`, or empty."""
+Line = list[Piece]
+
+COLOURS = {
+    "heading": "bold",
+    "rule": "dim",
+    "dim": "dim",
+    "total": "bold",
+    "low": "red",
+    "middle": "yellow",
+    "high": "green",
+    "title": "bold",
+    "passed": "bold green",
+    "warning": "bold yellow",
+    "failed": "bold red",
+}
+_NAME_WIDTH = 24  # of a long name, what other columns give way to
+_LEAST_NAME = 8
+_VERDICTS = ("failed", "warning", "passed")  # the worst first
+_MARKS = ("FAILED", "passed")  # verdicts, where a row has one
+_WORDS = ("name", "text")  # kinds of columns that begin on the left
+_FIRST = Column("", "", "", "share", graded=True)  # of a summary without columns
+_OTHER = Column("", "", "", "share")
+
+
+def render(report: Report, style: Style) -> str:
+    """Return the report as lines of text, with terminal colours where the style has them."""
+    lines = _lines(report, style)
+    if style.colour:
+        return _coloured(lines)
+    return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
+
+
+def _coloured(lines: Sequence[Line]) -> str:
+    from io import StringIO  # these cost 0.04 s, on terminals alone
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=StringIO(), force_terminal=True, highlight=False, markup=False)
+    with console.capture() as capture:
+        for line in lines:
+            text = Text.assemble(*((piece, COLOURS.get(part, "")) for piece, part in line))
+            console.print(text, soft_wrap=True, crop=False, overflow="ignore")
+    return capture.get()
+
+
+def _lines(report: Report, style: Style) -> list[Line]:
+    lines: list[Line] = []
+    if report.answer:
+        answer = _wrapped(escape(report.answer), style.width)
+        lines = [[(piece, "title")] for piece in answer]
+    failed: Collection[str] = ()
+    if any(block.verdicts for block in report.blocks):
+        from detap.report.sections.gates import checks_of  # only with gates
+
+        failed = {check["name"] for check in checks_of(report).failed}
+    # Of what could not be read there are no classes to show.
+    if report.table.rows or report.summary:
+        lines += [*([[]] if lines else []), *table_lines(report.table, style, failed)]
+    if report.summary:
+        lines += [[], *_summary_lines(report, style, failed)]
+    for block in report.blocks:
+        lines += [[], *_block_lines(block, style)] if lines else _block_lines(block, style)
+    if report.signature:
+        lines += [[], [(escape(report.signature), "dim")]]
+    return lines
+
+
+def _block_lines(block: Block, style: Style) -> Iterator[Line]:
+    if block.title:
+        worst = next((word for word in _VERDICTS if word in block.verdicts), "title")
+        yield [(block.title, worst)]
+    if block.table is not None:
+        yield from table_lines(block.table, style)
+    for line, verdict in zip_longest(block.lines, block.verdicts, fillvalue=""):
+        first, *rest = _wrapped(escape(line), style.width)
+        word = len(first.partition(" ")[0]) if verdict else 0
+        yield [(first[:word], verdict), (first[word:], "")]
+        yield from ([(piece, "")] for piece in rest)
+
+
+# --- the summary: a number per line, its name written out in aligned parts
+
+
+def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> list[Line]:
+    names = list(report.summary)
+    most = widest(names)
+    indent = most + 2 + 6 + 2
+    titles = [report.titles.get(name, ()) for name in names]
+    lines: list[Line] = []
+    room = style.width - indent + 2  # behind the last part
+    if sum(_part_sizes(titles)) > room:
+        # What all have in common is said once.
+        common = [parts[0] for parts in zip_longest(*titles) if len(set(parts)) == 1]
+        titles = [tuple(part for part in parts if part not in common) for parts in titles]
+        shorter, ending = _without_ending(titles)
+        if ending and sum(_part_sizes(titles)) > room >= sum(_part_sizes(shorter)):
+            titles, common = shorter, [*common, ending]
+        if common:
+            lines.append([(", ".join(common), "dim")])
+    sizes = _part_sizes(titles)
+    for number, name in enumerate(names):
+        value = report.summary[name]
+        column = report.columns.get(name, _OTHER if number else _FIRST)
+        part = _role(column, value)
+        part = "failed" if name in failed else part
+        line: Line = [(f"{name:<{most}}  ", "title" if number == 0 else "")]
+        line.append((f"{share(value, 4):>6}", part))
+        words = ", ".join(titles[number])
+        if sum(sizes) <= room:
+            parts = zip(titles[number], sizes, strict=False)
+            words = "".join(f"{word:<{size}}" for word, size in parts)[:-2]
+        first, *rest = _wrapped(words, style.width - indent)
+        line.append((f"  {first}", "dim"))
+        lines += [line, *([(" " * indent + piece, "dim")] for piece in rest)]
+    return lines
+
+
+def _without_ending(titles: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], str]:
+    """Return the titles without the words in which all their last parts end, and these in short.
+
+    Of "at most 10 per image" and "at most 100 per image" it is "at most ... per image".
+    """
+    words = [parts[-1].split(" ") if parts else [""] for parts in titles]
+    columns = zip(*(reversed(last) for last in words), strict=False)
+    alike = [len(set(column)) == 1 for column in columns]
+    count = min((*(n for n, same in enumerate(alike) if not same), len(words[0]) - 1))
+    if not count or len(words) < 2:
+        return list(titles), ""
+    kept = [" ".join(last[:-count]) for last in words]
+    begin = [word for word in words[0][:-count] if all(word in last for last in words)]
+    said = " ".join([*begin, "\N{HORIZONTAL ELLIPSIS}", *words[0][-count:]])
+    return [(*parts[:-1], last) for parts, last in zip(titles, kept, strict=True)], said
+
+
+def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
+    """Return how wide each part of titles is with the two spaces behind it."""
+    return [widest(parts) + 2 for parts in zip_longest(*titles, fillvalue="")]
+
+
+def _wrapped(text: str, limit: int) -> list[str]:
+    from textwrap import wrap  # seldom needed
+
+    if width(text) <= limit:
+        return [text]
+    return wrap(text, max(limit, 20), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+# --- tables: the richest layout that fits, folded names, side by side where nothing else helps
+
+
+class _Shape(NamedTuple):
+    """How much a table shows of itself."""
+
+    long_headings: bool
+    decimals: int
+    gap: int
+    priority: int
+
+
+_SHAPES = (
+    _Shape(long_headings=True, decimals=4, gap=2, priority=2),
+    _Shape(long_headings=True, decimals=4, gap=2, priority=1),
+    _Shape(long_headings=False, decimals=4, gap=2, priority=1),
+    _Shape(long_headings=True, decimals=4, gap=2, priority=0),
+    _Shape(long_headings=False, decimals=4, gap=2, priority=0),
+    _Shape(long_headings=False, decimals=3, gap=2, priority=0),
+    _Shape(long_headings=False, decimals=3, gap=1, priority=0),
+)
+
+
+class _Shown(NamedTuple):
+    """A column of a table as text: its cells, that of the totals last, and its width."""
+
+    column: Column
+    heading: str
+    cells: list[str]
+    size: int
+
+
+def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
+    """Return the lines of a table: headings, a rule, rows, and totals under another rule.
+
+    Numbers whose gate has failed, by the names that gates have for them, are shown so.
+
+    The layout is the richest of which all columns fit; at least those of priority 0 are shown.
+    Where even these do not fit they are shown in several parts, each with the names.
+    """
+    rows = [*table.rows, *([] if table.totals is None else [table.totals])]
+    made: dict[tuple[str, int, int], list[str]] = {}
+    for shape in _SHAPES:
+        # Where headings are too wide, or the last row, no other cell is made for that.
+        tried = (_layout(table, some, shape, made, style.width) for some in (rows[-1:], rows))
+        if all(room >= min(names.size, _NAME_WIDTH) for (names, *_), room in tried):
+            break
+    (names, *others), room = _layout(table, rows, shape, made, style.width)
+    parts = [others]
+    if room < min(names.size, _LEAST_NAME):
+        room = max(_LEAST_NAME, style.width // 3)
+        limit = style.width - (min(names.size, room) if style.fold else names.size)
+        parts = _split(others, limit, shape.gap)
+    if style.fold:
+        names = names._replace(size=min(names.size, room))
+    lines: list[Line] = []
+    for part in parts:
+        lines += [[]] if lines else []
+        lines += _grid(table, [names, *part], shape.gap, failed)
+    return lines
+
+
+def _layout(
+    table: Table,
+    rows: Sequence[Mapping[str, Cell]],
+    shape: _Shape,
+    made: dict[tuple[str, int, int], list[str]],
+    limit: int,
+) -> tuple[list[_Shown], int]:
+    """Return the columns of a table in a shape, and how wide names can be beside the others.
+
+    The cells of a column are `made` once for so many decimals and rows.
+    """
+    shown = []
+    for column in table.columns:
+        if column.priority <= shape.priority:
+            key = column.key, shape.decimals, len(rows)
+            if key not in made:
+                values = [row.get(column.key) for row in rows]
+                made[key] = [
+                    escape(value)
+                    if isinstance(value, str)
+                    else in_column(column.kind, value, shape.decimals)
+                    for value in values
+                ]
+            heading = column.heading if shape.long_headings else column.short
+            size = max(width(heading), widest(made[key]))
+            shown.append(_Shown(column, heading, made[key], size))
+    return shown, limit - sum(shape.gap + column.size for column in shown[1:])
+
+
+def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
+    """Return the columns behind the name in groups that fit into the room."""
+    groups: list[list[_Shown]] = [[]]
+    taken = 0
+    for column in columns:
+        if groups[-1] and taken + gap + column.size > room:
+            groups.append([])
+            taken = 0
+        groups[-1].append(column)
+        taken += gap + column.size
+    return groups
+
+
+def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[str]) -> list[Line]:
+    columns = [entry.column for entry in shown]
+    rule: Line = [(RULE * (sum(entry.size for entry in shown) + gap * (len(shown) - 1)), "rule")]
+    headings = [escape(entry.heading) for entry in shown]
+    lines = [*_row(shown, gap, headings, ["heading"] * len(shown)), rule]
+    first = next((column.key for column in columns if column.kind == "share"), "")
+    texts = zip(*(entry.cells for entry in shown), strict=True)
+    for row, line in zip(table.rows, texts, strict=False):
+        # A class whose first number is undefined takes no part in the means.
+        value = row.get(first)
+        part = "dim" if isinstance(value, float) and isnan(value) else ""
+        prefixes = (f"class:{row.get(columns[0].key)}.",)
+        lines += _row(shown, gap, line, _roles(columns, row, part, prefixes, failed))
+    if table.totals is not None:
+        roles = _roles(columns, table.totals, "total", ("", "m"), failed)  # AP, or mAP
+        lines += [rule, *_row(shown, gap, next(texts), roles)]
+    return lines
+
+
+def _roles(
+    columns: Sequence[Column],
+    row: Mapping[str, Cell],
+    part: str,
+    prefixes: Sequence[str],
+    failed: Collection[str],
+) -> list[str]:
+    """Return which part each cell of a row plays: the row's own, if that has one.
+
+    Gates name the number of a column by its key behind one of the prefixes.
+    """
+    return [
+        "failed"
+        if failed and any(f"{prefix}{column.key}" in failed for prefix in prefixes)
+        else part or _role(column, row.get(column.key))
+        for column in columns
+    ]
+
+
+def _row(
+    shown: Sequence[_Shown], gap: int, texts: Sequence[str], roles: Sequence[str]
+) -> list[Line]:
+    names, *others = shown
+    first, *folded = fold(texts[0], names.size)
+    line: Line = [(first + " " * (names.size - width(first)), roles[0])]
+    for entry, text, role in zip(others, texts[1:], roles[1:], strict=True):
+        filling = " " * (entry.size - width(text))
+        cell = text + filling if entry.column.kind in _WORDS else filling + text
+        line.append((" " * gap + cell, role))
+    return [line, *([(piece, roles[0])] for piece in folded)]
+
+
+def _role(column: Column, value: Cell) -> str:
+    if isinstance(value, float) and isnan(value):
+        return "dim"
+    if column.kind == "count":
+        return "dim" if value == 0 else ""
+    if column.graded and isinstance(value, float):
+        good = value if column.higher_is_better else 1 - value
+        return "low" if good < 1 / 3 else "middle" if good < 2 / 3 else "high"
+    if column.kind == "text" and value in _MARKS:
+        return str(value).lower()
+    return ""

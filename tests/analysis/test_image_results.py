@@ -1,0 +1,92 @@
+"""What became of everything in one image."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.errors import TYPES, errors
+from detap.analysis.image_results import DetectionResult, GroundTruthResult, image_results
+from detap.analysis.match_results import MatchResults
+from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
+from detap.protocols import Protocol
+from tests.analysis.data import fixture
+from tests.cases import Case, Found, Truth, cases
+from tests.parity.test_core_is_oracle import any_protocol
+
+
+def test_the_case_worked_by_hand() -> None:
+    first = image_results(fixture(), 1)
+    assert (first.image, first.iou) == (1, 0.5)
+    assert first.detections == (
+        DetectionResult(0, 0, 0.95, "true-positive", 0, 1.0, -1),
+        DetectionResult(1, 0, 0.85, "duplicate", 0, 0.9, 0),
+        DetectionResult(2, 0, 0.80, "classification", 1, 1.0, 3),
+        DetectionResult(3, 1, 0.60, "true-positive", 1, 0.8, -1),
+        DetectionResult(4, 0, 0.55, "true-positive", 2, 70 / 130, -1),
+    )
+    assert first.ground_truths == (
+        GroundTruthResult(0, 0, "found", 0),
+        GroundTruthResult(1, 1, "found", 3),
+        GroundTruthResult(2, 0, "found", 4),
+    )
+    second = image_results(fixture(), "2")
+    assert second.image == 2
+    assert second.detections == (
+        DetectionResult(5, 0, 0.70, "localisation", 3, 60 / 140, -1),
+        DetectionResult(6, 0, 0.50, "both", 4, 40 / 160, -1),
+    )
+    assert second.ground_truths == (
+        GroundTruthResult(3, 0, "aimed-at", 5),
+        GroundTruthResult(4, 1, "missed", -1),
+    )
+    third = image_results(fixture(), 3)
+    assert [entry.verdict for entry in third.detections] == ["background", "background"]
+    assert third.detections[0].ground_truth == -1
+
+
+def test_what_counts_neither_way() -> None:
+    """A crowd takes one, another is larger than any area that is asked for."""
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 100, 100), crowd=True), Truth(1, 1, (0, 0, 3e5, 3e5))),
+        found=(
+            Found(1, 1, (10, 10, 10, 10), 0.9),
+            Found(1, 1, (4e5, 0, 2e5, 2e5), 0.8),
+            *(Found(1, 1, (200, 200, 10, 10), 0.5) for _ in range(99)),
+        ),
+    )
+    found = image_results(evaluate(*case.tables()), 1)
+    assert found.detections[0] == DetectionResult(0, 1 - 1, 0.9, "neutral", 0, 1.0, -1)
+    assert found.detections[1].verdict == "out-of-range"
+    assert [entry.verdict for entry in found.detections[-2:]] == ["background", "beyond-limit"]
+    assert [entry.verdict for entry in found.ground_truths] == ["neutral", "out-of-range"]
+
+
+def test_an_unknown_image_is_refused_with_near_names() -> None:
+    case = Case(truths=(Truth(301, 1, (0, 0, 1, 1)),), images=(301, 302))
+    with pytest.raises(UsageError, match="'303' is not in the ground truth; did you mean 30"):
+        image_results(evaluate(*case.tables()), 303)
+
+
+@given(cases(), any_protocol(), st.data())
+def test_every_row_of_an_image_is_judged_once(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    outcome = MatchResults.of(evaluate(*case.tables(), rules))
+    kinds = errors(outcome)
+    image = data.draw(st.sampled_from(case.images))
+    found = image_results(outcome, image, types=kinds)
+    number = case.images.index(image)
+    table = outcome.scene.detections
+    rows = [n for n in range(len(table)) if table.image[n] == number]
+    assert sorted(entry.row for entry in found.detections) == rows
+    scores = [entry.score for entry in found.detections]
+    assert scores == sorted(scores, reverse=True)
+    for entry in found.detections:
+        assert (entry.verdict == "true-positive") == outcome.true[entry.row]
+        assert (entry.verdict in TYPES) == outcome.false[entry.row]
+    for truth in found.ground_truths:
+        assert (truth.verdict == "found") == outcome.found[truth.row]
+        assert (truth.verdict == "missed") == kinds.missed[truth.row]
+        if truth.verdict == "found":
+            assert outcome.truth[truth.detection] == truth.row

@@ -1,0 +1,153 @@
+"""What images can show: by the tables of the normal distribution, and by simulation.
+
+In the simulation samples of images are drawn from a pool of 2,000 with two detectors, whose drop is
+therefore known, and each sample's interval is that of a gate. The seeds are fixed, so that the
+tests do not fail by chance; the bounds are those of 3.5 standard errors of a share.
+"""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pytest
+
+from detap import evaluate
+from detap.analysis.comparison import compare
+from detap.analysis.power import Criterion, DetectableDrop, resolution, standard_error, units_needed
+from tests.depth import sampled
+from tests.gate.simulation import EVEN, GOOD, LITTLE, RARE, WORSE, Pool, World, named, share_found
+
+SAMPLES, RESAMPLES = sampled(240), 150
+
+
+def test_the_smallest_drop_is_that_of_the_tables() -> None:
+    # Two-sided 5 % and a power of 80 %: 1.959964 + 0.841621 standard errors.
+    assert Criterion().smallest(1.0) == pytest.approx(2.801585, abs=1e-6)
+    assert Criterion().smallest(0.01) == pytest.approx(0.02801585, abs=1e-8)
+    # 90 % in both: 1.644854 + 1.281552.
+    assert Criterion(0.9, power=0.9).smallest(1.0) == pytest.approx(2.926405, abs=1e-6)
+    assert Criterion().beyond(1.0) == pytest.approx(0.841621, abs=1e-6)
+
+
+def test_the_standard_error_is_the_deviation_of_the_resamples() -> None:
+    # 1, 2, 3, 4: squares about 2.5 sum to 5, over 3.
+    spread = np.array([1, np.nan, 2, 3, 4.0])
+    assert standard_error(spread) == pytest.approx(sqrt(5 / 3))
+    assert Criterion().error(spread) == pytest.approx(sqrt(5 / 3))
+    assert Criterion(paired=False).error(spread) == pytest.approx(sqrt(10 / 3))
+
+
+@pytest.mark.parametrize("spread", [[], [0.5], [np.nan] * 3, [0.25] * 9, [0.1, 0.1 + 1e-16]])
+def test_resamples_that_are_all_the_same_tell_nothing(spread: list[float]) -> None:
+    assert isnan(standard_error(np.array(spread)))
+    reach = DetectableDrop.of("AP", np.array(spread), 9, Criterion(drop=0.1), limit=0.01)
+    assert isnan(reach.smallest_drop)
+    assert reach.units_needed is None
+    assert not reach.too_fine
+
+
+def test_half_the_drop_takes_four_times_the_images() -> None:
+    assert units_needed(500, 0.02, 0.02) == 500
+    assert units_needed(500, 0.02, 0.01) == 2000
+    assert units_needed(500, 0.02, 0.0151) == 878  # 500 (200 / 151)^2 = 877.15
+    assert units_needed(500, 0.02, 0) is None
+    assert units_needed(500, 0.02, None) is None
+
+
+def test_a_gate_fails_from_its_limit_on_and_what_tells_noise_besides() -> None:
+    spread = np.array([-0.01, 0.01])  # a deviation of .01 sqrt(2)
+    error = 0.01 * sqrt(2)
+    by_interval = DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.005)
+    assert by_interval.smallest_drop == pytest.approx(2.801585 * error, rel=1e-6)
+    assert by_interval.fails_from == pytest.approx(0.005 + 2.801585 * error, rel=1e-6)
+    assert by_interval.units_needed == 6280  # 100 (.0396204 / .005)^2 = 6279.1
+    assert by_interval.too_fine
+    as_it_is = DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.005, by_interval=False)
+    assert as_it_is.fails_from == pytest.approx(0.005 + 0.841621 * error, rel=1e-6)
+    assert not DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.04).too_fine
+    assert not DetectableDrop.of(
+        "AP", spread, 100, Criterion(), limit=0.0
+    ).too_fine  # names no size
+    wished = DetectableDrop.of("AP", spread, 100, Criterion(drop=0.01), limit=0.005)
+    assert wished.units_needed == 1570  # 1569.8
+
+
+def near(found: float, due: float, least: float = 0.0) -> bool:
+    """Tell whether a share is within 3.5 standard errors of what is due, or `least` besides."""
+    return abs(found - due) <= 3.5 * sqrt(due * (1 - due) / SAMPLES) + least
+
+
+@pytest.mark.parametrize(
+    ("world", "label", "besides"),
+    [(EVEN, None, 0.0), (EVEN, 1, 0.0), (RARE, None, 0.05)],
+    ids=["mean", "class", "rare classes"],
+)
+def test_a_drop_is_found_as_often_as_is_said(
+    world: World, label: int | None, besides: float
+) -> None:
+    """A pilot of 200 images names how many a drop takes: with so many, it is found in 80 %.
+
+    Where classes have two or three objects, a sample's own drop is larger than the true one on the
+    average (0.060 for 0.057), and it is found a little more often.
+    """
+    pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
+    drop = pool.drop(label)
+    pilot = pool.draw(200, 30, RESAMPLES, label=label, seed=1)
+    images = units_needed(200, named(pilot, criterion), drop)
+    assert images is not None
+    samples = pool.draw(images, SAMPLES, RESAMPLES, label=label, seed=2)
+    # There the drop is the one that is named.
+    assert named(samples, criterion) == pytest.approx(drop, rel=0.05 + besides)
+    assert near(share_found(samples, criterion), 0.8, besides)
+    # With half as many it is found in 51 %: z is 2.8016 / sqrt(2) - 1.9600 = 0.0211.
+    fewer = pool.draw(images // 2, SAMPLES, RESAMPLES, label=label, seed=3)
+    assert near(share_found(fewer, criterion), 0.508, 0.03 + besides)
+
+
+def test_a_gate_with_a_limit_fails_as_often_as_is_said() -> None:
+    """Where the true drop is its limit and the smallest drop together, in 80 %."""
+    pool, criterion = Pool.of(EVEN, (GOOD, WORSE)), Criterion()
+    samples = pool.draw(200, SAMPLES, RESAMPLES, seed=4)
+    limit = pool.drop() - named(samples, criterion)
+    assert limit > 0.05
+    assert near(share_found(samples, criterion, limit), 0.8)
+
+
+def test_four_times_the_images_tell_half_the_drop() -> None:
+    pool, criterion = Pool.of(EVEN, (GOOD, LITTLE)), Criterion()
+    few, many = (named(pool.draw(n, 30, 200, seed=n), criterion) for n in (150, 600))
+    assert few / many == pytest.approx(2, rel=0.05)
+
+
+def test_a_comparison_of_detectors_has_it_overall_and_by_class() -> None:
+    rng = np.random.default_rng(0)
+    truth = EVEN.truth(rng)
+    first, second = (
+        evaluate(truth, EVEN.detections(truth, quality, rng), "coco") for quality in (GOOD, WORSE)
+    )
+    comparison = compare(first, second, resamples=200, seed=3, min_ground_truths=0)
+    found = resolution(comparison, 0.01)
+    assert found is not None
+    assert [reach.name for reach in found.numbers] == list(first.summary)
+    assert [reach.name for reach in found.classes] == ["class:0.AP", "class:1.AP", "class:2.AP"]
+    assert [reach.ground_truths for reach in found.classes] == first.ground_truths.tolist()
+    headline = found.numbers[0]
+    assert comparison.resamples is not None
+    before, after = (one.overall["AP"] for one in comparison.resamples)
+    due = 2.801585 * np.std(before - after, ddof=1)
+    assert headline.smallest_drop == pytest.approx(due, rel=1e-6)
+    assert headline.units == 200
+    # A class is a third of what the mean is made of: it shows less.
+    assert all(reach.smallest_drop > headline.smallest_drop for reach in found.classes)
+    assert resolution(compare(first, second, resamples=0)) is None
+
+
+def test_two_that_err_alike_tell_smaller_drops_than_one_alone_promises() -> None:
+    rng = np.random.default_rng(0)
+    truth = EVEN.truth(rng)
+    found = EVEN.detections(truth, GOOD, rng)
+    fewer = found.select(np.flatnonzero(rng.random(len(found)) < 0.9))
+    comparison = compare(*(evaluate(truth, one, "coco") for one in (found, fewer)), resamples=200)
+    assert comparison.resamples is not None
+    before, after = (one.overall["AP"] for one in comparison.resamples)
+    alone, both = Criterion(paired=False), Criterion()
+    assert alone.error(before) > 2 * both.error(before - after)

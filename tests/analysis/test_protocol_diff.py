@@ -1,0 +1,259 @@
+"""What each axis has in the difference of two protocols."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
+from math import fsum, isnan
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap import metrics, read_detections, read_ground_truth
+from detap.analysis.explanation import protocol_diff as module
+from detap.analysis.explanation.numbers import Tables, as_seen, ask, headline, measure_called
+from detap.analysis.explanation.protocol_diff import Difference, difference
+from detap.analysis.explanation.shapley import contexts_of_walk
+from detap.errors import UnknownNameError, UsageError
+from detap.evaluation.detection import score_tables
+from detap.protocols import PRESETS, Protocol, protocol
+from detap.protocols.steps import steps
+from detap.tables.detection import Detections, GroundTruth
+from tests.cases import PLAIN, RANKED, Case, cases
+from tests.conftest import ROOT
+
+
+@cache
+def difficult() -> Tables:
+    folder = ROOT / "fixtures" / "difficult" / "voc"
+    truth = read_ground_truth(folder / "Annotations")
+    return truth, read_detections(folder / "detections", truth)
+
+
+@cache
+def cars() -> Tables:
+    """Return a car that is found, with what KITTI's labels tell of it."""
+    truth = GroundTruth.from_arrays(
+        image=[1],
+        label=["Car"],
+        boxes=[[0, 0, 100, 100]],
+        extra={"occluded": [0.0], "truncated": [0.0]},
+    )
+    found = Detections.from_arrays(image=[1], label=["Car"], boxes=[[0, 0, 90, 99]], score=[0.5])
+    return truth, found.numbered_as(truth)
+
+
+def parts(found: Difference) -> dict[str, tuple[float, ...]]:
+    return {step.name: tuple(part) for step, part in zip(found.steps, found.parts, strict=True)}
+
+
+def test_the_difficult_cat_by_hand() -> None:
+    """Rankings as in fixtures/difficult/why.md.
+
+    All points 1/2, 2/3 where difficult objects count; at 101 points 51/101 (recall 1/2 is reached
+    at .5 too) and 67/101. COCO's guard takes 2e-16 of each.
+    """
+    found = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    assert (found.first.measure.name, found.second.measure.name) == ("mAP50", "AP50")
+    assert found.first.value == 1 / 2
+    assert found.second.value == pytest.approx(67 / 101, abs=1e-15)
+    given_all, given_points = 2 / 3 - 1 / 2, 67 / 101 - 51 / 101
+    points, points_counted = 51 / 101 - 1 / 2, 67 / 101 - 2 / 3
+    expected = {
+        "neutral, absorbing": (given_all, given_points),
+        "interpolation, precision guard": (points_counted, points),
+    }
+    for name, part in parts(found).items():
+        ends = expected.get(name, (0.0, 0.0))
+        assert part[:2] == pytest.approx(ends, abs=1e-14), name
+        assert part[2:] == pytest.approx((sum(ends) / 2, min(ends), max(ends)), abs=1e-14), name
+    assert dict(zip(parts(found), found.told, strict=True))["neutral, absorbing"] == (
+        "that difficult objects count"
+    )
+    assert found.contexts == 256
+    assert fsum(found.shares) == pytest.approx(1, abs=1e-14)
+
+
+def test_the_worked_example(real_data: Path) -> None:
+    """The specification's, on the whole of VOC 2007's test set, digit for digit."""
+    folder = real_data / "voc2007-test"
+    truth = read_ground_truth(folder / "Annotations")
+    tables = truth, read_detections(folder / "detections", truth)
+    found = difference(tables, protocol("voc2012"), protocol("coco"), "AP50")
+    assert (found.first.value, found.second.value) == (0.7706458113642893, 0.6762879424942938)
+    assert f"{found.total:.10f}" == "-0.0943578689"
+    told = {name: [f"{number:+.9f}" for number in part[:3]] for name, part in parts(found).items()}
+    assert told == {
+        "pixel edge": ["-0.003703852", "-0.004604239", "-0.004103638"],
+        "neutral, absorbing": ["-0.088905229", "-0.087428525", "-0.088275968"],
+        "candidate, equal iou": ["+0.000089556", "+0.000384802", "+0.000253565"],
+        "interpolation, precision guard": ["-0.001847409", "-0.002719816", "-0.002241744"],
+        "detection limits": ["+0.000000487", "+0.000000485", "+0.000000470"],
+        "area ranges": ["+0.000008577", "+0.000009424", "+0.000009445"],
+        "iou ceiling": ["+0.000000000"] * 3,
+        "ties": ["+0.000000000"] * 3,
+    }
+    ranges = [[f"{number:.6f}" for number in part[3:]] for part in parts(found).values()]
+    assert ranges[:4] == [
+        ["-0.004604", "-0.003519"],
+        ["-0.089254", "-0.087127"],
+        ["0.000074", "0.000451"],
+        ["-0.002786", "-0.001715"],
+    ]
+    assert fsum(part.shapley for part in found.parts) == pytest.approx(found.total, abs=1e-15)
+
+
+@given(cases(), st.sampled_from([*RANKED]), st.sampled_from([*RANKED]), st.data())
+def test_it_adds_up_whatever_the_data(
+    case: Case, first: str, second: str, data: st.DataObject
+) -> None:
+    """Of two presets, in some of the steps between them."""
+    one, other = (replace(PRESETS[name], headline="AP") for name in (first, second))
+    between = steps(one.over(0), other.over(0))
+    taken = data.draw(st.permutations(range(len(between)))) if between else []
+    changes = [between[number].values(other.over(0)) for number in taken[:4]]
+    other = one.over(0)
+    for values in changes:
+        other = replace(other, **values)
+    try:
+        found = difference(case.tables(), one, other)
+        back = difference(case.tables(), other, one)
+    except UsageError:  # the same, or undefined here
+        return
+    assert fsum(part.shapley for part in found.parts) == pytest.approx(found.total, abs=1e-15)
+    assert [part.shapley for part in back.parts] == pytest.approx(
+        [-part.shapley for part in found.parts], abs=1e-15
+    )
+
+
+@given(cases(), st.lists(st.sampled_from([*RANKED]), min_size=2, max_size=4))
+def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[str]) -> None:
+    rules = [PRESETS[name] for name in names]
+    both = [*rules, *(entry.with_changes(interpolation="11-point") for entry in rules)]
+    asked = ask(case.tables(), both, lambda result: result.summary)
+    for entry, numbers in zip(both, asked, strict=True):
+        alone = score_tables(*case.tables(), entry).summary
+        assert [repr(value) for value in numbers.values()] == [
+            repr(value) for value in alone.values()
+        ]
+
+
+@pytest.mark.parametrize(("first", "second"), [*permutations(PLAIN, 2)])
+def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> None:
+    """Axes that contradict each other when only one of them changes are one step."""
+    ends = [PRESETS[name] for name in (first, second)]
+    alone = [rules.alone(metrics.summary(rules)[0]) for rules in ends]
+    declared = steps(*alone)
+    found = module._standing(declared, alone, cars())
+    assert sorted(axis.name for step in found for axis in step.axes) == sorted(
+        axis.name for step in declared for axis in step.axes
+    )
+    for context in contexts_of_walk(len(found)):
+        score_tables(*cars(), module._in_context(alone, found, context))
+
+
+def test_what_another_pairing_brings_with_it_is_one_step() -> None:
+    """Between KITTI and VOC: the pairing, which clashes either way, gives the step its name."""
+    found = difference(cars(), protocol("kitti"), replace(protocol("voc2012"), pixel_edge=False))
+    assert [step.name for step in found.steps] == ["absorbing", "pairing and 8 more", "strict iou"]
+    assert {axis.name for axis in found.steps[1].axes} >= {"class_iou", "height_min", "recall_grid"}
+    assert found.told[1] == "pairing ranked instead of ground-truth, and what goes with it"
+
+
+def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    monkeypatch.setattr(module, "MOST_STEPS", 7)
+    walked = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    assert (whole.in_all_contexts, walked.in_all_contexts) == (True, False)
+    assert walked.contexts == 16
+    assert [part[:2] for part in walked.parts] == [part[:2] for part in whole.parts]
+    assert all(isnan(number) for part in walked.parts for number in part[2:])
+    assert fsum(walked.shares) == pytest.approx(1, abs=1e-14)
+
+
+def test_much_data_is_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = sum(map(len, difficult()))
+    for most, everywhere in ((256 * rows, True), (256 * rows - 1, False)):
+        monkeypatch.setattr(module, "MOST_ROWS", most)
+        found = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+        assert found.in_all_contexts == everywhere
+
+
+def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
+    truth, _ = difficult()
+    coco = protocol("coco")
+    same = replace(coco, iou_ceiling=1.0, id_zero="no-match", neutral=(), absorbing=())
+    assert as_seen(coco, truth) == as_seen(same, truth)
+    for other in (
+        replace(coco, iou_thresholds=(1.0,)),
+        replace(coco, neutral=("difficult", "crowd")),
+    ):
+        assert as_seen(other, truth) != as_seen(coco, truth)
+
+
+def test_flags_that_nothing_bears_are_not_told() -> None:
+    coco = protocol("coco")
+    found = difference(difficult(), coco, replace(coco, neutral=("difficult", "crowd")))
+    assert found.told == ("that difficult objects count neither way",)
+    found = difference(difficult(), coco, replace(coco, neutral=(), absorbing=()))
+    assert found.told == ("that crowd objects count",)
+    assert found.total == 0
+    assert all(isnan(share) for share in found.shares)
+
+
+def test_a_number_by_either_name() -> None:
+    assert measure_called(protocol("voc2012"), "AP").name == "mAP"
+    assert measure_called(protocol("coco"), "mAP75").name == "AP75"
+    assert measure_called(protocol("coco"), None).name == "AP"
+    with pytest.raises(UnknownNameError, match="protocol voc2012 has no number 'AP75'"):
+        measure_called(protocol("voc2012"), "AP75")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "at", "message"),
+    [
+        (
+            "coco",
+            "coco",
+            None,
+            "coco and coco differ in nothing that AP depends on: there is nothing to explain",
+        ),
+        ("coco", "coco|max-dets:1,100", "AP50", "differ in nothing that AP50 depends on"),
+        ("coco", "coco|headline:mAP", None, "differ in nothing that AP depends on"),
+        ("voc2012", "coco", "AP75", "protocol voc2012 has no number 'AP75'"),
+        (
+            "coco",
+            "proposals",
+            None,
+            "coco is quoted by AP and proposals by AR100, which are of two kinds; "
+            "name one that both have with --at",
+        ),
+        (
+            "coco",
+            "coco|area-ranges:tiny=0:1",
+            "APs",
+            "has no number 'APs'",
+        ),
+    ],
+)
+def test_what_has_no_difference(first: str, second: str, at: str | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message.replace("|", r"\|")):
+        difference(difficult(), Protocol.spelt(first), Protocol.spelt(second), at)
+
+
+def test_a_number_that_is_undefined() -> None:
+    """No cat is larger than 96 by 96."""
+    coco = protocol("coco")
+    with pytest.raises(
+        UsageError,
+        match="APl is undefined by coco: no class has ground truth that counts",
+    ):
+        difference(difficult(), coco, replace(coco, pixel_edge=True), "APl")
+
+
+def test_proposals_differ_from_coco_in_the_recall() -> None:
+    found = difference(difficult(), protocol("coco"), protocol("proposals"), "AR100")
+    names = [step.name for step in found.steps]
+    assert "class agnostic, pairing" in names
+    assert headline(score_tables(*difficult(), protocol("proposals"))) == found.second.value

@@ -1,0 +1,92 @@
+"""A class put together from stretches of its ranking, by hand."""
+
+from collections.abc import Callable, Sequence
+from threading import Event
+
+import numpy as np
+import pytest
+
+from detap.core.accumulate import Coded, Scores, accumulate_chunks
+from detap.core.match_table import MatchFlags
+from detap.core.params import MatchParams
+
+RULES = MatchParams(
+    thresholds=(0.5,),
+    strict=False,
+    best_free=True,
+    last_of_equal=True,
+    area_ranges=((0.0, 1e10),),
+    limits=(None,),
+    ties_by_image=True,
+    levels=(),
+    summing="pairwise",
+    guard=0.0,
+    pixel_edge=False,
+)
+
+# A true positive, a false one, and a duplicate, which is false too.
+OUTCOMES = MatchFlags(
+    limit=np.zeros(3, np.uint8),
+    found=np.array([[1, 0, 0]], np.uint8),
+    neutral=np.zeros((1, 3), np.uint8),
+    duplicate=np.array([False, False, True]),
+)
+
+TRUTHS = np.array([5])
+
+
+def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
+    return Coded(
+        label=np.zeros(len(score), np.int32),
+        score=np.array(score),
+        code=np.array(code, np.uint32),
+        outcomes=OUTCOMES,
+        positives=np.array([[4]]),
+        truths=TRUTHS,
+    )
+
+
+def check(scores: Scores) -> None:
+    """True, false, true, false, duplicate, true: precision 1, 2/3 and 1/2 at each quarter."""
+    assert scores.average[0, 0, 0] == pytest.approx((1 + 2 / 3 + 1 / 2) / 4, abs=1e-15)
+    assert scores.recall[0, 0, 0, 0] == 0.75
+    assert scores.counts[:, 0].tolist() == [4, 1, 6, 3, 3, 1, 6]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_false_positives_of_the_stretches_before_are_added(threads: int) -> None:
+    parts = [
+        stretch([0.8, 0.9], [1, 0]),
+        stretch([], []),
+        stretch([0.7, 0.5, 0.6], [0, 2, 1]),
+        stretch([0.1], [0]),
+    ]
+    made: list[Callable[[], Coded]] = [lambda part=part: part for part in parts]  # type: ignore[misc]
+    check(accumulate_chunks(made, RULES, truths=TRUTHS, most_hits=3, threads=threads))
+
+
+def test_a_stretch_waits_for_the_ones_above_it() -> None:
+    last_begun = Event()
+
+    def first() -> Coded:
+        assert last_begun.wait(60)
+        return stretch([0.8, 0.9], [1, 0])
+
+    def second() -> Coded:
+        return stretch([0.7, 0.5, 0.6], [0, 2, 1])
+
+    def last() -> Coded:
+        last_begun.set()
+        return stretch([0.1], [0])
+
+    check(accumulate_chunks([first, second, last], RULES, truths=TRUTHS, most_hits=3, threads=2))
+
+
+def test_what_a_thread_ends_with_is_raised() -> None:
+    def lost() -> Coded:
+        raise MemoryError("of this stretch")
+
+    with pytest.raises(MemoryError, match="of this stretch"):
+        accumulate_chunks(
+            [lost, lambda: stretch([0.1], [0])], RULES, truths=TRUTHS, most_hits=1, threads=2
+        )

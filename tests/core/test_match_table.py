@@ -1,0 +1,208 @@
+"""Evidence by hand: bits, limits, matched ground truths, adding up, and what it weighs.
+
+Squares of side 10 that share a column strip: a detection shifted by s pixels overlaps its ground
+truth by (10 - s) / (10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from detap.core.accumulate import accumulate
+from detap.core.match_table import MatchTable
+from detap.evaluation.detection import Result, evaluate
+from detap.protocols import AreaRange, Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+
+RULES = replace(
+    protocol("coco"),
+    iou_thresholds=(0.5, 0.75, 0.9),
+    area_ranges=(AreaRange("all", 0, 1e10), AreaRange("large", 200, 1e10, "l")),
+    detection_limits=(1, 3),
+)
+
+
+def scored(rules: Protocol = RULES, *, evidence: bool = False) -> Result:
+    """Score, on one image, squares of side 10 at 0 and 100, the second crowd, and one of side 20.
+
+    Detections, by score: one shifted by 2 and one by 1 at the first, one in the crowd, one on the
+    large square, which is beyond the limit of three.
+    """
+    truth = GroundTruth.from_arrays(
+        image=["i"] * 3,
+        label=["c"] * 3,
+        boxes=[[0, 0, 10, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
+        crowd=[False, True, False],
+    )
+    found = Detections.from_arrays(
+        image=["i"] * 4,
+        label=["c"] * 4,
+        boxes=[[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
+        score=[0.9, 0.8, 0.7, 0.6],
+    )
+    return evaluate(truth, found, rules, evidence=evidence)
+
+
+def test_bits_limits_and_truths_by_hand() -> None:
+    evidence = scored().evidence
+    assert_array_equal(evidence.limit, [0, 1, 1, 2])
+    assert_array_equal(evidence.counted, [True, True, True, False])
+    # All areas: 2/3 reaches .5; 9/11 then finds it taken there, but free at .75; none reaches .9.
+    # Large: no small box counts; the small ground truth is neutral there.
+    assert_array_equal(evidence.found, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(evidence.neutral, [[0, 0, 0b111, 0], [0b111, 0b111, 0b111, 0]])
+    assert_array_equal(evidence.duplicate, [False, True, False, False])
+    assert_array_equal(evidence.overlap, [2 / 3, 9 / 11, 1.0, 0.0])
+    assert evidence.cells == ((0, 0),)
+    assert_array_equal(evidence.truth_of(0, 0), [0, -1, 1, -1])
+    assert_array_equal(evidence.positive, [[True, False, True], [False, False, True]])
+    assert_array_equal(evidence.positives, [[2], [1]])
+    assert_array_equal(evidence.is_found(0, 1), [False, True, False, False])
+    assert_array_equal(evidence.is_neutral(0, 1, np.array([2, 0], np.int32)), [True, False])
+    assert_array_equal(evidence.ranking.rows, [0, 1, 2])
+
+
+def test_finishing_by_hand() -> None:
+    scores = accumulate(scored().evidence)
+    # Recall at the limits 1 and 3, over all areas: 1 of 2 at .5 already with the first detection.
+    assert_array_equal(scores.recall[:, 0, 0], [[0.5, 0.5], [0.0, 0.5], [0.0, 0.0]])
+    # Ground truths, neutral, all detections, true and false positives, duplicates, within.
+    assert_array_equal(scores.counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
+
+
+def test_truths_that_were_not_asked_for_are_not_there() -> None:
+    with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
+        scored().evidence.truth_of(0, 1)
+
+
+def test_evidence_is_made_once_and_cannot_be_written_to() -> None:
+    result = scored()
+    assert result.evidence is result.evidence
+    kept = scored(evidence=True)
+    assert kept.evidence is kept._evidence
+    for evidence in (
+        result.evidence,
+        result.evidence.of_images([0]),
+        MatchTable.concatenate([result.evidence]),
+    ):
+        for name in ("found", "limit", "score", "truth", "positive"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(evidence, name)[..., 0] = 0
+
+
+@pytest.mark.parametrize(("name", "most"), [("coco", 90), ("voc2012", 40)])
+def test_what_a_detection_weighs(name: str, most: int) -> None:
+    """All columns that have an entry per detection, those shared with the table included."""
+    evidence = scored(protocol(name)).evidence
+    columns = [
+        column
+        for column in vars(evidence).values()
+        if isinstance(column, np.ndarray) and column.shape[-1] == len(evidence) == 4
+    ]
+    assert len(columns) == 10
+    assert sum(column.nbytes for column in columns) / len(evidence) <= most
+
+
+@pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])
+def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
+    rules = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
+    evidence = scored(rules).evidence
+    assert evidence.found.itemsize == evidence.neutral.itemsize == width
+    # The first detection reaches them all: its overlap is 2/3.
+    assert evidence.found[0, 0] == 2**count - 1
+    # The second is a false positive at the lowest, as with three thresholds.
+    assert_array_equal(accumulate(evidence).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rules", scored(replace(RULES, strict_iou=True)).evidence.rules),
+        ("cells", ()),
+        ("images", 2),
+        ("classes", 2),
+    ],
+)
+def test_evidence_made_in_other_ways_is_not_added(name: str, value: object) -> None:
+    one = scored().evidence
+    with pytest.raises(ValueError, match=f"evidence of different {name} cannot be put together"):
+        MatchTable.concatenate([one, replace(one, **{name: value})])  # type: ignore[arg-type]
+
+
+def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detap.core.match_table.MOST_ROWS", 7)
+    one = scored().evidence
+    with pytest.raises(ValueError, match="more than 7 rows of evidence cannot be put together"):
+        MatchTable.concatenate([one, one])
+
+
+@pytest.mark.parametrize(("ties", "value"), [("file", 0.5), ("image", 1.0)])
+def test_places_rank_equal_scores_of_different_parts(
+    ties: Literal["file", "image"], value: float
+) -> None:
+    """In the file the false positive, on the second image, stands before the true one."""
+    truth = GroundTruth.from_arrays(
+        image=["a"], label=["c"], boxes=[[0, 0, 10, 10]], images=["a", "b"]
+    )
+    found = Detections.from_arrays(
+        image=["b", "a"], label=["c", "c"], boxes=[[0, 0, 10, 10]] * 2, score=[0.5, 0.5]
+    )
+    rules = replace(protocol("voc2012"), ties=ties)
+    result = evaluate(truth, found.numbered_as(truth), rules)
+    parts = [
+        replace(
+            evaluate(truth.select(truths), result.detections.select(rows), rules).evidence,
+            place=rows.astype(np.int32),
+        )
+        for truths, rows in ((np.array([0]), np.array([1])), (np.array([], int), np.array([0])))
+    ]
+    for order in (parts, parts[::-1]):
+        assert accumulate(MatchTable.concatenate(order)).average[0, 0, 0] == value
+    assert result.average_precision[0, 0, 0] == value
+
+
+@pytest.mark.parametrize("limit", [1, None])
+@pytest.mark.parametrize("ties", ["file", "image"])
+def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: int | None) -> None:
+    random = np.random.default_rng(7)
+    label, image = random.integers(0, 3, (2, 60)).astype(np.int32)
+    score = random.integers(0, 5, 60) / 4  # mostly tied
+    corners = np.tile([0.0, 0.0, 10.0, 10.0], (60, 1))
+    names, images = ["a", "b", "c"], ["i", "j", "k"]
+    truth = GroundTruth.from_arrays(
+        image=images, label=names, boxes=np.tile([0, 0, 10, 10], (3, 1)), crowd=[False] * 3
+    )
+    found = Detections.from_arrays(
+        image=[images[i] for i in image],
+        label=[names[k] for k in label],
+        boxes=corners,
+        score=score,
+    )
+    rules = replace(RULES, ties=ties, detection_limits=(limit,))
+    evidence = evaluate(truth, found, rules, evidence=True).evidence
+
+    def key(row: int) -> tuple[float, ...]:
+        return (-score[row], image[row], row) if ties == "image" else (-score[row], row)
+
+    rows = sorted(range(60), key=key)
+    by_class = [row for k in range(3) for row in rows if label[row] == k]
+    # Both what matching told and what is ranked anew.
+    for one in (evidence, replace(evidence)):
+        assert_array_equal(one.ranking.rows, [row for row in by_class if evidence.counted[row]])
+        assert_array_equal(np.diff(one.ranking.start), np.bincount(label[evidence.counted]))
+
+    asked = np.arange(0, 60, 3, dtype=np.int32)
+    group = (asked % 4).astype(np.int32)
+    first = [next(row for row in rows if row in asked and row % 4 == g) for g in range(4)]
+    assert_array_equal(evidence.best_of_groups(asked, group, 9), first)
+
+    other = ((label[asked] + 1) % 3).astype(np.int32)
+    ranked, start = evidence.ranking.rows.tolist(), evidence.ranking.start
+    places = [
+        start[k] + sum(key(one) < key(row) for one in ranked[start[k] : start[k + 1]])
+        for row, k in zip(asked.tolist(), other.tolist(), strict=True)
+    ]
+    assert_array_equal(evidence.places(asked, other), places)

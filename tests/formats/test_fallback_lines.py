@@ -1,0 +1,209 @@
+"""The careful reader of lines, line by line: what it takes, and every word of what it refuses."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError
+from detap.formats.by_name.problems import Problems
+from detap.formats.text.folder import Folder
+from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
+from detap.formats.text.rows import Rows, merge
+from detap.io.problems import FaultError
+
+
+def resolve(word: str) -> str:
+    if word == "?":
+        raise FaultError("'?' is no image", "name one")
+    return word.upper()
+
+
+SCORED = LineForm("image", True, "xyxy", resolve)
+TRUTH = LineForm("class", False, "xyxy", resolve)
+SIDES = LineForm("class", False, "xywh", resolve)
+
+Found = list[tuple[str, str, str]]
+
+
+def faults(data: bytes, form: LineForm) -> Found:
+    problems = Problems(9)
+    lines = read_lines(data, "f.txt", form, problems)
+    assert lines.names == []
+    assert {problem.file for problem in problems.listed} <= {"f.txt"}
+    return [(problem.place, problem.message, problem.remedy) for problem in problems.listed]
+
+
+def test_what_lines_hold() -> None:
+    problems = Problems(9)
+    data = b"\xef\xbb\xbfcat 1 2 3 4\r\n\n \t\ncat\t1.5  -2 +3 4e1 difficult\ndog 5 6 5 6"
+    lines = read_lines(data, "f.txt", TRUTH, problems)
+    assert lines.names == ["CAT", "CAT", "DOG"]
+    assert lines.values == [[1, 2, 3, 4], [1.5, -2, 3, 40], [5, 6, 5, 6]]
+    assert lines.flags == [False, True, False]
+    assert lines.place == [1, 4, 5]
+    assert problems.count == 0
+    assert read_lines(b"a .5 1 2 3 4", "f.txt", SCORED, problems).values == [[0.5, 1, 2, 3, 4]]
+
+
+NUMBER = "give a decimal number"
+DUE = "write `class x1 y1 x2 y2`"
+SCORE_DUE = "write `image score x1 y1 x2 y2`"
+
+
+@pytest.mark.parametrize(
+    ("line", "form", "message", "remedy"),
+    [
+        ("cat 1 2 3 1_0", TRUTH, "y2 '1_0' is not a number", NUMBER),
+        (
+            "cat 1,5 2 3 4",
+            TRUTH,
+            "x1 '1,5' is not a number (a point is due, not a comma)",
+            NUMBER,
+        ),
+        ("cat 1 -NaN 3 4", TRUTH, "y1 '-NaN' is not a finite number", NUMBER),
+        ("cat 1 2 inf 4", TRUTH, "x2 'inf' is not a finite number", NUMBER),
+        ("cat 1 2 3 Infinity", TRUTH, "y2 'Infinity' is not a finite number", NUMBER),
+        ("cat 1 2 3 1e999", TRUTH, "y2 '1e999' is too large for a number", NUMBER),
+        ("cat 1 2 3 " + "x" * 60, TRUTH, f"y2 '{'x' * 60}' is not a number", NUMBER),
+        ("cat 1 2 3 " + "x" * 61, TRUTH, f"y2 '{'x' * 57}...' is not a number", NUMBER),
+        ("a high 1 2 3 4", SCORED, "score 'high' is not a number", NUMBER),
+        ("? 1 2 3 4", TRUTH, "'?' is no image", "name one"),
+        ("cat", TRUTH, "has 1 column, 5 are due", DUE),
+        ("cat 1 2 3", TRUTH, "has 4 columns, 5 are due", DUE),
+        ("cat,1,2,3,4", TRUTH, "has 1 column, 5 are due", f"{DUE}, separated by spaces"),
+        ("cat;1 2 3 4 5 6", TRUTH, "has 6 columns, 5 are due", f"{DUE}, separated by spaces"),
+        (
+            "cat .9 1 2 3 4",
+            TRUTH,
+            "has 6 columns, 5 are due: it has a score, as detections have",
+            DUE,
+        ),
+        (
+            "a 1 2 3 4",
+            SCORED,
+            "has 5 columns, 6 are due: its score is missing, as in ground truth",
+            SCORE_DUE,
+        ),
+        ("a x 2 3 4", SCORED, "has 5 columns, 6 are due", SCORE_DUE),
+        (
+            "traffic light 1 2 3 4",
+            TRUTH,
+            "has 6 columns, 5 are due",
+            f"{DUE}, the class without spaces",
+        ),
+        (
+            "my own image .5 1 2 3 4",
+            SCORED,
+            "has 8 columns, 6 are due",
+            f"{SCORE_DUE}, the image without spaces",
+        ),
+        ("cat 1 2 3 4 hard", TRUTH, "has 6 columns, 5 are due", DUE),
+        ("a .5 1 2 3 4 difficult", SCORED, "has 7 columns, 6 are due", SCORE_DUE),
+        ("cat 0 0 1e200 1e200", TRUTH, "the area of the box overflows", "correct the box"),
+        ("cat 1e308 0 1e308 1", SIDES, "the far corner overflows", "correct the box"),
+        ("cat 0 1e308 1 1e308", SIDES, "the far corner overflows", "correct the box"),
+        ("cat a\x01b 2 3 4", TRUTH, "has the control character '\\x01'", "remove it"),
+    ],
+)
+def test_every_word_of_what_is_refused(
+    line: str, form: LineForm, message: str, remedy: str
+) -> None:
+    assert faults(f"\n{line}\n".encode(), form) == [("line 2", message, remedy)]
+
+
+def test_what_is_not_utf_8_is_shown_in_part() -> None:
+    data = b"\xff" + b"a" * 70 + b" 1 2 3 4"
+    shown = repr(b"\xff" + b"a" * 59)
+    assert faults(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it so")]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer (fetch it with git "
+         "lfs pull)"),
+        (b"\x80\x02}q\x00", "a Python pickle"),
+        (b"\x80\x05}q\x00", "a Python pickle"),
+        (b"\x1f\x8b\x08", "gzip data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x93NUMPY\x01", "a NumPy array"),
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"\xff\xd8\xff\xe0", "a JPEG image"),
+        (b"%PDF-1.4", "a PDF document"),
+        (b"\n <!DOCTYPE html><p>", "an HTML page (a download that failed?)"),
+        (b"<HTML>", "an HTML page (a download that failed?)"),
+        (b"cat 1 2 3 4\n<<<<<<< HEAD\n", "a file with unresolved merge markers"),
+        (b"cat 1 2 3 4\n=======\r\n", "a file with unresolved merge markers"),
+        (b"\xff\xfec\x00", "UTF-16 text (UTF-8 is due)"),
+        (b"\xfe\xff\x00c", "UTF-16 text (UTF-8 is due)"),
+        (b'\xef\xbb\xbf {"a": 1}', "JSON"),
+        (b"[1]", "JSON"),
+        (b"<a/>", "XML"),
+        (b"a\0b", "binary data"),
+    ],
+)  # fmt: skip
+def test_other_files_are_told_by_their_first_bytes(data: bytes, what: str) -> None:
+    due = "lines of `class x1 y1 x2 y2` are due"
+    assert faults(data, TRUTH) == [("", f"looks like {what}", due)]
+    problems = Problems(9)
+    assert plain_lines(data, "l.txt", problems) == []
+    (problem,) = problems.listed
+    assert problem == ("l.txt", "", f"looks like {what}", "one name a line is due")
+
+
+def test_a_class_may_begin_as_another_file_would() -> None:
+    problems = Problems(9)
+    assert read_lines(b"<cat> 1 2 3 4", "f.txt", TRUTH, problems).names == ["<CAT>"]
+    assert plain_lines(b"a\n\n\tb \n", "l.txt", problems) == [(1, "a"), (3, "b")]
+    assert problems.count == 0
+
+
+def test_so_many_are_listed_and_the_rest_counted() -> None:
+    problems = Problems(2)
+    read_lines(b"a\nb\nc\nd\n", "f.txt", TRUTH, problems)
+    with pytest.raises(InputError) as caught:
+        problems.raise_any()
+    assert [problem.place for problem in caught.value.problems] == ["line 1", "line 2"]
+    assert caught.value.omitted == 2
+
+
+def test_nothing_wrong_is_no_error() -> None:
+    Problems(1).raise_any()
+
+
+def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> None:
+    scanned = Rows(
+        np.array([0, 2], np.int32),
+        np.array([0, 1], np.int32),
+        ("cat", "dog"),
+        np.array([[1.0, 2], [3, 4]]),
+        np.array([True, False]),
+    )
+    careful = {
+        3: Lines(["dog"], [[5.0, 6]], [True], [1]),
+        1: Lines(["cow", "cat"], [[7.0, 8], [9, 10]], [False, True], [1, 2]),
+    }
+    found = merge(scanned, careful)
+    assert found.file.tolist() == [0, 1, 1, 2, 3]
+    assert found.names == ("cat", "dog", "cow")
+    assert found.name.tolist() == [0, 2, 0, 1, 1]
+    assert found.values.tolist() == [[1, 2], [7, 8], [9, 10], [3, 4], [5, 6]]
+    assert found.flag.tolist() == [True, False, True, False, True]
+    assert found.file.dtype == found.name.dtype == np.dtype(np.int32)
+    assert merge(scanned, {1: Lines()}) is scanned
+
+
+def test_the_digest_of_a_folder_is_of_what_was_read(tmp_path: Path) -> None:
+    """What was hashed while it was read is not read again."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "b.txt").write_bytes(b"b")
+    once = {1: sha256(b"a").hexdigest()}
+    folder = Folder(str(tmp_path), "in", ".txt", {"a": "a.txt", "b": "b.txt"}, digests=once)
+    source = folder.source(["b.txt", "a.txt"], 7)
+    assert (source.path, source.records) == (str(tmp_path), 7)
+    assert source.members == ("in/a.txt", "in/b.txt")
+    lines = [f"{sha256(name).hexdigest()}  in/{name.decode()}.txt\n" for name in (b"a", b"b")]
+    assert source.sha256 == sha256("".join(lines).encode()).hexdigest()
+    assert Folder(str(tmp_path), "", ".txt", {}).source(["x"], 1)[2:4] == (("x",), "")

@@ -1,0 +1,367 @@
+"""Several inputs are read as one file of all of them would be."""
+
+import json
+import os
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import score_tables
+from detap.formats import read_detections, read_ground_truth
+from detap.formats.multi_file import Sources, matching, members
+from detap.formats.registry import FORMATS, Format, told
+from detap.tables.concat import join_detections, join_ground_truths
+from detap.tables.detection import Detections, GroundTruth
+from detap.tables.notes import INTERLEAVED
+
+
+def coco(_: str) -> Format:
+    return FORMATS["coco"]
+
+
+def truth_of(images: Sequence[int], **more: Any) -> dict[str, Any]:
+    """Return ground truth with a box of each of two classes in each image."""
+    return {
+        "images": [{"id": image, "width": 100, "height": 80} for image in images],
+        "categories": [{"id": 3, "name": "cat"}, {"id": 7, "name": "dog"}],
+        "annotations": [
+            {
+                "id": 10 * image + label,
+                "image_id": image,
+                "category_id": label,
+                "bbox": [image, label, 20 + image, 10 + label],
+                "area": 100,
+                "iscrowd": 0,
+            }
+            for image in images
+            for label in (3, 7)
+        ],
+        **more,
+    }
+
+
+def found_on(images: Sequence[int]) -> list[dict[str, Any]]:
+    """Return detections, of which those of odd images and of cats are off."""
+    return [
+        {
+            "image_id": image,
+            "category_id": label,
+            "bbox": [image + 8 * (image % 2), label, 20 + image, 10 + label],
+            "score": 0.5 + 0.1 * (label == 7),
+        }
+        for image in images
+        for label in (7, 3)
+    ]
+
+
+def write(path: Path, content: Any) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+# --- which files are meant
+
+
+def test_a_pattern_means_the_files_that_match_sorted(tmp_path: Path) -> None:
+    for name in ("b.json", "a.json", "c.txt"):
+        write(tmp_path / name, [])
+    assert matching([f"{tmp_path}/*.json"]) == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
+    assert matching([f"{tmp_path}/b.json", f"{tmp_path}/[a].json"]) == (
+        f"{tmp_path}/a.json",
+        f"{tmp_path}/b.json",
+    )
+
+
+def test_a_pattern_of_folders_goes_down(tmp_path: Path) -> None:
+    inner = write(tmp_path / "night" / "a.json", [])
+    assert matching([f"{tmp_path}/**/*.json"]) == (inner,)
+
+
+def test_what_exists_is_no_pattern(tmp_path: Path) -> None:
+    odd = write(tmp_path / "run[1].json", [])
+    write(tmp_path / "run1.json", [])
+    assert matching([odd]) == (odd,)
+
+
+def test_a_pattern_that_matches_nothing_is_named() -> None:
+    with pytest.raises(InputError, match=r"^shards/\*\.json: matches no file; check the path"):
+        matching(["shards/*.json"])
+
+
+def test_a_folder_means_its_files_where_no_folder_is_a_data_set(tmp_path: Path) -> None:
+    for name in ("b.json.gz", "a.json", ".c.json", "readme.md"):
+        write(tmp_path / name, [])
+    found = members([str(tmp_path)], coco)
+    assert [os.path.basename(path) for path in found] == ["a.json", "b.json.gz"]
+    assert members([str(tmp_path)], lambda _: FORMATS["voc"]) == (str(tmp_path),)
+
+
+def test_a_folder_without_such_files_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "readme.md", [])
+    with pytest.raises(InputError) as caught:
+        members([str(tmp_path)], coco)
+    assert str(caught.value) == (
+        f"{tmp_path}: is a folder without COCO files; give files, or a folder of files that end "
+        "with .json"
+    )
+
+
+@pytest.mark.parametrize("paths", [("a.json", "a.json"), ("b", "a.json", "b")])
+def test_a_path_given_twice_is_refused(paths: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="is given twice: its boxes would count twice"):
+        members(paths, coco)
+
+
+def test_standard_input_is_no_shard() -> None:
+    with pytest.raises(UsageError, match="standard input cannot be one of several inputs"):
+        members(["-", "a.json"], coco)
+
+
+@pytest.mark.parametrize(
+    ("names", "format_"),
+    [
+        (["a.json"], "coco"),
+        (["a.json", "b.txt"], "voc"),
+        (["a.json", "Annotations/1.xml"], "voc"),
+        ([".git/x", "a.json"], "coco"),
+        (["readme"], "voc"),
+        ([], "voc"),
+    ],
+)
+def test_a_folder_tells_its_format(tmp_path: Path, names: list[str], format_: str) -> None:
+    for name in names:
+        write(tmp_path / name, [])
+    assert told(tmp_path).name == format_
+
+
+def test_the_next_is_begun_while_one_is_read() -> None:
+    begun: list[str] = []
+
+    def begin(path: str) -> str:
+        begun.append(path)
+        return path
+
+    sources = Sources(["a", "b", "c"], begin)
+    assert begun == ["a"]
+    seen = [(source, list(begun), sources.fraction()) for source in sources]
+    assert seen == [
+        ("a", ["a", "b"], 0.0),
+        ("b", ["a", "b", "c"], 1 / 3),
+        ("c", ["a", "b", "c"], 2 / 3),
+    ]
+
+
+# --- one file of all of them
+
+
+def same_rows(one: Any, other: Any) -> bool:
+    return all(
+        np.array_equal(column, other.columns()[name]) for name, column in one.columns().items()
+    )
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.randoms(use_true_random=False))
+def test_shards_give_what_one_file_gives(
+    tmp_path_factory: Any, dealt: list[int], luck: Any
+) -> None:
+    folder = tmp_path_factory.mktemp("shards")
+    images = list(range(1, len(dealt) + 1))
+    luck.shuffle(images)
+    parts = [[i for i, part in zip(images, dealt, strict=True) if part == k] for k in range(4)]
+    order = [image for part in parts for image in part]
+    gts = [write(folder / f"gt{k}.json", truth_of(part)) for k, part in enumerate(parts) if part]
+    dts = [write(folder / f"dt{k}.json", found_on(part)) for k, part in enumerate(parts)]
+    one = read_ground_truth(write(folder / "gt.json", truth_of(order)))
+    several = read_ground_truth(gts)
+    assert (several.images, several.classes, several.class_ids) == (
+        one.images,
+        one.classes,
+        one.class_ids,
+    )
+    assert several.image_sizes is not None
+    assert same_rows(several, one)
+    records = found_on(order)
+    on = [[record["image_id"] for record in found_on(part)] for part in parts]
+    interleaved = any(max(a) > min(b) for a, b in pairwise(filter(None, on)))
+    if interleaved:
+        records.sort(key=lambda record: record["image_id"])
+    found = read_detections(write(folder / "dt.json", records), one)
+    both = read_detections(dts, several)
+    assert (both.images, both.class_ids) == (found.images, found.class_ids)
+    assert same_rows(both, found)
+    assert both.notes == (*found.notes, *([INTERLEAVED] if interleaved else ()))
+    assert [source.path for source in both.files] == dts
+
+
+def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
+    truth = read_ground_truth(write(tmp_path / "gt.json", truth_of([1, 2, 3])))
+    records = found_on([1, 2, 3])
+    one = read_detections(write(tmp_path / "dt.json", records), truth)
+    parts = [write(tmp_path / f"{k}.json", records[k::2]) for k in range(2)]
+    both = read_detections(parts, truth, repartition=True)
+    # All dogs stand in the one, all cats in the other, each class in the order of one file.
+    split, whole = (list(score_tables(truth, t).summary.values()) for t in (both, one))
+    assert np.array_equal(split, whole, equal_nan=True)
+
+
+def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
+    gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
+    remedy = (
+        "give each image in one input; or, if these are different boxes of it, repartition=True "
+        "(--repartition)"
+    )
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(gts)
+    assert str(caught.value) == f"{gts[1]}: image 5 is in {gts[0]} already; {remedy}"
+    truth = read_ground_truth(gts, repartition=True)
+    assert truth.images == (1, 2, 5)
+    assert len(truth) == 8
+    dts = [write(tmp_path / f"dt{k}.json", found_on([k, 5])) for k in (1, 2)]
+    with pytest.raises(InputError) as caught:
+        read_detections(dts, truth)
+    assert str(caught.value) == f"{dts[1]}: image 5 is in {dts[0]} already; {remedy}"
+
+
+def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:
+    other = truth_of([2], categories=[{"id": 3, "name": "cow"}, {"id": 7, "name": "dog"}])
+    gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", other)]
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(gts)
+    assert str(caught.value) == (
+        f"{gts[1]}: category 3 is 'cow' here and 'cat' in {gts[0]}; give ground truths of one list "
+        "of categories"
+    )
+
+
+def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
+    bare = write(tmp_path / "a.json", truth_of([1], annotations=[]))
+    other = write(tmp_path / "b.json", truth_of([2], annotations=[]))
+    truth = read_ground_truth([bare, write(tmp_path / "c.json", truth_of([3]))])
+    assert truth.images == (1, 3)
+    assert truth.image.tolist() == [1, 1]
+    with pytest.raises(InputError, match=r"a\.json: has no annotations; there is nothing to score"):
+        read_ground_truth(bare)
+    with pytest.raises(InputError) as caught:
+        read_ground_truth([bare, other])
+    assert str(caught.value) == (
+        f"{bare}: has no annotations, nor have the 1 other ground truths; there is nothing to "
+        "score against"
+    )
+
+
+def test_categories_of_one_name_are_told_apart_over_inputs_too(tmp_path: Path) -> None:
+    def box(image: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
+        label = listed[0]["id"]
+        return {"id": 1, "image_id": image, "category_id": label, "bbox": [1, 1, 5, 5], "area": 25}
+
+    lists = [[{"id": 3, "name": "cat"}], [{"id": 7, "name": "cat"}], [{"id": 3, "name": "cat"}]]
+    gts = [
+        write(
+            tmp_path / f"{k}.json", truth_of([k], categories=listed, annotations=[box(k, listed)])
+        )
+        for k, listed in enumerate(lists, 1)
+    ]
+    assert read_ground_truth(gts).classes == ("cat (id 3)", "cat (id 7)")
+
+
+def test_images_called_by_text_and_by_numbers_are_refused(tmp_path: Path) -> None:
+    named = truth_of([2])
+    for record in (*named["images"], *named["annotations"]):
+        record["id" if "width" in record else "image_id"] = "a"
+    gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", named)]
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(gts)
+    assert str(caught.value) == (
+        f"{gts[1]}: images are called by text here and by numbers in {gts[0]}; call them alike in "
+        "every input"
+    )
+
+
+def test_the_problems_of_every_input_are_listed(tmp_path: Path) -> None:
+    truth = read_ground_truth(write(tmp_path / "gt.json", truth_of([1, 2])))
+    wrong = [{**record, "score": None} for record in found_on([1])]
+    dts = [
+        write(tmp_path / "a.json", wrong),
+        write(tmp_path / "b.json", found_on([2])),
+        write(tmp_path / "c.json", found_on([9])),
+    ]
+    with pytest.raises(InputError) as caught:
+        read_detections(dts, truth)
+    assert {problem.file for problem in caught.value.problems} == {dts[0], dts[2]}
+
+
+def test_classes_that_only_detections_have_follow_sorted(tmp_path: Path) -> None:
+    folder = tmp_path / "gt"
+    folder.mkdir()
+    for image in "ab":
+        (folder / f"{image}.txt").write_text("m 1 1 9 9\n")
+    truth = read_ground_truth(folder)
+    for image, name in (("a", "z"), ("b", "c")):
+        part = tmp_path / f"dt-{image}"
+        part.mkdir()
+        (part / f"{image}.txt").write_text(f"m 0.9 1 1 9 9\n{name} 0.5 1 1 9 9\n")
+    both = read_detections([tmp_path / "dt-a", tmp_path / "dt-b"], truth)
+    assert both.classes == ("m", "c", "z")
+    assert both.label.tolist() == [0, 2, 0, 1]
+
+
+def test_notes_are_said_once_of_all_records() -> None:
+    def table(images: list[int], scores: list[float]) -> Detections:
+        boxes = np.tile([1.0, 1.0, 5.0, 5.0], (len(images), 1))
+        return Detections.from_arrays(
+            image=np.array(images, int), label=np.ones(len(images), int), boxes=boxes, score=scores
+        )
+
+    from dataclasses import replace
+
+    from detap.errors import Note
+    from detap.tables.detection import SourceFile
+
+    plain = Note("zero-area-detections", "detections have no area", 2, warning=False)
+    tables = [
+        replace(
+            table([k], [0.5]),
+            files=(SourceFile(f"{k}.json", 1),),
+            notes=(plain, Note("scores-outside-unit", f"scores up to {k}", k)),
+        )
+        for k in (3, 4)
+    ]
+    assert join_detections(tables).notes == (
+        Note("zero-area-detections", "detections have no area", 4, warning=False),
+        Note("scores-outside-unit", "3.json: scores up to 3; likewise in 1 more", 7),
+    )
+    nothing = Note("no-detections", "there is no detection")
+    assert join_detections([tables[0], replace(tables[1], notes=(nothing,))]).notes[0] == plain
+    empty = [replace(one, notes=(nothing,)) for one in tables]
+    assert join_detections(empty).notes == (nothing,)
+
+
+def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
+    """How many images have no file neither adds up nor is true of all inputs."""
+    for folder in ("gt", "a", "b"):
+        (tmp_path / folder).mkdir()
+    for name in "ab":
+        (tmp_path / "gt" / f"{name}.txt").write_text("cat 1 1 9 9\n")
+        (tmp_path / name / f"{name}.txt").write_text("cat .5 1 1 9 9\n")
+    truth = read_ground_truth(tmp_path / "gt")
+    parts = [read_detections(tmp_path / name, truth, layout="image-files") for name in "ab"]
+    assert [[note.code for note in part.notes] for part in parts] == [["images-without-file"]] * 2
+    assert join_detections(parts, truth).notes == ()
+
+
+def test_one_input_is_left_as_it_is() -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=[1], boxes=[[0.0, 0, 1, 1]])
+    assert join_ground_truths([truth]) is truth
+
+
+def test_no_path_is_refused() -> None:
+    with pytest.raises(UsageError, match="no path is given"):
+        read_ground_truth([])

@@ -1,0 +1,105 @@
+"""Two formats that meet: images are called by the stems of their files, classes by name."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from detap import read_detections, read_ground_truth
+from detap.errors import InputError
+from detap.formats.stem_matching import by_stem, without_suffix
+from detap.tables.detection import GroundTruth
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+BOX = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
+
+
+def truth_file(folder: Path, names: list[str]) -> Path:
+    """Write COCO ground truth: a cat on each image, whose ids tell nothing."""
+    document = {
+        "images": [{"id": 70 - n, "file_name": name} for n, name in enumerate(names)],
+        "categories": [{"id": 3, "name": "dog"}, {"id": 9, "name": "cat"}],
+        "annotations": [
+            {"id": n + 1, "image_id": 70 - n, "category_id": 9, **BOX} for n in range(len(names))
+        ],
+    }
+    path = folder / "instances.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def text_folder(folder: Path, files: dict[str, str]) -> Path:
+    found = folder / "dt"
+    found.mkdir()
+    for name, text in files.items():
+        (found / f"{name}.txt").write_text(text)
+    return found
+
+
+def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
+    gt = truth_file(tmp_path, ["val/a.jpg", "val/b.v2.PNG", "c"])
+    # a is found, b is found elsewhere, c has none: one of three by the first of two, AP 1/3.
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "b.v2": "cat .8 50 50 60 60\n"})
+    call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-pixel-edge")
+    ended = detap("eval", *call, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    record = json.loads(ended.out)
+    assert record["summary"]["mAP"] == pytest.approx(1 / 3, abs=1e-15)
+    assert {entry["name"] for entry in record["classes"]} == {"cat", "dog"}
+
+
+def test_numbers_and_names_come_back(tmp_path: Path) -> None:
+    gt = read_ground_truth(truth_file(tmp_path, ["a.jpg", "b.jpg"]))
+    dt = text_folder(tmp_path, {"b": "bird .5 0 0 9 9\ncat .9 0 0 10 10\n"})
+    found = read_detections(dt, gt)
+    assert found.images == gt.images == (69, 70)
+    assert [found.images[n] for n in found.image.tolist()] == [69, 69]
+    assert found.class_ids == (3, 9, "bird")
+    assert found.label.tolist() == [2, 1]
+
+
+def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> None:
+    gt = truth_file(tmp_path, ["a.jpg"])
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "70": "cat .9 0 0 10 10\n"})
+    ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
+    assert ended.status == 2
+    assert "70.txt: image '70' is not in the ground truth" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("files", "called"),
+    [
+        (["x/a.jpg", "x/b.jpg"], ("a", "b")),
+        (["x\\a.jpg", "y\\b.jpg"], ("a", "b")),  # as Windows writes them
+        (["x/a.jpg", "y/a.jpg"], ("x/a", "y/a")),  # folders count where they must
+        (["a.jpg", "a.png"], ("a.jpg", "a.png")),
+        (["a_jpg.rf.0b1c", "b"], ("a_jpg.rf.0b1c", "b")),  # no suffix of an image
+    ],
+)
+def test_what_images_are_called(files: list[str], called: tuple[str, ...]) -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["k"], boxes=np.ones((1, 4)), images=[1, 2])
+    assert by_stem(truth, {1: files[0], 2: files[1]}).images == called
+
+
+def test_images_of_one_file_cannot_be_told_apart(tmp_path: Path, detap: Run) -> None:
+    gt = truth_file(tmp_path, ["a.jpg", "a.jpg"])
+    dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n"})
+    ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
+    assert ended.status == 2
+    assert "instances.json: has several images of the file 'a.jpg'" in ended.err
+    with pytest.raises(InputError, match="give every image a file_name of its own"):
+        detap_read(gt, dt)
+
+
+def detap_read(gt: Path, dt: Path) -> None:
+    read_detections(dt, read_ground_truth(gt))
+
+
+def test_only_suffixes_of_images_are_cut() -> None:
+    assert [without_suffix(n) for n in ("a.JPEG", "a.tif", "a.b", "a")] == ["a", "a", "a.b", "a"]

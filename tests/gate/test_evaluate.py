@@ -1,0 +1,479 @@
+"""The one judge: what may be asked, the same for every caller, and what a mean hides."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from detap.cli.gates import Gates
+from detap.errors import DetapWarning, UsageError
+from detap.gates.checks import Limit
+from detap.gates.config import GateConfig, OptionNames
+from detap.gates.evaluate import evaluate_gates
+from detap.gates.metric_names import Metrics
+from detap.testing import assert_detections
+from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
+
+__all__ = ["coco", "detap"]
+
+Run = Callable[..., Ended]
+OPTIONS = OptionNames(options=True, earlier="--baseline-detections", names={})
+DROP = [Limit.of("drop", "0.1")]
+FLOOR = [Limit.of("floor", "0.1")]
+
+
+def demands(limits: list[Limit], **asked: Any) -> GateConfig:
+    return GateConfig.of(limits, OPTIONS, **{"baseline": False, "before": False, **asked})
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    plain = demands(FLOOR)
+    assert (plain.resamples, plain.seed, plain.fewest) == (1000, 0, 0)
+    assert demands(DROP, before=True, confidence=0.9).fewest == 20
+    assert demands(DROP, before=True, confidence=0.9, fewest=0).fewest == 0
+    assert demands(DROP, baseline=True, fewest=7).fewest == 7
+    noisy = demands(DROP, before=True, confidence=0.9, resamples=100, seed=3)
+    assert (noisy.resamples, noisy.seed) == (100, 3)
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked", "message"),
+    [
+        (DROP, {}, "--max-drop needs --baseline or --baseline-detections to compare with"),
+        (
+            [Limit.of("rise", "1")],
+            {},
+            "--max-rise needs --baseline or --baseline-detections to compare with",
+        ),
+        (
+            FLOOR,
+            {"baseline": True},
+            "--baseline needs --max-drop or --max-rise, which says how much may be lost",
+        ),
+        (FLOOR, {"before": True}, "--baseline-detections needs --max-drop or --max-rise"),
+        (
+            DROP,
+            {"baseline": True, "confidence": 0.9},
+            "--confidence needs --baseline-detections: a report's numbers alone",
+        ),
+        (
+            DROP,
+            {"baseline": True, "confidence": 0.9, "resolve_drop": 0.1},
+            "--confidence needs --baseline-detections: a report's numbers alone",
+        ),
+        (DROP, {"before": True, "resamples": 200}, "--resamples is of no use without --confidence"),
+        (DROP, {"before": True, "seed": 0}, "--seed is of no use without --confidence"),
+        (
+            DROP,
+            {"before": True, "allow_different": True},
+            "--allow-different is of no use without --baseline",
+        ),
+        (DROP, {"before": True, "confidence": 1.0}, "--confidence: 1.0 is not between 0 and 1"),
+        (
+            DROP,
+            {"before": True, "confidence": float("nan")},
+            "--confidence: nan is not between 0 and 1",
+        ),
+        (
+            DROP,
+            {"before": True, "confidence": 0.9, "resamples": 99},
+            "--resamples: 99 is no whole number from 100 to 1000000",
+        ),
+        (DROP, {"before": True, "confidence": 0.9, "seed": -1}, "--seed: -1 is no whole number"),
+        (DROP, {"baseline": True, "fewest": -1}, "--min-ground-truths: -1 is no whole number"),
+        (DROP, {"baseline": True, "fewest": 0.5}, "--min-ground-truths: 0.5 is no whole number"),
+        (DROP, {"baseline": True, "fewest": True}, "--min-ground-truths: True is no whole"),
+    ],
+)
+def test_what_contradicts_itself(limits: list[Limit], asked: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        demands(limits, **asked)
+
+
+class Scored(NamedTuple):
+    """What is judged, reduced to its numbers."""
+
+    all: Metrics
+
+    def numbers(self) -> Metrics:
+        return self.all
+
+    def noise(self, before: "Scored | None", demands: GateConfig) -> Any:
+        raise AssertionError
+
+    def blame(self, *_: object) -> None:
+        return None
+
+
+def scored(measure: str, mean: float, of_class: float, count: int = 1000) -> Scored:
+    row = {"name": "cat", "ground_truths": count, measure: of_class}
+    return Scored(Metrics("mean", {"mean": mean, "mAP": mean}, [row]))
+
+
+def overlooked(limit: str, now: Scored, then: Scored) -> list[str]:
+    asked = demands([Limit.of("drop", limit)], before=True)
+    return [note.message for note in evaluate_gates(asked, now, dict, before=then).notes]
+
+
+def test_what_a_mean_overlooks() -> None:
+    """Far is beyond twice the limit, and three times sqrt(1 / 2000), .0671, beyond it."""
+    then = scored("mean", 0.5, 0.5)
+    assert overlooked("0.05", scored("mean", 0.5, 0.39), then) == []  # .11 < .05 + .0671
+    assert overlooked("0.05", scored("mean", 0.5, 0.38), then) == [
+        "mean passed, but class:cat.mean fell by 0.1200, from 0.5000 to 0.3800, on 1000 ground "
+        "truths: --max-drop class:cat.mean=0.05 would fail"
+    ]
+    assert overlooked("0.1", scored("mean", 0.5, 0.31), then) == []  # .19 < 2 * .1
+    assert len(overlooked("0.1", scored("mean", 0.5, 0.29), then)) == 1
+    assert overlooked("mean=10%", scored("mean", 0.5, 0.39), then) == []  # a tenth of .5
+    assert len(overlooked("mean=10%", scored("mean", 0.5, 0.38), then)) == 1
+    # mAP is the mean of AP; of a mean that no class has there is nothing to say.
+    assert len(overlooked("mAP=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5))) == 1
+    assert overlooked("mean=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5)) == []
+    # Of few objects, or none, nothing is far.
+    for count in (10, 0):
+        few = scored("mean", 0.5, 0.2, count), scored("mean", 0.5, 0.5, count)
+        assert overlooked("0.05", *few) == []
+
+
+def test_the_options_of_a_command_are_what_is_asked() -> None:
+    limit = {kind: Limit.of(kind, "x=0.1") for kind in ("floor", "ceiling", "drop", "rise")}
+    options: dict[str, Any] = {
+        "max_rise": (limit["rise"],),
+        "fail_over": (limit["ceiling"],),
+        "fail_under": (limit["floor"],),
+        "max_drop": (limit["drop"],),
+        "baseline": "base.json",
+        "baseline_detections": "before",
+        "confidence": 0.9,
+        "resamples": 200,
+        "seed": 7,
+        "min_ground_truths": 3,
+        "allow_different": True,
+        "slices": "tags.csv",
+        "slice_by": None,
+        "another": 1,
+    }
+    gates = Gates.from_options(options)
+    assert options == {"another": 1}
+    assert gates.demands == GateConfig(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
+    assert (gates.baseline, gates.before) == ("base.json", "before")
+    assert (gates.slices, gates.slice_by) == ("tags.csv", None)
+    assert gates.paths() == ["base.json", "before", "tags.csv"]
+    by_time = Gates.from_options({"slice_by": "time"})
+    assert (by_time.slices, by_time.slice_by, by_time.paths()) == (None, "time", [])
+
+
+# --- one grammar, whoever asks
+
+
+CALLS = ("eval", "compare", "rank")
+
+
+def call(command: str, coco: Files) -> list[str]:
+    return {
+        "eval": [*coco.arguments, "--baseline-detections", str(coco.dt), "--max-drop", "0"],
+        "compare": ["compare", str(coco.dt), str(coco.dt), "--gt", str(coco.gt)],
+        "rank": [
+            *("rank", "retrieval", "--npz", str(coco.folder / "a.npz")),
+            *("--baseline-ranking", str(coco.folder / "a.npz"), "--max-drop", "0"),
+        ],
+    }[command]
+
+
+@pytest.fixture
+def ranking(coco: Files) -> Files:
+    rng = np.random.default_rng(1)
+    arrays = {
+        "scores": rng.random((6, 9)),
+        "query_labels": np.arange(6) % 3,
+        "gallery_labels": np.arange(9) % 3,
+    }
+    np.savez(coco.folder / "a.npz", **arrays)  # type: ignore[arg-type]
+    return coco
+
+
+@pytest.mark.parametrize("command", CALLS)
+@pytest.mark.parametrize("level", ["nan", "0.9_5", "0", "1", "95", "inf", "95%"])
+def test_a_level_is_written_alike(ranking: Files, detap: Run, command: str, level: str) -> None:
+    assert detap(*call(command, ranking), "--confidence", "0.9").status == 0
+    ended = detap(*call(command, ranking), "--confidence", level)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"'{level}' is not between 0 and 1" in ended.err
+
+
+@pytest.mark.parametrize("command", CALLS)
+@pytest.mark.parametrize("count", ["1_000", "\uff11000", "1e3", "x"])
+def test_a_count_is_written_alike(ranking: Files, detap: Run, command: str, count: str) -> None:
+    ended = detap(*call(command, ranking), "--confidence", "0.9", "--resamples", count)
+    assert ended.status == 2
+    assert "is not a whole number" in ended.err
+
+
+def test_a_level_is_checked_in_python_too(coco: Files) -> None:
+    with pytest.raises(UsageError, match="confidence: nan is not between 0 and 1"):
+        assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=float("nan"))
+
+
+def crowd(folder: Path, objects: int) -> tuple[Files, Path]:
+    """Write cats, one an image, and detections that find all of them, and some of them."""
+    truth = {
+        "images": [{"id": i, "width": 99, "height": 99} for i in range(1, objects + 1)],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": i, "image_id": i, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81}
+            | {"iscrowd": 0}
+            for i in range(1, objects + 1)
+        ],
+    }
+    found = [
+        {"image_id": i, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+        for i in range(1, objects + 1)
+    ]
+    files = write_coco(folder, truth, found)
+    worse = folder / "worse.json"
+    worse.write_text(json.dumps(found[: objects // 4]))
+    return files, worse
+
+
+@pytest.mark.parametrize(("objects", "status"), [(12, 0), (40, 1)])
+def test_few_ground_truths_warn_whoever_asks(
+    tmp_path: Path, detap: Run, objects: int, status: int
+) -> None:
+    files, worse = crowd(tmp_path, objects)
+    ended = detap(
+        *("eval", "--gt", files.gt, "--dt", worse, "--baseline-detections", files.dt),
+        *("--max-drop", "class:cat.AP=0.01", "--confidence", "0.9"),
+    )
+    assert ended.status == status, ended.err
+    assert ("gate-too-few" in ended.err) == (status == 0)
+    from detap import read_detections, read_ground_truth
+
+    truth = read_ground_truth(files.gt)
+    before, now = (read_detections(path, truth) for path in (files.dt, worse))
+    limits: dict[str, Any] = {
+        "baseline": before,
+        "max_drop": {"class:cat.AP": 0.01},
+        "confidence": 0.9,
+    }
+    if status:
+        with pytest.raises(AssertionError, match=r"class:cat\.AP fell by"):
+            assert_detections(truth, now, **limits)
+    else:
+        assert_detections(truth, now, **limits)
+        with pytest.raises(AssertionError, match=r"class:cat\.AP fell by"):
+            assert_detections(truth, now, min_ground_truths=0, **limits)
+
+
+def test_a_ranking_names_its_own_options(ranking: Files, detap: Run) -> None:
+    npz = str(ranking.folder / "a.npz")
+    ended = detap("rank", "retrieval", "--npz", npz, "--max-drop", "0")
+    assert "--max-drop needs --baseline or --baseline-ranking to compare with" in ended.err
+    ended = detap("rank", "retrieval", "--npz", npz, "--baseline-ranking", npz)
+    assert "--baseline-ranking needs --max-drop or --max-rise" in ended.err
+
+
+def test_a_ranking_held_to_a_report_of_other_scores_is_refused(ranking: Files, detap: Run) -> None:
+    base, npz = ranking.folder / "base.json", str(ranking.folder / "a.npz")
+    other = ranking.folder / "b.npz"
+    arrays = dict(np.load(npz))
+    np.savez(other, **{**arrays, "scores": -arrays["scores"]})
+    assert detap("rank", "retrieval", "--npz", npz, "-o", base).status == 0
+    both = ["--baseline", base, "--baseline-ranking", other, "--max-drop", "0"]
+    ended = detap("rank", "retrieval", "--npz", npz, *both)
+    assert ended.status == 2
+    assert "of --baseline-ranking" in ended.err
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("--fail-over", "class:bird.false_positives=0", 1),
+        ("--fail-over", "class:bird.false_positives=1", 0),
+        ("--max-rise", "class:cat.duplicates=0", 1),
+        ("--max-rise", "class:cat.duplicates=1", 0),
+    ],
+)
+def test_less_is_better_wherever_it_is_asked(
+    coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, int]
+) -> None:
+    option, limit, status = case
+    base, fewer = coco.folder / "base.json", coco.folder / "fewer.json"
+    fewer.write_text(json.dumps([box for box in results() if box["score"] != 0.8]))
+    assert detap("eval", "--gt", coco.gt, "--dt", fewer, "-o", base).status == 0
+    against = ["--baseline", str(base)] if option == "--max-rise" else []
+    assert detap(*coco.arguments, *against, option, limit).status == status
+    name, _, bound = limit.rpartition("=")
+    settings = coco.folder / "detap.toml"
+    settings.write_text(f'[{option[2:]}]\n"{name}" = {bound}\n')
+    assert detap(*coco.arguments, *against, "--config", settings).status == status
+    argument = option[2:].replace("-", "_")
+    asked: dict[str, Any] = {
+        argument: {name: int(bound)},
+        **({"baseline": base} if against else {}),
+    }
+    if status:
+        with pytest.raises(AssertionError, match="FAILED"):
+            assert_detections(coco.gt, coco.dt, **asked)
+    else:
+        assert_detections(coco.gt, coco.dt, **asked)
+    monkeypatch.setenv(f"DETAP_{argument.upper()}", limit)
+    assert detap(*coco.arguments, *against).status == status
+
+
+def test_junit_names_each_kind_of_limit(coco: Files, detap: Run) -> None:
+    base, junit = coco.folder / "base.json", coco.folder / "junit.xml"
+    assert detap(*coco.arguments, "-o", base).status == 0
+    gates = ["--fail-under", "0.1", "--fail-over", "0.9", "--max-drop", "0.2", "--max-rise", "0.3"]
+    assert detap(*coco.arguments, "--baseline", base, *gates, "-o", junit).status == 0
+    text = junit.read_text()
+    for name in ("AP at least 0.1", "AP at most 0.9", "AP may fall by 0.2", "AP may rise by 0.3"):
+        assert f'name="{name}"' in text
+    for kind in ("floor", "ceiling", "drop", "rise"):
+        assert f'classname="detap.{kind}"' in text
+
+
+# --- what a mean hides
+
+
+def many(folder: Path, lost: int, objects: int = 1000, classes: int = 40) -> tuple[Files, Path]:
+    """Write a class of many objects and others of one; and a detector that loses some of it."""
+    names = ["odd $(x) 'name'", *(f"c{number}" for number in range(1, classes))]
+    counts = [objects, *[1] * (classes - 1)]
+    annotations: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    for label, count in enumerate(counts, 1):
+        for place in range(count):
+            box = [20 * (place % 25), 20 * (place // 25), 15, 15]
+            annotations.append(
+                {"id": len(annotations) + 1, "image_id": label, "category_id": label}
+                | {"bbox": box, "area": 225, "iscrowd": 0}
+            )
+            found.append({"image_id": label, "category_id": label, "bbox": box, "score": 0.5})
+    truth = {
+        "images": [{"id": i, "width": 999, "height": 999} for i in range(1, classes + 1)],
+        "categories": [{"id": i, "name": name} for i, name in enumerate(names, 1)],
+        "annotations": annotations,
+    }
+    options = ("--max-dets", "1000")
+    files = write_coco(folder, truth, found)
+    worse = folder / "worse.json"
+    worse.write_text(json.dumps(found[lost:]))
+    (folder / "detap.toml").write_text(f"max-dets = {options[1]}\n")
+    return files, worse
+
+
+def gated(detap: Run, files: Files, worse: Path, *gates: str) -> Ended:
+    return detap(
+        *("eval", "--gt", files.gt, "--dt", worse, "--config", files.folder / "detap.toml"),
+        *gates,
+    )
+
+
+@pytest.mark.parametrize("against", ["report", "detector", "confidence"])
+def test_the_gate_that_is_proposed_would_have_failed(
+    tmp_path: Path, detap: Run, against: str
+) -> None:
+    # 19 of 101 recall levels are lost to the large class: the mean of 40 falls by 0.0047. With
+    # intervals that is inconclusive: the one image that has the class is in a resample or not.
+    files, worse = many(tmp_path, lost=190)
+    base = tmp_path / "base.json"
+    assert gated(detap, files, files.dt, "-o", str(base)).status == 0
+    earlier = {
+        "report": ["--baseline", str(base)],
+        "detector": ["--baseline-detections", str(files.dt)],
+        "confidence": ["--baseline-detections", str(files.dt), "--confidence", "0.9"],
+    }[against]
+    report = tmp_path / "r.json"
+    ended = gated(detap, files, worse, *earlier, "--max-drop", "0.005", "-o", str(report))
+    (note,) = [
+        note for note in json.loads(report.read_text())["notes"] if note["code"] == "gate-overlooks"
+    ] or [None]
+    assert note is not None, ended.err
+    assert note["warning"]
+    assert ended.status == 0
+    assert "but class:odd $(x) 'name'.AP fell by 0.18" in ended.err
+    passed = "did not fail" if against == "confidence" else "passed"
+    assert note["message"].startswith(f"AP {passed}, but ")
+    assert " on 1000 ground truths: " in note["message"]
+    proposed = re.search(r": (--max-drop .*) would fail$", note["message"])
+    assert proposed is not None
+    option, gate = shlex.split(proposed[1])
+    assert gate == "class:odd $(x) 'name'.AP=0.005"
+    ended = gated(detap, files, worse, *earlier, option, gate)
+    assert ended.status == 1
+    # Once it is asked for, nothing is hidden.
+    ended = gated(detap, files, worse, *earlier, "--max-drop", "0.005", option, gate)
+    assert "gate-overlooks" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # Of 1,000 objects 3 standard errors are at most 0.067: beyond 0.072 is far.
+        (70, 1000, "0.005", False),
+        (80, 1000, "0.005", True),
+        # Of 100, 0.212.
+        (19, 100, "0.005", False),
+        (25, 100, "0.01", True),
+        # Twice the limit is not yet far.
+        (190, 1000, "0.1", False),
+        (250, 1000, "0.1", True),
+        # A share of the mean's.
+        (80, 1000, "1%", True),
+        (80, 1000, "5%", False),
+    ],
+)
+def test_how_far_is_far(tmp_path: Path, detap: Run, case: tuple[int, int, str, bool]) -> None:
+    lost, objects, limit, told = case
+    files, worse = many(tmp_path, lost, objects)
+    earlier = ["--baseline-detections", str(files.dt)]
+    ended = gated(detap, files, worse, *earlier, "--max-drop", limit)
+    assert ended.status == 0, ended.err
+    assert ("gate-overlooks" in ended.err) == told
+
+
+@pytest.mark.parametrize("against", ["report", "detector"])
+def test_a_mean_of_voc_hides_a_class_too(tmp_path: Path, detap: Run, against: str) -> None:
+    files, worse = many(tmp_path, lost=190)
+    base = tmp_path / "base.json"
+    rules = ["--protocol", "voc2012", "--max-dets", "none"]
+    assert gated(detap, files, files.dt, *rules, "-o", str(base)).status == 0
+    earlier = {
+        "report": ["--baseline", str(base)],
+        "detector": ["--baseline-detections", str(files.dt)],
+    }[against]
+    ended = gated(detap, files, worse, *rules, *earlier, "--max-drop", "0.005")
+    assert "mAP passed, but class:odd $(x) 'name'.AP fell by 0.19" in ended.err
+    gate = "class:odd $(x) 'name'.AP=0.005"
+    assert gated(detap, files, worse, *rules, *earlier, "--max-drop", gate).status == 1
+
+
+def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) -> None:
+    files, worse = many(tmp_path, lost=190)
+    call = ["--baseline-detections", str(files.dt), "--max-drop", "0.005", "--min-ground-truths"]
+    assert "gate-overlooks" in gated(detap, files, worse, *call, "1000").err
+    # Of a class of fewer than this, the proposed gate would only warn.
+    assert "gate-overlooks" not in gated(detap, files, worse, *call, "1001").err
+
+
+def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
+    files, worse = many(tmp_path, lost=190)
+    from dataclasses import replace
+
+    from detap import read_detections, read_ground_truth
+    from detap.protocols import protocol
+
+    truth = read_ground_truth(files.gt)
+    before, now = (read_detections(path, truth) for path in (files.dt, worse))
+    rules = replace(protocol("coco"), detection_limits=(1000,))
+    with pytest.warns(DetapWarning, match="AP passed, but class:odd") as caught:
+        result = assert_detections(truth, now, protocol=rules, baseline=before, max_drop=0.005)
+    proposed = """max_drop={"class:odd $(x) 'name'.AP": '0.005'} would fail"""
+    assert str(caught[0].message).find(proposed) > 0
+    assert result.notes[-1].code == "gate-overlooks"

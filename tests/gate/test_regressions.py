@@ -1,0 +1,235 @@
+"""What made a gate fail: the right classes, images and IoU, or none where nothing tells."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from detap import evaluate, read_detections, read_ground_truth
+from detap.gates.checks import Limit
+from detap.gates.config import GateConfig, OptionNames
+from detap.gates.detection import Scored
+from detap.gates.evaluate import evaluate_gates
+from detap.report import schema
+from tests.cli.conftest import Ended, detap, write_coco
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+Box = tuple[int, int, list[int]]
+
+# Six images, with a cat and a dog each. Both detectors miss the cats of image 3 and find it three
+# times beside; the later one has what `change` makes of images 4 and 6.
+NAMES = {1: "cat", 2: "dog"}
+PLACES = {1: [0, 0, 100, 100], 2: [200, 0, 100, 100]}
+
+
+def truth() -> dict[str, Any]:
+    numbered = [(image, label) for image in range(1, 7) for label in NAMES]
+    return {
+        "images": [{"id": image, "width": 640, "height": 480} for image in range(1, 7)],
+        "categories": [{"id": label, "name": name} for label, name in NAMES.items()],
+        "annotations": [
+            {"id": place, "image_id": image, "category_id": label, "bbox": PLACES[label]}
+            | {"area": 10000, "iscrowd": 0}
+            for place, (image, label) in enumerate(numbered, 1)
+        ],
+    }
+
+
+def found(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:
+    boxes = []
+    for image in range(1, 7):
+        for label, place in PLACES.items():
+            box = change(image, label, place)
+            if image == 3:
+                boxes += [(image, label, [400, y, 50, 50], 0.99) for y in (0, 100, 200)]
+            elif box is not None:
+                boxes.append((image, label, box, 0.9))
+    return [
+        {"image_id": image, "category_id": label, "bbox": box, "score": score}
+        for image, label, box, score in boxes
+    ]
+
+
+def same(image: int, label: int, box: list[int]) -> list[int]:
+    return box
+
+
+def lost(image: int, label: int, box: list[int]) -> list[int] | None:
+    return None if image in (4, 6) and label == 1 else box
+
+
+def looser(image: int, label: int, box: list[int]) -> list[int]:
+    # 100 by 60 of 100 by 100: IoU .6 passes .5, .55 and .6, and fails from .65 on.
+    return [*box[:3], 60] if image in (4, 6) and label == 1 else box
+
+
+@pytest.fixture
+def case(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_coco(tmp_path, truth(), found(same))
+    for name, change in (("lost", lost), ("looser", looser)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(found(change)))
+    call = ("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")
+    assert detap(*call).status == 0
+    return tmp_path
+
+
+def judged(detap: Run, dt: str, *arguments: str, status: int = 1) -> tuple[dict[str, Any], str]:
+    call = ("eval", "--gt", "instances.json", "--dt", dt, *arguments, "-o", "out.json")
+    ended = detap(*call)
+    assert ended.status == status, ended.err
+    report = json.loads(Path("out.json").read_text())
+    Draft202012Validator(schema()).validate(report)
+    return report, ended.out
+
+
+DETECTIONS = ("--baseline-detections", "results.json")
+BASELINE = ("--baseline", "base.json")
+
+
+@pytest.mark.parametrize("confidence", [(), ("--confidence", "0.5", "--min-ground-truths", "0")])
+def test_with_the_detector_before_the_images_are_those_that_changed(
+    case: Path, detap: Run, confidence: tuple[str, ...]
+) -> None:
+    report, out = judged(detap, "lost.json", *DETECTIONS, *confidence, "--max-drop", "0.01")
+    blame = report["culprits"]
+    assert [entry["name"] for entry in blame["classes"]] == ["cat"]
+    assert [(entry["name"], entry["missed"]) for entry in blame["images"]] == [(4, 1), (6, 1)]
+    assert blame["images_compared"]
+    assert blame["looser"] is None
+    assert "\nWhat got worse\nclass cat: AP " in out
+    assert "\nimage 4: 1 more missed\nimage 6: 1 more missed\n" in out
+
+
+def test_an_earlier_report_does_not_tell_which_images_got_worse(case: Path, detap: Run) -> None:
+    report, out = judged(detap, "lost.json", *BASELINE, "--max-drop", "0.01")
+    blame = report["culprits"]
+    assert [entry["name"] for entry in blame["classes"]] == ["cat"]
+    # Image 3 is the worst now, as it was before: that is said, and no more.
+    assert blame["images"][0]["name"] == 3
+    assert not blame["images_compared"]
+    assert "\nWhat got worse, and where it is worst now\nclass cat: AP " in out
+    assert " more " not in out[out.index("What got worse") :]
+
+
+@pytest.mark.parametrize(
+    ("against", "worst", "line"),
+    [
+        (
+            (*DETECTIONS, "--confidence", "0.5", "--min-ground-truths", "0"),
+            0.65,
+            "at IoU 0.65 it fell by ",
+        ),
+        # Cats are found five times of six up to IoU .6, and thrice from .65 on.
+        (DETECTIONS, 0.65, "at IoU 0.65 it fell by "),
+        (BASELINE, 0.75, "at IoU 0.75 it fell by "),  # a report has AP at .5 and .75 alone
+    ],
+)
+def test_boxes_that_became_looser_are_said_to_be(
+    case: Path, detap: Run, against: tuple[str, ...], worst: float, line: str
+) -> None:
+    report, out = judged(detap, "looser.json", *against, "--max-drop", "0.01")
+    blame = report["culprits"]
+    assert blame["looser"]["lowest"] == {"iou": 0.5, "drop": 0}
+    assert blame["looser"]["worst"]["iou"] == pytest.approx(worst)
+    before = json.loads((case / "base.json").read_text())["classes"][0]["AP75"]
+    after = report["classes"][0]["AP75"]
+    # The dogs are as they were: the mean of both falls by half of what cats do.
+    assert blame["looser"]["worst"]["drop"] == pytest.approx((before - after) / 2)
+    assert "boxes became looser: AP at IoU 0.5 stands, " + line in out
+    if against != BASELINE:
+        assert [entry["name"] for entry in blame["images"]] == [4, 6]
+        assert [entry["mislocated"] for entry in blame["images"]] == [1, 1]
+        assert "\nimage 4: 1 more missed, 1 more mislocated at IoU 0.65\n" in out
+    else:
+        assert blame["images"][0]["name"] == 3
+        assert " at IoU 0.75\n" in out
+
+
+def both(image: int, label: int, box: list[int]) -> list[int] | None:
+    # Two cats of five are lost, and one is looser: most of the fall is there at IoU .5.
+    return [*box[:3], 60] if image == 5 and label == 1 else lost(image, label, box)
+
+
+@pytest.mark.parametrize("change", [lost, both])
+def test_where_ap_falls_at_every_iou_boxes_are_not_looser(
+    case: Path, detap: Run, change: Callable[[int, int, list[int]], list[int] | None]
+) -> None:
+    (case / "now.json").write_text(json.dumps(found(change)))
+    for against in (DETECTIONS, BASELINE):
+        report, out = judged(detap, "now.json", *against, "--max-drop", "0.01")
+        assert report["culprits"]["looser"] is None
+        assert "looser" not in out
+
+
+def test_where_all_passed_nobody_is_to_blame(case: Path, detap: Run) -> None:
+    for against in (DETECTIONS, BASELINE):
+        report, out = judged(detap, "lost.json", *against, "--max-drop", "0.9", status=0)
+        assert report["gates"]["passed"]
+        assert "culprits" not in report
+        assert "worse" not in out
+        assert "worst" not in out
+
+
+def test_a_class_that_rose_is_no_culprit(case: Path, detap: Run) -> None:
+    # Held to a ceiling, AP is too high; nothing got worse.
+    report, out = judged(
+        detap, "results.json", "--baseline-detections", "lost.json", "--max-rise", "0.01"
+    )
+    assert "culprits" not in report
+    assert "class cat" not in out
+
+
+def test_a_gate_on_one_class_is_about_its_images(case: Path, detap: Run) -> None:
+    report, _ = judged(
+        detap, "lost.json", *DETECTIONS, "--fail-under", "class:dog.AP=0.99", "--max-drop", "0.99"
+    )
+    # Nothing changed for the dog.
+    assert "culprits" not in report
+    report, _ = judged(detap, "lost.json", "--fail-under", "class:dog.AP=0.99")
+    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["dog"]
+    assert [entry["name"] for entry in report["culprits"]["images"]] == [3]
+
+
+def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None:
+    Path("tags.json").write_text('{"first": [1, 2, 3], "last": [4, 5, 6]}')
+    slices = ("--slices", "tags.json")
+    report, out = judged(
+        detap, "lost.json", *DETECTIONS, *slices, "--max-drop", "slice:last.AP=0.01"
+    )
+    assert report["culprits"]["slice"] == "last"
+    assert [entry["name"] for entry in report["culprits"]["images"]] == [4, 6]
+    assert "What got worse, in slice last\nclass cat: AP 0.3366, was 1.0000, 3 ground" in out
+    report, _ = judged(detap, "lost.json", *slices, "--fail-under", "slice:first.AP=0.99")
+    assert [entry["name"] for entry in report["culprits"]["images"]] == [3]
+
+
+def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
+    gt = read_ground_truth("instances.json")
+    now, then = (
+        Scored.of(evaluate(gt, read_detections(path, gt)), {"last": [4, 5, 6], "none": []})
+        for path in ("lost.json", "results.json")
+    )
+    spell = OptionNames(options=True, earlier="", names={})
+    demands = GateConfig.of([Limit.of("drop", "0.01")], spell, baseline=False, before=True)
+    found = evaluate_gates(demands, now, dict, before=then).culprits
+    assert found is not None
+    assert (found.slice, found.looser, found.before) == (None, None, True)
+    assert [fallen.name for fallen in found.classes] == ["cat"]
+    # The cats of images 4 and 6 are the two that were lost.
+    assert [(image.name, image.mistakes, image.kinds["missed"]) for image in found.images] == [
+        (4, 1, 1),
+        (6, 1, 1),
+    ]
+    slices = now.slice_numbers()
+    assert [(part.tag, part.images, part.ground_truths) for part in slices] == [
+        ("last", 3, 6),
+        ("none", 0, 0),
+    ]
+    # sha256sum of "4\n5\n6".
+    assert slices[0].images_sha256.startswith("07d510d504a0")

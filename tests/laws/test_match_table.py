@@ -1,0 +1,145 @@
+"""What must hold of evidence: finishing it, dealing it out, adding it up, choosing from it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.bootstrap import draw_weights, resampled
+from detap.core.accumulate import Scores, accumulate
+from detap.core.match_table import MatchTable
+from detap.errors import UsageError
+from detap.evaluation.detection import evaluate, on_images, select
+from detap.protocols import Protocol, protocol
+from tests.cases import MORE, RANKED, Case, cases
+from tests.parity.compare import assert_same_bits
+
+ANY_RULES = [
+    *RANKED.values(),
+    replace(protocol("coco"), class_agnostic=True),
+    replace(protocol("voc2012"), class_agnostic=True),
+    replace(protocol("coco"), ties="file"),
+    replace(protocol("voc2012"), ties="image"),
+    replace(protocol("coco"), limit_scope="image", detection_limits=(1, 2, 4)),
+    replace(protocol("coco"), detection_limits=(1, 2, None)),
+    replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 64).tolist())),
+    replace(protocol("voc2012"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 17).tolist())),
+]
+more_rules = st.sampled_from([*MORE.values()])
+any_rules = st.one_of(st.sampled_from(ANY_RULES), more_rules)
+
+
+def assert_same_scores(ours: Scores, theirs: Scores) -> None:
+    for name in ("precision", "average", "recall", "positives", "counts"):
+        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+
+
+@given(cases(), any_rules)
+def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
+    case: Case, rules: Protocol
+) -> None:
+    result = evaluate(*case.tables_for(rules), rules)
+    for threads in (1, 2):
+        assert_same_scores(accumulate(result.evidence, threads=threads), result._scene.score())
+    last = accumulate(result.evidence, all_limits=True).precision[-1:]
+    assert_same_bits(last, result._scene.score().precision, "the largest of all limits")
+
+
+@given(cases(), any_rules)
+def test_a_small_limit_has_the_precision_of_being_the_largest(case: Case, rules: Protocol) -> None:
+    """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
+    every = accumulate(evaluate(*case.tables_for(rules), rules).evidence, all_limits=True).precision
+    for m in range(1, len(rules.detection_limits)):
+        alone = replace(rules, detection_limits=rules.detection_limits[:m])
+        fused = evaluate(*case.tables_for(rules), alone)._scene.score()
+        assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
+
+
+def dealt(case: Case, rules: Protocol, owner: list[int]) -> list[MatchTable]:
+    """Return the evidence of each part of the images, numbered as in the whole."""
+    whole = evaluate(*case.tables_for(rules), rules)
+    parts = []
+    for part in sorted(set(owner)):
+        kept = np.flatnonzero(np.array(owner) == part)
+        rows = np.flatnonzero(np.isin(whole.detections.image, kept))
+        truths = np.flatnonzero(np.isin(whole.ground_truth.image, kept))
+        alone = evaluate(
+            whole.ground_truth.select(truths), whole.detections.select(rows), rules
+        ).evidence
+        # Where equal scores rank by image, places in the image are enough.
+        place = alone.place if alone.rules.ties_by_image else rows.astype(np.int32)
+        parts.append(replace(alone, place=place))
+    return parts
+
+
+@given(cases(), any_rules, st.data())
+def test_parts_dealt_at_random_add_up_to_the_whole(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    """Every number, every curve and every resample has the same bytes."""
+    result = evaluate(*case.tables_for(rules), rules)
+    owner = [data.draw(st.integers(0, 4)) for _ in case.images]
+    parts = data.draw(st.permutations(dealt(case, rules, owner)))
+    cut = data.draw(st.integers(0, len(parts)))
+    tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
+    merged = MatchTable.concatenate(tree)
+    assert_same_scores(
+        accumulate(merged, all_limits=True), accumulate(result.evidence, all_limits=True)
+    )
+    other = replace(result, _evidence=merged)
+    for ours, theirs in zip(other.curves(), result.curves(), strict=True):
+        for name in ("score", "precision", "recall", "interpolated"):
+            assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+    names = list(result.summary)
+    weights = draw_weights(len(case.images), 3, 1)
+    one, two = resampled(result, weights, names), resampled(other, weights, names)
+    for name in names:
+        assert_same_bits(one.by_class[name], two.by_class[name], name)
+
+
+@given(
+    cases(), st.one_of(st.sampled_from([*ANY_RULES, protocol("proposals")]), more_rules), st.data()
+)
+def test_a_part_of_the_images_is_chosen_not_matched_again(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
+    truth, found = case.tables_for(rules)
+    if rules.name == "proposals":
+        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
+    ours = on_images(evaluate(truth, found, rules), chosen)
+    theirs = evaluate(*select(truth, found, images=chosen), rules)
+    assert ours.ground_truth.images == theirs.ground_truth.images
+    for name in ("average_precision", "recall", "precision", "ground_truths", "neutral", "within"):
+        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+    for name in ("detections_count", "true_positives", "false_positives", "duplicates"):
+        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+    if rules.name == "proposals":
+        return
+    for name in ("image", "found", "neutral", "truth", "positive", "truth_image", "overlap"):
+        left, right = getattr(ours.evidence, name), getattr(theirs.evidence, name)
+        assert_same_bits(left, right, name)
+
+
+@given(cases(), any_rules)
+def test_bits_say_what_the_arrays_of_matches_say(case: Case, rules: Protocol) -> None:
+    result = evaluate(*case.tables_for(rules), rules, matches=True)
+    bits = evaluate(*case.tables_for(rules), rules, evidence=True).evidence
+    assert result.matches is not None
+    assert_same_bits(bits.counted, result.matches.counted, "counted")
+    assert_same_bits(bits.truth[0], result.matches.ground_truth[0, 0], "truth")
+    for a in range(len(rules.area_ranges)):
+        for t in range(len(rules.iou_thresholds)):
+            neutral = result.matches.neutral[a, t]
+            assert_same_bits(bits.is_neutral(a, t), neutral, "neutral")
+            right = (result.matches.ground_truth[a, t] >= 0) & ~neutral
+            assert_same_bits(bits.is_found(a, t), right, "found")
+    assert not (bits.found & bits.neutral).any()
+
+
+def test_pairing_by_coverage_leaves_no_evidence() -> None:
+    truth, found = Case().tables()
+    with pytest.raises(UsageError, match="pairs by coverage, under which no detection is right or"):
+        _ = evaluate(truth, found, "proposals").evidence

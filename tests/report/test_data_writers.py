@@ -1,0 +1,130 @@
+"""JSON and CSV, and the registry of formats."""
+
+import csv
+import json
+from io import StringIO
+from math import nan
+
+import jsonschema
+import pytest
+
+from detap.report import schema
+from detap.report.model import Block
+from detap.report.writers import csv as csv_sink
+from detap.report.writers import json as json_sink
+from detap.report.writers.registry import WRITERS, Style, writer_for_path
+from tests.report.reports import report, row
+
+
+def test_json_obeys_its_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    text = json_sink.render(report(row("cat"), row("bird", nan, 0)), Style())
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
+
+
+@pytest.mark.parametrize("key", ["summary", "classes", "signature", "inputs", "notes"])
+def test_the_schema_can_fail(key: str) -> None:
+    record = json_sink.as_dict(report(row("cat")))
+    del record[key]
+    with pytest.raises(jsonschema.ValidationError, match=f"'{key}' is a required property"):
+        jsonschema.Draft202012Validator(schema()).validate(record)
+
+
+def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
+    text = json_sink.render(report(row("bird", nan)), Style())
+    record = json.loads(text)
+    assert list(record) == [
+        "schema_version",
+        "detap_version",
+        "kind",
+        "signature",
+        "protocol",
+        "inputs",
+        "summary",
+        "classes",
+        "notes",
+    ]
+    assert record["summary"] == {"AP": 0.5, "AP50": None}
+    assert record["classes"][0]["AP"] is None
+    assert text.endswith("}\n")
+    assert "NaN" not in text
+
+
+def test_json_floats_read_back_as_they_were() -> None:
+    record = json.loads(json_sink.render(report(row("cat", 0.1 + 0.2)), Style()))
+    assert record["classes"][0]["AP"] == 0.1 + 0.2
+
+
+def test_json_is_ascii_whatever_the_names() -> None:
+    text = json_sink.render(report(row("猫\x1b\u202e\x7f")), Style())
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert "\x7f" not in text
+    assert json.loads(text)["classes"][0]["name"] == "猫\x1b\u202e\x7f"
+
+
+def test_blocks_are_keys_of_the_json() -> None:
+    block = Block("gates", "Gates", {"passed": True, "value": nan})
+    record = json.loads(json_sink.render(report(row("cat"), blocks=(block,)), Style()))
+    assert record["gates"] == {"passed": True, "value": None}
+
+
+def test_infinity_is_no_json() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json_sink.dump({"x": float("inf")})
+
+
+def test_csv_has_a_row_per_class_and_empty_fields_for_undefined() -> None:
+    text = csv_sink.render(report(row("cat", 1 / 3), row("bird", nan, 0)), Style())
+    rows = list(csv.DictReader(StringIO(text)))
+    assert [r["name"] for r in rows] == ["cat", "bird"]
+    assert rows[0]["AP"] == "0.3333333333333333"
+    assert rows[1]["AP"] == ""
+    assert rows[1]["detections"] == "0"
+    assert text.count("\n") == 3
+    assert "\r" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+a", "'+a"),
+        ("-a", "'-a"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("'a", "''a"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\t=1", "\\x09=1"),
+        ("a=1", "a=1"),
+        ('a,"b"', 'a,"b"'),
+    ],
+)
+def test_a_spreadsheet_runs_no_name(name: str, field: str) -> None:
+    text = csv_sink.render(report(row(name)), Style())
+    assert next(csv.DictReader(StringIO(text)))["name"] == field
+
+
+def test_a_report_without_rows_is_headings_alone() -> None:
+    assert csv_sink.render(report(), Style()).startswith("name,AP,AP50,")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a.json", "json"), ("b/c.CSV", "csv"), ("x.txt", "table"), ("x", None), ("json", None)],
+)
+def test_the_extension_tells_the_format(path: str, name: str | None) -> None:
+    sink = writer_for_path(path)
+    assert (sink and sink.name) == name
+
+
+def test_every_sink_renders() -> None:
+    for sink in WRITERS.values():
+        if sink.extra:  # the page wants more than the report: tests/report/page
+            continue
+        assert sink.render(report(row("cat")), Style()).endswith("\n")
+    assert {sink.name for sink in WRITERS.values() if sink.digests} >= {"json"}
+
+
+@pytest.mark.parametrize("name", ["report", "comparison", "check", "ranking", "explanation"])
+def test_the_schemas_are_in_the_package(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))

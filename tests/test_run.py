@@ -1,0 +1,238 @@
+"""What the axes do to the columns and to the numbers, by hand: areas, neutral rows, absent classes.
+
+Squares of side 10 stand 20 pixels apart; a detection either is its ground truth or is far away.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from detap import metrics
+from detap.analysis.errors import errors
+from detap.analysis.image_results import image_results
+from detap.core import curves
+from detap.evaluation import run
+from detap.evaluation.detection import Result, evaluate, on_images
+from detap.protocols import AreaRange, Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+
+COCO = protocol("coco")
+VOC = protocol("voc2012")
+
+
+def square(place: int, side: float = 10) -> list[float]:
+    return [20 * place, 0, 20 * place + side, side]
+
+
+def score(truth: GroundTruth, places: list[int], rules: Protocol, label: str = "cat") -> Result:
+    """Score squares on one image by falling score: .9, .8, ..."""
+    detections = Detections.from_arrays(
+        image=["i"] * len(places),
+        label=[label] * len(places),
+        boxes=[square(place) for place in places],
+        score=[0.9 - 0.1 * n for n in range(len(places))],
+    )
+    return evaluate(truth, detections, rules)
+
+
+def squares(count: int, **columns: object) -> GroundTruth:
+    return GroundTruth.from_arrays(
+        image=["i"] * count,
+        label=["cat"] * count,
+        boxes=[square(place) for place in range(count)],
+        images=["i"],
+        **columns,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(("absent", "expected"), [("undefined", 1.0), ("zero", 0.5)])
+def test_a_class_without_ground_truth_is_undefined_or_zero(absent: str, expected: float) -> None:
+    truth = squares(1, classes=["cat", "dog"])
+    rules = replace(VOC, absent_class=absent)  # type: ignore[arg-type]
+    result = score(truth, [0], rules)
+    assert result.summary["mAP"] == expected
+    assert_array_equal(result.by_class["AP"], [1, 0] if absent == "zero" else [1, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("absent", "expected"), [("undefined", 1.0), ("zero", 1 / 3), ("zero-if-detected", 0.5)]
+)
+def test_a_class_that_is_only_detected_is_told_from_one_that_is_nowhere(
+    absent: str, expected: float
+) -> None:
+    """One cat, found; a dog found where none is; no bird anywhere."""
+    truth = squares(1, classes=["cat", "dog", "bird"])
+    found = Detections.from_arrays(
+        image=["i", "i"],
+        label=["cat", "dog"],
+        boxes=[square(0), square(1)],
+        score=[0.9, 0.8],
+    )
+    for preset in ("voc2012", "coco"):
+        rules = replace(protocol(preset), absent_class=absent, precision_guard=0.0)  # type: ignore[arg-type]
+        result = evaluate(truth, found, rules)
+        assert next(iter(result.summary.values())) == pytest.approx(expected, abs=1e-15)
+        dog, bird = result.by_class["AP"][1:]
+        assert np.isnan(dog) if absent == "undefined" else dog == 0
+        assert bird == 0 if absent == "zero" else np.isnan(bird)
+
+
+def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
+    """A false positive of .05 above a true one of .04: with both, and with neither of them."""
+    truth = squares(2)
+    found = Detections.from_arrays(
+        image=["i"] * 3,
+        label=["cat"] * 3,
+        boxes=[square(0), square(5), square(1)],
+        score=[0.9, 0.05, 0.04],
+    )
+    # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
+    assert evaluate(truth, found, VOC).summary["mAP"] == pytest.approx(5 / 6)
+    kept = evaluate(truth, found, replace(VOC, score_floor=0.05))  # at the floor it counts
+    assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
+    result = evaluate(truth, found, replace(VOC, score_floor=0.5))
+    assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
+    (note,) = (note for note in result.notes if note.code == "below-score-floor")
+    assert note.message == "detections score below 0.5, the floor of the protocol, and are left out"
+    assert (note.count, note.warning) == (2, False)
+
+
+def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
+    """10 by 6 of 10 by 10 are covered: .6 reaches linspace's .6, and not float32's."""
+    truth = squares(1)
+    x, y, _, _ = square(0)
+    found = Detections.from_arrays(
+        image=["i"], label=["cat"], boxes=[[x, y, x + 10, y + 6]], score=[0.5]
+    )
+    rules = replace(COCO, iou_thresholds=(0.6,))
+    assert evaluate(truth, found, rules).true_positives[0] == 1
+    single = replace(rules, iou_grid="float32")
+    assert single.search_thresholds == (float(np.float32(0.6)),)
+    assert evaluate(truth, found, single).true_positives[0] == 0
+    assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
+
+
+@pytest.mark.parametrize(("source", "counted"), [("annotation", 1), ("box", 0)])
+def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, counted: int) -> None:
+    # A mask of 40 pixels in a box of 100.
+    bands = (AreaRange("all", 0, 1e10), AreaRange("tiny", 0, 50, "t"))
+    rules = replace(COCO, area_source=source, area_ranges=bands)  # type: ignore[arg-type]
+    result = score(squares(1, area=[40]), [0], rules)
+    assert result.ground_truths[0] == 1
+    assert np.isnan(result.average_precision[0, 0, 1]) == (counted == 0)
+
+
+def test_a_curve_has_neither_neutral_detections_nor_those_beyond_the_limit() -> None:
+    # By score: on the difficult one, beside all, on the plain one; the last is beyond the limit.
+    truth = squares(2, difficult=[True, False])
+    (curve,) = score(truth, [0, 9, 1, 8], replace(VOC, detection_limits=(3,))).curves()
+    assert_array_equal(curve.score, [0.8, 0.9 - 0.2])
+    assert_array_equal(curve.precision, [0, 1 / 2])
+    assert_array_equal(curve.recall, [0, 1])
+    assert curve.average_precision == 1 / 2
+
+
+def test_proposals_have_recall_alone() -> None:
+    bands = (
+        AreaRange("all", 0, 1e10),
+        AreaRange("x", 100, 100, "x"),
+        AreaRange("y", 101, 1e5, "y"),
+    )
+    rules = replace(protocol("proposals"), iou_thresholds=(0.5,), area_ranges=bands)
+    result = score(squares(2), [0, 9], rules)
+    assert result.curves() == []
+    assert result.average_precision.shape == (1, 1, 3)
+    assert result.precision.shape == (1, 0, 1, 3)
+    assert np.isnan(result.average_precision).all()
+    assert result.average_precision.dtype == result.precision.dtype == np.float64
+    # Both squares have 100 pixels, the two ends of the second range; the third holds none.
+    assert_array_equal(result.recall[0, 0, :, -1], [1 / 2, 1 / 2, np.nan])
+    assert (result.ground_truths[0], result.neutral[0]) == (2, 0)
+    assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
+
+
+@pytest.mark.parametrize("decimals", [None, 1, 0])
+def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int | None) -> None:
+    # Two tenths of a pixel off, the square of 100 has 9.8 of 10.2 in common; to no decimals, all.
+    found = Detections.from_arrays(
+        image=["i"] * 2,
+        label=["cat"] * 2,
+        boxes=[[0.2, 0, 10.2, 10], square(9)],
+        score=[0.54, 0.56],
+    )
+    rules = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
+    result = evaluate(squares(1), found, replace(rules, pixel_edge=False))
+    assert result.true_positives[0] == (decimals == 0)
+    # The second is first, or of the same score in the order of the file.
+    rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
+    assert_array_equal(result.curves()[0].score, rounded)
+    assert result.summary["mAP"] == (1 if decimals == 0 else 0)
+
+
+_numbers = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1000, 1000)
+# A quarter, an eighth, ...: halves of what decimals can tell, one way or the other.
+_halves = st.builds(
+    lambda n, d, ulp: np.nextafter(n / 10**d / 2, ulp * np.inf),
+    *(st.integers(-2000, 2000), st.integers(0, 4), st.sampled_from((-1, 1))),
+) | st.builds(lambda n, d: n / 2**d, st.integers(-4000, 4000), st.integers(0, 6))
+
+
+@given(st.lists(_numbers | _halves), st.integers(0, 30))
+def test_rounding_is_that_of_text(values: list[float], decimals: int) -> None:
+    expected = [float(f"{value:.{decimals}f}") for value in values]
+    found = run._through_text(np.array(values, np.float64), decimals)
+    assert [repr(value) for value in found.tolist()] == [repr(value) for value in expected]
+
+
+@pytest.mark.parametrize("preset", ["voc2007", "coco"])
+def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
+    # One of four cats, behind two false positives: precision 1/3 up to a recall of 1/4.
+    rules = replace(protocol(preset), precision_guard=0.0)
+    result = score(squares(4), [9, 8, 0], rules)
+    if preset == "voc2007":
+        # voc_eval: ap = ap + p / 11, level by level.
+        levels = [1 / 3] * 3 + [0.0] * 8
+        expected = 0.0
+        for level in levels:
+            expected += level / 11
+        assert expected != np.mean(levels)
+    else:
+        expected = float(np.mean([1 / 3] * 26 + [0.0] * 75))
+    assert result.average_precision[0, 0, 0] == expected
+
+
+def test_no_decimals_and_a_range_of_one_area_are_allowed() -> None:
+    rules = replace(COCO, score_decimals=0, box_decimals=0, area_ranges=(AreaRange("x", 5, 5),))
+    assert (rules.score_decimals, rules.box_decimals) == (0, 0)
+
+
+def test_average_precision_with_and_without_the_envelope() -> None:
+    # 0 0 1 1 1: precision 1/3, 2/4, 3/5 at the hits; the envelope is 3/5 at each.
+    hits = np.array([2, 2, 2], np.int32)
+    plain = curves.average_precision(hits, 3, interpolated=False)
+    assert plain == pytest.approx((1 / 3 + 1 / 2 + 3 / 5) / 3, abs=1e-15)
+    assert curves.average_precision(hits, 3) == pytest.approx(3 / 5, abs=1e-15)
+
+
+def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
+    """Rounded to whole numbers a score of .3 is below the floor that it was above."""
+    truth = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[(0, 0, 9, 9)] * 2)
+    found = Detections.from_arrays(
+        image=["a", "a", "a", "b"],
+        label=["c"] * 4,
+        boxes=[(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
+        score=[0.3, 0.9, 0.9, 0.1],
+    )
+    changes = {"score_floor": 0.2, "score_decimals": 0, "flat_boxes": "dropped"}
+    result = evaluate(truth, found, protocol("padilla").with_changes(**changes))
+    assert result.detections.score.tolist() == [0, 1]
+    assert errors(result).count.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [one.verdict for one in image_results(result, "a").detections] == [
+        "background",
+        "true-positive",
+    ]
+    assert on_images(result, ["a"]).summary["mAP"] == 0.5
