@@ -142,6 +142,22 @@ def evidence_of(
     tables = [table for table in (truth, detections) if table is not None]
     if not tables or any(map(of_unknown_size, tables)):
         return NOTHING
+    keys, sample = _sampled(tables)
+    counts = np.zeros((len(keys), COUNTS), np.int64)
+    chosen = sample.place >= 0
+    rows = [np.flatnonzero(chosen.take(table.image)) for table in tables]
+    if truth is not None:
+        sample.count_boxes(truth, rows[0], counts[:, Count.TRUTHS :])
+        sample.count_truths(truth, rows[0], counts)
+    if detections is not None:
+        sample.count_boxes(detections, rows[-1], counts[:, Count.DETECTIONS :])
+        if truth is not None and boxes:
+            sample.count_met((truth, rows[0]), (detections, rows[1]), counts, whole=whole)
+    return BoxEvidence(keys, counts)
+
+
+def _sampled(tables: Sequence[GroundTruth | Detections]) -> tuple[Keys, "_Sample"]:
+    """Return the keys of the images of the sample, ascending, and the sample."""
     filled = np.ones(len(tables[0].images), np.bool_)
     for table in tables:
         has = np.zeros(len(filled), np.bool_)
@@ -150,18 +166,7 @@ def evidence_of(
     images = np.flatnonzero(filled)
     keys = image_keys([tables[0].images[image] for image in images.tolist()])
     first = np.argsort(keys, kind="stable")[:IMAGES]
-    sample = _Sample(images[first], len(filled))
-    counts = np.zeros((len(first), COUNTS), np.int64)
-    chosen = sample.place >= 0
-    rows = [np.flatnonzero(chosen.take(table.image)) for table in tables]
-    if truth is not None:
-        sample.count_boxes(truth, rows[0], counts[:, Count.TRUTHS :])
-        sample.count_truths(truth, rows[0], counts)
-    if detections is not None:
-        sample.count_boxes(detections, rows[-1], counts[:, Count.DETECTIONS :])
-    if truth is not None and detections is not None and boxes:
-        sample.count_met((truth, rows[0]), (detections, rows[1]), counts, whole=whole)
-    return BoxEvidence(keys[first], counts)
+    return keys[first], _Sample(images[first], len(filled))
 
 
 def merged_evidence(parts: Sequence[BoxEvidence]) -> BoxEvidence:
@@ -386,57 +391,55 @@ def _fractions(sums: Sequence[int], truth: str, detections: str) -> Iterator[Sus
     They are due where images, or the other side's boxes, are larger than a few pixels; and where
     neither is known to be, but ten boxes or more look so.
     """
-    sides = sums[Count.TRUTHS :], sums[Count.DETECTIONS :]
-    fractions = [0 < side[0] == side[2] and 2 * side[3] >= side[0] for side in sides]
-    large = sums[Count.LARGE_IMAGE]
-    if sums[Count.TINY_IMAGE] and not large:
+    if sums[Count.TINY_IMAGE] and not sums[Count.LARGE_IMAGE]:
         return
-    enough = sum(side[0] for side, are in zip(sides, fractions, strict=True) if are) >= _ENOUGH
-    if not (large or any(side[4] for side in sides) or enough):
-        return
-    named = (("the ground truth", truth), ("the detections", detections))
-    for (what, path), are in zip(named, fractions, strict=True):
-        if are:
+    sides = (
+        ("the ground truth", truth, sums[Count.TRUTHS :]),
+        ("the detections", detections, sums[Count.DETECTIONS :]),
+    )
+    fractions = [
+        (what, path, side[0])
+        for what, path, side in sides
+        if 0 < side[0] == side[2] and 2 * side[3] >= side[0]
+    ]
+    large = sums[Count.LARGE_IMAGE] + sums[Count.TRUTHS_FAR] + sums[Count.DETECTIONS_FAR]
+    if large or sum(count for _, _, count in fractions) >= _ENOUGH:
+        for what, path, _ in fractions:
             yield Suspicion("relative-boxes", fractions_problem(path, what))
 
 
+def _why_corners(sums: Sequence[int]) -> str:
+    """Return why ground truths seem to be two corners each; empty if they do not."""
+    truths, sized, beyond = (sums[k] for k in (Count.TRUTHS, Count.SIZED, Count.BEYOND))
+    if truths < _FEWEST_TRUTHS or not _may_be_corners(sums[Count.TRUTHS :]):
+        return ""
+    if sized:
+        return f"{beyond} of {sized} reach beyond their image" if beyond >= _BEYOND * sized else ""
+    many = sums[Count.PRODUCTS] >= _ORDERED * truths
+    return "their area is that of two corners" if many else ""
+
+
 def _conventions(sums: Sequence[int], truth: str, detections: str) -> Iterator[Suspicion]:
-    truths, found, sized = (sums[k] for k in (Count.TRUTHS, Count.DETECTIONS, Count.SIZED))
-    truth_turned = (
-        truths >= _FEWEST_TRUTHS
-        and _may_be_corners(sums[Count.TRUTHS :])
-        and (
-            sums[Count.BEYOND] >= _BEYOND * sized
-            if sized
-            else sums[Count.PRODUCTS] >= _ORDERED * truths
-        )
-    )
+    why = _why_corners(sums)
     as_read, turned = (
         (Count.MET_IF_TRUTHS_TURNED, Count.MET_IF_BOTH_TURNED)
-        if truth_turned
+        if why
         else (Count.MET, Count.MET_IF_DETECTIONS_TURNED)
     )
-    best = sums[Count.BEST]
     found_turned = (
-        found >= _FEWEST_DETECTIONS
+        sums[Count.DETECTIONS] >= _FEWEST_DETECTIONS
         and _may_be_corners(sums[Count.DETECTIONS :])
-        and best > 0
-        and sums[turned] - sums[as_read] >= _CORNERS_GAIN * best
+        and 0 < _CORNERS_GAIN * sums[Count.BEST] <= sums[turned] - sums[as_read]
     )
-    both = truth_turned and found_turned
-    if truth_turned:
-        why = (
-            f"{sums[Count.BEYOND]} of {sized} reach beyond their image"
-            if sized
-            else "their area is that of two corners"
-        )
-        problem = _corners(truth, "--boxes" if both else "--gt-boxes", why)
+    options = ("--boxes", "--boxes") if why and found_turned else ("--gt-boxes", "--dt-boxes")
+    if why:
+        problem = _corners(truth, options[0], why)
         yield Suspicion("ground-truth-look-like-corners", problem)
     if found_turned:
-        why = f"{_shares(sums, as_read, turned)} as two corners"
-        problem = _corners(detections, "--boxes" if both else "--dt-boxes", why)
+        gain = f"{_shares(sums, as_read, turned)} as two corners"
+        problem = _corners(detections, options[1], gain)
         yield Suspicion("detections-look-like-corners", problem)
-    if not (truth_turned or found_turned) and _few_met(sums):
+    elif not why and _few_met(sums):
         yield from _scales(sums, detections)
 
 

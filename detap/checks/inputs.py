@@ -6,6 +6,7 @@ shards are judged as the one file that holds all of them.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from detap.checks.boxes import Suspicion, image_keys, warned
@@ -17,6 +18,9 @@ _SURE = 0.8
 _STRAY = 0.05
 _ENOUGH = 10
 """Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
+
+_OFTEN = itemgetter(3)
+"""How often there is a pair of categories."""
 
 _REMEDY = "use the ground truth's category ids"
 _UNKNOWN = ("unknown-categories", "unknown-classes")
@@ -87,9 +91,9 @@ def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
         Whether there are detections of categories that the ground truth lacks.
     """
     every = [*pairs]
-    total = sum(pair[3] for pair in every)
+    total = sum(map(_OFTEN, every))
     wrong = [pair for pair in every if pair[1] != pair[2]]
-    count = sum(pair[3] for pair in wrong)
+    count = sum(map(_OFTEN, wrong))
     few = count < _ENOUGH
     if (
         (few and not unknown)
@@ -97,22 +101,23 @@ def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
         or total - count > _STRAY * total
     ):
         return ""
+    way = _same_way(wrong, least=total if few else _SURE * total)
     _, due, got, _ = wrong[0]
+    return way and f"{way}: the boxes lie on objects of another class, such as {got} on {due}"
+
+
+def _same_way(wrong: Iterable[CategoryPair], *, least: float) -> str:
+    """Return in which way at least so many category ids differ; empty if in none."""
     steps: Counter[int] = Counter()
-    for _, one, other, often in wrong:
-        steps[other - one] += often
+    positions = 0
+    for index, due, got, often in wrong:
+        steps[got - due] += often
+        positions += often * (got == index)
     shift, often = steps.most_common(1)[0]
-    enough = 1.0 if few else _SURE
-    if often >= enough * total:
-        return (
-            f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}: the boxes "
-            f"lie on objects of another class, such as {got} on {due}"
-        )
-    if sum(pair[3] for pair in wrong if pair[2] == pair[0]) >= enough * total:
-        return (
-            "category_id looks like the position in the list of categories, counted from 0: the "
-            f"boxes lie on objects of another class, such as {got} on {due}"
-        )
+    if often >= least:
+        return f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}"
+    if positions >= least:
+        return "category_id looks like the position in the list of categories, counted from 0"
     return ""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.checks.tables import (
     repeated,
@@ -18,6 +19,7 @@ from detap.errors import Note
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
+    from detap.tables.detection import Detections, GroundTruth
 
 _LOW = 0.05
 _MANY = 10
@@ -70,28 +72,39 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     if result.average_precision.size and result.protocol.pairing == "ranked":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
-    if not len(detections) or not len(truth) or not len(defined):
+    if not len(detections) or not len(defined):
         return ()
     lost, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
     doubtful = mean < 2 * _LOW or _leave_their_images(result)
     if not doubtful and len(lost) < _FEWEST:
         return ()
+    notes = _sampled_notes(truth, detections, lost, mean, doubtful=doubtful)
+    known = {note.code for note in result.notes}
+    return tuple(note for note in notes if not _said(note.code, known))
+
+
+def _sampled_notes(
+    truth: "GroundTruth",
+    detections: "Detections",
+    lost: NDArray[np.intp],
+    mean: float,
+    *,
+    doubtful: bool,
+) -> list[Note]:
+    """Return what a sample of overlaps shows; nothing where there is no memory for it."""
     from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
     from detap.checks.sample import Sample
 
-    notes: list[Note] = []
     try:
         if mean < _LOW:
-            notes = suspicions(truth, detections)
-        elif doubtful:
-            notes = misread(truth, detections)
-        if not notes and len(lost) >= _FEWEST and mean >= _LOW:
+            return suspicions(truth, detections)
+        notes = misread(truth, detections) if doubtful else []
+        if not notes and len(lost) >= _FEWEST:
             of_these = truth.select(np.isin(truth.label, lost))
             notes = list(exchanged_classes(Sample(of_these, detections)))
     except MemoryError:  # the numbers stand without
-        return ()
-    known = {note.code for note in result.notes}
-    return tuple(note for note in notes if not _said(note.code, known))
+        return []
+    return notes
 
 
 def _leave_their_images(result: "Result") -> bool:
