@@ -6,7 +6,7 @@ another format, which has names, a number means a class only by a list of names.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -198,31 +198,38 @@ def named_alike(
     InputError
         Where an id has a name that the ground truth lacks, and there one that the results lack.
     """
-    due = dict(zip(truth.class_ids, truth.classes, strict=True))
-    listed, ids = columns.categories, (*due, *columns.unknown)
+    ids = (*truth.class_ids, *columns.unknown)
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
     used = {name: count for name, count in zip(ids, counts, strict=True) if count}
+    found = _classes_of(used, columns, truth)
+    if not found:
+        return columns, ()
+    _refuse_other_names(found, columns, truth, path)
+    missing = [name for name in used if found.get(name, -1) < 0]
+    place = found | {name: len(truth.classes) + k for k, name in enumerate(missing)}
+    label = np.array([place.get(name, 0) for name in ids], np.int32)
+    changed = replace(
+        columns, label=label[columns.label], unknown={name: used[name] for name in missing}
+    )
+    return changed, tuple(_naming_notes(found, missing, columns.categories, truth))
+
+
+def _classes_of(
+    used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
+) -> dict[Name, int]:
+    """Return the class of each id that has a name, -1 for none; nothing where all keep theirs."""
+    listed = columns.categories
     own = {
-        name: k
-        for k, name in enumerate(due)
-        if name in listed and due[name] in (listed[name], distinct_name(listed[name], name))
+        identifier: k
+        for k, (identifier, name) in enumerate(zip(truth.class_ids, truth.classes, strict=True))
+        if identifier in listed
+        and name in (listed[identifier], distinct_name(listed[identifier], identifier))
     }
     by_name = _by_folded(truth.classes, listed.values())
     by_name |= {name: k for k, name in enumerate(truth.classes)}
     found = {name: own.get(name, by_name.get(listed[name], -1)) for name in used if name in listed}
-    if all(name in own if name in due else k < 0 for name, k in found.items()):
-        return columns, ()
-    _refuse_other_names([name for name, k in found.items() if k < 0], columns, truth, path)
-    place = {name: k for name, k in found.items() if k >= 0}
-    missing = [name for name in used if name not in place]
-    place |= {name: len(due) + k for k, name in enumerate(missing)}
-    label = np.array([place.get(name, 0) for name in ids], np.int32)
-    changed = replace(
-        columns,
-        label=label[columns.label] if len(columns.label) else columns.label,
-        unknown={name: used[name] for name in missing},
-    )
-    return changed, tuple(_naming_notes(found, missing, listed, truth))
+    kept = dict.fromkeys(columns.unknown, -1) | own
+    return {} if found.items() <= kept.items() else found
 
 
 def _by_folded(classes: Sequence[str], others: Collection[str]) -> dict[str, int]:
@@ -241,7 +248,7 @@ def _fold(name: str) -> str:
 
 
 def _refuse_other_names(
-    unmatched: Sequence[Name], columns: DetectionColumns, truth: GroundTruth, path: str
+    classes: Mapping[Name, int], columns: DetectionColumns, truth: GroundTruth, path: str
 ) -> None:
     """Refuse ids that both sides have under names that the other side lacks."""
     due = dict(zip(truth.class_ids, truth.classes, strict=True))
@@ -254,8 +261,8 @@ def _refuse_other_names(
             f"{spelt(due[name])} in the ground truth",
             "use the ground truth's category ids, or its names",
         )
-        for name in unmatched
-        if name in due and _fold(due[name]) not in theirs
+        for name, k in classes.items()
+        if k < 0 and name in due and _fold(due[name]) not in theirs
     ]
     if found:
         raise InputError(found)
@@ -282,6 +289,16 @@ def _naming_notes(
             f"category names differ in case or separators and are matched: {join_names(loose)}"
         )
         yield Note("category-names-alike", message, len(loose))
+    yield from _unmatched_note(matched, missing, listed, truth)
+
+
+def _unmatched_note(
+    matched: Mapping[Name, int],
+    missing: Sequence[Name],
+    listed: Mapping[Name, str],
+    truth: GroundTruth,
+) -> Iterator[Note]:
+    """Yield the note of the categories that one side alone has, if there are any."""
     words = {*listed.values(), *(truth.classes[k] for k in matched.values())}
     absent = [name for name in truth.classes if name not in words]
     strangers = [listed.get(name, f"id {name}") for name in missing]
