@@ -67,6 +67,7 @@ def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
     values = rows.values[~rows.flag]
     if not len(values):
         return Columns(COLUMNS[0])
+    few = len(values) < FEW and not named
     last, first = (
         int(np.count_nonzero(~_fits(b, encoding))) for b in (values[:, :4], values[:, 1:])
     )
@@ -81,8 +82,8 @@ def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
     if chosen:
         message = f"the confidence is read as the second column: {why}; --columns conf-last differs"
         note = Note("columns-conf-first", message, len(values), warning=False)
-        return Columns(COLUMNS[1], (note,), doubtful=bool(last) and len(values) < FEW and not named)
-    return Columns(COLUMNS[0], doubtful=not last and not first and len(values) < FEW)
+        return Columns(COLUMNS[1], (note,), doubtful=few and last > 0)
+    return Columns(COLUMNS[0], doubtful=few and last == first == 0)
 
 
 def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:

@@ -314,6 +314,10 @@ class _Search:
         any_image = len(self.found) > before
         if data is not None and not any_image and images == labels and self.outside:
             self._refuse_folder(data, images, "holds no image, and is outside the data set")
+        self._match_labels(labels, images, any_image=any_image)
+
+    def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
+        """See that each file of labels has an image; without any image, each stands for one."""
         for folder, names in self._walk(labels):
             for name in names:
                 if name.endswith((".TXT", ".Txt")):
