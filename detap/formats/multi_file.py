@@ -67,7 +67,7 @@ def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[s
     """
     found: list[str] = []
     for path in paths:
-        is_folder = path != STDIN and "\0" not in path and os.path.isdir(path)
+        is_folder = path != STDIN and os.path.isdir(path)
         whole = not is_folder or format_of(path).folders
         found += [path] if whole else _files_of(path, format_of(path))
     found.sort()

@@ -658,18 +658,17 @@ def _fitting(path: str) -> list[str]:
 def _fitting_folder(path: str) -> list[str]:
     """Return the formats of a folder: a data set's, or that of the files in it."""
     names, folders = _entries(path)
-    looking = [
-        entry
+    found = [
+        entry.name
         for entry in FORMATS.values()
         if entry.sniff
         and entry.folders
+        and "annotations" not in folders
         and (folders or any(name.endswith(entry.suffixes) for name in names))
+        and import_module(entry.sniff).fits(path)
     ]
-    if "annotations" in folders:
-        looking = []
-    found = [entry.name for entry in looking if import_module(entry.sniff).fits(path)]
-    plain = _of_members(names, folders)[:1]
-    return found + [entry.name for entry in plain if _as_well(entry, found, names)]
+    plain = _of_members(names, folders)[0]
+    return [*found, plain.name] if _as_well(plain, found, names) else found
 
 
 def _as_well(plain: Format, found: list[str], names: list[str]) -> bool:

@@ -136,7 +136,7 @@ def negative_sides(
     part = reader.limits.is_part(kind)
     if reader.as_is or part or not too_many(len(at), len(boxes)):
         first = reader.faults(boxes, at[:1], encoding)[0]
-        where = ": ".join(part for part in (first.file, first.place, first.message) if part)
+        where = ": ".join(filter(None, (first.file, first.place, first.message)))
         return (backward_note(kind, len(at), where),)
     if in_fractions(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())

@@ -18,8 +18,7 @@ def fits(path: str) -> bool:
         if os.path.isdir(path):
             with os.scandir(path) as entries:
                 names = (e.path for e in entries if e.name.lower().endswith(".json"))
-                found = [fits(name) for name in islice(names, _LOOKED_AT)]
-            return bool(found) and all(found)
+                return {fits(name) for name in islice(names, _LOOKED_AT)} == {True}
         data = head(path) if path.lower().endswith(".json") else b""
         if not data:
             return False
