@@ -172,7 +172,7 @@ def _refuse(url: str, error: BaseException) -> NoReturn:
     _, _, query = url.partition("?")
     if query:
         text = text.replace(query, "...")
-    told = f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    told = ": ".join(filter(None, (type(error).__name__, text[:200])))
     if isinstance(error, ImportError) or (isinstance(error, ValueError) and "rotocol" in text):
         raise UsageError(f"{shown(url)}: cannot be opened: {text[:200]}") from None
     message, remedy = f"cannot be read: {told}", "check the network, and the credentials"

@@ -109,7 +109,7 @@ def join_detections(
     known = () if truth is None else truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
-    names = tuple(named[identifier] for identifier in ids)
+    names = tuple(map(named.__getitem__, ids))
     sample = merged_samples(table.categories for table in tables)
     joined = _stacked(tables, images, (ids, names), categories=sample)
     if not _interleave(joined.image, tables):
