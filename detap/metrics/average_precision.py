@@ -29,7 +29,7 @@ class AveragePrecision(Accumulated):
         yield whole
         at_thresholds = len(rules.iou_thresholds) > 1 or rules.headline == "AP"
         if at_thresholds and not rules.class_iou:
-            indices = [rules.threshold_index(t) for t in (0.5, 0.75)]
+            indices = map(rules.threshold_index, (0.5, 0.75))
             yield from (self._at(rules, t, 0) for t in indices if t is not None)
         yield from (self._at(rules, None, area) for area in range(1, len(rules.area_ranges)))
         if rules.class_groups != "none":

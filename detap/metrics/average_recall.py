@@ -28,13 +28,13 @@ class AverageRecall(Accumulated):
             yield from (self._at(rules, area, m, both=True) for m in limits for area in bands)
         elif rules.headline == "AP":
             yield from (self._at(rules, 0, limit) for limit in limits)
-            # pycocotools' summary of keypoints has recall at single thresholds, here unless it were
-            # called as the recall at a limit is.
-            taken = rules.detection_limits if rules.overlap == "keypoints" else (50, 75)
-            indices = [rules.threshold_index(p / 100) for p in (50, 75) if p not in taken]
-            for t in (t for t in indices if t is not None):
-                name = f"AR{percent(rules.iou_thresholds[t])}"
-                yield measure(rules, self, name, (t, 0, limits[-1]))
+            if rules.overlap == "keypoints":
+                # pycocotools' summary of keypoints has recall at single thresholds, here unless it
+                # were called as the recall at a limit is.
+                for p in sorted({50, 75}.difference(rules.detection_limits)):
+                    if (t := rules.threshold_index(p / 100)) is not None:
+                        name = f"AR{percent(rules.iou_thresholds[t])}"
+                        yield measure(rules, self, name, (t, 0, limits[-1]))
             yield from (self._at(rules, area, limits[-1]) for area in bands[1:])
 
     def others(self, rules: "Protocol") -> "Iterator[MetricSpec]":

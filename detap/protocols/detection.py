@@ -421,12 +421,10 @@ class Protocol(ProtocolBase, kw_only=True):
         """Refuse what the value of another axis does not look at: it would seem to be heeded."""
         for name in names:
             if getattr(self, name) != getattr(Protocol, name):  # the default
-                option = next(
-                    entry.option for entry in protocol_fields(Protocol) if entry.name == name
-                )
                 raise UsageError(
                     f"{name.replace('_', ' ')} has no say where {where} is "
-                    f"{getattr(self, where)}: leave out {option}, or start from another --protocol"
+                    f"{getattr(self, where)}: leave out {_option_of(name)}, or start from another "
+                    "--protocol"
                 )
 
     def _check_overlap(self) -> None:
@@ -578,9 +576,7 @@ class Protocol(ProtocolBase, kw_only=True):
             idle |= dict.fromkeys(_NOT_OF_COVERAGE, why)
         for name in changed:
             if idle.get(name):
-                option = next(
-                    entry.option for entry in protocol_fields(Protocol) if entry.name == name
-                )
+                option = _option_of(name)
                 raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
 
     def _unheeded(self, overlap: str) -> tuple[str, ...]:
@@ -658,3 +654,8 @@ class Protocol(ProtocolBase, kw_only=True):
         said = {name: getattr(self, name) for name in ("area_ranges", *_BY_RANGE)}
         of_one = {name: values[area : area + 1] for name, values in said.items() if len(values) > 1}
         return replace(self, **of_one)
+
+
+def _option_of(name: str) -> str:
+    """Return the option that sets a field."""
+    return next(entry.option for entry in protocol_fields(Protocol) if entry.name == name)

@@ -79,11 +79,11 @@ def measure(
     ends = dict.fromkeys((thresholds[0], thresholds[-1]))
     most = rules.detection_limits[limit]
     by_image = rules.limit_scope == "image" or rules.class_agnostic
-    of_objects = rules.height_min or rules.occlusion_max or rules.truncation_max
+    of_objects = any((rules.height_min, rules.occlusion_max, rules.truncation_max))
     title = (
         f"mean {metric.title}" if rules.headline == "mAP" else metric.title,
         f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} "
-        + "\N{EN DASH}".join(f"{end:.6g}" for end in ends),
+        + "\N{EN DASH}".join(map("{:.6g}".format, ends)),
         f"{rules.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
         "all detections"
         if most is None
