@@ -77,6 +77,11 @@ class Checks:
         return [check for check in self.all if check["verdict"] in FAILURES]
 
     @property
+    def failed_names(self) -> set[str]:
+        """The names of those that fail the run."""
+        return {check["name"] for check in self.failed}
+
+    @property
     def warned(self) -> list[Mapping[str, Any]]:
         """Those that only warn."""
         return [check for check in self.all if check["verdict"] in WARNINGS]

@@ -147,8 +147,8 @@ def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterato
         )
     if found.numbers[0].units < _FEW:
         yield f"Of fewer than {_FEW} {found.units} this is rough."
-    known = [margin for margin in found.margins if not isnan(margin.margin)]
-    yield from (_told(margin, often) for margin in known[:_MOST_MARGINS])
+    known = [_told(margin, often) for margin in found.margins if not isnan(margin.margin)]
+    yield from known[:_MOST_MARGINS]
 
 
 def _told(margin: "ThresholdMargin", often: str) -> str:

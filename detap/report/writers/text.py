@@ -34,7 +34,7 @@ COLOURS = {
 _NAME_WIDTH = 24  # of a long name, what other columns give way to
 _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
-_MARKS = ("FAILED", "passed")  # verdicts, where a row has one
+_MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
 _FIRST = Column("", "", "", "share", graded=True)  # of a summary without columns
 _OTHER = Column("", "", "", "share")
@@ -66,22 +66,22 @@ def _lines(report: Report, style: Style) -> list[Line]:
     lines: list[Line] = []
     if report.answer:
         answer = _wrapped(escape(report.answer), style.width)
-        lines = [[(piece, "title")] for piece in answer]
+        lines += [[], *([(piece, "title")] for piece in answer)]
     failed: Collection[str] = ()
     if any(block.verdicts for block in report.blocks):
         from detap.report.sections.gates import checks_of  # only with gates
 
-        failed = {check["name"] for check in checks_of(report).failed}
+        failed = checks_of(report).failed_names
     # Of what could not be read there are no classes to show.
     if report.table.rows or report.summary:
-        lines += [*([[]] if lines else []), *table_lines(report.table, style, failed)]
+        lines += [[], *table_lines(report.table, style, failed)]
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
-        lines += [[], *_block_lines(block, style)] if lines else _block_lines(block, style)
+        lines += [[], *_block_lines(block, style)]
     if report.signature:
         lines += [[], [(escape(report.signature), "dim")]]
-    return lines
+    return lines[1:]
 
 
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
@@ -221,9 +221,8 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
         names = names._replace(size=min(names.size, room))
     lines: list[Line] = []
     for part in parts:
-        lines += [[]] if lines else []
-        lines += _grid(table, [names, *part], shape.gap, failed)
-    return lines
+        lines += [[], *_grid(table, [names, *part], shape.gap, failed)]
+    return lines[1:]
 
 
 def _layout(
@@ -269,12 +268,12 @@ def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]
 
 
 def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[str]) -> list[Line]:
-    columns = [entry.column for entry in shown]
-    rule: Line = [(RULE * (sum(entry.size for entry in shown) + gap * (len(shown) - 1)), "rule")]
-    headings = [escape(entry.heading) for entry in shown]
-    lines = [*_row(shown, gap, headings, ["heading"] * len(shown)), rule]
+    columns, headings, cells, sizes = zip(*shown, strict=True)
+    rule: Line = [(RULE * (sum(sizes) + gap * (len(shown) - 1)), "rule")]
+    titles = [escape(heading) for heading in headings]
+    lines = [*_row(shown, gap, titles, ["heading"] * len(shown)), rule]
     first = next((column.key for column in columns if column.kind == "share"), "")
-    texts = zip(*(entry.cells for entry in shown), strict=True)
+    texts = zip(*cells, strict=True)
     for row, line in zip(table.rows, texts, strict=False):
         # A class whose first number is undefined takes no part in the means.
         value = row.get(first)
@@ -320,13 +319,12 @@ def _row(
 
 
 def _role(column: Column, value: Cell) -> str:
-    if isinstance(value, float) and isnan(value):
-        return "dim"
+    if isinstance(value, float):
+        if isnan(value):
+            return "dim"
+        if column.graded:
+            good = value if column.higher_is_better else 1 - value
+            return "low" if good < 1 / 3 else "middle" if good < 2 / 3 else "high"
     if column.kind == "count":
         return "dim" if value == 0 else ""
-    if column.graded and isinstance(value, float):
-        good = value if column.higher_is_better else 1 - value
-        return "low" if good < 1 / 3 else "middle" if good < 2 / 3 else "high"
-    if column.kind == "text" and value in _MARKS:
-        return str(value).lower()
-    return ""
+    return _MARKS.get(str(value), "") if column.kind == "text" else ""
