@@ -24,10 +24,10 @@ _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
 _NAMES = ("name", "id")  # of a row, besides its numbers
 _NOT_RAISED = frozenset(
-    {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
+    {*_NAMES, "ground_truths", "neutral", "detections", "within_limit", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "score"}
 )
-"""Counts and the like, of which more is not better."""
+"""Names, and counts and the like, of which more is not better."""
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -386,14 +386,13 @@ class _Ratchet:
         """Return numbers by name, those that would fall as they were."""
         result = dict(now)
         for name, value in now.items():
-            if name in _NOT_RAISED or name in _NAMES or name not in then:
+            if name in _NOT_RAISED or name not in then:
                 continue
             metric = self.metric_of(name)
             if metric is not None and not metric.ratcheted:
                 continue
             before = then[name]
-            falls = before is not None and (value is None or _is_worse(metric, value, before))
-            stays = falls and not self.allow_drop
+            stays = not self.allow_drop and _is_worse(metric, value, before)
             if stays:
                 result[name] = before
             if _same(_or_nan(before), _or_nan(value)):
@@ -428,7 +427,9 @@ def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
     return cache(partial(metric_named, Protocol.recorded(record["protocol"])))
 
 
-def _is_worse(metric: Metric | None, value: float, before: float) -> bool:
+def _is_worse(metric: Metric | None, value: float | None, before: float | None) -> bool:
+    if value is None or before is None:
+        return before is not None
     return value < before if metric is None or metric.higher_is_better else value > before
 
 

@@ -20,6 +20,7 @@ DEFAULT_RESAMPLES = 1000
 RESAMPLES = (100, 1_000_000)
 """From how few to how many."""
 SEEDS = (0, 2**63 - 1)
+_WHOLE_NUMBERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
 
 Level = Literal["floor", "ceiling"]
 Change = Literal["drop", "rise"]
@@ -136,30 +137,20 @@ class GateConfig(Value):
         UsageError
             Where it contradicts itself, or one thing is of no use without another.
         """
-        shares = {"confidence": confidence, "resolve_drop": resolve_drop}
-        _check_ranges(spell, shares, resamples, seed, fewest)
-        changes = any(limit.kind in CHANGES for limit in limits)
-        kept, earlier = spell("baseline"), spell("baseline_detections")
-        either = kept if kept == earlier else f"{kept} or {earlier}"
-        may_move = f"{spell('max_drop')} or {spell('max_rise')}"
-        if changes and not (baseline or before):
-            asked = next(limit.kind for limit in limits if limit.kind in CHANGES)
-            raise UsageError(f"{spell(f'max_{asked}')} needs {either} to compare with")
-        if (baseline or (before and resolve_drop is None)) and not changes:
-            given = kept if baseline else earlier
-            raise UsageError(f"{given} needs {may_move}, which says how much may be lost")
-        if confidence is not None and not before and (baseline or resolve_drop is None):
-            raise UsageError(
-                f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
-                "tell how noisy they are"
-            )
-        for name, value in (("resamples", resamples), ("seed", seed)):
-            if value is not None and confidence is None and resolve_drop is None:
-                raise UsageError(f"{spell(name)} is of no use without {spell('confidence')}")
-        if fewest is not None and not (changes or before):
-            raise UsageError(f"{spell('min_ground_truths')} is of no use without {may_move}")
-        if allow_different and not baseline:
-            raise UsageError(f"{spell('allow_different')} is of no use without {kept}")
+        given = {
+            "baseline": baseline,
+            "baseline_detections": before,
+            "confidence": confidence,
+            "resamples": resamples,
+            "seed": seed,
+            "resolve_drop": resolve_drop,
+            "min_ground_truths": fewest,
+            "allow_different": allow_different or None,
+        }
+        changes = [limit.kind for limit in limits if limit.kind in CHANGES]
+        _check_ranges(spell, given)
+        _check_changes(spell, given, changes)
+        _check_needs(spell, given, changes)
         return cls(
             tuple(limits),
             confidence,
@@ -172,28 +163,54 @@ class GateConfig(Value):
         )
 
 
-def _check_ranges(
-    spell: OptionNames,
-    shares: Mapping[str, float | None],
-    resamples: int | None,
-    seed: int | None,
-    fewest: int | None,
-) -> None:
-    for name, given in shares.items():
+def _check_ranges(spell: OptionNames, given: Mapping[str, Any]) -> None:
+    for name in ("confidence", "resolve_drop"):
         try:
-            if given is not None:
-                parse_fraction(given)
+            if given[name] is not None:
+                parse_fraction(given[name])
         except ValueError as error:
             raise UsageError(f"{spell(name)}: {error}") from None
-    for name, value, (least, most) in (
-        ("resamples", resamples, RESAMPLES),
-        ("seed", seed, SEEDS),
-        ("min_ground_truths", fewest, (0, SEEDS[1])),
-    ):
+    for name, (least, most) in _WHOLE_NUMBERS.items():
+        value = given[name]
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise UsageError(f"{spell(name)}: {value!r} is no whole number from {least} to {most}")
+
+
+def _check_changes(spell: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]) -> None:
+    """Refuse limits of changes without anything earlier, and the reverse."""
+    kept, earlier = spell("baseline"), spell("baseline_detections")
+    baseline, before = given["baseline"], given["baseline_detections"]
+    if changes:
+        if not (baseline or before):
+            either = kept if kept == earlier else f"{kept} or {earlier}"
+            raise UsageError(f"{spell(f'max_{changes[0]}')} needs {either} to compare with")
+    elif baseline or (before and given["resolve_drop"] is None):
+        raise UsageError(
+            f"{kept if baseline else earlier} needs {spell('max_drop')} or {spell('max_rise')}, "
+            "which says how much may be lost"
+        )
+
+
+def _check_needs(spell: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]) -> None:
+    """Refuse what is of no use without another thing, which is not given."""
+    baseline, before = given["baseline"], given["baseline_detections"]
+    confidence, resolve_drop = given["confidence"], given["resolve_drop"]
+    if confidence is not None and not before and (baseline or resolve_drop is None):
+        raise UsageError(
+            f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
+            "tell how noisy they are"
+        )
+    resampled = confidence is not None or resolve_drop is not None
+    for name, useful, needed in (
+        ("resamples", resampled, spell("confidence")),
+        ("seed", resampled, spell("confidence")),
+        ("min_ground_truths", changes or before, f"{spell('max_drop')} or {spell('max_rise')}"),
+        ("allow_different", baseline, spell("baseline")),
+    ):
+        if given[name] is not None and not useful:
+            raise UsageError(f"{spell(name)} is of no use without {needed}")
 
 
 class BaselineReport(Record):
