@@ -152,11 +152,14 @@ def _check_together(shown: str, values: dict[str, Any]) -> None:
     if values["preset"] is None and entry is None:
         return
     rules = rules_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
-    if isinstance(rules, Protocol) and any(values[asked] for asked in LIMITS):
+    if not isinstance(rules, Protocol):
+        return
+    limits = [limit for asked in LIMITS for limit in values[asked]]
+    if limits:
         from detap.gates.metric_names import check_measure
 
         numbers = _numbers(rules)
-        for limit in (limit for asked in LIMITS for limit in values[asked]):
+        for limit in limits:
             check_measure(limit.name, numbers)
 
 

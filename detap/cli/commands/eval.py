@@ -190,22 +190,27 @@ def _in_shards(
     """
     if options["scheduler"] is not None and options["engine"] is None:
         raise UsageError("--scheduler is for --engine dask: give that as well")
-    by_boxes = [f"--{name.replace('_', '-')}" for name in _BOXES if options[name]]
-    if options["classes"] and rules.class_agnostic:
-        by_boxes.append("--classes with --class-agnostic")
-    if inputs.repartition:
-        by_boxes.append("--repartition")
-    if outputs.want_material:
-        by_boxes.append("the report page")
+    by_boxes = _by_boxes(inputs, rules, outputs, options)
     engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
-    if engine and by_boxes:
-        raise UsageError(
-            f"{by_boxes[0].replace('--all-analyses', '--analysis')} needs all boxes in one process:"
-            f" leave --{engine} out"
-        )
-    if engine and STDIN in inputs.dt:
+    if engine is None:
+        return not by_boxes and len(inputs.dt) > 1
+    if by_boxes:
+        raise UsageError(f"{by_boxes} needs all boxes in one process: leave --{engine} out")
+    if STDIN in inputs.dt:
         raise UsageError(f"--{engine} takes inputs that can be read again, which stdin cannot")
-    return not by_boxes and (len(inputs.dt) > 1 or engine is not None)
+    return True
+
+
+def _by_boxes(inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]) -> str:
+    """Return the first thing asked that needs all boxes at once; empty where nothing does."""
+    asked = {
+        **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
+        "--classes with --class-agnostic": options["classes"] and rules.class_agnostic,
+        "--repartition": inputs.repartition,
+        "the report page": outputs.want_material,
+    }
+    first = next((name for name, given in asked.items() if given), "")
+    return "--analysis" if first == "--all-analyses" else first
 
 
 def _in_one_run(
