@@ -174,7 +174,7 @@ def score_tables(
     scene = EvaluationRun(ground_truth, detections, rules, threads)
     cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
     result = _result(scene, scene.paired(evidence=cells, curves=curves), chosen)
-    return result if selection is None else replace(result, selection=selection)
+    return replace(result, selection=selection)
 
 
 def _check_units(ground_truth: GroundTruth, rules: Protocol) -> None:

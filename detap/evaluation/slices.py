@@ -43,20 +43,14 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
         Where the file is neither.
     """
     known = {str(name): name for name in images}
-    pairs = list(_pairs(path, known))
     tags: dict[str, set[str]] = {}
-    strangers: set[str] = set()
-    tagged: set[str] = set()
-    for image, tag in pairs:
+    for image, tag in _pairs(path, known):
         members = tags.setdefault(tag, set())
-        if image is None:
-            continue
-        if image in known:
+        if image is not None:
             members.add(image)
-            tagged.add(image)
-        else:
-            strangers.add(image)
-    if strangers and not tagged:
+    tagged = set[str]().union(*tags.values())
+    strangers = tagged - known.keys()
+    if strangers and strangers == tagged:
         raise InputError(
             Problem(
                 path,
