@@ -50,7 +50,7 @@ def searched_presets(
     overlap = changes.get("overlap", "box")
     also = ("box", "polygon") if polygons and "overlap" not in changes else ("box",)
     presets, skipped = [], dict[str, list[str]]()
-    rejected: UsageError | None = None
+    rejected: list[UsageError] = []
     for name, rules in Protocol.presets.items():
         if rules.overlap not in (overlap, *also):
             shapes = _SHAPES.get(rules.overlap, rules.overlap)
@@ -60,9 +60,9 @@ def searched_presets(
         try:
             presets.append((rules.overlap != overlap, rules.with_changes(**changes)))
         except UsageError as error:
-            rejected = rejected or error
+            rejected.append(error)
             skipped.setdefault("reject the options given", []).append(name)
-    if not presets and rejected is not None:
-        raise rejected
+    if not presets:
+        raise rejected[0]
     found = [rules for _, rules in sorted(presets, key=lambda pair: pair[0])]
     return found, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]

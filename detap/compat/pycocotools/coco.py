@@ -222,14 +222,15 @@ class COCO:
             if categories is not None:
                 found = ArrayResults.of(resFile, self.getImgIds(), categories)
             records = None if found else ArrayResults.parse(resFile)
-        regular = found is not None or _complete(self, results, records)
+        kept: Unopened | None = found
         if found is not None:
             results.dataset["categories"] = copy.deepcopy(categories)
         else:
+            kept = list(records) if _complete(self, results, records) else None
             results.dataset["annotations"] = records
         print(f"DONE (t={time.time() - begun:0.2f}s)")
-        if regular:
-            _keep(results, found or list(records))
+        if kept is not None:
+            _keep(results, kept)
         else:
             results.createIndex()
         return results
