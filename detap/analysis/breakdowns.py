@@ -113,7 +113,7 @@ def breakdowns(
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
     score : float, optional
         Detections below it are left out.
     iou : float, optional

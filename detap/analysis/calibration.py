@@ -112,7 +112,7 @@ def calibration(
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
     bins, localised_bins : int
         How many there are; those of the localisation-aware error are its own.
     iou : float, optional

@@ -100,7 +100,7 @@ def confusion(
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
     rule : {"protocol", "class-agnostic"}
     score : float, optional
         Detections below it are left out.

@@ -156,7 +156,7 @@ def errors(
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
         For ``tidecv``, which matches by its own rules, a result.
     convention : {"protocol", "tidecv"}
         The protocol in force, with one set of classes for all types; or tidecv's, to the last

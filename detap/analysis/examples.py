@@ -93,7 +93,7 @@ def worst_images(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
     score : float, optional
         Detections below it are left out: what they found counts as not found.
     most : int
@@ -122,7 +122,7 @@ def confident_mistakes(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
     errors : Errors
         Of this outcome, in the convention of the protocol.
     most : int
@@ -145,7 +145,7 @@ def label_errors(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
     errors : Errors
         Of this outcome, in the convention of the protocol.
     score : float, optional

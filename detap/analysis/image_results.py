@@ -116,7 +116,7 @@ def image_results(
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
     image : int or str
         What the image is called; the text of a number will do.
     iou : float, optional
@@ -146,7 +146,7 @@ def verdicts_of(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
     numbers : iterable of int
         The images, as indices into those of the ground truth.
     types : Errors

@@ -31,7 +31,7 @@ class MatchResults:
 
     Attributes
     ----------
-    scene : Scene
+    scene : EvaluationRun
         The tables, and the protocol with this one threshold and the area range of all areas.
     threshold : int
         The IoU threshold, as an index into those of the result's protocol.
@@ -43,7 +43,7 @@ class MatchResults:
         Whether it is within the detection limit.
     positive : (G,) bool
         Which ground truths count.
-    evidence : Evidence
+    evidence : MatchTable
         What all this comes from.
     result : Result
         Whose outcome it is.
@@ -64,7 +64,7 @@ class MatchResults:
 
         Parameters
         ----------
-        result : Result or Outcome
+        result : Result or MatchResults
             An outcome is returned as it is.
         iou : float, optional
             One of the protocol's IoU thresholds; where left out .5, or the lowest where .5 is none.
@@ -191,7 +191,7 @@ def surroundings_of(
 
     Parameters
     ----------
-    scene : Scene
+    scene : EvaluationRun
     among : (G,) bool
         Which ground truths there are to be found.
     taken : (G,) bool, optional

@@ -247,7 +247,7 @@ def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps
 
     Parameters
     ----------
-    result : Result or Outcome
+    result : Result or MatchResults
     iou : float, optional
         One of the protocol's thresholds; where left out .5.
 

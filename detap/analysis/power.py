@@ -202,11 +202,11 @@ class PowerAnalysis:
     criterion : Criterion
     unit : str
         What is resampled: ``"image"`` or ``"query"``.
-    numbers : tuple of Reach
+    numbers : tuple of DetectableDrop
         Those that were asked for.
-    classes : tuple of Reach
+    classes : tuple of DetectableDrop
         Of each class besides.
-    margins : tuple of Margin
+    margins : tuple of ThresholdMargin
         Of what is held to a floor or ceiling.
     """
 

@@ -52,7 +52,7 @@ class DataCheck:
 
     Attributes
     ----------
-    facts : tuple of Fact
+    facts : tuple of Statistic
         About the ground truth, the detections, and both together.
     notes : tuple of Note
         Those of the readers first.

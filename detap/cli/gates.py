@@ -197,7 +197,7 @@ class Gates(Record):
 
     Attributes
     ----------
-    demands : Demands
+    demands : GateConfig
     baseline : str or None
         An earlier report.
     before : str or None

@@ -28,9 +28,9 @@ class Outputs(Record):
 
     Attributes
     ----------
-    stdout : Sink
+    stdout : Writer
         The format of standard output.
-    files : tuple of (Sink, str)
+    files : tuple of (Writer, str)
         Formats and paths.
     others : tuple of str
         Further files that the command writes by itself.

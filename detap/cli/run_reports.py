@@ -198,7 +198,7 @@ def tell(
     Parameters
     ----------
     found : Evaluated
-    judging : (Gates, Kept or None)
+    judging : (Gates, BaselineReport or None)
         The gates, and the earlier report that they need.
     outputs : Outputs
     options : mapping

@@ -43,7 +43,7 @@ class Scores(NamedTuple):
         At the first threshold and area range and the largest limit: ground truths that count,
         neutral ones, all detections, true positives, false positives, duplicates among those,
         and detections within the limit.
-    evidence : Evidence or None
+    evidence : MatchTable or None
         What these come from, where it was asked for.
     """
 
@@ -118,7 +118,7 @@ class Coded(NamedTuple):
     score : (N,) float64
     code : (N,) uint32
         Columns of `outcomes`.
-    outcomes : Outcomes
+    outcomes : MatchFlags
     positives : (A, K) int64
         Ground truths that count.
     truths : (K,) int64
@@ -144,7 +144,7 @@ def accumulate(
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : MatchTable
         Of one table, or concatenated.
     rules : Rules, optional
         Others than it was made by, which match alike and make another number of a curve.
@@ -183,7 +183,7 @@ def accumulate_class(
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : MatchTable
         No other class need be there.
     label : int
     ranked : (n,) int32

@@ -325,7 +325,7 @@ class MatchTable:
 
         Parameters
         ----------
-        parts : iterable of Evidence
+        parts : iterable of MatchTable
             At least one. All number images and classes alike, no image is in two of them, and
             places say how rows of different parts follow each other: where equal scores rank by
             image, places within an image are enough. Ground truths are numbered part by part.

@@ -79,8 +79,8 @@ class Shard(NamedTuple):
 
     Attributes
     ----------
-    truth : Reading
-    detections : Reading or None
+    truth : InputFiles
+    detections : InputFiles or None
         None is for the images that no input has detections on.
     protocol : Protocol
     whole : bool

@@ -119,7 +119,7 @@ class Result(Record):
         At the lowest threshold, all areas and the largest limit: ground truths that count and
         those that do not, detections, true and false positives, the false positives that reach a
         ground truth another detection has taken, and detections within the limit.
-    evidence : Evidence
+    evidence : MatchTable
         What became of each detection, as bits over the thresholds.
     matches : Matches or None
         The same as arrays, where they were asked for.

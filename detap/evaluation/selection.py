@@ -103,7 +103,7 @@ class ChosenClasses(EvaluationRun):
 
     Attributes
     ----------
-    whole : Scene
+    whole : EvaluationRun
         Of all classes.
     labels : list of K int
         The selected classes, as the whole numbers them.

@@ -37,7 +37,7 @@ class TieBounds(NamedTuple):
     cells : (T, A, M) int32
         Which of `bounds` holds at each threshold, area range and detection limit; -1 where the
         order of ties changes nothing.
-    bounds : tuple of tuples of n Span
+    bounds : tuple of tuples of n CountBounds
         After each of the contest's ties, by falling score. Of proposals, whose n is 1, how many
         ground truths fewer and more may be covered, as the least and most hits.
     """
@@ -64,7 +64,7 @@ class TieGroup(NamedTuple):
     label, image : int
     score : (n,) float64
         Of its ties, falling.
-    course : Course
+    course : TieBounds
     """
 
     label: int
@@ -78,8 +78,8 @@ def tie_groups(scene: EvaluationRun, evidence: MatchTable | None) -> list[TieGro
 
     Parameters
     ----------
-    scene : Scene
-    evidence : Evidence or None
+    scene : EvaluationRun
+    evidence : MatchTable or None
         What became of each detection; None where the protocol pairs by coverage.
 
     Raises

@@ -107,7 +107,7 @@ class Gate:
     confidence : float or None
     ground_truths : int or None
         How many the number counts: of its class, area range, slice or group of classes.
-    stands_for : Name or None
+    stands_for : MetricName or None
         Which number it is.
     """
 

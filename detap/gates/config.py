@@ -91,7 +91,7 @@ class GateConfig(Value):
         Drops and rises of classes with fewer ground truths only warn.
     allow_different : bool
         Whether a baseline may be of another ground truth or protocol.
-    spell : Spelling
+    spell : OptionNames
         How all of it was spelt.
     resolve_drop : float or None
         A wished-for drop: how many images would tell it from noise?
@@ -126,7 +126,7 @@ class GateConfig(Value):
         Parameters
         ----------
         limits : sequence of Limit
-        spell : Spelling
+        spell : OptionNames
         baseline, before : bool
             Whether there is an earlier report, or an earlier detector or ranking.
         confidence, resamples, seed, resolve_drop, fewest, allow_different
@@ -236,9 +236,9 @@ class GateResults(Record):
     gates : tuple of Gate
     notes : tuple of Note
         What is to be said although it failed nothing.
-    culprits : Culprits or None
+    culprits : Regressions or None
         What the gates that did not pass are about.
-    resolution : Resolution or None
+    resolution : PowerAnalysis or None
         What the images can show.
     """
 

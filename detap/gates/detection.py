@@ -166,7 +166,7 @@ class Intervals:
     ----------
     now, then : Scored
         The detector and the one before it, on the same images.
-    demands : Demands
+    demands : GateConfig
         The limits, the confidence, the resamples and their seed: see docs/bootstrap.md.
 
     Raises

@@ -54,11 +54,11 @@ def evaluate_gates(
 
     Parameters
     ----------
-    demands : Demands
+    demands : GateConfig
     now : Subject
     record : callable
         Returns the report of it as it is in JSON, without the gates.
-    kept : Kept, optional
+    kept : BaselineReport, optional
         An earlier report.
     before : Subject, optional
         An earlier detector or ranking, on the same ground truth.

@@ -54,7 +54,7 @@ def resolved(
         Of the detector now.
     spread : Spread
         How noisy they are.
-    demands : Demands
+    demands : GateConfig
     """
     criterion = Criterion(spread.confidence, spread.paired, demands.resolve_drop)
     by_interval = spread.paired and demands.confidence is not None

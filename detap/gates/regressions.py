@@ -91,10 +91,10 @@ class Regressions:
     ----------
     slice : str or None
         The slice that all of these gates are about.
-    classes : tuple of Fallen
+    classes : tuple of ClassRegression
         Those that fell most first.
-    looser : Looser or None
-    images : tuple of Mistaken
+    looser : LocalizationRegression or None
+    images : tuple of ImageErrors
         Those with most mistakes first.
     baseline, before : bool
         Whether earlier numbers are known, and whether images are compared with an earlier

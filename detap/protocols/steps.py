@@ -10,7 +10,7 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    axes : tuple of Axis
+    axes : tuple of ProtocolField
     """
 
     axes: tuple[ProtocolField, ...]

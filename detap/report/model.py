@@ -153,7 +153,7 @@ class Report(Value):
         The rest.
     answer : str
         What it comes to, in a sentence that is said before everything else.
-    material : Material or None
+    material : PageSource or None
         What it was made from; of a detector alone.
     """
 

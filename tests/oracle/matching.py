@@ -73,7 +73,7 @@ def in_group(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
         As a false positive.
     groups : list of (Target, float)
         Those of its image and class, in file order, with the share of the detection that lies in

@@ -32,7 +32,7 @@ class End(NamedTuple):
     Attributes
     ----------
     protocol : Protocol
-    measure : Measure
+    measure : MetricSpec
         Of the protocol.
     value : float
     """

@@ -59,8 +59,8 @@ class ProtocolSearch:
 
     Attributes
     ----------
-    wanted : Wanted
-    candidates : tuple of Candidate
+    wanted : TargetValue
+    candidates : tuple of ProtocolMatch
         Those that are equal to the digits given first, the fewest changes before others; then the
         others, the nearest first.
     scored : tuple of int
@@ -103,7 +103,7 @@ def origin(
     Parameters
     ----------
     tables : (GroundTruth, Detections)
-    wanted : Wanted
+    wanted : TargetValue
     at : str, optional
         What the number is called; by default any of the summary, and with axes changed, those over
         all areas at the largest limit.

@@ -66,7 +66,7 @@ class ReportDiff:
     values : tuple of two float
         NaN is undefined.
     causes : tuple of Cause
-    portions : tuple of Portion
+    portions : tuple of Contribution
         Of the causes that differ, or may.
     steps : tuple of Step
         The axes in which the protocols differ, as far as the number depends on them.
@@ -144,7 +144,7 @@ def account(
         JSON reports of the kind ``"detection"``.
     at : str, optional
         The number, of both summaries; by default what each is quoted by.
-    made : Made, optional
+    made : ReportInputs, optional
         What either was made from: what the protocols have in the difference is then known.
     threads : int, optional
         The numbers do not depend on it.

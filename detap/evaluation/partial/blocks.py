@@ -84,10 +84,10 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    found, truths : Rowwise
+    found, truths : ClassColumns
         Detections, and ground truths.
-    outcomes : Outcomes
-    kinds : Kinds
+    outcomes : MatchFlags
+    kinds : GroundTruthKinds
     proposals : (I,) unsigned
         How many there are in each image, where the protocol pairs by coverage; else (0,).
     ties : Ties or None
@@ -188,7 +188,7 @@ def block_of(evidence: MatchTable, *, by_image: bool) -> Block:
 
     Parameters
     ----------
-    evidence : Evidence
+    evidence : MatchTable
     by_image : bool
         Whether equal scores rank by image and then by row; else by row alone.
     """
@@ -268,7 +268,7 @@ def united(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
 
     Parameters
     ----------
-    parts : sequence of Outcomes, or of Kinds
+    parts : sequence of MatchFlags, or of GroundTruthKinds
         At least one.
     """
     whole = [np.concatenate(tables, axis=-1) for tables in zip(*parts, strict=True)]
@@ -290,7 +290,7 @@ def gather(
 
     Parameters
     ----------
-    parts : sequence of (Piece, Rowwise, (P,) uint32)
+    parts : sequence of (BlockSlice, ClassColumns, (P,) uint32)
         Of each part of the union its place there, the rows of one side, and the number in the
         union's table of each entry of its own.
     classes : range

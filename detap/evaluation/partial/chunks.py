@@ -23,7 +23,7 @@ def by_score(parts: Sequence[Part], label: int, most: int) -> Iterator[Callable[
 
     Parameters
     ----------
-    parts : sequence of (Piece, Rowwise, (P,) uint32)
+    parts : sequence of (BlockSlice, ClassColumns, (P,) uint32)
         As :func:`detap.evaluation.partial.blocks.gather` takes them.
     label : int
         The class, which is alone and 0 in what is yielded.

@@ -120,7 +120,7 @@ class Partial:
         How many classes the ground truth has.
     groups : mapping of int or str to str
         The group of each class that is in one, by its identifier.
-    truth : Whole or None
+    truth : GroundTruthDigest or None
         The ground truth that the images are some or all of; None where each part brings its own.
     position : (I,) int64
         Where each image stands in that ground truth, ascending; (0,) without one.
@@ -134,7 +134,7 @@ class Partial:
         The files that were read.
     notes : tuple of Note
         What was noticed, summed.
-    pieces : tuple of Piece
+    pieces : tuple of BlockSlice
         The rows.
     unselected : tuple of int or str, or None
         The classes of the ground truth that were scored and are not kept, sorted; None without a

@@ -39,7 +39,7 @@ class Ties(NamedTuple):
         Indices into the block's classes and images, and into `courses`.
     score : tuple of C (n,) float64
         Of the ties of each, falling.
-    courses : tuple of B Course
+    courses : tuple of B TieBounds
     """
 
     label: NDArray[np.int64]

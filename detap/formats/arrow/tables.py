@@ -31,7 +31,7 @@ def read_ground_truth(
 
     Parameters
     ----------
-    path : str or path or Begun
+    path : str or path or Prefetched
         The file, or a URL; or what :mod:`detap.formats.arrow.prefetch` has begun to read, which has
         its own `boxes` and `limits`.
     boxes : {"xywh", "xyxy"}, optional

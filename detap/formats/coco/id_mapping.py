@@ -363,7 +363,7 @@ def by_name(
     columns : DetectionColumns
         Read against no category at all, so that each is an unknown one.
     truth : GroundTruth
-    naming : Naming
+    naming : CategoryMapping
 
     Raises
     ------

@@ -45,7 +45,7 @@ class Handle(Generic[Scan]):
         Whether segmentations, or keypoints, are read.
     boxes : {"xywh", "xyxy"}
         What the four numbers of a bbox are.
-    sha256 : str or Awaited
+    sha256 : str or BackgroundText
         Of standard input, which cannot be read again, and of a file where `limits` ask for it,
         taken beside all else until somebody looks at it; else empty.
     """

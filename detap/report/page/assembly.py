@@ -34,7 +34,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
     Parameters
     ----------
     report : Report
-    material : Material
+    material : PageSource
         What it was made from.
     """
     model = page_data(report, material)

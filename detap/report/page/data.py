@@ -28,7 +28,7 @@ def page_data(report: "Report", material: "PageSource") -> dict[str, Any]:
     ----------
     report : Report
         The numbers that every report has.
-    material : Material
+    material : PageSource
         What they were made from.
 
     Returns

@@ -64,7 +64,7 @@ def gallery(
 
     Parameters
     ----------
-    outcome : Outcome
+    outcome : MatchResults
     types : Errors
         Of this outcome.
     best : float

@@ -79,7 +79,7 @@ def examination_report(
 
     Parameters
     ----------
-    examination : Examination
+    examination : DataCheck
         Of :func:`detap.checks.statistics.examine`; empty where nothing could be read.
     problems : sequence of Problem
         What is wrong with the inputs.

@@ -86,7 +86,7 @@ def image_report(
     Parameters
     ----------
     result : Result
-    found : Verdicts
+    found : ImageResults
         Of it.
     inputs : sequence of mapping
         What was read.

@@ -77,7 +77,7 @@ def resolution_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
 
     Parameters
     ----------
-    found : Resolution
+    found : PowerAnalysis
     most : int or None
         How many classes people are shown, those of the largest such drops first; JSON has all.
     """
