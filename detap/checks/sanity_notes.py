@@ -72,7 +72,7 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     if result.average_precision.size and result.protocol.pairing == "ranked":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
-    if not len(detections) or not len(defined):
+    if not len(detections) or not len(truth) or not len(defined):
         return ()
     lost, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
     doubtful = mean < 2 * _LOW or _leave_their_images(result)
@@ -92,10 +92,10 @@ def _sampled_notes(
     doubtful: bool,
 ) -> list[Note]:
     """Return what a sample of overlaps shows; nothing where there is no memory for it."""
-    from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
-    from detap.checks.sample import Sample
-
     try:
+        from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
+        from detap.checks.sample import Sample
+
         if mean < _LOW:
             return suspicions(truth, detections)
         notes = misread(truth, detections) if doubtful else []
