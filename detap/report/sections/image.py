@@ -1,10 +1,16 @@
 """What became of every detection and ground truth of one image, as a report."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from detap.analysis.errors import NEAR
-from detap.analysis.image_results import DetectionResult, GroundTruthResult, ImageResults
+from detap.analysis.image_results import (
+    DetectionResult,
+    DetectionVerdict,
+    GroundTruthResult,
+    ImageResults,
+    TruthVerdict,
+)
 from detap.errors import Note
 from detap.evaluation.results import Result
 from detap.report.fields import Limits
@@ -16,20 +22,7 @@ ShownDetection = TypedDict(
         "name": Annotated[str, "Its number, from 1."],
         "class": str,
         "score": float,
-        "verdict": Literal[
-            "true-positive",
-            "classification",
-            "localisation",
-            "both",
-            "duplicate",
-            "background",
-            "neutral",
-            "not-exhaustive",
-            "out-of-range",
-            "unverified",
-            "zero-area",
-            "beyond-limit",
-        ],
+        "verdict": DetectionVerdict,
         "why": str,
         "ground_truth": Annotated[
             int | None,
@@ -53,7 +46,7 @@ ShownGroundTruth = TypedDict(
     {
         "name": Annotated[str, "Its number, from 1, in the order of the file."],
         "class": str,
-        "verdict": Literal["found", "aimed-at", "missed", "neutral", "out-of-range"],
+        "verdict": TruthVerdict,
         "why": str,
         "detection": Annotated[
             int | None, "The number of the detection that found it or means it.", Limits(minimum=1)
