@@ -205,7 +205,7 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     Where even these do not fit they are shown in several parts, each with the names.
     """
     rows = [*table.rows, *([] if table.totals is None else [table.totals])]
-    made: dict[tuple[str, int, int], list[str]] = {}
+    made: dict[tuple[str, int, int], tuple[list[str], int]] = {}
     for shape in _SHAPES:
         # Where headings are too wide, or the last row, no other cell is made for that.
         tried = (_layout(table, some, shape, made, style.width) for some in (rows[-1:], rows))
@@ -229,12 +229,13 @@ def _layout(
     table: Table,
     rows: Sequence[Mapping[str, Cell]],
     shape: _Shape,
-    made: dict[tuple[str, int, int], list[str]],
+    made: dict[tuple[str, int, int], tuple[list[str], int]],
     limit: int,
 ) -> tuple[list[_Shown], int]:
     """Return the columns of a table in a shape, and how wide names can be beside the others.
 
-    The cells of a column are `made` once for so many decimals and rows.
+    The cells of a column, and the width of the widest, are `made` once for so many decimals and
+    rows.
     """
     shown = []
     for column in table.columns:
@@ -242,15 +243,16 @@ def _layout(
             key = column.key, shape.decimals, len(rows)
             if key not in made:
                 values = [row.get(column.key) for row in rows]
-                made[key] = [
+                texts = [
                     escape(value)
                     if isinstance(value, str)
                     else in_column(column.kind, value, shape.decimals)
                     for value in values
                 ]
+                made[key] = texts, widest(texts)
             heading = column.heading if shape.long_headings else column.short
-            size = max(width(heading), widest(made[key]))
-            shown.append(_Shown(column, heading, made[key], size))
+            cells, size = made[key]
+            shown.append(_Shown(column, heading, cells, max(width(heading), size)))
     return shown, limit - sum(shape.gap + column.size for column in shown[1:])
 
 
