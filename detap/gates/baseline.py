@@ -408,11 +408,11 @@ class _Ratchet:
     ) -> dict[str, Any]:
         """Return a summary and the rows under it, likewise; rows go by name and id."""
         summary = self.numbers(prefix, then["summary"], now["summary"])
-        rows = {(row["name"], str(row.get("id"))): row for row in then[self.key]}
+        rows = {row_key(row): row for row in then[self.key]}
         ratcheted = [
             self.numbers(
                 f"{prefix}{UNITS[self.key]}:{row['name']}.",
-                rows.get((row["name"], str(row.get("id"))), {}),
+                rows.get(row_key(row), {}),
                 row,
             )
             for row in now[self.key]
