@@ -1,11 +1,11 @@
-"""docs/mutation.md, from what was kept of the last run of each group."""
+"""mutation/README.md, from what was kept of the last run of each group."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from mutation.table import ROOT, Outcome, reasons, settings
 
-PAGE = ROOT / "docs" / "mutation.md"
+PAGE = ROOT / "mutation" / "README.md"
 HEAD = """# Would the tests notice?
 
 `make mutate` makes single changes to the program, one at a time, and runs the tests that are about

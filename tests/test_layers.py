@@ -1,4 +1,4 @@
-"""Imports run only downward: the house of docs/design.md is kept by reading them."""
+"""Imports run only downward: the house of docs/architecture.md is kept by reading them."""
 
 import ast
 import re

@@ -28,7 +28,12 @@ ELSEWHERE = {
 PRIVATE_ELSEWHERE = {"_evaluate_box_proposals": "Detectron2"}
 """Private names of other projects, likewise."""
 
-OUR_PAGES = {"CONTRIBUTING.md", "docs/design.md", "docs/mutation.md", "benchmarks/README.md"}
+OUR_PAGES = {
+    "CONTRIBUTING.md",
+    "docs/architecture.md",
+    "mutation/README.md",
+    "benchmarks/README.md",
+}
 """Pages that are about this repository alone."""
 
 _FILE = re.compile(
@@ -151,7 +156,7 @@ def test_every_target_of_the_makefile_is_explained() -> None:
 
 
 def test_private_names_that_are_named_are_there() -> None:
-    """As code uses them; docs/mutation.md has those of the day it was written."""
+    """As code uses them; mutation/README.md has those of the day it was written."""
     uses = Counter(Path(name).stem for name in tracked()) + Counter([*PRIVATE_ELSEWHERE])
     for name in sources():
         if not name.endswith(".md"):
@@ -161,7 +166,7 @@ def test_private_names_that_are_named_are_there() -> None:
         f"{name}: {private}"
         for name in sources()
         for private in _PRIVATE.findall(prose_of(name))
-        if uses[private] < 1 and name != "docs/mutation.md"
+        if uses[private] < 1 and name != "mutation/README.md"
     }
     assert not missing
 

@@ -2,7 +2,7 @@
 
 Matching never crosses images or classes. So it is enough to keep, of each detection, its score,
 its image, and what became of it; numbers, curves, resamples and parts of the images follow from
-that, with the same bytes as from one run over all the boxes. See docs/scale.md.
+that, with the same bytes as from one run over all the boxes. See docs/distributed.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
