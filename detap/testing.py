@@ -156,19 +156,23 @@ def assert_detections(
 def _tables(
     ground_truth: "GroundTruth | Path", detections: "Detections | Path", reading: Mapping[str, Any]
 ) -> "tuple[GroundTruth, Detections, Format | None]":
-    from detap.formats.registry import check_options, told  # only when called
+    from detap.formats.registry import check_options, detect_format
     from detap.tables.detection import Detections, GroundTruth
 
     file_format = by = None
     if not isinstance(ground_truth, GroundTruth):
-        file_format = by = told(ground_truth)
+        file_format = by = detect_format(ground_truth)
     if not isinstance(detections, Detections):
-        by = file_format.of_detections(detections) if file_format else told(None, detections)
+        by = (
+            file_format.of_detections(detections)
+            if file_format
+            else detect_format(None, detections)
+        )
     check_options(reading, filter(None, [file_format]), filter(None, [by]))
     if not isinstance(ground_truth, GroundTruth):
-        ground_truth = told(ground_truth).read_ground_truth(ground_truth, reading)
+        ground_truth = detect_format(ground_truth).read_ground_truth(ground_truth, reading)
     if not isinstance(detections, Detections):
-        assert by is not None  # told above
+        assert by is not None  # detected above
         detections = by.read_detections(detections, ground_truth, reading)
     return ground_truth, detections.numbered_as(ground_truth), file_format
 

@@ -9,11 +9,18 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.multi_file import (
     Sources,
     detections_of,
+    expand_folders,
+    expand_patterns,
     ground_truth_of,
-    matching,
-    members,
 )
-from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
+from detap.formats.registry import (
+    DETECTIONS,
+    TRUTH,
+    Format,
+    check_options,
+    detect_format,
+    format_named,
+)
 from detap.formats.registry import options as format_options
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
@@ -45,8 +52,8 @@ class Inputs(Record):
         Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
         What else the readers of either format take, and their limits.
-    told : dict
-        The formats of detections that were told, by path: telling one may open a folder's files.
+    detected : dict
+        Detected formats of detections by path; detection may read files of a folder.
     named : Format or None
         That of the detections, where it was named.
     repartition : bool
@@ -59,15 +66,15 @@ class Inputs(Record):
     gt: tuple[str, ...]
     dt: tuple[str, ...]
     reading: Mapping[str, Any]
-    told: dict[Any, Format]
+    detected: dict[Any, Format]
     named: Format | None = None
     repartition: bool = False
     part: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
-        """Take the input options out of `options`; the format is told from the files if need be."""
-        gt, dt = matching(options.pop("gt")), matching(options.pop("dt"))
+        """Take the input options out of `options`; detect the format if not given."""
+        gt, dt = expand_patterns(options.pop("gt")), expand_patterns(options.pop("dt"))
         both = options.pop("file_format")
         names = [options.pop(option) or both for option in ("gt_format", "dt_format")]
         reading = {
@@ -81,10 +88,10 @@ class Inputs(Record):
         if STDIN in gt:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         named = None if names[1] is None else format_named(names[1])
-        found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
+        found = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
         inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, repartition)
         check_options(reading, [found], map(inputs.format_of, dt))
-        gt, dt = members(gt, lambda _: found), members(dt, inputs.format_of)
+        gt, dt = expand_folders(gt, lambda _: found), expand_folders(dt, inputs.format_of)
         part = options.get("partial") is not None
         # Of several files of ground truth some may be empty.
         limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or part)
@@ -109,9 +116,9 @@ class Inputs(Record):
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
         path = getattr(detections, "path", detections)
-        if self.named is None and path not in self.told:
-            self.told[path] = self.format.of_detections(path)
-        return self.named or self.told[path]
+        if self.named is None and path not in self.detected:
+            self.detected[path] = self.format.of_detections(path)
+        return self.named or self.detected[path]
 
     def paths(self, others: str | None = None) -> list[str]:
         """Return the paths that must not be written, those of another detector among them."""
@@ -137,7 +144,7 @@ class Inputs(Record):
     @staticmethod
     def fraction(sources: tuple[Sources, Sources]) -> float | None:
         """Return which share of the sources has been read, where that is known."""
-        if not all(side.tells for side in sources):
+        if not all(side.has_progress for side in sources):
             return None
         return sum(side.fraction() for side in sources) / len(sources)
 
@@ -163,12 +170,12 @@ class Inputs(Record):
             truth,
             self.reading["limits"],
             repartition=self.repartition,
-            judge=not self.part,
+            check=not self.part,
         )
 
     def meant(self, given: str) -> tuple[str, ...]:
         """Return the paths of another detector's detections: a path, a pattern or a folder."""
-        return members(matching([given]), self.format_of)
+        return expand_folders(expand_patterns([given]), self.format_of)
 
     def read_others(self, given: str, truth: "GroundTruth") -> "Detections":
         """Return another detector's detections."""

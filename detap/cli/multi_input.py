@@ -254,7 +254,8 @@ class _Run:
         inputs, found = self.inputs, shard.detections
         truth = inputs.read_ground_truth(shard.truth.paths)
         assert found is not None  # it is of an input
-        names = inputs.format_of(found.paths[0]).names(found.paths[0], inputs.reading)
+        path = found.paths[0]
+        names = inputs.format_of(path).placeholder_ground_truth(path, inputs.reading)
         return not set(names.images) <= set(truth.images)
 
     def _images(self) -> "tuple[Name, ...] | None":

@@ -1,6 +1,6 @@
-"""Files of the outside world into tables, one module per format.
+"""Readers of annotation and detection files, one package per format.
 
-Nothing here imports numpy or lxml before a file is read.
+numpy and lxml are imported only when a file is read.
 """
 
 import os
@@ -9,8 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
-from detap.formats.multi_file import detections_of, ground_truth_of, matching, members
-from detap.formats.registry import FORMATS, check_options, format_named, told
+from detap.formats.multi_file import (
+    detections_of,
+    expand_folders,
+    expand_patterns,
+    ground_truth_of,
+)
+from detap.formats.registry import FORMATS, check_options, detect_format, format_named
 from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -31,32 +36,35 @@ def read_ground_truth(
     Parameters
     ----------
     path : str or path, or a sequence of them
-        A file or a folder, as the format has it. Several, a pattern such as ``"shards/*.json"``, or
-        a folder of files where no folder is a data set, are read as one file of all would be.
+        A file or a folder. Several paths, a pattern such as ``"shards/*.json"``, or a folder of
+        files (in a format whose data sets are files) are read as one.
     repartition : bool
-        Whether an image may be in several, each of which has some of its boxes.
+        If True, several files may have boxes of the same image.
     format : str, optional
-        As ``--format`` has it; told from the files where left out.
+        A value of ``--format``; detected by default.
     **options
-        Those of the format's own function of this name.
+        Options of the format's ``read_ground_truth``.
 
     Raises
     ------
     UsageError
-        Where the format is unknown or cannot be told.
+        If the format is unknown or cannot be detected.
     InputError
-        Where the input is not right, or an image is in several.
+        If the input is invalid, or an image is in several files.
     """
     paths = _paths(path)
-    found = format_named(format) if format else told(paths[0])
-    check_options(options, [found])
-    paths = members(paths, lambda _: found)
+    file_format = format_named(format) if format else detect_format(paths[0])
+    check_options(options, [file_format])
+    paths = expand_folders(paths, lambda _: file_format)
     limits = options.pop("limits", DEFAULT_LIMITS)
     if len(paths) > 1:
         limits = replace(limits, empty=True)  # some of several files may be empty
     reading = {**options, "limits": limits}
     return ground_truth_of(
-        paths, lambda one: found.read_ground_truth(one, reading), limits, repartition=repartition
+        paths,
+        lambda one: file_format.read_ground_truth(one, reading),
+        limits,
+        repartition=repartition,
     )
 
 
@@ -68,30 +76,32 @@ def read_detections(
     repartition: bool = False,
     **options: Any,
 ) -> "Detections":
-    """Read detections in any format, numbered as the ground truth they are for.
+    """Read detections in any format, with the image and class indices of the ground truth.
 
     Parameters
     ----------
     path : str or path, or a sequence of them
-        As :func:`read_ground_truth` has it; ``"-"`` is standard input.
+        As in :func:`read_ground_truth`; ``"-"`` is standard input.
     truth : GroundTruth
-        The ground truth that they are scored against.
+        The ground truth that the detections are scored against.
     format, repartition, **options
-        As :func:`read_ground_truth` has them; so is what is raised.
+        As in :func:`read_ground_truth`, which also lists the errors.
     """
     paths = _paths(path)
-    beside = FORMATS.get(truth.format)
+    gt_format = FORMATS.get(truth.format)
     if format:
-        found = format_named(format)
+        file_format = format_named(format)
+    elif gt_format:
+        file_format = gt_format.of_detections(paths[0])
     else:
-        found = beside.of_detections(paths[0]) if beside else told(None, paths[0])
-    check_options(options, [found])
-    paths = members(paths, lambda _: found)
+        file_format = detect_format(None, paths[0])
+    check_options(options, [file_format])
+    paths = expand_folders(paths, lambda _: file_format)
     if len(paths) > 1:
         options["limits"] = replace(options.get("limits", DEFAULT_LIMITS), part=True)
     return detections_of(
         paths,
-        lambda one: found.read_detections(one, truth, options),
+        lambda one: file_format.read_detections(one, truth, options),
         truth,
         options.get("limits", DEFAULT_LIMITS),
         repartition=repartition,
@@ -100,7 +110,7 @@ def read_detections(
 
 def _paths(path: _Path | Sequence[_Path]) -> tuple[str, ...]:
     given = [path] if isinstance(path, str | os.PathLike) else path
-    paths = matching([os.fspath(one) for one in given])
+    paths = expand_patterns([os.fspath(one) for one in given])
     if not paths:
-        raise UsageError("no path is given")
+        raise UsageError("no path given")
     return paths

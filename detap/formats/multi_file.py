@@ -1,7 +1,6 @@
-"""Inputs of several files: patterns and folders of them, read one after the other.
+"""Read several files as one input.
 
-One file is read as it always was. Of several, the next is begun while one is being read, so that no
-more than two are held besides the tables that they become.
+While a file is read, the next is prefetched, so at most two are in memory besides the tables.
 """
 
 import os
@@ -22,91 +21,92 @@ if TYPE_CHECKING:
 Table = TypeVar("Table")
 
 
-def matching(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths that are meant, sorted where they are several.
+def expand_patterns(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Expand glob patterns into sorted paths.
 
     Parameters
     ----------
-    given : iterable of str
-        Paths, and patterns such as ``shards/*.json`` or ``**/*.json``. What exists is no pattern.
+    arguments : iterable of str
+        Paths, and patterns such as ``shards/*.json`` or ``**/*.json``. An existing path is not a
+        pattern.
 
     Raises
     ------
     InputError
-        Where nothing matches a pattern.
+        If a pattern matches no file.
     """
     paths: list[str] = []
-    for text in given:
-        marks = "*" if is_url(text) else "*?["  # behind a ? stands a query
-        if text == STDIN or not any(mark in text for mark in marks) or os.path.lexists(text):
-            found = [text]
+    for text in arguments:
+        wildcards = "*" if is_url(text) else "*?["  # in a URL, ? begins the query
+        if text == STDIN or not any(c in text for c in wildcards) or os.path.lexists(text):
+            matches = [text]
         elif is_url(text):
-            from detap.io.remote import matching_urls  # seldom needed
+            from detap.io.remote import matching_urls
 
-            found = matching_urls(text)
+            matches = matching_urls(text)
         else:
-            from glob import glob  # seldom needed
+            from glob import glob
 
-            found = glob(text, recursive=True)
-        if not found:
-            remedy = "check the path, from the folder that detap is run in"
-            raise InputError(Problem(shown(text), "", "matches no file", remedy))
-        paths += found
+            matches = glob(text, recursive=True)
+        if not matches:
+            hint = "check the pattern and the working directory"
+            raise InputError(Problem(shown(text), "", "matches no file", hint))
+        paths += matches
     return tuple(sorted(paths))
 
 
-def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[str, ...]:
-    """Return the paths with the files of a folder in its place, where no folder is a data set.
+def expand_folders(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[str, ...]:
+    """Replace folders by their files, in formats whose data sets are files.
 
     Raises
     ------
     InputError
-        Where a folder holds no file of the format.
+        If a folder has no file of the format.
     UsageError
-        Where a path is given twice, or standard input with others.
+        If a path is given twice, or standard input with other paths.
     """
-    found: list[str] = []
+    files: list[str] = []
     for path in paths:
         is_folder = path != STDIN and os.path.isdir(path)
-        whole = not is_folder or format_of(path).folders
-        found += [path] if whole else _files_of(path, format_of(path))
-    found.sort()
-    twice = [path for path, count in Counter(found).items() if count > 1]
-    if twice:
-        raise UsageError(f"{twice[0]} is given twice: its boxes would count twice")
-    if STDIN in found and len(found) > 1:
-        raise UsageError("standard input cannot be one of several inputs: give it alone")
-    return tuple(found)
+        is_data_set = not is_folder or format_of(path).folders
+        files += [path] if is_data_set else _files_of(path, format_of(path))
+    files.sort()
+    repeated = [path for path, count in Counter(files).items() if count > 1]
+    if repeated:
+        raise UsageError(f"{repeated[0]} is given twice; its boxes would count twice")
+    if STDIN in files and len(files) > 1:
+        raise UsageError("standard input cannot be combined with other inputs")
+    return tuple(files)
 
 
 def _files_of(path: str, file_format: Format) -> list[str]:
     """Return the files of a format in a folder."""
     try:
-        entries = os.listdir(path)
+        names = os.listdir(path)
     except OSError as error:
         refuse_os_error(path, error)
-    found = [e for e in entries if e.lower().endswith(file_format.suffixes) and e[0] != "."]
-    if not found:
-        message = f"is a folder without {file_format.title} files"
-        remedy = f"give files, or a folder of files that end with {file_format.suffixes[0]}"
-        raise InputError(Problem(path, "", message, remedy))
-    return [os.path.join(path, entry) for entry in found]
+    names = [n for n in names if n.lower().endswith(file_format.suffixes) and n[0] != "."]
+    if not names:
+        message = f"folder has no {file_format.title} files"
+        hint = f"expected files or a folder of *{file_format.suffixes[0]} files"
+        raise InputError(Problem(path, "", message, hint))
+    return [os.path.join(path, name) for name in names]
 
 
 class Sources:
-    """The inputs of one side, of which the first is begun at once, and then always the next.
+    """The inputs of one role, prefetched one ahead.
 
     Parameters
     ----------
     paths : sequence of str
     begin : callable, optional
-        Begins to read a path in a thread and returns what the format's reader then takes for it.
+        Starts to read a path in a thread; returns the source for the format's reader.
 
     Attributes
     ----------
     paths : tuple of str
-    tells : bool
-        Whether :meth:`fraction` moves.
+    has_progress : bool
+        True if :meth:`fraction` changes while reading.
     """
 
     def __init__(self, paths: Sequence[str], begin: Callable[[str], Any] | None = None) -> None:
@@ -114,20 +114,20 @@ class Sources:
         self._begin = begin or str
         self._done = 0
         self._next = self._begin(self.paths[0])
-        self._now: Any = self._next
-        self.tells = len(self.paths) > 1 or hasattr(self._now, "fraction")
+        self._current: Any = self._next
+        self.has_progress = len(self.paths) > 1 or hasattr(self._current, "fraction")
 
     def __iter__(self) -> Iterator[Any]:
-        for number in range(len(self.paths)):
-            self._done, self._now = number, self._next
-            if number + 1 < len(self.paths):
-                self._next = self._begin(self.paths[number + 1])
-            yield self._now
+        for index in range(len(self.paths)):
+            self._done, self._current = index, self._next
+            if index + 1 < len(self.paths):
+                self._next = self._begin(self.paths[index + 1])
+            yield self._current
 
     def fraction(self) -> float:
-        """Return which share of the inputs has been read, as far as that can be known."""
-        now = self._now.fraction() if hasattr(self._now, "fraction") else 0.0
-        return float((self._done + now) / len(self.paths))
+        """Return the fraction of the inputs read so far, where known."""
+        current = self._current.fraction() if hasattr(self._current, "fraction") else 0.0
+        return float((self._done + current) / len(self.paths))
 
 
 def ground_truth_of(
@@ -137,35 +137,34 @@ def ground_truth_of(
     *,
     repartition: bool = False,
 ) -> "GroundTruth":
-    """Read ground truth of one input or of several, as one table.
+    """Read the ground truth of one or several inputs as one table.
 
     Parameters
     ----------
     sources : iterable
-        Paths, or what :class:`Sources` makes of them.
+        Paths, or the values of :class:`Sources`.
     read : callable
         Reads one of them.
     limits : Limits
     repartition : bool
-        Whether an image may be in several.
+        If True, several inputs may have boxes of the same image.
 
     Raises
     ------
     InputError
-        With the problems of every input; or where the same image is in two, or none has a box.
+        With the problems of every input; also if two have the same image, or none has a box.
     """
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
     from detap.checks.inputs import warned_of_truth
-    from detap.tables.concat import join_ground_truths  # seldom needed
+    from detap.tables.concat import join_ground_truths
 
     joined = join_ground_truths(tables, repartition=repartition)
     joined = replace(joined, notes=(*joined.notes, *warned_of_truth(joined)))
     if not len(joined):
-        message = f"has no annotations, nor have the {len(tables) - 1} other ground truths"
-        path = joined.files[0].path
-        raise InputError(Problem(path, "", message, "there is nothing to score against"))
+        message = f"no annotations in any of the {len(tables)} ground-truth inputs"
+        raise InputError(Problem(joined.files[0].path, "", message))
     return joined
 
 
@@ -176,38 +175,38 @@ def detections_of(
     limits: Limits = DEFAULT_LIMITS,
     *,
     repartition: bool = False,
-    judge: bool = True,
+    check: bool = True,
 ) -> "Detections":
-    """Read detections of one input or of several, as one table numbered as their ground truth.
+    """Read the detections of one or several inputs as one table.
 
     Parameters
     ----------
     sources, read, limits, repartition
-        As :func:`ground_truth_of` has them.
+        As in :func:`ground_truth_of`.
     truth : GroundTruth or None
-        Where it is not at hand, images and classes are those that the detections name.
-    judge : bool
-        Whether these are all inputs, so that what looks wrong about them is refused.
+        Defines the image and class indices. If None, the detections' own names define them.
+    check : bool
+        If True, these are all inputs, and the plausibility checks run on the joined table.
 
     Raises
     ------
     InputError
-        With the problems of every input; or where two have detections on the same image.
+        With the problems of every input; also if two have detections of the same image.
     """
     tables = _each(sources, read, limits)
-    if len(tables) == 1 and not (limits.part and judge):
+    if len(tables) == 1 and not (limits.part and check):
         return tables[0]
-    from detap.checks.inputs import warned_of_detections  # seldom needed
+    from detap.checks.inputs import warned_of_detections
     from detap.tables.concat import join_detections
 
     joined = join_detections(tables, truth, repartition=repartition)
-    if not judge:
+    if not check:
         return joined
     return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, truth)))
 
 
 def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:
-    """Return the table of each source; where any cannot be read, say so of all that cannot."""
+    """Read every source; raise the problems of all of them in one error."""
     tables, errors = [], []
     for source in sources:
         try:
@@ -216,7 +215,7 @@ def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) 
             errors.append(error)
     if errors:
         problems = [problem for error in errors for problem in error.problems]
-        listed = problems[: max(1, limits.problems)]
+        reported = problems[: max(1, limits.problems)]
         omitted = sum(error.omitted for error in errors)
-        raise InputError(listed, len(problems) - len(listed) + omitted)
+        raise InputError(reported, len(problems) - len(reported) + omitted)
     return tables

@@ -1,28 +1,24 @@
-"""The formats that can be read: what each is called, how it is told, and who reads it.
+"""Registry of file formats: names, detection, options and reader modules.
 
-A format is a record here and a module of its own, which is imported when it is wanted. The command
-line, `check`, `compare`, settings and the Python API all take it from here: nothing else knows the
-name of a format. The module has
+Only this module has the format names. Reader modules are imported on first use. Each has
 
 ``read_ground_truth(path, *, limits, **options)``
     which returns a :class:`detap.tables.detection.GroundTruth`;
 ``read_detections(path, truth, *, limits, **options)``
-    which returns :class:`detap.tables.detection.Detections` numbered as `truth`;
+    which returns :class:`detap.tables.detection.Detections` with the indices of `truth`.
 
-and, there or in another module, what is seldom wanted and may be absent:
+The metadata module may have
 
-``named(path, options, limits)``
-    which returns an empty ground truth of the images and classes that detections name, so that they
-    can be examined by themselves, and may change the options that they are then read with;
+``placeholder_ground_truth(path, options, limits)``
+    which returns a ground truth without boxes, of the images and classes in detections, so that
+    they can be checked without ground truth. It may change `options` for the reader;
 ``image_attribute(truth, name)``
-    which returns the value of an attribute of each image that has it, for slices;
+    which returns the value of an attribute by image, for slices;
 ``file_names(truth)``
-    which returns the file of each image; that is asked where ids call the images, and by
-    :mod:`detap.formats.writing`.
+    which returns the file of each image.
 
-Ground truth and detections may be of two formats: images are then called by the stems of their
-files (:mod:`detap.formats.stem_matching`), and classes by their names, when the detections are
-read.
+If ground truth and detections have different formats, images are matched by file stem
+(:mod:`detap.formats.stem_matching`) and classes by name.
 """
 
 import os
@@ -45,51 +41,53 @@ if TYPE_CHECKING:
     Table = TypeVar("Table", GroundTruth, Detections)
 
 _HEAD = 64
-_LOOKED_AT = 256
+"""Bytes read to detect a format by content."""
+_MAX_ENTRIES = 256
+"""Folder entries read to detect a format."""
 
 TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
-"""The option that accepts what looks wrong; what is accepted without it is read alike."""
-BESIDE = ("masks", "keypoints")
-"""What can be read beside boxes, as protocols ask for it."""
+"""The option that turns failed plausibility checks into warnings; valid input is read the same."""
+GEOMETRIES = ("masks", "keypoints")
+"""Geometries that protocols may require besides boxes."""
 
 
 class Option(NamedTuple):
-    """What a format's readers take besides a path.
+    """A reader option.
 
     Attributes
     ----------
     name : str
-        Their keyword; ``--image-set`` for ``image_set``.
+        Keyword of the reader; ``image_set`` is ``--image-set`` on the command line.
     help : str
     metavar : str
-        What the help shows for a value, where there are no choices.
+        Placeholder of the value in the help, for options without choices.
     choices : tuple of str
-    sides : tuple of str
-        Which reader takes it: :data:`TRUTH`, :data:`DETECTIONS` or both.
+    roles : tuple of str
+        Readers with this option: :data:`TRUTH`, :data:`DETECTIONS` or both.
     is_path, may_be_path : bool
-        Whether its values are paths, which no report may overwrite; or may be. Other options are
-        recorded in reports: they are part of what makes numbers comparable.
+        True if values are, or may be, paths, which no report may overwrite. The values of other
+        options are recorded in reports, because they affect comparability.
     default : str or None
-        The value that is the same as leaving it out, where there is one.
+        The default value, if there is one.
     keyword : str
-        The keyword of readers whose value it overrides on its side, where that is another one.
+        Another reader keyword that this option overrides for its role.
     """
 
     name: str
     help: str
     metavar: str | None = None
     choices: tuple[str, ...] = ()
-    sides: tuple[str, ...] = (TRUTH, DETECTIONS)
+    roles: tuple[str, ...] = (TRUTH, DETECTIONS)
     is_path: bool = False
     may_be_path: bool = False
     default: str | None = None
     keyword: str = ""
 
     def recorded(self, value: object) -> str | None:
-        """Return what reports say of a value; None if that is nothing.
+        """Return the text of a value for reports; None for the default and for files.
 
-        Files are recorded as inputs, by their sha256.
+        Files are recorded as inputs, by sha256.
         """
         if self.names_files or value is None:
             return None
@@ -98,55 +96,53 @@ class Option(NamedTuple):
 
     @property
     def names_files(self) -> bool:
-        """Whether its values are, or may be, paths."""
+        """True if values are, or may be, paths."""
         return self.is_path or self.may_be_path
 
     @property
     def spelling(self) -> str:
-        """The option of the command line."""
+        """The command-line option."""
         return f"--{self.name.replace('_', '-')}"
 
 
 class Format(NamedTuple):
-    """A format of files.
+    """A file format.
 
     Attributes
     ----------
     name : str
-        As ``--format`` has it.
+        Value of ``--format``.
     title : str
-        What people call it.
+        Name in messages.
     module : str
-        Who reads it.
+        Reader module.
     protocol : str
-        The preset that goes with it.
+        Default preset.
     suffixes : tuple of str
-        That files of this format alone have.
+        File suffixes.
     heads : tuple of bytes
-        That they begin with, blanks apart, where the name does not tell.
+        First bytes after white space, to detect files without a known suffix.
     folders : bool
-        Whether a folder is of this format.
+        True if a data set is a folder.
     options : tuple of Option
-    aside : str
-        A module with `named`, `image_attribute` and `file_names`.
-    ahead : str
+    metadata_module : str
+        A module with `placeholder_ground_truth`, `image_attribute` and `file_names`.
+    prefetch_module : str
         A module with ``ground_truth(path, **options)`` and ``detections(path, **options)``, which
-        begin to read in threads and return what the readers then take for a path.
+        start to read in threads and return the source for the readers.
     by_ids : bool
-        Whether ids call its images and classes, which another such format has too.
+        True if images and classes have ids, as in COCO.
     sniff : str
-        A module with ``fits(path)``, which looks into a folder whether it is of this format,
-        for those that are told by no name. It raises nothing. Formats whose sniffer says so win
-        over those without.
+        A module with ``fits(path)``, which returns True if a folder is of this format, and raises
+        nothing. A match by content takes precedence over a match by name.
     sniffs_files : bool
-        Whether it looks into files too, of its suffixes.
-    beside : tuple of str
-        What its readers give beside boxes where they are asked for it: ``masks=True``.
+        True if ``fits`` takes files too.
+    geometries : tuple of str
+        Reader keywords for geometries besides boxes: ``masks=True``.
     coordinates : str
-        What its files call the coordinates of a box, where they name them. Its readers have no
-        ``boxes`` then.
+        Names of the box coordinates in the files. The readers then have no ``boxes`` option.
     boxes : tuple of str
-        The values of ``boxes`` that are accepted in spite of that, since they are so.
+        Values of ``boxes`` that agree with `coordinates` and are therefore accepted.
     """
 
     name: str
@@ -157,261 +153,265 @@ class Format(NamedTuple):
     heads: tuple[bytes, ...] = ()
     folders: bool = False
     options: tuple[Option, ...] = ()
-    aside: str = ""
-    ahead: str = ""
+    metadata_module: str = ""
+    prefetch_module: str = ""
     by_ids: bool = False
     sniff: str = ""
     sniffs_files: bool = False
-    beside: tuple[str, ...] = ()
+    geometries: tuple[str, ...] = ()
     coordinates: str = ""
     boxes: tuple[str, ...] = ("xyxy",)
 
-    def begin(self, side: str, path: str, reading: Mapping[str, Any]) -> Any:
-        """Begin to read a side where that can be done ahead; return what to read on."""
-        if not self.ahead:
+    def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
+        """Start to read an input in a thread, if supported; return the source for the reader."""
+        if not self.prefetch_module:
             return path
-        ahead = import_module(self.ahead)
-        begin = ahead.ground_truth if side == TRUTH else ahead.detections
-        return begin(path, **self._of(side, reading))
+        prefetch = import_module(self.prefetch_module)
+        begin = prefetch.ground_truth if role == TRUTH else prefetch.detections
+        return begin(path, **self._reader_options(role, reading))
 
     def of_detections(self, path: Any) -> "Format":
-        """Return the format of detections for ground truth of this one: another if they tell it.
+        """Return the format of detections whose ground truth has this format.
 
         Raises
         ------
         UsageError
-            Where they may be of two others.
+            If they may have either of two other formats.
         """
-        found = _fitting(os.fspath(path))
-        return self if self.name in found else _the_one(path, found, DETECTIONS) or self
+        names = _matching_formats(os.fspath(path))
+        return self if self.name in names else _only_format(path, names, DETECTIONS) or self
 
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
-        """Read ground truth; of `reading`, what concerns detections alone is left out."""
+        """Read ground truth; options for detections alone are ignored."""
         read = import_module(self.module).read_ground_truth
-        found: GroundTruth = read(path, **self._of(TRUTH, reading))
-        return self._recorded(replace(found, format=self.name), TRUTH, reading)
+        truth: GroundTruth = read(path, **self._reader_options(TRUTH, reading))
+        return self._with_options(replace(truth, format=self.name), TRUTH, reading)
 
     def read_detections(
         self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
     ) -> "Detections":
-        """Read detections, numbered as their ground truth; None where that is not at hand."""
-        options = self._of(DETECTIONS, reading)
+        """Read detections with the indices of their ground truth, or of a placeholder."""
+        options = self._reader_options(DETECTIONS, reading)
         if truth is None:
-            truth = self._named(path, options)
+            truth = self._placeholder(path, options)
         read = import_module(self.module).read_detections
-        found: Detections
-        other = FORMATS.get(truth.format, self)  # arrays are of none
-        if other.module == self.module or (other.by_ids and self.by_ids):
-            found = self._recorded(read(path, truth, **options), DETECTIONS, reading)
-            return found
-        from detap.formats.stem_matching import by_stem, restored  # seldom needed
+        detections: Detections
+        gt_format = FORMATS.get(truth.format, self)  # arrays have no format
+        if gt_format.module == self.module or (gt_format.by_ids and self.by_ids):
+            detections = read(path, truth, **options)
+        else:
+            from detap.formats.stem_matching import by_stem, restore_ids
 
-        known = by_stem(truth, other.file_names(truth) if other.by_ids else {})
-        found = self._recorded(restored(read(path, known, **options), truth), DETECTIONS, reading)
-        return found
+            named = by_stem(truth, gt_format.file_names(truth) if gt_format.by_ids else {})
+            detections = restore_ids(read(path, named, **options), truth)
+        return self._with_options(detections, DETECTIONS, reading)
 
-    def _recorded(self, table: "Table", side: str, reading: Mapping[str, Any]) -> "Table":
-        """Return a table whose files say with which options they were read."""
+    def _with_options(self, table: "Table", role: str, reading: Mapping[str, Any]) -> "Table":
+        """Record the reader options in the table's files."""
         given = {
             option.name: option.recorded(reading[option.name])
             for option in self.options
-            if side in option.sides and option.name in reading
+            if role in option.roles and option.name in reading
         }
         if reading.get(AS_IS):
             given[AS_IS] = "yes"
-        told = tuple(sorted((name, text) for name, text in given.items() if text is not None))
-        if not told:
+        recorded = tuple(sorted((name, text) for name, text in given.items() if text is not None))
+        if not recorded:
             return table
-        return replace(table, files=tuple(file._replace(reading=told) for file in table.files))
+        return replace(table, files=tuple(file._replace(reading=recorded) for file in table.files))
 
-    def names(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
-        """Return the images and classes that detections name, as a ground truth without boxes."""
-        return self._named(path, self._of(DETECTIONS, reading))
+    def placeholder_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
+        """Return a ground truth without boxes, of the images and classes in detections."""
+        return self._placeholder(path, self._reader_options(DETECTIONS, reading))
 
-    def _named(self, path: Any, options: dict[str, Any]) -> "GroundTruth":
+    def _placeholder(self, path: Any, options: dict[str, Any]) -> "GroundTruth":
         if os.fspath(path) == STDIN:
-            raise UsageError("detections without their ground truth cannot come from stdin")
-        if not self.aside:
-            raise UsageError(f"{self.title} detections cannot be examined by themselves: give --gt")
+            raise UsageError("detections cannot come from stdin without --gt")
+        if not self.metadata_module:
+            raise UsageError(f"{self.title} detections require --gt")
+        metadata = import_module(self.metadata_module)
         limits = options.get("limits", DEFAULT_LIMITS)
-        found: GroundTruth = import_module(self.aside).named(path, options, limits)
-        return found
+        truth: GroundTruth = metadata.placeholder_ground_truth(path, options, limits)
+        return truth
 
     def image_attribute(self, truth: Any, name: str) -> dict[Any, Any]:
-        """Return the value of an attribute of each image that has it.
+        """Return the value of an attribute by image.
 
         Raises
         ------
         InputError
-            Where no image has it.
+            If no image has it.
         """
-        attribute = self._asked("image_attribute")
-        found: dict[Any, Any] = {} if attribute is None else attribute(truth, name)
-        if not found:
+        read = self._metadata_function("image_attribute")
+        values: dict[Any, Any] = {} if read is None else read(truth, name)
+        if not values:
             raise InputError(Problem(truth.path, "", f"no image has an attribute {name!r}"))
-        return found
+        return values
 
-    def _asked(self, what: str) -> Any:
-        """Return a function that is seldom wanted; None where the format has none such."""
-        return getattr(import_module(self.aside), what, None) if self.aside else None
+    def _metadata_function(self, name: str) -> Any:
+        """Return a function of the metadata module; None if there is none."""
+        return (
+            getattr(import_module(self.metadata_module), name, None)
+            if self.metadata_module
+            else None
+        )
 
     def file_names(self, truth: Any) -> "dict[Name, str]":
-        """Return the file of each image, as far as the files of ground truth name it."""
-        find = self._asked("file_names")
-        found: dict[Name, str] = {} if find is None else find(truth)
-        return found
+        """Return the file of each image, where the ground truth names it."""
+        read = self._metadata_function("file_names")
+        names: dict[Name, str] = {} if read is None else read(truth)
+        return names
 
-    def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-        for what in (name for name in BESIDE if reading.get(name) and name not in self.beside):
-            titles = " and ".join(e.title for e in FORMATS.values() if what in e.beside)
-            raise UsageError(f"{what} are read from {titles} files; these are read as {self.name}")
-        own = [option for option in self.options if side in option.sides]
-        others = {option.name for option in options()} - {option.name for option in own}
+    def _reader_options(self, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+        for name in GEOMETRIES:
+            if reading.get(name) and name not in self.geometries:
+                titles = " and ".join(f.title for f in FORMATS.values() if name in f.geometries)
+                raise UsageError(
+                    f"{name} are read from {titles} files; these are read as {self.name}"
+                )
+        available = [option for option in self.options if role in option.roles]
+        others = {option.name for option in options()} - {option.name for option in available}
         given = {name: value for name, value in reading.items() if name not in others}
-        for option in own:
+        for option in available:
             if option.keyword and option.name in given:
                 given[option.keyword] = given.pop(option.name)
         if self.coordinates and (value := given.pop(BOXES.name, None)) not in (None, *self.boxes):
-            raise UsageError(named_coordinates(self.title, self.coordinates, side, value))
+            raise UsageError(named_coordinates(self.title, self.coordinates, role, value))
         return given
 
 
 IMAGE_SET = Option(
     "image_set",
-    "A set of ImageSets/Main, or a file with one image a line.",
+    "Image set: a name in ImageSets/Main, or a file with one image per line.",
     "NAME|FILE",
-    sides=(TRUTH,),
+    roles=(TRUTH,),
     may_be_path=True,
 )
 LAYOUT = Option(
     "layout",
-    "Whether a text file holds the detections of a class or of an image.",
+    "Text files hold the detections of one class, or of one image.",
     choices=("class-files", "image-files"),
-    sides=(DETECTIONS,),
+    roles=(DETECTIONS,),
 )
 BOXES = Option(
     "boxes",
-    "What the four numbers of a box are: x1 y1 x2 y2 (of a text line the default), x y width "
-    "height (of COCO's bbox the default), or, of YOLO alone and its default, center x, center y, "
-    "width and height; of a column bbox, where its metadata do not say. Files that name their "
-    "coordinates, or hold four corners, accept no other value than their own.",
+    "Box format: x1 y1 x2 y2 (default of text files), x y width height (default of COCO), or "
+    "center x, center y, width, height (YOLO only, its default). Formats that name their "
+    "coordinates or store four corners accept only their own; so does a bbox column with metadata.",
     choices=("xyxy", "xywh", "cxcywh"),
 )
 GT_BOXES = Option(
     "gt_boxes",
-    "The same, of the ground truth alone.",
+    "Box format of the ground truth only.",
     choices=BOXES.choices,
-    sides=(TRUTH,),
+    roles=(TRUTH,),
     keyword="boxes",
 )
 DT_BOXES = Option(
     "dt_boxes",
-    "The same, of the detections alone.",
+    "Box format of the detections only.",
     choices=BOXES.choices,
-    sides=(DETECTIONS,),
+    roles=(DETECTIONS,),
     keyword="boxes",
 )
 _BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
 
 
-def named_coordinates(title: str, coordinates: str, side: str, value: str) -> str:
-    """Return the message that boxes cannot be read as `value`, since files name coordinates."""
-    option, other = (GT_BOXES, DT_BOXES) if side == TRUTH else (DT_BOXES, GT_BOXES)
+def named_coordinates(title: str, coordinates: str, role: str, value: str) -> str:
+    """Return the message for a box format that contradicts the file's coordinate names."""
+    option, other = (GT_BOXES, DT_BOXES) if role == TRUTH else (DT_BOXES, GT_BOXES)
+    other_role = DETECTIONS if role == TRUTH else TRUTH
     return (
-        f"{title} files name their coordinates ({coordinates}): {option.spelling} {value} does not "
-        f"apply to them; use {other.spelling} for the other side"
+        f"{option.spelling} {value} does not apply to {title} files, which name their coordinates "
+        f"({coordinates}); use {other.spelling} for the {other_role}"
     )
 
 
 CLASS_NAMES = Option(
     "class_names",
-    "Class names where files number the classes, text files from 0: one a line, or a data.yaml.",
+    "Class names of numbered classes (text files count from 0): one per line, or a data.yaml.",
     "FILE",
     is_path=True,
 )
 DT_CLASS_NAMES = Option(
     "dt_class_names",
-    "Class names of the detections, where another list numbers them than the ground truth.",
+    "Class names of the detections only, if numbered differently from the ground truth.",
     "FILE",
-    sides=(DETECTIONS,),
+    roles=(DETECTIONS,),
     is_path=True,
 )
 FIRST_CATEGORY_ID = Option(
     "first_category_id",
-    "The category_id of the first of the class names; told by the ids, or by the boxes, where left "
-    "out.",
+    "category_id of the first class name; by default detected from the ids or boxes.",
     choices=("0", "1"),
-    sides=(DETECTIONS,),
+    roles=(DETECTIONS,),
 )
 SPLIT = Option(
     "split",
-    "Which part of a data.yaml; val by default.",
+    "Split of the data.yaml; val by default.",
     choices=("val", "test", "train"),
-    sides=(TRUTH,),
+    roles=(TRUTH,),
     default="val",
 )
-IMAGE_SIZE = Option(
-    "image_size", "Width and height of all images, where boxes are fractions of them.", "WxH"
-)
+IMAGE_SIZE = Option("image_size", "Width and height of all images, for normalized boxes.", "WxH")
 IMAGE_SIZES = Option(
     "image_sizes",
-    "Width and height of each image: CSV with the columns image,width,height.",
+    "Image sizes: CSV with columns image,width,height.",
     "FILE",
     is_path=True,
 )
 COLUMNS = Option(
     "columns",
-    "Whether a line is class xc yc w h conf, or class conf xc yc w h; by default the first, unless "
-    "only boxes of the second fit their images.",
+    "Line format: class xc yc w h conf, or class conf xc yc w h; by default conf-last, unless only "
+    "conf-first boxes fit their images.",
     choices=("conf-last", "conf-first"),
-    sides=(DETECTIONS,),
+    roles=(DETECTIONS,),
 )
 
 TASK = Option(
     "task",
-    "What rows hold: boxes, polygons, boxes with keypoints, or four corners; by default as "
-    "kpt_shape and the columns tell.",
+    "Row content: boxes, polygons, boxes with keypoints, or four corners; by default detected from "
+    "kpt_shape and the columns.",
     choices=("detect", "segment", "pose", "obb"),
 )
 
 CLASS_DESCRIPTIONS = Option(
     "class_descriptions",
-    "What labels such as /m/0bt9lr are called: class-descriptions*.csv, LabelName,DisplayName.",
+    "Names of labels such as /m/0bt9lr: class-descriptions*.csv with LabelName,DisplayName.",
     "FILE",
     is_path=True,
 )
 IMAGE_LABELS = Option(
     "image_labels",
-    "Which classes are verified in which images: CSV of ImageID,LabelName,Confidence, 1 where the "
-    "class is there, 0 where it is not.",
+    "Verified classes by image: CSV with ImageID,LabelName,Confidence (1 present, 0 absent).",
     "FILE",
-    sides=(TRUTH,),
+    roles=(TRUTH,),
     is_path=True,
 )
 HIERARCHY = Option(
     "hierarchy",
-    "Which classes are kinds of which, as Open Images' JSON; boxes and labels count for those "
-    "above too, labels of what is absent for those below.",
+    "Class hierarchy (Open Images JSON): boxes and present labels also count for parent classes, "
+    "absent labels for child classes.",
     "FILE",
-    sides=(TRUTH,),
+    roles=(TRUTH,),
     is_path=True,
 )
 SHAPES = Option(
     "shapes",
-    "Whether polygons and other shapes are an error (boxes, the default), or their bounds boxes.",
+    "Polygons and other shapes: an error (boxes, the default), or replaced by their bounds.",
     choices=("boxes", "bounds"),
     default="boxes",
 )
 ATTRIBUTE_FLAGS = Option(
     "attribute_flags",
-    "Attributes of objects that are flags: difficult, iscrowd, or hard=difficult,group=crowd.",
+    "Object attributes to read as flags: difficult, iscrowd, or hard=difficult,group=crowd.",
     "NAME[=FLAG],...",
-    sides=(TRUTH,),
+    roles=(TRUTH,),
 )
 
 ANGLE_UNIT = Option(
     "angle_unit",
-    "Files have cx cy w h angle in place of eight coordinates, and this is the unit of the angle.",
+    "Angle unit; files then have cx cy w h angle instead of eight coordinates.",
     choices=("degrees", "radians"),
 )
 
@@ -424,10 +424,10 @@ _FORMATS = (
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
         options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
-        aside="detap.formats.coco.metadata",
-        ahead="detap.formats.coco.prefetch",
+        metadata_module="detap.formats.coco.metadata",
+        prefetch_module="detap.formats.coco.prefetch",
         by_ids=True,
-        beside=BESIDE,
+        geometries=GEOMETRIES,
     ),
     Format(
         "voc",
@@ -438,7 +438,7 @@ _FORMATS = (
         heads=(b"<",),
         folders=True,
         options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
-        aside="detap.formats.voc.metadata",
+        metadata_module="detap.formats.voc.metadata",
     ),
     Format(
         "yolo",
@@ -451,7 +451,7 @@ _FORMATS = (
             *_BOX_OPTIONS,
             *(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
         ),
-        aside="detap.formats.yolo.metadata",
+        metadata_module="detap.formats.yolo.metadata",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
     ),
@@ -463,8 +463,8 @@ _FORMATS = (
         suffixes=(".parquet", ".arrow", ".feather"),
         heads=(b"PAR1", b"ARROW1"),
         options=_BOX_OPTIONS,
-        aside="detap.formats.arrow.metadata",
-        ahead="detap.formats.arrow.prefetch",
+        metadata_module="detap.formats.arrow.metadata",
+        prefetch_module="detap.formats.arrow.prefetch",
         by_ids=True,
     ),
     Format(
@@ -474,7 +474,7 @@ _FORMATS = (
         "coco",
         suffixes=(".jsonl", ".jsonl.gz"),
         options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
-        aside="detap.formats.jsonl.metadata",
+        metadata_module="detap.formats.jsonl.metadata",
         by_ids=True,
     ),
     Format(
@@ -485,7 +485,7 @@ _FORMATS = (
         suffixes=(".xml", ".xml.gz"),
         folders=True,
         options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
-        aside="detap.formats.cvat.metadata",
+        metadata_module="detap.formats.cvat.metadata",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
         coordinates="xtl, ytl, xbr, ybr",
@@ -498,7 +498,7 @@ _FORMATS = (
         suffixes=(".json",),
         folders=True,
         options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
-        aside="detap.formats.labelme.metadata",
+        metadata_module="detap.formats.labelme.metadata",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
         coordinates="points",
@@ -511,7 +511,7 @@ _FORMATS = (
         suffixes=(".csv", ".csv.gz"),
         heads=(b"ImageID,",),
         options=(*_BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
-        aside="detap.formats.openimages.metadata",
+        metadata_module="detap.formats.openimages.metadata",
         coordinates="XMin, XMax, YMin, YMax",
     ),
     Format(
@@ -522,7 +522,7 @@ _FORMATS = (
         suffixes=(".txt",),
         folders=True,
         options=(IMAGE_SET, *_BOX_OPTIONS),
-        aside="detap.formats.kitti.metadata",
+        metadata_module="detap.formats.kitti.metadata",
         sniff="detap.formats.kitti.sniff",
     ),
     Format(
@@ -533,29 +533,29 @@ _FORMATS = (
         suffixes=(".txt",),
         folders=True,
         options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT),
-        aside="detap.formats.dota.metadata",
+        metadata_module="detap.formats.dota.metadata",
         sniff="detap.formats.dota.sniff",
         boxes=(),
         coordinates="x1 y1 x2 y2 x3 y3 x4 y4",
     ),
 )
 
-FORMATS = {entry.name: entry for entry in _FORMATS}
-"""The formats by name, in the order in which they are told from files."""
+FORMATS = {file_format.name: file_format for file_format in _FORMATS}
+"""Formats by name, in order of detection."""
 
 
-def register(entry: Format) -> None:
+def register(file_format: Format) -> None:
     """Add a format, before the command line is built."""
-    FORMATS[entry.name] = entry
+    FORMATS[file_format.name] = file_format
 
 
 def format_named(name: str) -> Format:
-    """Return a format.
+    """Return the format of a name.
 
     Raises
     ------
     UsageError
-        Where there is none of this name.
+        If there is none.
     """
     if name not in FORMATS:
         hint = suggest(name, FORMATS) or f"use {' or '.join(FORMATS)}"
@@ -564,140 +564,139 @@ def format_named(name: str) -> Format:
 
 
 def options() -> dict[Option, list[Format]]:
-    """Return every option of any format, and whose it is."""
-    found: dict[Option, list[Format]] = {}
-    for entry in FORMATS.values():
-        for option in entry.options:
-            found.setdefault(option, []).append(entry)
-    return found
+    """Return the options of all formats, each with its formats."""
+    formats_by_option: dict[Option, list[Format]] = {}
+    for file_format in FORMATS.values():
+        for option in file_format.options:
+            formats_by_option.setdefault(option, []).append(file_format)
+    return formats_by_option
 
 
 def check_options(
     names: Iterable[str], truth: Iterable[Format] = (), detections: Iterable[Format] = ()
 ) -> None:
-    """Refuse options that no format takes on the side that they are of.
+    """Raise UsageError for options that no format of their role has.
 
     Parameters
     ----------
     names : iterable of str
-        The keywords of readers.
+        Reader keywords.
     truth, detections : iterable of Format
-        Those of either side; of what is not read, as those of the other.
+        Formats of each role; a role without formats has those of the other.
 
     Raises
     ------
     UsageError
     """
-    sides = [*truth], [*detections]
-    read = {TRUTH: sides[0] or sides[1], DETECTIONS: sides[1] or sides[0]}
-    for option, whose in options().items():
-        formats = [entry for side in option.sides for entry in read[side]]
-        if option.name in names and not any(option in entry.options for entry in formats):
-            titles = " and ".join(other.title for other in whose)
-            read_as = " and ".join(dict.fromkeys(entry.name for entry in formats))
+    gt_formats, dt_formats = [*truth], [*detections]
+    by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}
+    for option, supported in options().items():
+        formats = [file_format for role in option.roles for file_format in by_role[role]]
+        if option.name in names and not any(option in f.options for f in formats):
+            titles = " and ".join(f.title for f in supported)
+            read_as = " and ".join(dict.fromkeys(f.name for f in formats))
             raise UsageError(
                 f"{option.spelling} is for {titles} files; these are read as {read_as}"
             )
 
 
-def told(ground_truth: Path | None, detections: Path | None = None) -> Format:
-    """Return the format of ground truth, by its name and content; else that of its detections.
+def detect_format(ground_truth: Path | None, detections: Path | None = None) -> Format:
+    """Detect the format of ground truth, or else of detections, by name and content.
 
-    No more is looked at than the beginning of a few files, and only where names do not tell.
+    Only the first bytes of a few files are read, and only if names are ambiguous.
 
     Parameters
     ----------
     ground_truth, detections : str or path or None
-        What is to be read; ``"-"`` and None tell nothing.
+        The inputs; ``"-"`` and None are ignored.
 
     Raises
     ------
     UsageError
-        Where neither tells, or one may be of two formats.
+        If no format matches, or several do.
     """
-    sides = {TRUTH: ground_truth, DETECTIONS: detections}
-    for side, path in sides.items():
+    paths = {TRUTH: ground_truth, DETECTIONS: detections}
+    for role, path in paths.items():
         if path is not None:
-            found = _the_one(path, _fitting(os.fspath(path)), side)
-            if found is not None:
-                return found
-    named = " and ".join(os.fspath(path) for path in sides.values() if path is not None)
+            file_format = _only_format(path, _matching_formats(os.fspath(path)), role)
+            if file_format is not None:
+                return file_format
+    inputs = " and ".join(os.fspath(path) for path in paths.values() if path is not None)
     choices = " or --format ".join(FORMATS)
-    raise UsageError(f"the format of {named or 'no file'} cannot be told; say --format {choices}")
+    raise UsageError(f"cannot detect the format of {inputs or 'no file'}; use --format {choices}")
 
 
-def _the_one(path: Path, fitting: list[str], side: str) -> Format | None:
-    if len(fitting) > 1:
-        option = "--gt-format" if side == TRUTH else "--dt-format"
-        listed = " or ".join(FORMATS[name].title for name in fitting)
-        choices = f" or {option} ".join(fitting)
-        raise UsageError(f"{os.fspath(path)} may be {listed}; say {option} {choices}")
-    return FORMATS[fitting[0]] if fitting else None
+def _only_format(path: Path, names: list[str], role: str) -> Format | None:
+    if len(names) > 1:
+        option = "--gt-format" if role == TRUTH else "--dt-format"
+        titles = " or ".join(FORMATS[name].title for name in names)
+        choices = f" or {option} ".join(names)
+        raise UsageError(f"{os.fspath(path)} may be {titles}; use {option} {choices}")
+    return FORMATS[names[0]] if names else None
 
 
-def _fitting(path: str) -> list[str]:
-    """Return the names of the formats that a path may be of: of those that look, if any fit."""
+def _matching_formats(path: str) -> list[str]:
+    """Return the names of the possible formats; sniffed formats take precedence."""
     if path == STDIN:
         return []
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
-        mode = 0  # what is absent is reported by its reader
+        mode = 0  # the reader reports missing files
     if stat.S_ISDIR(mode):
-        return _fitting_folder(path)
+        return _matching_folder_formats(path)
     name = shown(path).removesuffix("?...").lower()
-    named = [entry for entry in FORMATS.values() if name.endswith(entry.suffixes)]
+    by_suffix = [f for f in FORMATS.values() if name.endswith(f.suffixes)]
     if not stat.S_ISREG(mode):
-        plain = [entry.name for entry in named if not entry.sniff]
-        return plain[:1] or [entry.name for entry in named[:1]]
-    looking = [entry for entry in named if entry.sniffs_files]
-    found = [entry.name for entry in looking if import_module(entry.sniff).fits(path)]
-    return found or [e.name for e in named or _of_content(path) if not e.sniff][:1]
+        plain = [f.name for f in by_suffix if not f.sniff]
+        return plain[:1] or [f.name for f in by_suffix[:1]]
+    sniffed = [f.name for f in by_suffix if f.sniffs_files and import_module(f.sniff).fits(path)]
+    return sniffed or [f.name for f in by_suffix or _by_content(path) if not f.sniff][:1]
 
 
-def _fitting_folder(path: str) -> list[str]:
-    """Return the formats of a folder: a data set's, or that of the files in it."""
+def _matching_folder_formats(path: str) -> list[str]:
+    """Return the possible formats of a folder: a data set, or files."""
     names, folders = _entries(path)
-    found = [
-        entry.name
-        for entry in FORMATS.values()
-        if entry.sniff
-        and entry.folders
+    sniffed = [
+        f.name
+        for f in FORMATS.values()
+        if f.sniff
+        and f.folders
         and "annotations" not in folders
-        and (folders or any(name.endswith(entry.suffixes) for name in names))
-        and import_module(entry.sniff).fits(path)
+        and (folders or any(name.endswith(f.suffixes) for name in names))
+        and import_module(f.sniff).fits(path)
     ]
-    plain = _of_members(names, folders)[0]
-    return [*found, plain.name] if _as_well(plain, found, names) else found
+    plain = _formats_of_entries(names, folders)[0]
+    return [*sniffed, plain.name] if _is_possible(plain, sniffed, names) else sniffed
 
 
-def _as_well(plain: Format, found: list[str], names: list[str]) -> bool:
-    """Return whether a folder may be of a plain format: no other fits, or half as many files.
+def _is_possible(plain: Format, sniffed: list[str], names: list[str]) -> bool:
+    """Return True if no format was sniffed, or the plain format has half as many files.
 
-    What counts are files of its first suffix: text beside other files may be a list of classes.
+    Only its first suffix counts: a text file in a folder of other files may list the classes.
     """
-    others = tuple(suffix for entry in found for suffix in FORMATS[entry].suffixes)
-    own = sum(name.endswith(plain.suffixes[:1]) and not name.endswith(others) for name in names)
-    return not found or 2 * own >= max(1, sum(name.endswith(others) for name in names))
+    suffixes = tuple(suffix for name in sniffed for suffix in FORMATS[name].suffixes)
+    count = sum(n.endswith(plain.suffixes[:1]) and not n.endswith(suffixes) for n in names)
+    return not sniffed or 2 * count >= max(1, sum(n.endswith(suffixes) for n in names))
 
 
-def _of_members(names: list[str], folders: set[str]) -> list[Format]:
-    """Return the format of folders, unless all files of this one are another's."""
-    whole = [entry for entry in FORMATS.values() if entry.folders and not entry.sniff]
-    others = [e for e in FORMATS.values() if not e.folders and not e.sniff]
+def _formats_of_entries(names: list[str], folders: set[str]) -> list[Format]:
+    """Return the folder formats, or the file formats if only their files are present."""
+    of_folders = [f for f in FORMATS.values() if f.folders and not f.sniff]
+    of_files = [f for f in FORMATS.values() if not f.folders and not f.sniff]
     for name in names:
-        if any(name.endswith(entry.suffixes) for entry in whole):
-            return whole
-    found = [entry for name in names for entry in others if name.endswith(entry.suffixes)]
-    return whole if folders or not found else found
+        if any(name.endswith(f.suffixes) for f in of_folders):
+            return of_folders
+    matches = [f for name in names for f in of_files if name.endswith(f.suffixes)]
+    return of_folders if folders or not matches else matches
 
 
 def _entries(path: str) -> tuple[list[str], set[str]]:
-    """Return the names of the first files of a folder, and of its folders, in lower case."""
+    """Return the lower-case names of the first files and subfolders of a folder."""
     names: list[str] = []
     folders = set()
     with suppress(OSError), os.scandir(path) as entries:
-        for entry in islice(entries, _LOOKED_AT):
+        for entry in islice(entries, _MAX_ENTRIES):
             name = entry.name.lower()
             if entry.is_dir():
                 folders.add(name)
@@ -706,10 +705,10 @@ def _entries(path: str) -> tuple[list[str], set[str]]:
     return names, {name for name in folders if name[0] != "."}
 
 
-def _of_content(path: str) -> list[Format]:
+def _by_content(path: str) -> list[Format]:
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError:
         return []
-    return [entry for entry in FORMATS.values() if entry.heads and head.startswith(entry.heads)]
+    return [f for f in FORMATS.values() if f.heads and head.startswith(f.heads)]

@@ -1,4 +1,4 @@
-"""What images are called where two formats meet: by the stems of their files."""
+"""Match images of two formats by file stem."""
 
 import re
 from collections import Counter
@@ -12,52 +12,48 @@ _IMAGE = re.compile(r"\.(?:jpe?g|png|bmp|gif|webp|tiff?|jp2|mpo|dng|heic|avif|pf
 
 
 def without_suffix(name: str) -> str:
-    """Return a file's name without the suffix of an image, which alone is cut.
-
-    ``a.b.jpg`` is ``a.b``, and stays that.
-    """
+    """Remove the suffix of an image file: ``a.b.jpg`` becomes ``a.b``."""
     return _IMAGE.sub("", name)
 
 
 def base_name(path: str) -> str:
-    """Return the name of a file without its folder, whatever system wrote it."""
+    """Return the file name of a POSIX or Windows path."""
     return path.replace("\\", "/").rpartition("/")[2]
 
 
 def by_stem(truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
-    """Return ground truth whose images are called by the stems of their files, classes by name.
+    """Replace image ids by file stems and class ids by class names.
 
-    Folders count where stems do not tell images apart. Numbers stay the same.
+    Stems that are not unique keep their folders. Indices do not change.
 
     Parameters
     ----------
     truth : GroundTruth
     file_names : mapping of id to str
-        The file of each image; one that is absent is called by its file already.
+        The file of each image; the id of an absent image is its file name.
 
     Raises
     ------
     InputError
-        Where two images have a file of the same name.
+        If two images have the same file name.
     """
     files = [str(file_names.get(name, name)).replace("\\", "/") for name in truth.images]
-    whole = [without_suffix(name) for name in files]
-    stems = [name.rpartition("/")[2] for name in whole]
-    for names in (stems, whole, files):
+    paths = [without_suffix(name) for name in files]
+    stems = [name.rpartition("/")[2] for name in paths]
+    for names in (stems, paths, files):
         if len(set(names)) == len(names):
             return replace(truth, images=tuple(names), class_ids=truth.classes)
-    raise _alike(truth, files)
+    raise _repeated_file_name(truth, files)
 
 
-def _alike(truth: GroundTruth, files: Sequence[str]) -> InputError:
+def _repeated_file_name(truth: GroundTruth, files: Sequence[str]) -> InputError:
     name = Counter(files).most_common(1)[0][0]
     path = truth.files[0].path if truth.files else truth.format
-    message = f"has several images of the file {name!r}, so that detections of another format "
-    message += "cannot be told apart, which go by the names of files"
-    return InputError(Problem(path, "", message, "give every image a file_name of its own"))
+    message = f"several images have the file {name!r}, so files of another format cannot be matched"
+    return InputError(Problem(path, "", message, "give each image a unique file_name"))
 
 
-def restored(found: Detections, truth: GroundTruth) -> Detections:
-    """Return detections whose images and classes are called as the ground truth calls them."""
-    strangers = found.class_ids[len(truth.class_ids) :]
-    return replace(found, images=truth.images, class_ids=truth.class_ids + strangers)
+def restore_ids(detections: Detections, truth: GroundTruth) -> Detections:
+    """Replace file stems and class names by the ids of the ground truth."""
+    unknown = detections.class_ids[len(truth.class_ids) :]
+    return replace(detections, images=truth.images, class_ids=truth.class_ids + unknown)

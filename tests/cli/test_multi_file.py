@@ -172,6 +172,6 @@ def test_a_pattern_that_matches_nothing_is_an_input_error(coco: Files, detap: Ru
     ended = detap("eval", "--gt", coco.gt, "--dt", f"{coco.folder}/none/*.json")
     assert ended.status == 2
     assert ended.err == (
-        f"Error: {coco.folder}/none/*.json: matches no file; check the path, from the folder that "
-        "detap is run in\n"
+        f"Error: {coco.folder}/none/*.json: matches no file; check the pattern and the working "
+        "directory\n"
     )

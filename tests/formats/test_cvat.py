@@ -13,7 +13,7 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.cvat.sniff import fits
 from detap.formats.cvat.tables import read_detections, read_ground_truth
-from detap.formats.registry import FORMATS, told
+from detap.formats.registry import FORMATS, detect_format
 from detap.io.limits import Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
@@ -191,12 +191,12 @@ def test_attributes_and_files_of_images(tmp_path: Path) -> None:
 
 def test_it_is_told_by_its_root(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(BOX)))
-    assert told(path).name == "cvat"
-    assert told(tmp_path).name == "cvat"
+    assert detect_format(path).name == "cvat"
+    assert detect_format(tmp_path).name == "cvat"
     assert not fits(str(tmp_path / "absent.xml"))
     voc = written(tmp_path, "<annotation><object/></annotation>", "b.xml")
     assert not fits(str(voc))
-    assert told(voc).name == "voc"
+    assert detect_format(voc).name == "voc"
 
 
 def test_the_command(tmp_path: Path, detap: Run) -> None:

@@ -12,10 +12,10 @@ from numpy.testing import assert_array_equal
 from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
-from detap.formats.dota.metadata import named
+from detap.formats.dota.metadata import placeholder_ground_truth
 from detap.formats.dota.sniff import fits
 from detap.formats.dota.tables import read_detections, read_ground_truth
-from detap.formats.registry import told
+from detap.formats.registry import detect_format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
@@ -227,9 +227,9 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
 
 
 def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
-    assert told(labels).name == "dota"
-    assert told(labels.parent).name == "dota"
-    assert told(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
+    assert detect_format(labels).name == "dota"
+    assert detect_format(labels.parent).name == "dota"
+    assert detect_format(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
     for text in (
         "car 1 2 3 4",
         "0 .1 .2 .3 .4",
@@ -245,7 +245,7 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
 
 def test_detections_by_themselves(tmp_path: Path) -> None:
     path = results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}")
-    empty = named(path, {}, DEFAULT_LIMITS)
+    empty = placeholder_ground_truth(path, {}, DEFAULT_LIMITS)
     assert empty.images == ("P1", "P2")
     assert empty.classes == ("ship",)
 

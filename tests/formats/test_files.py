@@ -14,7 +14,7 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.registry import told
+from detap.formats.registry import detect_format
 from detap.formats.voc import tables as voc
 from detap.io import digest
 from detap.io.digest import sha256, sha256_of_stream
@@ -228,22 +228,22 @@ def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
 
     folder = tmp_path / "folder.json"
     folder.mkdir()
-    assert told(folder).name == "voc"
-    assert told(made("a.json", b"")).name == "coco"
-    assert told(tmp_path / "absent.json.gz").name == "coco"
-    assert told(made("a.xml", b"")).name == "voc"
-    assert told(made("a", b" \xef\xbb\xbf"), made("b", b"\xef\xbb\xbf [")).name == "coco"
-    assert told(made("c", b"<annotation/>")).name == "voc"
-    assert told(folder, "-").name == "voc"
-    assert told(folder, tmp_path / "a.json").name == "voc"  # the ground truth says it
-    assert told(None, tmp_path / "a.json").name == "coco"
+    assert detect_format(folder).name == "voc"
+    assert detect_format(made("a.json", b"")).name == "coco"
+    assert detect_format(tmp_path / "absent.json.gz").name == "coco"
+    assert detect_format(made("a.xml", b"")).name == "voc"
+    assert detect_format(made("a", b" \xef\xbb\xbf"), made("b", b"\xef\xbb\xbf [")).name == "coco"
+    assert detect_format(made("c", b"<annotation/>")).name == "voc"
+    assert detect_format(folder, "-").name == "voc"
+    assert detect_format(folder, tmp_path / "a.json").name == "voc"  # the ground truth says it
+    assert detect_format(None, tmp_path / "a.json").name == "coco"
 
 
 def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be told; say --format coco or --format voc"):
-        told(tmp_path / "absent")
-    with pytest.raises(UsageError, match="the format of no file cannot be told"):
-        told(None)
+    with pytest.raises(UsageError, match=r"cannot detect .*; use --format coco or --format voc"):
+        detect_format(tmp_path / "absent")
+    with pytest.raises(UsageError, match="cannot detect the format of no file"):
+        detect_format(None)
 
 
 def test_reading_begins_without_numpy(truth_path: Path) -> None:

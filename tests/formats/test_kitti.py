@@ -16,7 +16,7 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.kitti.lines import KittiForm
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
-from detap.formats.registry import told
+from detap.formats.registry import detect_format
 from detap.formats.text.folder import files_of
 from detap.formats.text.lines import read_lines
 from detap.formats.text.reader import FolderReader
@@ -281,9 +281,9 @@ def test_standard_input_is_no_folder(truth: GroundTruth) -> None:
 
 
 def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
-    assert told(labels).name == "kitti"
-    assert told(labels.parent).name == "kitti"
-    assert told(None, results(tmp_path)).name == "kitti"
+    assert detect_format(labels).name == "kitti"
+    assert detect_format(labels.parent).name == "kitti"
+    assert detect_format(None, results(tmp_path)).name == "kitti"
     for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, ""):
         other = written(tmp_path / "other", {"1.txt": text})
         assert not fits(str(other))
@@ -340,4 +340,4 @@ def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:
 
 def test_attributes_of_images_are_none(labels: Path) -> None:
     with pytest.raises((InputError, UsageError), match="no image has an attribute 'weather'"):
-        told(labels).image_attribute(read_ground_truth(labels), "weather")
+        detect_format(labels).image_attribute(read_ground_truth(labels), "weather")

@@ -13,7 +13,7 @@ import pytest
 from detap.errors import InputError
 from detap.formats.labelme.sniff import fits
 from detap.formats.labelme.tables import read_detections, read_ground_truth
-from detap.formats.registry import FORMATS, told
+from detap.formats.registry import FORMATS, detect_format
 from detap.io.limits import Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
@@ -210,12 +210,12 @@ def test_it_is_told_by_its_keys(tmp_path: Path) -> None:
     picture = "A" * 20_000
     late = json.dumps({"imageData": picture, "shapes": [], "imagePath": "a.jpg"})
     written(tmp_path, {"a.json": document(shape()), "b.json": late, "c.jpg": ""})
-    assert told(tmp_path).name == "labelme"
-    assert told(tmp_path / "a.json").name == "labelme"
-    assert told(tmp_path / "b.json").name == "labelme"
+    assert detect_format(tmp_path).name == "labelme"
+    assert detect_format(tmp_path / "a.json").name == "labelme"
+    assert detect_format(tmp_path / "b.json").name == "labelme"
     coco: dict[str, Any] = {"images": [], "annotations": [], "categories": []}
     written(tmp_path, {"instances.json": coco})
-    assert told(tmp_path / "instances.json").name == "coco"
+    assert detect_format(tmp_path / "instances.json").name == "coco"
     assert not fits(str(tmp_path / "absent.json"))
     assert not fits(str(tmp_path / "c.jpg"))
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.formats import read_detections, read_ground_truth
-from detap.formats.multi_file import Sources, matching, members
-from detap.formats.registry import FORMATS, Format, told
+from detap.formats.multi_file import Sources, expand_folders, expand_patterns
+from detap.formats.registry import FORMATS, Format, detect_format
 from detap.tables.concat import join_detections, join_ground_truths
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import INTERLEAVED
@@ -73,8 +73,8 @@ def write(path: Path, content: Any) -> str:
 def test_a_pattern_means_the_files_that_match_sorted(tmp_path: Path) -> None:
     for name in ("b.json", "a.json", "c.txt"):
         write(tmp_path / name, [])
-    assert matching([f"{tmp_path}/*.json"]) == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
-    assert matching([f"{tmp_path}/b.json", f"{tmp_path}/[a].json"]) == (
+    assert expand_patterns([f"{tmp_path}/*.json"]) == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
+    assert expand_patterns([f"{tmp_path}/b.json", f"{tmp_path}/[a].json"]) == (
         f"{tmp_path}/a.json",
         f"{tmp_path}/b.json",
     )
@@ -82,47 +82,46 @@ def test_a_pattern_means_the_files_that_match_sorted(tmp_path: Path) -> None:
 
 def test_a_pattern_of_folders_goes_down(tmp_path: Path) -> None:
     inner = write(tmp_path / "night" / "a.json", [])
-    assert matching([f"{tmp_path}/**/*.json"]) == (inner,)
+    assert expand_patterns([f"{tmp_path}/**/*.json"]) == (inner,)
 
 
 def test_what_exists_is_no_pattern(tmp_path: Path) -> None:
     odd = write(tmp_path / "run[1].json", [])
     write(tmp_path / "run1.json", [])
-    assert matching([odd]) == (odd,)
+    assert expand_patterns([odd]) == (odd,)
 
 
 def test_a_pattern_that_matches_nothing_is_named() -> None:
-    with pytest.raises(InputError, match=r"^shards/\*\.json: matches no file; check the path"):
-        matching(["shards/*.json"])
+    with pytest.raises(InputError, match=r"^shards/\*\.json: matches no file; check the pattern"):
+        expand_patterns(["shards/*.json"])
 
 
 def test_a_folder_means_its_files_where_no_folder_is_a_data_set(tmp_path: Path) -> None:
     for name in ("b.json.gz", "a.json", ".c.json", "readme.md"):
         write(tmp_path / name, [])
-    found = members([str(tmp_path)], coco)
+    found = expand_folders([str(tmp_path)], coco)
     assert [os.path.basename(path) for path in found] == ["a.json", "b.json.gz"]
-    assert members([str(tmp_path)], lambda _: FORMATS["voc"]) == (str(tmp_path),)
+    assert expand_folders([str(tmp_path)], lambda _: FORMATS["voc"]) == (str(tmp_path),)
 
 
 def test_a_folder_without_such_files_is_named(tmp_path: Path) -> None:
     write(tmp_path / "readme.md", [])
     with pytest.raises(InputError) as caught:
-        members([str(tmp_path)], coco)
+        expand_folders([str(tmp_path)], coco)
     assert str(caught.value) == (
-        f"{tmp_path}: is a folder without COCO files; give files, or a folder of files that end "
-        "with .json"
+        f"{tmp_path}: folder has no COCO files; expected files or a folder of *.json files"
     )
 
 
 @pytest.mark.parametrize("paths", [("a.json", "a.json"), ("b", "a.json", "b")])
 def test_a_path_given_twice_is_refused(paths: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="is given twice: its boxes would count twice"):
-        members(paths, coco)
+    with pytest.raises(UsageError, match="is given twice; its boxes would count twice"):
+        expand_folders(paths, coco)
 
 
 def test_standard_input_is_no_shard() -> None:
-    with pytest.raises(UsageError, match="standard input cannot be one of several inputs"):
-        members(["-", "a.json"], coco)
+    with pytest.raises(UsageError, match="standard input cannot be combined with other inputs"):
+        expand_folders(["-", "a.json"], coco)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def test_standard_input_is_no_shard() -> None:
 def test_a_folder_tells_its_format(tmp_path: Path, names: list[str], format_: str) -> None:
     for name in names:
         write(tmp_path / name, [])
-    assert told(tmp_path).name == format_
+    assert detect_format(tmp_path).name == format_
 
 
 def test_the_next_is_begun_while_one_is_read() -> None:
@@ -251,10 +250,7 @@ def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
         read_ground_truth(bare)
     with pytest.raises(InputError) as caught:
         read_ground_truth([bare, other])
-    assert str(caught.value) == (
-        f"{bare}: has no annotations, nor have the 1 other ground truths; there is nothing to "
-        "score against"
-    )
+    assert str(caught.value) == f"{bare}: no annotations in any of the 2 ground-truth inputs"
 
 
 def test_categories_of_one_name_are_told_apart_over_inputs_too(tmp_path: Path) -> None:
@@ -363,5 +359,5 @@ def test_one_input_is_left_as_it_is() -> None:
 
 
 def test_no_path_is_refused() -> None:
-    with pytest.raises(UsageError, match="no path is given"):
+    with pytest.raises(UsageError, match="no path given"):
         read_ground_truth([])

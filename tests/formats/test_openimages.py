@@ -19,7 +19,7 @@ from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.openimages.rows import Rows, read_rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
-from detap.formats.registry import told
+from detap.formats.registry import detect_format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
@@ -184,8 +184,8 @@ def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_it_is_told_by_name_or_header(tmp_path: Path) -> None:
-    assert told(written(tmp_path, PLAIN, BOX)).name == "openimages"
-    assert told(written(tmp_path, PLAIN, BOX, name="boxes")).name == "openimages"
+    assert detect_format(written(tmp_path, PLAIN, BOX)).name == "openimages"
+    assert detect_format(written(tmp_path, PLAIN, BOX, name="boxes")).name == "openimages"
 
 
 # --- fractions and pixels

@@ -92,8 +92,8 @@ def test_images_of_one_file_cannot_be_told_apart(tmp_path: Path, detap: Run) -> 
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n"})
     ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
     assert ended.status == 2
-    assert "instances.json: has several images of the file 'a.jpg'" in ended.err
-    with pytest.raises(InputError, match="give every image a file_name of its own"):
+    assert "instances.json: several images have the file 'a.jpg'" in ended.err
+    with pytest.raises(InputError, match="give each image a unique file_name"):
         detap_read(gt, dt)
 
 

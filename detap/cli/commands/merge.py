@@ -31,7 +31,7 @@ from detap.cli.run_reports import (
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import UsageError
-from detap.formats.multi_file import matching
+from detap.formats.multi_file import expand_patterns
 from detap.io.limits import Limits
 from detap.io.stream import read_bytes
 from detap.report.inputs import describe_partial
@@ -102,12 +102,12 @@ def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> i
     PARTIAL is a file that eval --partial has written, or a pattern. The protocol and the ground
     truth are theirs. What needs boxes is refused: those are gone.
     """
-    paths = matching(partials)
+    paths = expand_patterns(partials)
     gates = Gates.from_options(options)
     if gates.slice_by is not None:
         raise UsageError("--slice-by looks into the ground truth, which is not read: give --slices")
     limits = limits_of(options)
-    earlier = () if gates.before is None else matching([gates.before])
+    earlier = () if gates.before is None else expand_patterns([gates.before])
     outputs = Outputs.from_options(
         options, [*paths, *earlier, *gates.paths()], other_files(options)
     )

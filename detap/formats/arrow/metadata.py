@@ -12,7 +12,7 @@ from detap.tables.columns import name_of
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that detections name."""
     from detap.formats.arrow.table import Table  # imports pyarrow
 

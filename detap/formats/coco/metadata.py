@@ -14,7 +14,7 @@ from detap.tables.detection import GroundTruth, Name
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the ids that a results file names; none where it cannot be read.
 
     It is a lenient look: the reader then reads the file against these names, so that everything

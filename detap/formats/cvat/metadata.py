@@ -10,7 +10,7 @@ from detap.io.paths import Path
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
     shapes = options.get("shapes", "boxes")
     found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()

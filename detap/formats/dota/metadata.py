@@ -11,7 +11,7 @@ from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that results name; what is wrong the reader says."""
     folder = detections_folder(os.fspath(path))
     images = {columns[0] for lines in folder.columns(limits) for columns in lines}

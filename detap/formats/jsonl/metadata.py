@@ -14,7 +14,7 @@ from detap.tables.detection import GroundTruth, Name
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that detections name."""
     lines = read_lines(path, limits, scored=True)
     for name in options.keys() - {"as_is", "boxes", "limits"}:

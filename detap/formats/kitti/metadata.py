@@ -11,7 +11,7 @@ from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and types that results name; what is wrong with them the reader says."""
     folder = results_folder(os.fspath(path))
     types = {columns[0] for lines in folder.columns(limits) for columns in lines}

@@ -15,7 +15,7 @@ from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that files name; what is wrong with them the reader says."""
     folder = folder_of(path)
     classes = {

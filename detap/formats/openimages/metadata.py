@@ -13,7 +13,7 @@ from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
     problems = Problems(1)
     rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)

@@ -17,7 +17,7 @@ from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that text files name; their layout becomes an option.
 
     It is a lenient look: the reader then reads the files against these names, so that everything

@@ -13,7 +13,7 @@ from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 
 
-def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that the files name.
 
     It is a lenient look: the reader then reads the files against these names, so that everything
