@@ -5,9 +5,11 @@ status that the command line gives it. Anything else that escapes is a defect of
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from detap.records import Value
+
+Severity: TypeAlias = Literal["warning", "info"]
 
 
 class Problem(NamedTuple):
@@ -47,14 +49,14 @@ class Note(Value):
         A sentence for people, without the count.
     count : int
         How many records it is true of.
-    warning : bool
-        Whether it deserves attention (else it is a mere fact).
+    severity : {"warning", "info"}
+        ``warning`` if it deserves attention.
     """
 
     code: str
     message: str
     count: int = 1
-    warning: bool = True
+    severity: Severity = "warning"
 
     def __str__(self) -> str:
         count = f" ({self.count})" if self.count > 1 else ""

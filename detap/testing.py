@@ -258,7 +258,9 @@ def _images_needed(judged: GateResults, drop: float | None) -> tuple[Note, ...]:
     known = [(reach.name, reach.units_needed) for reach in judged.resolution.numbers]
     counts = ", ".join(f"{needed:,} of {name}" for name, needed in known if needed is not None)
     told = f"takes so many images: {counts}" if counts else "is not known: no resample differs"
-    return (Note("images-needed", f"to tell a drop of {drop:g} from noise {told}", warning=False),)
+    return (
+        Note("images-needed", f"to tell a drop of {drop:g} from noise {told}", severity="info"),
+    )
 
 
 def _message(judged: GateResults, result: "Result", shown: tuple[Note, ...]) -> str:

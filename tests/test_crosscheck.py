@@ -105,7 +105,7 @@ def test_what_id_0_comes_to_is_the_headline_of_the_other_protocol(
     row: int, class_agnostic: bool
 ) -> None:
     truth, found = tables()
-    note = Note("annotation-id-zero", "", warning=False)
+    note = Note("annotation-id-zero", "", severity="info")
     truth = replace(truth, zero_id=np.arange(len(truth)) == row, notes=(note,))
     results = {
         name: evaluate(truth, found, replace(protocol(name), class_agnostic=class_agnostic))

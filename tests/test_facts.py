@@ -180,7 +180,7 @@ def test_fact_05_ignore_is_overwritten_by_iscrowd(fixtures: Path) -> None:
         json.loads((folder / "results.json").read_text("utf-8")),
     )
     assert result.summary["AP"] == theirs.summary["AP"]
-    assert any("ignore" in note.message and note.warning for note in result.notes)
+    assert any("ignore" in note.message and note.severity == "warning" for note in result.notes)
     honoured = scored(folder, replace(protocol("coco"), neutral=("crowd", "ignore")))
     assert honoured.summary["AP"] == pytest.approx(1, abs=1e-12)
 
@@ -249,7 +249,7 @@ def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: 
     assert result.false_positives[bird] == 2
     assert next(iter(result.summary.values())) == pytest.approx(1, abs=1e-12)
     # Said once: by the VOC reader, if the ground truth does not list the class, or later.
-    codes = {"unknown-classes", "detections-only"}
+    codes = {"unknown-classes", "classes-only-in-detections"}
     (note,) = (note for note in result.notes if note.code in codes)
     assert note.count == 2
     assert "bird" in note.message

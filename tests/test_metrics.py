@@ -269,7 +269,7 @@ def test_a_fall_of_it_hides_no_class_that_got_worse(detap: Run) -> None:
     assert ended.status == 0
     check = json.loads(Path("r.json").read_text())["gates"]["checks"][0]
     assert (check["name"], check["drop"]) == ("MPI", 1)
-    assert "gate-overlooks" not in ended.err
+    assert "gate-hides-class-drop" not in ended.err
 
 
 @pytest.mark.parametrize("name", ["MPI", "class:cat.MPI", "slice:night.MPI"])

@@ -145,9 +145,9 @@ def test_a_flag_that_the_protocol_counts_is_noted(
 ) -> None:
     table = one(**{flag: [True]})
     (note,) = detap.evaluate(table, found(), rules).notes
-    assert note.code == f"{flag}-counted"
+    assert note.code == f"{flag}-not-ignored"
     assert note.count == 1
-    assert note.warning
+    assert note.severity == "warning"
     assert note.message == (
         f"ground truths marked {flag} count as normal ones under {rules.name}; "
         f"--neutral {rules.neutral[0]},{flag} leaves them out"
@@ -172,7 +172,7 @@ def test_other_names_for_the_classes_are_noted_by_the_api() -> None:
     wrong = detap.Detections.from_arrays(**columns, label=images % 2 + 2, score=np.ones(40))
     result = detap.evaluate(table, wrong)
     assert result.summary["AP"] == 0
-    assert "class-shift" in codes(result)
+    assert "category-id-offset" in codes(result)
 
 
 def test_arrays_get_the_notes_that_files_get() -> None:
@@ -205,9 +205,7 @@ def test_the_command_prints_the_notes_of_the_result(fixtures: Path, tmp_path: Pa
         text=True,
         check=True,
     )
-    assert run.stderr.splitlines() == [
-        f"{'warning' if note.warning else 'note'}: {note}" for note in result.notes
-    ]
+    assert run.stderr.splitlines() == [f"{note.severity}: {note}" for note in result.notes]
 
 
 # --- warnings

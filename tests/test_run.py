@@ -96,9 +96,9 @@ def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
     assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
     result = evaluate(truth, found, replace(VOC, score_floor=0.5))
     assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
-    (note,) = (note for note in result.notes if note.code == "below-score-floor")
+    (note,) = (note for note in result.notes if note.code == "below-min-score")
     assert note.message == "detections score below 0.5, the floor of the protocol, and are left out"
-    assert (note.count, note.warning) == (2, False)
+    assert (note.count, note.severity) == (2, "info")
 
 
 def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:

@@ -260,7 +260,7 @@ class Comparison:
         }
         text = "{}: {}, so that there is no interval"
         return tuple(
-            Note(code, text.format(", ".join(names), reason), len(names), warning=False)
+            Note(code, text.format(", ".join(names), reason), len(names), severity="info")
             for code, (names, reason) in reasons.items()
             if names
         )

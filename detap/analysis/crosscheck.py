@@ -177,7 +177,7 @@ def cross_check(result: Result) -> CrossCheck:
         "boxes have no width and height that give their very corners and area; pycocotools was "
         "given the nearest"
     )
-    notes = (Note("cross-check-inexact", message, inexact, warning=False),) if inexact else ()
+    notes = (Note("cross-check-inexact", message, inexact, severity="info"),) if inexact else ()
     check = CrossCheck(
         {name: (result.summary[name], value) for name, value in numbers.items()},
         arrays,

@@ -71,30 +71,30 @@ def _centre_scaled(corners: Floats, sizes: Floats) -> Floats:
 
 
 _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
-    ("look-like-corners", "x1, y1, x2, y2 where x, y, width, height is due", _as_corners),
-    ("look-like-sides", "x, y, width, height where x1, y1, x2, y2 is due", _as_sides),
+    ("look-xyxy", "x1, y1, x2, y2 where x, y, width, height is due", _as_corners),
+    ("look-xywh", "x, y, width, height where x1, y1, x2, y2 is due", _as_sides),
     (
-        "look-like-corners",
+        "look-xyxy",
         "x1, y1, x2, y2 where the centre and the sides are due",
         _corners_centred,
     ),
-    ("look-centred", "given by their centre where the corner is due", _from_centre),
-    ("look-cornered", "given by their corner where the centre is due", _from_corner),
-    ("axes-look-swapped", "given with x and y swapped", _axes_swapped),
+    ("look-centered", "given by their centre where the corner is due", _from_centre),
+    ("look-top-left", "given by their corner where the centre is due", _from_corner),
+    ("xy-swapped", "given with x and y swapped", _axes_swapped),
     (
-        "axes-look-swapped",
+        "xy-swapped",
         "shares given with x and y swapped, unless those of the other side are",
         _share_axes_swapped,
     ),
-    ("sides-look-swapped", "given with width and height swapped", _sides_swapped),
-    ("sides-look-swapped", "shares given with width and height swapped", _shares_swapped),
+    ("width-height-swapped", "given with width and height swapped", _sides_swapped),
+    ("width-height-swapped", "shares given with width and height swapped", _shares_swapped),
     (
         "sizes-look-swapped",
         "multiplied by the height of the image where its width is due, and the reverse",
         _sizes_swapped,
     ),
-    ("look-relative", "shares of the image's size where pixels are due", _scaled),
-    ("look-relative", "shares of the image's size, by their centre", _centre_scaled),
+    ("look-normalized", "shares of the image's size where pixels are due", _scaled),
+    ("look-normalized", "shares of the image's size, by their centre", _centre_scaled),
 )
 
 
@@ -176,7 +176,7 @@ def _readings(
         for code, meaning, function in conventions:
             if sizes is None and function in _OF_SIZES:
                 continue
-            if code == "look-relative" and not relative:
+            if code == "look-normalized" and not relative:
                 continue
             change = (function, None) if table is detections else (None, function)
             share = share_of(sample.met_if(*change) & among)
@@ -194,6 +194,6 @@ def _relative(sample: Sample) -> Note | None:
                 f"the boxes of the {what} look like shares of the image's size where pixels are "
                 f"due: none reaches beyond {reach[what]:.3g}"
             )
-            code = f"{what.replace(' ', '-')}-look-relative"
+            code = f"{what.replace(' ', '-')}-look-normalized"
             return Note(code, message, len(tables[what]))
     return None

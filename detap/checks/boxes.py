@@ -405,7 +405,7 @@ def _fractions(sums: Sequence[int], truth: str, detections: str) -> Iterator[Sus
     large = sums[Count.LARGE_IMAGE] + sums[Count.TRUTHS_FAR] + sums[Count.DETECTIONS_FAR]
     if large or sum(count for _, _, count in fractions) >= _ENOUGH:
         for what, path, _ in fractions:
-            yield Suspicion("relative-boxes", fractions_problem(path, what))
+            yield Suspicion("normalized-boxes", fractions_problem(path, what))
 
 
 def _why_corners(sums: Sequence[int]) -> str:
@@ -434,11 +434,11 @@ def _conventions(sums: Sequence[int], truth: str, detections: str) -> Iterator[S
     options = ("--boxes", "--boxes") if why and found_turned else ("--gt-boxes", "--dt-boxes")
     if why:
         problem = _corners(truth, options[0], why)
-        yield Suspicion("ground-truth-look-like-corners", problem)
+        yield Suspicion("ground-truth-look-xyxy", problem)
     if found_turned:
         gain = f"{_shares(sums, as_read, turned)} as two corners"
         problem = _corners(detections, options[1], gain)
-        yield Suspicion("detections-look-like-corners", problem)
+        yield Suspicion("detections-look-xyxy", problem)
     elif not why and _few_met(sums):
         yield from _scales(sums, detections)
 

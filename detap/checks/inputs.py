@@ -126,7 +126,7 @@ def shift_suspicion(sample: CategorySample, path: str, *, unknown: bool) -> Iter
     shift = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
     if shift:
         remedy = f"{_REMEDY}; or, if the detector is as wrong as that, give {INSIST}"
-        yield Suspicion("class-shift", Problem(path, "", shift, remedy))
+        yield Suspicion("category-id-offset", Problem(path, "", shift, remedy))
 
 
 def input_suspicions(
@@ -166,7 +166,7 @@ def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicio
         f"say what the four numbers are ({BOX_OPTIONS[kind]} xyxy or xywh), or correct the boxes; "
         f"or give {INSIST}, and they count as boxes that overlap nothing"
     )
-    yield Suspicion(f"{kind}-negative-sides", Problem(path, "", message, remedy))
+    yield Suspicion(f"{kind}-negative-size", Problem(path, "", message, remedy))
 
 
 def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:

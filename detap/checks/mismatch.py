@@ -129,7 +129,9 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     )
     if step and len(set(due.tolist())) > 1 and often >= 0.6 * count:
         way = "high" if step > 0 else "low"
-        yield Note("class-shift", f"{beginning}: class ids look {abs(step)} too {way}", count)
+        yield Note(
+            "category-id-offset", f"{beginning}: class ids look {abs(step)} too {way}", count
+        )
     elif _is_permutation(pairs):
         yield Note(
             "classes-permuted", f"{beginning}: classes look mixed up, each for one{_LIST}", count
@@ -222,7 +224,7 @@ def _turned_scores(sample: Sample) -> Iterator[Note]:
             f"their class that meet none (higher in {above / pairs:.0%} of pairs): is the score a "
             "distance, or 1 - score?"
         )
-        yield Note("scores-look-turned", message, int(np.count_nonzero(right)))
+        yield Note("scores-look-inverted", message, int(np.count_nonzero(right)))
 
 
 _ONE_PIXEL = 0.25

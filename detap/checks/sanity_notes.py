@@ -139,8 +139,8 @@ def _said(code: str, known: set[str]) -> bool:
     """Return whether a reader has said the same already, under its own name."""
     # Readers go by the images' borders, of which both sides' boxes may have crossed one.
     for ending, other in (
-        ("look-like-corners", "look-like-corners"),
-        ("look-relative", "relative-boxes"),
+        ("look-xyxy", "look-xyxy"),
+        ("look-normalized", "normalized-boxes"),
     ):
         if code.endswith(ending):
             return any(name.endswith(other) for name in known)

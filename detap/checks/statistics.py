@@ -52,7 +52,7 @@ class DataCheck:
 
     Attributes
     ----------
-    facts : tuple of Statistic
+    statistics : tuple of Statistic
         About the ground truth, the detections, and both together.
     notes : tuple of Note
         Those of the readers first.
@@ -60,7 +60,7 @@ class DataCheck:
         For each class its name, id, and counts.
     """
 
-    facts: tuple[Statistic, ...]
+    statistics: tuple[Statistic, ...]
     notes: tuple[Note, ...]
     classes: tuple[dict[str, Any], ...]
 
@@ -74,23 +74,23 @@ def examine(truth: GroundTruth | None, detections: Detections | None) -> DataChe
     detections : Detections or None
         Numbered as `truth`, where that is given.
     """
-    facts: list[Statistic] = []
+    statistics: list[Statistic] = []
     notes: list[Note] = []
     if truth is not None:
-        facts += _truth_facts(truth)
+        statistics += _truth_statistics(truth)
         notes += [*truth.notes, *_truth_notes(truth)]
     if detections is not None:
-        facts += _detection_facts(detections)
+        statistics += _detection_statistics(detections)
         notes += [*detections.notes, *_detection_notes(detections)]
     if truth is not None and detections is not None:
         sample = Sample(truth, detections)
-        facts += _common_facts(truth, detections, sample)
+        statistics += _common_statistics(truth, detections, sample)
         notes += [*_missing_notes(truth, detections), *suspicions(truth, detections, sample)]
     once = tuple(dict.fromkeys(notes))  # both tables may have noted the same
-    return DataCheck(tuple(facts), once, _class_rows(truth, detections))
+    return DataCheck(tuple(statistics), once, _class_rows(truth, detections))
 
 
-def _truth_facts(truth: GroundTruth) -> Iterator[Statistic]:
+def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
     filled = np.bincount(truth.image, minlength=len(truth.images))
     yield Statistic("images", "images", len(truth.images))
     yield Statistic(
@@ -103,10 +103,10 @@ def _truth_facts(truth: GroundTruth) -> Iterator[Statistic]:
         if count:
             yield Statistic(flag, f"  marked {flag.replace('_', ' ')}", count)
     yield Statistic("ground_truth_sides", "  shorter side, median (px)", _median_side(truth))
-    yield from _box_facts("ground_truth", truth, truth.image_sizes)
+    yield from _box_statistics("ground_truth", truth, truth.image_sizes)
 
 
-def _detection_facts(detections: Detections) -> Iterator[Statistic]:
+def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
     score = detections.score
     filled = np.bincount(detections.image, minlength=len(detections.images))
     yield Statistic("detections", "detections", len(detections))
@@ -123,10 +123,10 @@ def _detection_facts(detections: Detections) -> Iterator[Statistic]:
     yield Statistic("scores_distinct", "  distinct scores", distinct)
     yield Statistic("tied_detections", "  of a score that another of their class has", tied)
     yield Statistic("detection_sides", "  shorter side, median (px)", _median_side(detections))
-    yield from _box_facts("detections", detections, None)
+    yield from _box_statistics("detections", detections, None)
 
 
-def _box_facts(
+def _box_statistics(
     key: str, table: GroundTruth | Detections, sizes: Floats | None
 ) -> Iterator[Statistic]:
     yield Statistic(
@@ -177,7 +177,7 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
     empty = int(np.count_nonzero(used == 0))
     if empty:
         message = "classes have no ground truth; their AP is undefined"
-        yield Note("classes-without-ground-truth", message, empty, warning=False)
+        yield Note("classes-without-ground-truth", message, empty, severity="info")
 
 
 def _detection_notes(detections: Detections) -> Iterator[Note]:
@@ -190,7 +190,7 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
         yield score_cut_note(cut)
 
 
-def _common_facts(
+def _common_statistics(
     truth: GroundTruth, detections: Detections, sample: "Sample"
 ) -> Iterator[Statistic]:
     with_truth, with_found = truth.filled, detections.filled
@@ -234,7 +234,7 @@ def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]
         names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         message = f"classes with ground truth have no detection ({names}): their AP is 0"
         message += perhaps_undefined(truth, missing)
-        yield Note("classes-undetected", message, len(missing), warning=False)
+        yield Note("classes-undetected", message, len(missing), severity="info")
 
 
 def _class_rows(

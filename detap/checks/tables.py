@@ -82,7 +82,12 @@ def repeated_detections(detections: Detections) -> Iterator[Note]:
             "detections repeat the image, class and box of another: each but the first is a false "
             "positive; was the file written twice, or non-maximum suppression left out?"
         )
-        yield Note("repeated-detections", message, count, warning=100 * count >= len(detections))
+        yield Note(
+            "repeated-detections",
+            message,
+            count,
+            severity="warning" if 100 * count >= len(detections) else "info",
+        )
 
 
 # --- what readers and evaluate both note
@@ -97,13 +102,13 @@ def zero_area_truths(count: int) -> Note:
 def zero_area_detections(count: int) -> Note:
     """Return the note of detections without area."""
     message = "detections have no area: they are false positives"
-    return Note("zero-area-detections", message, count, warning=False)
+    return Note("zero-area-detections", message, count, severity="info")
 
 
 def scores_outside_note(low: float, high: float, count: int) -> Note:
     """Return the note of scores below 0 or above 1; `low` and `high` are those of all."""
     message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
-    return Note("scores-outside-unit", message, count, warning=False)
+    return Note("scores-outside-unit", message, count, severity="info")
 
 
 def box_notes(
@@ -138,7 +143,7 @@ def box_notes(
             f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
             f"their image, and would fit it as corners ({BOX_OPTIONS[kind]} xyxy)"
         )
-        yield Note(f"{kind}-look-like-corners", message, beyond)
+        yield Note(f"{kind}-look-xyxy", message, beyond)
     if beyond:
         message = f"{what} reach beyond their image; none is clipped"
         yield Note(f"{kind}-beyond-image", message, beyond)
@@ -172,7 +177,7 @@ def score_cut_note(cut: float, end: str = "") -> Note:
         f"no score is below {cut:g}: were detections cut there? AP counts the whole curve{end}; "
         "predict with a lower threshold (Ultralytics: conf=0.001)"
     )
-    return Note("scores-cut", message, warning=False)
+    return Note("scores-cut", message, severity="info")
 
 
 # --- boxes that end before they begin

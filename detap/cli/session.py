@@ -70,11 +70,11 @@ class Session:
 
     def note(self, note: Note) -> None:
         """Say a note, if this run is to hear it."""
-        self._warnings += note.warning
-        self.refused |= self.strict and note.warning
-        if self.verbosity >= 0 or (self.strict and note.warning):
-            kind = "warning" if note.warning else "note"
-            self.say(_fitted(f"{kind}: {escape(str(note))}"))
+        warning = note.severity == "warning"
+        self._warnings += warning
+        self.refused |= self.strict and warning
+        if self.verbosity >= 0 or (self.strict and warning):
+            self.say(_fitted(f"{note.severity}: {escape(str(note))}"))
 
     def tell(self, notes: "Iterable[Note]") -> None:
         """Say notes, likewise."""

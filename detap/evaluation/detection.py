@@ -107,7 +107,7 @@ def evaluate(
         )
     )
     for note in result.notes:
-        if note.warning:
+        if note.severity == "warning":
             warnings.warn(DetapWarning(note), stacklevel=2)
     return result
 

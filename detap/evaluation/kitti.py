@@ -108,7 +108,7 @@ def without_unscored(
     names = join_names([classes[number] for number in np.flatnonzero(rest).tolist()])
     message = f"{rules.name} does not score classes of which there are detections ({names}); "
     message += "--class-iou says which it does"
-    return kept, (Note("classes-not-scored", message, int(rest.sum()), warning=False),)
+    return kept, (Note("classes-not-scored", message, int(rest.sum()), severity="info"),)
 
 
 def _neighbours(rules: Protocol, classes: Sequence[str], name: str) -> list[int]:

@@ -403,17 +403,17 @@ class EvaluationRun:
         if self.below_floor:
             floor = exact(rules.score_floor or 0.0)
             message = f"detections score below {floor}, the floor of the protocol, and are left out"
-            found.append(Note("below-score-floor", message, self.below_floor, warning=False))
+            found.append(Note("below-min-score", message, self.below_floor, severity="info"))
         if self.flat:
             message = "detections have no width or height, and are left out, as the protocol has it"
-            found.append(Note("flat-detections", message, self.flat, warning=False))
+            found.append(Note("degenerate-detections-dropped", message, self.flat, severity="info"))
         for code, what, count in (
             ("zero-area-ground-truth-dropped", "ground truths", self.truths_dropped),
             ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
             if count:
                 message = f"{what} have no area and are left out under {rules.name}"
-                found.append(Note(code, message, int(count), warning=False))
+                found.append(Note(code, message, int(count), severity="info"))
         unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
@@ -421,7 +421,7 @@ class EvaluationRun:
                 f"in the image: under {rules.name} they count nowhere, but for their places in the "
                 "detection limit"
             )
-            found.append(Note("unverified", message, unverified, warning=False))
+            found.append(Note("unverified", message, unverified, severity="info"))
         if rules.class_groups != "none":
             without = [i for i in self.ground_truth.class_ids if i not in self.groups]
             if without:
@@ -433,7 +433,7 @@ class EvaluationRun:
             if count and flag not in rules.neutral:
                 found.append(
                     Note(
-                        f"{flag}-counted",
+                        f"{flag}-not-ignored",
                         f"ground truths marked {flag} count as normal ones under {rules.name}; "
                         f"--neutral {','.join((*rules.neutral, flag))} leaves them out",
                         count,
@@ -478,7 +478,7 @@ def unknown_class_notes(
     if strangers.any():
         names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
         yield Note(
-            "detections-only",
+            "classes-only-in-detections",
             f"detections of classes without ground truth ({', '.join(names[:3])}"
             + (", ..." if len(names) > 3 else "")
             + ") are false positives that no AP shows",

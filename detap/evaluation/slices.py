@@ -66,7 +66,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     bare = [name for name in known if name not in tagged]
     if bare:
         told = f"images are in no slice, such as {bare[0]!r}"
-        notes.append(Note("slice-without-tag", told, len(bare), warning=False))
+        notes.append(Note("images-without-slice", told, len(bare), severity="info"))
     return _in_order(tags, known), notes
 
 
@@ -94,7 +94,7 @@ def slices_by(
     bare = len(known) - sum(map(len, tags.values()))
     if bare:
         told = f"images have no attribute {attribute!r} and are in no slice"
-        notes.append(Note("slice-without-tag", told, bare, warning=False))
+        notes.append(Note("images-without-slice", told, bare, severity="info"))
     return dict(sorted(_in_order(tags, known).items())), notes
 
 

@@ -201,7 +201,7 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
         passed = "passed" if gate.verdict == "passed" else "did not fail"
         others = "" if len(falls) == 1 else f"; so did {len(falls) - 1} more"
         yield Note(
-            "gate-overlooks",
+            "gate-hides-class-drop",
             f"{gate.name} {passed}, but {worst.name} fell by {worst.drop:.4f}, from "
             f"{worst.then:.4f} to {worst.now:.4f}, on {worst.ground_truths} ground truths{others}: "
             f"{case.demands.spell.limit('max_drop', text, bound)} would fail",

@@ -131,7 +131,7 @@ def too_fine(found: PowerAnalysis) -> list[Note]:
     takes = units_needed(worst.units, worst.smallest_drop, worst.limit)
     return [
         Note(
-            "gate-too-fine",
+            "gate-underpowered",
             f"the limit of {worst.name}, {worst.limit:.6g}, is less than these {worst.units:,} "
             f"{units} can show: they tell a drop from {worst.smallest_drop:.4f} on from noise"
             f"{alone} (at {100 * criterion.level:g} %, in {100 * criterion.power:g} of 100 cases), "

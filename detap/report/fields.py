@@ -110,7 +110,7 @@ class NoteEntry(TypedDict):
     code: Annotated[str, Limits(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     message: str
     count: Annotated[int, Limits(minimum=1)]
-    warning: bool
+    severity: Literal["warning", "info"]
 
 
 @extra_items(MetricValue)

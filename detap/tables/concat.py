@@ -27,7 +27,7 @@ from detap.tables.detection import (
     distinct_name,
 )
 from detap.tables.masks import Masks
-from detap.tables.notes import FACTS, INTERLEAVED, NO_DETECTIONS
+from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
@@ -143,7 +143,7 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
 
 def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
     path, first = found[0]
-    if first.code in FACTS:
+    if first.code in PER_INPUT:
         return first
     count = sum(note.count for _, note in found)
     if all(note.message == first.message for _, note in found):

@@ -15,14 +15,14 @@ INSIST = "as_is=True (--as-is)"
 BOX_OPTIONS = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
 """What says how the boxes of either side are encoded."""
 
-AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", warning=False)
+AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", severity="info")
 """What a table bears whose reader was told so."""
 
 FRACTIONS = Note(
-    "boxes-in-fractions",
+    "normalized-boxes-unknown-size",
     "boxes are in fractions of images whose sizes are not known: overlaps are right, areas are "
     "nothing to go by (--image-sizes makes them pixels)",
-    warning=False,
+    severity="info",
 )
 """What a table bears whose format has fractions, and whose images have no known size."""
 
@@ -33,11 +33,11 @@ INTERLEAVED = Note(
     "interleaved-inputs",
     "images of the inputs interleave: equal scores rank by image, in the order of the ground truth,"
     " and not by place in the file; one file in another order may have another number",
-    warning=False,
+    severity="info",
 )
 """What is true of inputs together, where equal scores rank by place in the file."""
 
-FACTS = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
+PER_INPUT = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
 """Codes of notes about inputs, not records: merging does not add their counts."""
 
 POLYGONS_BOUNDED = "polygons-bounded"
@@ -75,4 +75,4 @@ def backward_note(kind: str, count: int, first: str) -> Note:
         f"{what} have a negative width or height (the first: {first}); they overlap nothing and "
         f"{fate}, but where area ranges count, as in coco, one of negative area is left out"
     )
-    return Note(f"{kind}-negative-sides", message, count)
+    return Note(f"{kind}-negative-size", message, count)

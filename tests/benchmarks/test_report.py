@@ -234,7 +234,7 @@ def test_names_are_checked() -> None:
 
 
 def test_steps_are_read_from_what_detap_says() -> None:
-    said = "starting: 0.057 s\nnote: boxes: 3 s of it\nreading: 1.250 s\n"
+    said = "starting: 0.057 s\ninfo: boxes: 3 s of it\nreading: 1.250 s\n"
     assert run.STEP.findall(said) == [("starting", "0.057"), ("reading", "1.250")]
 
 

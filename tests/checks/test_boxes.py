@@ -119,7 +119,7 @@ def test_real_pairs_raise_no_alarm(real_data: Path, name: str) -> None:
 def test_corners_in_detections_are_noticed(real_data: Path, name: str) -> None:
     truth, found = best(read(real_data, name))
     (one,) = suspicions((truth, turned(found)))
-    assert one.code == "detections-look-like-corners"
+    assert one.code == "detections-look-xyxy"
     assert one.problem.file == "dt"
     assert "--dt-boxes xyxy" in one.problem.remedy
 
@@ -132,7 +132,7 @@ SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpo
 def test_corners_in_the_ground_truth_are_noticed(real_data: Path, name: str) -> None:
     truth, found = best(read(real_data, name))
     (one,) = suspicions((turned(truth), found))
-    assert one.code == "ground-truth-look-like-corners"
+    assert one.code == "ground-truth-look-xyxy"
     assert one.problem.file == "gt"
     assert "--gt-boxes xyxy" in one.problem.remedy
     both = suspicions((turned(truth), turned(found)))
@@ -228,11 +228,11 @@ def test_eval_and_check_refuse_corners_and_name_the_option(
     record = json.loads(capsys.readouterr().out)
     assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
     assert main(["check", *call, option, "xyxy"]) == 0
-    assert "look-like-corners" not in capsys.readouterr().err
+    assert "look-xyxy" not in capsys.readouterr().err
     # Whoever insists has the reading, and a warning.
     assert main(["eval", *call, "--as-is", "--output-format", "json"]) == 0
     said = capsys.readouterr()
-    assert "look-like-corners]" in said.err
+    assert "look-xyxy]" in said.err
     assert json.loads(said.out)["summary"]["AP"] != pytest.approx(AP, abs=1e-3)
 
 
@@ -269,7 +269,7 @@ def test_results_cut_at_a_score_are_noted(
     assert main(["eval", *call, "--output-format", "json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(0.3778, abs=5e-5)
-    assert "note: no score is below 0.3: were detections cut there?" in said.err
+    assert "info: no score is below 0.3: were detections cut there?" in said.err
     assert "[scores-cut]" in said.err
     assert main(["check", *call]) == 0
     assert "[scores-cut]" in capsys.readouterr().err

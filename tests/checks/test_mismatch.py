@@ -114,12 +114,12 @@ def sides_swapped(c: Any) -> Any:
 
 MISREAD: dict[str, Callable[[Any], Any]] = {
     # x1 y1 x2 y2 in the file, read as x y w h: the far corner is the sum.
-    "look-like-corners": as_sides,
+    "look-xyxy": as_sides,
     # x y w h in the file, read as corners.
-    "look-like-sides": as_corners,
-    "look-centred": centred,
-    "axes-look-swapped": lambda c: c[:, [1, 0, 3, 2]],
-    "look-relative": relative,
+    "look-xywh": as_corners,
+    "look-centered": centred,
+    "xy-swapped": lambda c: c[:, [1, 0, 3, 2]],
+    "look-normalized": relative,
 }
 
 
@@ -134,13 +134,13 @@ def test_a_convention_of_detections_is_recognised(code: str) -> None:
     assert "as they stand" in note.message
 
 
-@pytest.mark.parametrize("code", ["look-like-corners", "axes-look-swapped", "look-relative"])
+@pytest.mark.parametrize("code", ["look-xyxy", "xy-swapped", "look-normalized"])
 def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
     table = truth()
     found = detector(table)
     wrong = with_corners(table, MISREAD[code](table.corners))
     # Swapped axes look the same from either side.
-    side = "detections" if code == "axes-look-swapped" else "ground-truth"
+    side = "detections" if code == "xy-swapped" else "ground-truth"
     assert codes(wrong, found) == [f"{side}-{code}"]
 
 
@@ -152,7 +152,7 @@ def test_swapped_sides_are_recognised() -> None:
     table = with_corners(table, corners)
     found = detector(table, jitter=1.0)
     wrong = with_corners(found, sides_swapped(found.corners))
-    assert codes(table, wrong) == ["detections-sides-look-swapped"]
+    assert codes(table, wrong) == ["detections-width-height-swapped"]
 
 
 def test_swapped_shares_are_recognised() -> None:
@@ -166,7 +166,7 @@ def test_swapped_shares_are_recognised() -> None:
     table = with_corners(table, long)
     found = detector(table, jitter=1.0)
     found = with_corners(found, np.vstack((wrong, found.corners[len(table) :])))
-    assert codes(table, found) == ["detections-sides-look-swapped"]
+    assert codes(table, found) == ["detections-width-height-swapped"]
 
 
 def test_swapped_sizes_of_images_are_recognised() -> None:
@@ -186,14 +186,14 @@ def test_shares_by_their_centre_are_recognised() -> None:
     table = truth()
     found = detector(table)
     wrong = with_corners(found, relative(centred(found.corners)))
-    assert codes(table, wrong) == ["detections-look-relative"]
+    assert codes(table, wrong) == ["detections-look-normalized"]
 
 
 def test_shares_are_recognised_without_the_sizes_of_images() -> None:
     table = replace(truth(), image_sizes=None)
     found = detector(table)
     assert codes(table, with_corners(found, relative(found.corners))) == [
-        "detections-look-relative"
+        "detections-look-normalized"
     ]
 
 
@@ -204,14 +204,14 @@ def relabelled(found: Detections, change: Callable[[Any], Any]) -> Detections:
 def test_a_few_right_classes_do_not_hide_a_shift() -> None:
     table = truth()
     found = relabelled(detector(table), lambda label: np.minimum(label + 1, 4))
-    assert codes(table, found) == ["class-shift"]
+    assert codes(table, found) == ["category-id-offset"]
 
 
 def test_a_shift_of_classes_is_recognised() -> None:
     table = truth()
     found = relabelled(detector(table), lambda label: (label + 1) % 5)
     (note,) = suspicions(table, found)
-    assert note.code == "class-shift"
+    assert note.code == "category-id-offset"
     assert "1 too high" in note.message
 
 
@@ -226,7 +226,7 @@ def test_a_permutation_of_classes_is_recognised() -> None:
     [
         ([1, 0, 2, 3, 4], "classes-permuted"),  # two exchanged
         ([0, 1, 3, 4, 2], "classes-permuted"),  # three in a ring
-        ([0, 2, 3, 4, 5], "class-shift"),  # a list that has one name more than the other
+        ([0, 2, 3, 4, 5], "category-id-offset"),  # a list that has one name more than the other
     ],
 )
 def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: str) -> None:
@@ -273,7 +273,7 @@ def test_a_few_objects_that_are_not_found_say_nothing(count: int, told: list[str
     assert codes(table, found) == told
 
 
-@pytest.mark.parametrize("code", ["look-like-corners", "look-like-sides"])
+@pytest.mark.parametrize("code", ["look-xyxy", "look-xywh"])
 @pytest.mark.parametrize("side", ["detections", "ground-truth"])
 def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None:
     """Every other box; more than half of the objects may be met for all that."""
@@ -320,7 +320,7 @@ def test_scores_that_are_distances_are_recognised() -> None:
     score = np.where(np.arange(len(found)) < 120, 0.5, 0.2) + found.score / 10
     assert codes(table, replace(found, score=score)) == []
     (note,) = suspicions(table, replace(found, score=1 - score))
-    assert note.code == "scores-look-turned"
+    assert note.code == "scores-look-inverted"
     assert "higher in 0% of pairs" in note.message
     # Each class has its own scale; none is turned.
     scaled = score + 10.0 * found.label
@@ -343,7 +343,7 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     assert suspicions_of(score_tables(table, found)) == ()
     wrong = with_corners(found, as_sides(found.corners))
     assert [note.code for note in suspicions_of(score_tables(table, wrong, judge=False))] == [
-        "detections-look-like-corners"
+        "detections-look-xyxy"
     ]
 
 
@@ -363,7 +363,7 @@ def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() 
     assert suspicions_of(result) == ()
     said = Note("detections-beyond-image", "detections reach beyond", len(found) // 10 + 1)
     beyond = replace(result, notes=(*result.notes, said))
-    assert [note.code for note in suspicions_of(beyond)] == ["detections-sides-look-swapped"]
+    assert [note.code for note in suspicions_of(beyond)] == ["detections-width-height-swapped"]
     few = replace(result, notes=(*result.notes, replace(said, count=len(found) // 10 - 1)))
     assert suspicions_of(few) == ()
 
@@ -380,16 +380,16 @@ def test_detections_that_are_there_twice_are_told() -> None:
         for note in with_advice(score_tables(table, twice)).notes
         if note.code == "repeated-detections"
     ]
-    assert (note.count, note.warning) == (len(found), True)
+    assert (note.count, note.severity) == (len(found), "warning")
     said = replace(twice, notes=(Note("repeated-rows", "of a reader", 200),))
     codes_said = [note.code for note in with_advice(score_tables(table, said)).notes]
     assert "repeated-detections" not in codes_said
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
-    assert sanity_notes._said("detections-look-like-corners", {"detections-look-like-corners"})
-    assert sanity_notes._said("detections-look-relative", {"relative-boxes"})
-    assert not sanity_notes._said("few-overlaps", {"detections-look-like-corners"})
+    assert sanity_notes._said("detections-look-xyxy", {"detections-look-xyxy"})
+    assert sanity_notes._said("detections-look-normalized", {"normalized-boxes"})
+    assert not sanity_notes._said("few-overlaps", {"detections-look-xyxy"})
 
 
 def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
@@ -403,7 +403,7 @@ def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
         image=[1, 2, 3], label=[1, 1, 1], boxes=ends, score=[1e308, -1e308, 0]
     )
     found = found.numbered_as(table)
-    assert facts(examine(table, found))["met"] >= 0
+    assert statistics(examine(table, found))["met"] >= 0
     shifted = with_corners(found, found.corners[[1, 2, 0]])
     examine(table, shifted)
     examine(with_corners(table, ends[[2, 0, 1]]), found)
@@ -488,11 +488,11 @@ def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch)
         suspicions_of(score_tables(table, found))
 
 
-def facts(examination: checking.DataCheck) -> dict[str, Any]:
-    return {fact.key: fact.value for fact in examination.facts}
+def statistics(examination: checking.DataCheck) -> dict[str, Any]:
+    return {fact.key: fact.value for fact in examination.statistics}
 
 
-def test_facts_are_counted() -> None:
+def test_statistics_are_counted() -> None:
     table = GroundTruth.from_arrays(
         image=[1, 1, 1, 2],
         label=["cat", "cat", "dog", "dog"],
@@ -507,7 +507,7 @@ def test_facts_are_counted() -> None:
         boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 60, 60], [0, 0, 9, 10]],
         score=[0.5, 0.5, 0.25, 0.5],
     ).numbered_as(table)
-    seen = facts(examine(table, found))
+    seen = statistics(examine(table, found))
     assert (
         seen
         | {
@@ -596,14 +596,14 @@ def run(*arguments: str) -> Any:
     return runner.invoke(command, list(arguments), obj=Session(), catch_exceptions=True)
 
 
-def test_the_command_reports_facts(tmp_path: Path) -> None:
+def test_the_command_reports_statistics(tmp_path: Path) -> None:
     gt, dt = write(tmp_path, [FOUND])
     done = run("--gt", gt, "--dt", dt, "--output-format", "json")
     assert done.exit_code == 0
     report = json.loads(done.stdout)
     assert report["kind"] == "check"
     assert report["errors"] == {"problems": [], "omitted": 0}
-    assert report["facts"]["met_by_class"] == 1
+    assert report["statistics"]["met_by_class"] == 1
     assert report["classes"] == [{"name": "cat", "id": 1, "ground_truths": 1, "detections": 1}]
     assert [source["role"] for source in report["inputs"]] == ["ground_truth", "detections"]
     assert all(len(source["sha256"]) == 64 for source in report["inputs"])
@@ -657,10 +657,11 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
 def test_either_input_alone_is_examined(tmp_path: Path) -> None:
     gt, dt = write(tmp_path, [FOUND])
     assert (
-        "detections" not in json.loads(run("--gt", gt, "--output-format", "json").stdout)["facts"]
+        "detections"
+        not in json.loads(run("--gt", gt, "--output-format", "json").stdout)["statistics"]
     )
     alone_ = json.loads(run("--dt", dt, "--output-format", "json").stdout)
-    assert alone_["facts"]["detections"] == 1
+    assert alone_["statistics"]["detections"] == 1
     assert alone_["classes"] == [{"name": "1", "id": 1, "detections": 1}]
 
 
@@ -747,8 +748,8 @@ def real(request: Any, real_data: Path) -> tuple[str, GroundTruth, Detections]:
 MIX: dict[str, dict[str, list[str]]] = {
     # The scores of these two say nothing of what is right; odm's finds next to nothing.
     "turned": {
-        "voc2007-test": ["scores-look-turned"],
-        "cartucho-85": ["scores-look-turned"],
+        "voc2007-test": ["scores-look-inverted"],
+        "cartucho-85": ["scores-look-inverted"],
     },
     "percent": {},
     "half": {

@@ -47,9 +47,9 @@ def test_fractions_on_either_side_are_an_error(truth: Any, found: Any, whose: An
     assert [problem.file for problem in caught.value.problems] == whose
     assert "--boxes xywh" not in str(caught.value)
     result = evaluate(*both, "voc2012", as_is=True)
-    warnings = [note.code for note in result.notes if note.warning]
-    assert warnings.count("relative-boxes") == len(whose)
-    assert set(warnings) <= {"relative-boxes", "repeated-detections"}
+    warnings = [note.code for note in result.notes if note.severity == "warning"]
+    assert warnings.count("normalized-boxes") == len(whose)
+    assert set(warnings) <= {"normalized-boxes", "repeated-detections"}
 
 
 def test_the_remedy_leads_to_the_right_number() -> None:
@@ -89,13 +89,13 @@ def test_arrays_may_have_a_few_backward_boxes() -> None:
     boxes = [[30, 10, 10, 30], *[[10, 10, 30, 30]] * 20]
     columns: dict[str, Any] = {"image": [1] * 21, "label": [1] * 21, "boxes": boxes}
     table = GroundTruth.from_arrays(**columns)
-    assert [(n.code, n.count) for n in table.notes] == [("ground-truth-negative-sides", 1)]
+    assert [(n.code, n.count) for n in table.notes] == [("ground-truth-negative-size", 1)]
     assert "row 0, [30.0, 10.0, 10.0, 30.0]" in table.notes[0].message
     shorter = {name: column[:20] for name, column in columns.items()}
     with pytest.raises(InputError, match=r"row 0: .*no negative side, .* as_is=True"):
         GroundTruth.from_arrays(**shorter)
     insisted = GroundTruth.from_arrays(**shorter, as_is=True)
-    assert [n.code for n in insisted.notes] == ["as-is", "ground-truth-negative-sides"]
+    assert [n.code for n in insisted.notes] == ["as-is", "ground-truth-negative-size"]
 
 
 def yolo(real_data: Path) -> Path:

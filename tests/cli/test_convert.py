@@ -65,7 +65,7 @@ def test_what_was_written_is_said_and_what_was_lost(
     )
     crowds = str(fixtures / "crowd" / "coco" / "instances.json")
     lossy = detap("convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"))
-    assert "warning: objects are crowd, which VOC cannot say (2) [not-held]" in lossy.err
+    assert "warning: objects are crowd, which VOC cannot say (2) [data-lost]" in lossy.err
     assert (tmp_path / "voc" / "Annotations").is_dir()
 
 

@@ -152,7 +152,7 @@ def test_the_table(detap: Detap, coco: Files) -> None:
     assert "\x1b" not in ended.out
     assert "AP50   0.7525  average precision" in ended.out
     assert lines[-1].startswith("protocol:coco|detap:")
-    assert "[detections-only]" in ended.err
+    assert "[classes-only-in-detections]" in ended.err
     assert "warning: " in ended.err
 
 

@@ -106,7 +106,7 @@ def mixed(runs: Path, detap: Run) -> Path:
 def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     record = of(detap, "runs")
     assert len(record["reports"]) == 4
-    assert record["notes"][0]["code"] == "history-apart"
+    assert record["notes"][0]["code"] == "history-not-comparable"
     assert record["notes"][0]["count"] == 4
     apart = record["apart"]["series"]
     names = [[row["name"][9:-5] for row in entry["reports"]] for entry in apart]

@@ -197,7 +197,7 @@ def test_check_reads_masks_of_detections_alone(tmp_path: Path, detap: Detap, for
     path.write_text(json.dumps(rows))
     ended = detap("check", "--dt", str(path), "--iou-type", "segm", "--output-format", "json")
     assert ended.status == 0, ended.err
-    assert json.loads(ended.out)["facts"]
+    assert json.loads(ended.out)["statistics"]
     rows[1]["segmentation"] = {"size": [480, 640], "counts": [480 * 640 - 1]}
     path.write_text(json.dumps(rows))
     ended = detap("check", "--dt", str(path), "--iou-type", "segm")

@@ -68,7 +68,7 @@ def test_the_numbers(data: Path, detap: Run, name: str) -> None:
     found["mAP"] = report["summary"]["mAP"]
     assert found == pytest.approx({"bird": None, **NUMBERS[name]})
     counts = {note["code"]: note["count"] for note in report["notes"]}
-    assert counts["flat-detections"] == 1
+    assert counts["degenerate-detections-dropped"] == 1
     assert counts.get("unverified") == (2 if name == BOTH[1] else None)
 
 

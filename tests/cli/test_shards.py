@@ -500,7 +500,7 @@ def test_ties_of_inputs_that_interleave_rank_by_image(
     assert told["summary"] == one["summary"]
     (note,) = [note for note in told["notes"] if note["code"] == "interleaved-inputs"]
     assert note["count"] == 1
-    assert not note["warning"]
+    assert note["severity"] == "info"
     assert "interleaved-inputs" not in detap("eval", *SHARDS, *more, *JSON).out
     assert "interleaved-inputs" not in json.dumps(one)
 
@@ -552,7 +552,7 @@ def test_scores_below_the_floor_are_as_of_no_detections(
         ended = detap("eval", *arguments, *JSON)
         assert ended.status == (2 if strict else 0), arguments
         notes = [] if strict else json.loads(ended.out)["notes"]
-        warned = [note["code"] for note in notes if note["warning"]]
+        warned = [note["code"] for note in notes if note["severity"] == "warning"]
         assert warned == ([] if strict else ["no-detections"])
         if strict:
             assert "there is no detection: every AP is 0" in ended.err

@@ -605,8 +605,8 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
     assert merged(images, keep=False) == whole
     notes = {note.code: note for note in detap.merge([whole], images="seen").compute().notes}
     assert notes["as-is"].count == 1
-    assert notes["detections-negative-sides"].count == 3
-    assert "(the first: image 2, row 1," in notes["detections-negative-sides"].message
+    assert notes["detections-negative-size"].count == 3
+    assert "(the first: image 2, row 1," in notes["detections-negative-size"].message
 
 
 def test_repeats_of_other_rows_are_refused() -> None:

@@ -227,7 +227,9 @@ def test_unknown_categories_are_left_out(
     columns = result_columns([*RESULTS, {**RESULTS[0], "category_id": 99}])
     mine = detections_of(tmp_path, columns, truth)
     same(mine, due)
-    assert [(n.code, n.count) for n in mine.notes if n.warning] == [("unknown-categories", 1)]
+    assert [(n.code, n.count) for n in mine.notes if n.severity == "warning"] == [
+        ("unknown-categories", 1)
+    ]
 
 
 def test_whole_floats_are_ids_and_others_are_not(
@@ -374,7 +376,7 @@ def test_single_precision_is_read_as_it_is_and_said(
     single = table(columns, x=pa.float32())
     mine = detections_of(tmp_path, single, json_tables[0])
     assert mine.corners[:, 0].tolist() == np.array(columns["x"], np.float32).tolist()
-    assert [(n.code, n.warning) for n in mine.notes] == [("float32-columns", False)]
+    assert [(n.code, n.severity) for n in mine.notes] == [("float32-columns", "info")]
     assert not detections_of(tmp_path, columns, json_tables[0]).notes
     single = table(columns, **dict.fromkeys(SIDES, pa.float32()))
     x, y, width, height = (np.array(columns[name], np.float32).astype(float) for name in SIDES)
@@ -504,7 +506,7 @@ def test_negative_sides_are_counted_where_they_are_few(
     columns["width"][7] = -5.0
     mine = detections_of(tmp_path, columns, json_tables[0])
     (note,) = [note for note in mine.notes if "negative" in note.code]
-    assert (note.code, note.count) == ("detections-negative-sides", 1)
+    assert (note.code, note.count) == ("detections-negative-size", 1)
     assert "the first: row 7 (row group 3), [10, 20, -5, 40]" in note.message
     columns["width"][8] = -5.0
     with pytest.raises(InputError, match=r"2 of 30 boxes have a negative width or height"):

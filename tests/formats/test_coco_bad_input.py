@@ -389,7 +389,7 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "corners": (
         spoilt("annotations", 0, bbox=[400, 400, 500, 470])
         | {"annotations": [{**r, "bbox": [400, 400, 500, 470]} for r in TRUTH["annotations"]]},
-        {"ground-truth-look-like-corners": 3, "ground-truth-beyond-image": 3},
+        {"ground-truth-look-xyxy": 3, "ground-truth-beyond-image": 3},
     ),
     "no sizes": (truth(images=[{"id": 1}, {"id": 2}, {"id": 3}]), {}),
     "sizes that are none": (spoilt("images", 0, width="640", height=None), {}),
@@ -434,7 +434,7 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "less than a pixel beyond": (result(1, bbox=[-0.5, 5, 10, 5]), {}),
     "corners": (
         [{**r, "bbox": [400, 300, 500, 400]} for r in RESULTS],
-        {"detections-look-like-corners": 3, "detections-beyond-image": 3},
+        {"detections-look-xyxy": 3, "detections-beyond-image": 3},
     ),
     "ids as whole floats": (result(1, image_id=2.0, category_id=2e0), {}),
     "an object": ({"predictions": RESULTS}, {}),
@@ -647,8 +647,8 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
                 (table.notes, "detections", "[7], [30, 10, -20.5, 20]"),
                 (ground.notes, "ground-truth", "annotations[6], [30, 10, -20.5, 20]"),
             ):
-                (note,) = [note for note in notes if note.code == f"{kind}-negative-sides"]
-                assert (note.count, note.warning) == (1, True)
+                (note,) = [note for note in notes if note.code == f"{kind}-negative-size"]
+                assert (note.count, note.severity) == (1, "warning")
                 assert f"(the first: {first})" in note.message
         else:
             for error, place in (
@@ -715,5 +715,5 @@ def test_ten_boxes_are_and_who_knows_better_insists(files: Files) -> None:
     assert "every category_id looks 1 too low" in said
     assert "give as_is=True (--as-is)" in said
     table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)
-    assert counted(table.notes) == {"as-is": 1, "class-shift": 1}
+    assert counted(table.notes) == {"as-is": 1, "category-id-offset": 1}
     assert table.label.tolist() == [0, 1] * 5

@@ -409,7 +409,7 @@ def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str]
         careful = read_detections(dt, truth)
     assert careful.label.tolist() == fast.label.tolist()
     assert careful.notes == fast.notes
-    notes = {n.code: (n.message, n.warning) for n in fast.notes if n.code.startswith("categor")}
+    notes = {n.code: (n.message, n.severity) for n in fast.notes if n.code.startswith("categor")}
     return [fast.classes[k] for k in fast.label.tolist()], notes
 
 
@@ -418,7 +418,7 @@ def test_categories_of_the_same_names_are_matched_by_name(tmp_path: Path) -> Non
     classes, notes = named_classes(tmp_path, listed, [0, 1, 2])
     assert classes == ["person", "traffic light", "cat"]
     message = "categories have another id in the results and are matched by name"
-    assert notes == {"categories-matched-by-name": (message, False)}
+    assert notes == {"categories-matched-by-name": (message, "info")}
 
 
 def test_names_that_agree_with_the_ids_are_not_spoken_of(tmp_path: Path) -> None:
@@ -448,7 +448,7 @@ def test_ids_without_a_name_are_left_out_with_a_warning(tmp_path: Path) -> None:
     classes, notes = named_classes(tmp_path, {0: "person", 1: "cat"}, [0, 2, 1])
     assert classes == ["person", "cat"]
     message = "categories have no namesake: 'id 2' in the results alone, 'traffic light' in the "
-    assert notes["categories-unmatched"] == (f"{message}ground truth alone", True)
+    assert notes["categories-unmatched"] == (f"{message}ground truth alone", "warning")
 
 
 def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path) -> None:

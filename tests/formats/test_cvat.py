@@ -90,7 +90,7 @@ def test_encodings_comments_and_tags(tmp_path: Path) -> None:
     text = document(image("<!-- <box/> -->", BOX.replace("dog", "Köter"), '<tag label="rain"/>'))
     truth = read_ground_truth(written(tmp_path, "\ufeff" + text))
     assert truth.classes == ("Köter",)
-    assert [note.code for note in truth.notes] == ["tags-left-aside"]
+    assert [note.code for note in truth.notes] == ["tags-skipped"]
     for encoding in ("latin-1", "utf-16"):
         data = text.replace("utf-8", encoding).encode(encoding)
         assert read_ground_truth(written(tmp_path, data)).classes == ("Köter",)
@@ -170,7 +170,7 @@ def test_few_boxes_that_end_before_they_begin_are_counted(tmp_path: Path) -> Non
     shapes = [box(corners=(n, 0, n + 5, 9)) for n in range(21)]
     shapes[3] = box(corners=(9, 0, 4, 9))
     path = written(tmp_path, document(image(*shapes)))
-    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-sides"))
+    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-size"))
     assert f"{path}: line 8: xbr = 4 is less than xtl = 9" in note.message
 
 

@@ -193,13 +193,13 @@ def test_what_is_odd_is_said(truth: GroundTruth, tmp_path: Path) -> None:
     notes = {note.code: note for note in read_detections(folder, truth).notes}
     assert notes["detections-crossed"].count == 1
     assert "in no order around them" in notes["detections-crossed"].message
-    assert notes["detections-flat"].count == 1
+    assert notes["zero-area-detections"].count == 1
     assert notes["unknown-classes"].count == 1
     assert "plane" in notes["classes-without-file"].message
     odd = read_ground_truth(labels_of(tmp_path / "odd", f"{BOW_TIE} ship", f"{flat} ship"))
-    codes = {note.code: note.warning for note in odd.notes}
-    assert codes["ground-truth-crossed"]
-    assert codes["ground-truth-flat"]
+    codes = {note.code: note.severity for note in odd.notes}
+    assert codes["ground-truth-crossed"] == "warning"
+    assert codes["zero-area-ground-truth"] == "warning"
 
 
 def test_careful_and_scanned_lines_are_the_same(truth: GroundTruth, tmp_path: Path) -> None:

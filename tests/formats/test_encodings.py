@@ -223,15 +223,15 @@ COCO_TRAPS: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], str]] = {
     "numbered by another list": (renumbered, "classes-permuted"),
     "width and height swapped": (
         lambda d: boxed(d, lambda x, y, w, h: [x, y, h, w]),
-        "detections-sides-look-swapped",
+        "detections-width-height-swapped",
     ),
     "x and y swapped": (
         lambda d: boxed(d, lambda x, y, w, h: [y, x, h, w]),
-        "detections-axes-look-swapped",
+        "detections-xy-swapped",
     ),
     "centres": (
         lambda d: boxed(d, lambda x, y, w, h: [x + w / 2, y + h / 2, w, h]),
-        "detections-look-centred",
+        "detections-look-centered",
     ),
 }
 
@@ -275,21 +275,21 @@ YOLO_TRAPS: dict[str, tuple[Callable[[list[str]], str], str]] = {
     "a tracker's id": (lambda line: " ".join([*line, "7"]), "line 1"),
     "width and height swapped": (
         lambda line: " ".join([*line[:3], line[4], line[3], line[5]]),
-        "[detections-sides-look-swapped]",
+        "[detections-width-height-swapped]",
     ),
     "corners": (
         lambda line: " ".join([line[0], *corners(*map(float, line[1:5])), line[5]]),
-        "[detections-look-like-corners]",
+        "[detections-look-xyxy]",
     ),
     "a corner": (
         lambda line: " ".join(
             [line[0], *corners(*map(float, line[1:5]))[:2], line[3], line[4], line[5]]
         ),
-        "[detections-look-cornered]",
+        "[detections-look-top-left]",
     ),
     "x and y swapped": (
         lambda line: " ".join([line[0], line[2], line[1], line[4], line[3], line[5]]),
-        "-axes-look-swapped]",
+        "-xy-swapped]",
     ),
 }
 

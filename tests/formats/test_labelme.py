@@ -95,7 +95,7 @@ def test_boxes_images_and_sizes(tmp_path: Path) -> None:
     assert np.array_equal(truth.image_sizes, expected, equal_nan=True)
     # The picture beside them; a without shapes; c.v2, which speaks of a.jpg.
     assert {note.code: note.count for note in truth.notes} == {
-        "left-aside": 1,
+        "files-skipped": 1,
         "images-without-objects": 1,
         "image-path-of-other-name": 1,
     }

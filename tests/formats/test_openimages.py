@@ -77,7 +77,10 @@ def test_columns_go_by_the_header(tmp_path: Path) -> None:
     assert truth.corners.tolist() == [[0.5, 0.25, 0.75, 1], [0, 0, 1, 0.5], [0, 0, 1, 0.5]]
     assert truth.group_of.tolist() == [True, False, False]
     assert truth.image_sizes is None
-    assert {note.code for note in truth.notes} == {"boxes-in-fractions", "group-of-unknown"}
+    assert {note.code for note in truth.notes} == {
+        "normalized-boxes-unknown-size",
+        "group-of-unknown",
+    }
 
 
 def test_detections_in_either_order_of_columns(tmp_path: Path) -> None:
@@ -474,7 +477,7 @@ def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
     lines = [f"a,dog,.{n}1,.9,.{n}2,.9" for n in range(8)] * 3
     lines[4] = "a,dog,.5,.4,.1,.2"
     path = written(tmp_path, PLAIN, *lines)
-    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-sides"))
+    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-size"))
     assert f"{path}: line 6: XMax = 0.4 is less than XMin = 0.5" in note.message
     path = written(tmp_path, PLAIN, "a,dog,.5,.4,.1,.2", "a,dog,.5,.4,.3,.2")
     assert refused(path) == [

@@ -80,7 +80,10 @@ def test_labels_verify_classes_and_bring_images_and_classes(tmp_path: Path) -> N
     assert [truth.classes[k] for k in truth.label] == ["dog", "cat"]
     assert truth.group_of.tolist() == [False, True]
     assert [Path(file.path).name for file in truth.files] == ["boxes.csv", "labels.csv"]
-    assert [note.code for note in truth.notes] == ["boxes-in-fractions", "images-without-objects"]
+    assert [note.code for note in truth.notes] == [
+        "normalized-boxes-unknown-size",
+        "images-without-objects",
+    ]
     assert read(tmp_path).listed == {}
     nothing = {name: pairs.tolist() for name, pairs in read(tmp_path, LABELS).listed.items()}
     assert nothing == {"negative": [], "positive": []}

@@ -114,7 +114,7 @@ def test_leftovers_and_sub_folders_are_left_aside(tmp_path: Path) -> None:
     (annotations / "folder.xml").mkdir()
     truth = read_ground_truth(tmp_path)
     assert truth.images == ("a",)
-    assert codes(truth) == {"left-aside": 6}
+    assert codes(truth) == {"files-skipped": 6}
 
 
 def test_xml_that_only_lxml_reads(tmp_path: Path) -> None:
@@ -244,7 +244,11 @@ def test_class_files(tmp_path: Path, truth: GroundTruth) -> None:
     assert detections.box_area.tolist() == [4, 5, 4]
     assert detections.files[0].records == 3
     assert detections.files[0].members[0] == "comp4_det_test_cat.txt"
-    assert codes(detections) == {"classes-without-file": 1, "left-aside": 1, "unknown-classes": 1}
+    assert codes(detections) == {
+        "classes-without-file": 1,
+        "files-skipped": 1,
+        "unknown-classes": 1,
+    }
 
 
 def test_a_class_of_difficult_objects_alone_may_be_undefined(tmp_path: Path) -> None:
@@ -322,12 +326,12 @@ def test_boxes_clipped_on_one_side_stay_as_they_are(tmp_path: Path, truth: Groun
     detections = read_detections(tmp_path / "dt", truth)
     assert detections.corners.tolist()[0] == [510.5, 2, 500, 4]
     assert detections.box_area.tolist()[:4] == [-21, -16, -6, 2.5]
-    assert codes(detections)["detections-negative-sides"] == 4
+    assert codes(detections)["detections-negative-size"] == 4
 
 
 def test_what_looks_like_another_encoding_is_noted(tmp_path: Path, truth: GroundTruth) -> None:
     corners = write(tmp_path / "corners", {"a.txt": "dog .5 200 200 400 300\n" * 3})
-    assert codes(read_detections(corners, truth, boxes="xywh"))["detections-look-like-corners"] == 3
+    assert codes(read_detections(corners, truth, boxes="xywh"))["detections-look-xyxy"] == 3
 
 
 NUMBERS = [

@@ -562,8 +562,8 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
         ):
             assert len(read) == count
             assert read.corners.tolist()[2] == [9, 2, 3, 6 if boxes == "xywh" else 4]
-            (note,) = [note for note in read.notes if note.code == f"{kind}-negative-sides"]
-            assert (note.count, note.warning) == (1, True)
+            (note,) = [note for note in read.notes if note.code == f"{kind}-negative-size"]
+            assert (note.count, note.severity) == (1, "warning")
             assert f"/{end}: line 3: {place})" in note.message
 
 

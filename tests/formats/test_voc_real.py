@@ -31,7 +31,7 @@ def test_voc2007(real_data: Path) -> None:
     assert len(detections) == 111_247
     assert detections.classes == truth.classes
     assert {note.code: note.count for note in detections.notes} == {
-        "detections-negative-sides": 1970
+        "detections-negative-size": 1970
     }
     line = (voc / "detections" / "comp4_det_test_aeroplane.txt").read_text().split("\n")[0]
     image, *numbers = line.split()

@@ -51,8 +51,8 @@ def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1e-30, 0, 0.3, 1]])
     truth = replace(truth, box_area=np.array([0.31]), area=np.array([0.31]))
     done = detap.convert(tmp_path / "out.json", truth, to="coco")
-    [note] = [note for note in done.notes if note.code == "last-bits"]
-    assert (note.count, note.warning) == (1, False)
+    [note] = [note for note in done.notes if note.code == "values-rounded"]
+    assert (note.count, note.severity) == (1, "info")
 
 
 # --- to COCO and back
@@ -107,7 +107,7 @@ def test_what_coco_can_hold_reads_as_the_same_tables(
         again = detap.read_ground_truth(folder / "instances.json")
         found_again = detap.read_detections(folder / "results.json", again)
         listed = json.loads((folder / "instances.json").read_bytes())["images"]
-    assert [note for note in done.notes if note.warning] == []
+    assert [note for note in done.notes if note.severity == "warning"] == []
     assert again.classes == truth.classes
     assert again.images == tuple(range(1, len(truth.images) + 1))
     assert [image["file_name"] for image in listed] == [f"{name}.jpg" for name in truth.images]
@@ -189,8 +189,8 @@ def test_what_readers_of_yolo_refuse_or_leave_out_is_said(tmp_path: Path) -> Non
     truth = replace(truth, image_sizes=np.array([[100.0, 50.0]]))
     done = detap.convert(tmp_path / "out", truth, to="yolo")
     assert [(note.code, note.count, note.message) for note in done.notes] == [
-        ("not-held", 1, "objects lie beyond their image, where readers of YOLO refuse them"),
-        ("not-held", 1, "objects repeat another, which readers of YOLO leave out"),
+        ("data-lost", 1, "objects lie beyond their image, where readers of YOLO refuse them"),
+        ("data-lost", 1, "objects repeat another, which readers of YOLO leave out"),
     ]
 
 
@@ -282,10 +282,10 @@ def test_a_voc_tree_as_coco_by_hand(tmp_path: Path) -> None:
         ],
         "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
     }
-    assert [(note.code, note.count, note.warning) for note in done.notes] == [
-        ("numbered-images", 2, False),
-        ("numbered-classes", 2, False),
-        ("not-held", 1, True),
+    assert [(note.code, note.count, note.severity) for note in done.notes] == [
+        ("numbered-images", 2, "info"),
+        ("numbered-classes", 2, "info"),
+        ("data-lost", 1, "warning"),
     ]
     assert done.notes[-1].message == "objects are difficult, which COCO cannot say"
 
@@ -355,9 +355,9 @@ def test_coco_to_voc_by_hand_where_image_names_have_blanks(
         "</annotation>\n"
     )
     assert [(note.code, note.count) for note in done.notes] == [
-        ("not-held", 1),  # a crowd
-        ("not-held", 1),  # an area of 700.5 in a box of 1200
-        ("not-held", 1),  # the class without objects
+        ("data-lost", 1),  # a crowd
+        ("data-lost", 1),  # an area of 700.5 in a box of 1200
+        ("data-lost", 1),  # the class without objects
         ("classes-sorted", 2),
     ]
 

@@ -446,7 +446,7 @@ def test_conf_first_is_chosen_with_a_note(tmp_path: Path) -> None:
     note = next(note for note in found.notes if note.code == "columns-conf-first")
     assert "2 of 2 boxes would lie beyond their image" in note.message
     assert "--columns conf-last" in note.message
-    assert not note.warning
+    assert note.severity == "info"
     given = found_in(tmp_path / "dt", truth, columns="conf-first")
     assert "columns-conf-first" not in codes(given)
 

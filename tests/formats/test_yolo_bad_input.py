@@ -151,7 +151,7 @@ def test_sides_that_are_negative(tmp_path: Path) -> None:
     boxes = "".join(f"0 .5 .5 .5 .{at}\n" for at in range(10, 40))
     write(tmp_path, {"labels/val/a.txt": f"{boxes}0 .5 .5 -.005 .5\n"})
     notes = {note.code: note for note in detap.read_ground_truth(data).notes}
-    assert "line 31: width -1 is negative" in notes["ground-truth-negative-sides"].message
+    assert "line 31: width -1 is negative" in notes["ground-truth-negative-size"].message
 
 
 def test_predictions_of_other_images(tmp_path: Path) -> None:

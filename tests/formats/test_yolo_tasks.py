@@ -199,7 +199,7 @@ def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     assert found.polygons is not None
     assert found.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
     notes = {note.code: note for note in detap.evaluate(truth, found).notes}
-    assert notes["polygons-as-boxes"].warning
+    assert notes["polygons-as-boxes"].severity == "warning"
 
 
 def test_areas_are_those_of_quadrilaterals(tmp_path: Path) -> None:

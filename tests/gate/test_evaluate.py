@@ -392,10 +392,12 @@ def test_the_gate_that_is_proposed_would_have_failed(
     report = tmp_path / "r.json"
     ended = gated(detap, files, worse, *earlier, "--max-drop", "0.005", "-o", str(report))
     (note,) = [
-        note for note in json.loads(report.read_text())["notes"] if note["code"] == "gate-overlooks"
+        note
+        for note in json.loads(report.read_text())["notes"]
+        if note["code"] == "gate-hides-class-drop"
     ] or [None]
     assert note is not None, ended.err
-    assert note["warning"]
+    assert note["severity"] == "warning"
     assert ended.status == 0
     assert "but class:odd $(x) 'name'.AP fell by 0.18" in ended.err
     passed = "did not fail" if against == "confidence" else "passed"
@@ -409,7 +411,7 @@ def test_the_gate_that_is_proposed_would_have_failed(
     assert ended.status == 1
     # Once it is asked for, nothing is hidden.
     ended = gated(detap, files, worse, *earlier, "--max-drop", "0.005", option, gate)
-    assert "gate-overlooks" not in ended.err
+    assert "gate-hides-class-drop" not in ended.err
 
 
 @pytest.mark.parametrize(
@@ -435,7 +437,7 @@ def test_how_far_is_far(tmp_path: Path, detap: Run, case: tuple[int, int, str, b
     earlier = ["--baseline-detections", str(files.dt)]
     ended = gated(detap, files, worse, *earlier, "--max-drop", limit)
     assert ended.status == 0, ended.err
-    assert ("gate-overlooks" in ended.err) == told
+    assert ("gate-hides-class-drop" in ended.err) == told
 
 
 @pytest.mark.parametrize("against", ["report", "detector"])
@@ -457,9 +459,9 @@ def test_a_mean_of_voc_hides_a_class_too(tmp_path: Path, detap: Run, against: st
 def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) -> None:
     files, worse = many(tmp_path, lost=190)
     call = ["--baseline-detections", str(files.dt), "--max-drop", "0.005", "--min-ground-truths"]
-    assert "gate-overlooks" in gated(detap, files, worse, *call, "1000").err
+    assert "gate-hides-class-drop" in gated(detap, files, worse, *call, "1000").err
     # Of a class of fewer than this, the proposed gate would only warn.
-    assert "gate-overlooks" not in gated(detap, files, worse, *call, "1001").err
+    assert "gate-hides-class-drop" not in gated(detap, files, worse, *call, "1001").err
 
 
 def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
@@ -476,4 +478,4 @@ def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
         result = assert_detections(truth, now, protocol=rules, baseline=before, max_drop=0.005)
     proposed = """max_drop={"class:odd $(x) 'name'.AP": '0.005'} would fail"""
     assert str(caught[0].message).find(proposed) > 0
-    assert result.notes[-1].code == "gate-overlooks"
+    assert result.notes[-1].code == "gate-hides-class-drop"

@@ -40,7 +40,9 @@ def test_it_is_written_too_where_github_is_a_file(coco: Files, detap: Run, summa
     assert detap(*coco.arguments, "-o", f"github={target}").status == 0
     assert summary.exists()
     warning, notice = target.read_text().splitlines()
-    assert warning.startswith("::warning title=detap%3A detections-only::detections of classes ")
+    assert warning.startswith(
+        "::warning title=detap%3A classes-only-in-detections::detections of classes "
+    )
     assert notice.startswith("::notice title=detap%3A detap::AP 0.7525, AP50 0.7525, AP75 0.7525, ")
 
 

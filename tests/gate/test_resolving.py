@@ -88,15 +88,15 @@ def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
         assert entry["standard_error"] == pytest.approx(0.0566, rel=0.1)
     assert "What these images can show" in ended.out
     assert "told from noise in 80 of 100 such sets of images" in ended.out
-    (warning,) = [note for note in report["notes"] if note["code"] == "gate-too-fine"]
-    assert warning["warning"]
+    (warning,) = [note for note in report["notes"] if note["code"] == "gate-underpowered"]
+    assert warning["severity"] == "warning"
     least = number["smallest_drop"]
     assert warning["message"] == (
         "the limit of AR100, 0.05, is less than these 100 images can show: they tell a drop from "
         f"{least:.4f} on from noise (at 95 %, in 80 of 100 cases), and that one would take "
         f"{number['units_needed']}"
     )
-    assert "[gate-too-fine]" in ended.err
+    assert "[gate-underpowered]" in ended.err
 
 
 @pytest.mark.parametrize("limit", ["0", "0.2", "30%"])
@@ -104,7 +104,7 @@ def test_a_limit_that_the_images_resolve_is_not_warned_of(
     case: Path, detap: Run, limit: str
 ) -> None:
     ended, report = run(detap, *EARLIER, "--confidence", "0.95", "--max-drop", f"AR100={limit}")
-    assert "gate-too-fine" not in ended.err
+    assert "gate-underpowered" not in ended.err
     (number,) = report["resolution"]["numbers"]
     assert number["limit"] == pytest.approx({"0": 0, "0.2": 0.2, "30%": 0.27}[limit])
 
@@ -195,7 +195,7 @@ def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
     assert number["smallest_drop"] is None
     assert number["units_needed"] is None
     assert "No resample differs from another" in ended.out
-    assert "gate-too-fine" not in ended.err
+    assert "gate-underpowered" not in ended.err
 
 
 def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) -> None:
@@ -203,7 +203,7 @@ def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) 
     asked = {"fail_under": {"AR100": 0.6}, "resolve_drop": 0.02}
     result = assert_detections("instances.json", "now.json", **asked)  # type: ignore[arg-type]
     note = result.notes[-1]
-    assert (note.code, note.warning) == ("images-needed", False)
+    assert (note.code, note.severity) == ("images-needed", "info")
     start, end = "to tell a drop of 0.02 from noise takes so many images: ", " of AR100"
     assert note.message.startswith(start)
     needed = int(note.message.removeprefix(start).removesuffix(end).replace(",", ""))

@@ -36,7 +36,7 @@ def written(folder: Path, name: str, content: str) -> str:
 def test_every_form_says_the_same(tmp_path: Path, name: str, content: str) -> None:
     slices, notes = read_slices(written(tmp_path, name, content), IMAGES)
     assert slices == {"night": [1, 2], "rain": [1], "day": [3]}
-    assert [(note.code, note.count) for note in notes] == [("slice-without-tag", 1)]
+    assert [(note.code, note.count) for note in notes] == [("images-without-slice", 1)]
 
 
 def test_images_that_are_not_there_are_said(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_images_that_are_not_there_are_said(tmp_path: Path) -> None:
     assert slices == {"night": [1]}
     assert notes == [
         Note("slice-unknown-image", f"{STRANGE}, such as '8'", 2),
-        Note("slice-without-tag", "images are in no slice, such as '4'", 2, warning=False),
+        Note("images-without-slice", "images are in no slice, such as '4'", 2, severity="info"),
     ]
 
 
@@ -100,7 +100,7 @@ def test_slices_by_attribute() -> None:
     slices, notes = slices_by({1: "night", 2: 7, 3: None}, "time", IMAGES)
     assert slices == {"time=7": [2], "time=night": [1]}
     told = "images have no attribute 'time' and are in no slice"
-    assert notes == [Note("slice-without-tag", told, 2, warning=False)]
+    assert notes == [Note("images-without-slice", told, 2, severity="info")]
     assert slices_by({"1": [2, 3]}, "at", ["1"]) == ({"at=[2, 3]": ["1"]}, [])
     # A value is cut, an image that nobody knows left out.
     assert slices_by({1: "x" * 300, 9: "y"}, "at", [1]) == ({f"at={'x' * 200}": [1]}, [])

@@ -452,7 +452,7 @@ def test_other_headlines() -> None:
 def test_classes_that_are_not_scored_are_said() -> None:
     images = [Image([cyclist(), Label("Truck", 0, 0, BOX)], [claim(0.9, BOX, "Truck")])]
     (note,) = (n for n in run(images).notes if n.code == "classes-not-scored")
-    assert (note.count, note.warning) == (1, False)
+    assert (note.count, note.severity) == (1, "info")
     assert "Truck" in note.message
 
 

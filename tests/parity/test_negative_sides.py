@@ -33,7 +33,7 @@ def test_a_real_detector_with_its_negative_sides(real_data: Path, tmp_path: Path
         annotation["id"] = number
     _, detections = written(instances, results, tmp_path)
     counted = {note.code: note.count for note in detections.notes}
-    assert counted["detections-negative-sides"] == 1970
+    assert counted["detections-negative-size"] == 1970
     assert int(np.count_nonzero(detections.box_area < 0)) > 1000
     instances, results = on_some_images(instances, results)
     table, detections = written(instances, results, tmp_path)

@@ -185,7 +185,7 @@ def test_only_verified_classes_count() -> None:
     assert left_out.summary["mAP"] == 1.0
     assert left_out.within.tolist() == [1, 1]
     (note,) = (note for note in left_out.notes if note.code == "unverified")
-    assert (note.count, note.warning) == (1, False)
+    assert (note.count, note.severity) == (1, "info")
     assert run({"negative": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
     assert run({"negative": nothing, "positive": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
     with pytest.raises(UsageError, match=r"--image-labels.*this ground truth does not say"):

@@ -409,7 +409,7 @@ def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
     result = merged.compute()
     assert result.ground_truths.tolist() == [1, 1, 1, 0, 0]
     assert result.detections_count.tolist() == [0, 1, 0, 1, 1]
-    assert [note.count for note in result.notes if note.code == "detections-only"] == [2]
+    assert [note.count for note in result.notes if note.code == "classes-only-in-detections"] == [2]
 
 
 def test_notes_are_summed_and_those_of_the_ground_truth_said_once() -> None:

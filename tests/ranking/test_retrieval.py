@@ -190,7 +190,7 @@ def test_a_gallery_that_is_its_queries_is_said() -> None:
     for one in (same, as_embeddings(same)):
         found = retrieval.evaluate(one, RULES)
         (note,) = found.notes
-        assert (note.code, note.warning) == ("queries-in-gallery", True)
+        assert (note.code, note.severity) == ("queries-in-gallery", "warning")
         assert "each finds itself; --exclude-self leaves queries out" in note.message
         assert found.summary["hit-rate@1"] == 1.0
         # The remedy gives the number that is meant: the one other item of the label.

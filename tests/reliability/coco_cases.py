@@ -430,7 +430,7 @@ scored(
     "negative-side",
     "one-of-25",
     (CAT + 2) / 3,
-    ("detections-negative-sides",),
+    ("detections-negative-size",),
     {"cat": CAT, "bird": 1.0},
     **_with_birds(more_dt=[(1, BACKWARD, 0.95)]),
 )
@@ -440,7 +440,7 @@ scored(
     "negative-side",
     "both-of-one-of-25",
     2.5 / 3,
-    ("detections-negative-sides",),
+    ("detections-negative-size",),
     {"cat": 0.5, "bird": 1.0},
     **_with_birds(more_dt=[(1, TURNED, 0.95)]),
 )
@@ -450,7 +450,7 @@ for name, box in (("width", BACKWARD), ("both", TURNED)):
         "negative-side",
         f"truth-{name}-one-of-24",
         (CAT + 1 + 96 / 101) / 3,
-        ("ground-truth-negative-sides",),
+        ("ground-truth-negative-size",),
         {"cat": CAT, "bird": 96 / 101},
         **_with_birds(more_gt=[box]),
     )
@@ -496,7 +496,7 @@ scored(
     "as-is",
     "fractions",
     0.0,
-    ("relative-boxes",),
+    ("normalized-boxes",),
     dt=_hundredths,
     options=("--as-is",),
 )
@@ -505,16 +505,16 @@ scored(
     "as-is",
     "shifted-categories",
     0.0,
-    ("unknown-categories", "class-shift"),
+    ("unknown-categories", "category-id-offset"),
     dt=lambda r: [entry | {"category_id": entry["category_id"] - 1} for entry in r],
     options=("--as-is",),
 )
 # Of a width and a height below 0, the area is not: false as it was.
 scored(
     "as-is",
-    "negative-sides",
+    "negative-size",
     BASE,
-    ("detections-negative-sides",),
+    ("detections-negative-size",),
     dt=edit_result(1, bbox=[80, 30, -20, -20]),
     options=("--as-is",),
 )
@@ -557,7 +557,7 @@ scored(
     "corners-for-sides",
     "detections",
     0.0,
-    ("detections-look-like-corners", "detections-beyond-image"),
+    ("detections-look-xyxy", "detections-beyond-image"),
     gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 20, 20]) for i in (1, 2)]},
     dt=[found(1, 1, [60, 60, 80, 80], 0.9), found(2, 1, [60, 60, 80, 80], 0.8)],
 )
@@ -565,7 +565,7 @@ scored(
     "corners-for-sides",
     "truth",
     0.0,
-    ("ground-truth-look-like-corners", "ground-truth-beyond-image"),
+    ("ground-truth-look-xyxy", "ground-truth-beyond-image"),
     gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 80, 80]) for i in (1, 2)]},
     dt=[found(1, 1, [60, 60, 20, 20], 0.9), found(2, 1, [60, 60, 20, 20], 0.8)],
 )

@@ -92,7 +92,7 @@ def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
     found += [
         f"the note {code} is not due"
         for code, note in codes.items()
-        if note["warning"] and code not in expect.notes
+        if note["severity"] == "warning" and code not in expect.notes
     ]
     said = outcome.stderr.decode("utf-8", "replace")
     found += [

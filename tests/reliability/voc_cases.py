@@ -427,7 +427,7 @@ scored(
     "negative-side",
     "one-of-25",
     2.5 / 3,
-    ("detections-negative-sides",),
+    ("detections-negative-size",),
     {"cat": 0.5, "mouse": 1.0},
     with_mice(lines="a 0.95 30 10 10 30\n"),
 )
@@ -436,7 +436,7 @@ scored(
     "negative-side",
     "xml-one-of-24",
     (CAT + 1 + 20 / 21) / 3,
-    ("ground-truth-negative-sides",),
+    ("ground-truth-negative-size",),
     {"cat": CAT, "mouse": 20 / 21},
     with_mice((30, 10, 10, 30)),
 )
@@ -471,12 +471,12 @@ FRACTIONS = "look like fractions of the image's size"
 refused("fractions", "detections", DT, "", FRACTIONS, HUNDREDTHS)
 refused("fractions", "xml", GT, "", FRACTIONS, SMALL)
 refused("fractions", "both", GT, "", FRACTIONS, SMALL | HUNDREDTHS)
-scored("as-is", "fractions", 0.0, ("relative-boxes",), files=HUNDREDTHS, options=("--as-is",))
+scored("as-is", "fractions", 0.0, ("normalized-boxes",), files=HUNDREDTHS, options=("--as-is",))
 scored(
     "as-is",
-    "negative-sides",
+    "negative-size",
     BASE,
-    ("detections-negative-sides",),
+    ("detections-negative-size",),
     files=line_2("a 0.8 80 10 60 30"),
     options=("--as-is",),
 )
@@ -496,7 +496,7 @@ scored(
     "corners-for-sides",
     "detections",
     0.0,
-    ("detections-look-like-corners", "detections-beyond-image"),
+    ("detections-look-xyxy", "detections-beyond-image"),
     files={
         A: xml(thing("cat", (60, 60, 80, 80))),
         B: xml(thing("cat", (60, 60, 80, 80))),

@@ -72,7 +72,7 @@ def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
         table=Table(COLUMNS, ({**ROW, "why": "<low>", "count": 3}, {**OTHER, "count": 4}), TOTALS),
         notes=(
             Note("missing-area", "areas are missing", 3),
-            Note("a-fact", "a fact", 1, warning=False),
+            Note("an-info", "an info", 1, severity="info"),
         ),
         blocks=(gates, Block("more", "More of it", {"x": nan}, ("one line",), few)),
     )
@@ -118,7 +118,7 @@ MARKDOWN = f"""\
 </details>
 
 - **warning**: areas are missing (3)
-- note: a fact
+- info: an info
 
 <sub><code>detap 1&#46;2&#46;3 &#124; coco</code></sub>
 """
@@ -300,9 +300,9 @@ def test_the_record_has_all() -> None:
                 "code": "missing-area",
                 "message": "areas are missing",
                 "count": 3,
-                "warning": True,
+                "severity": "warning",
             },
-            {"code": "a-fact", "message": "a fact", "count": 1, "warning": False},
+            {"code": "an-info", "message": "an info", "count": 1, "severity": "info"},
         ],
         "gates": {"passed": False, "checks": CHECKS},
         "more": {"x": None},

@@ -230,7 +230,7 @@ def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Rep
     images = map(str, material.result.images)
     if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
         told = f"{escape(folder)} has no file of any image: the page is without pictures"
-        report = replace(report, notes=(*report.notes, Note("no-pictures", told)))
+        report = replace(report, notes=(*report.notes, Note("no-images-found", told)))
     return replace(report, material=replace(material, pictures=folder, file_names=names))
 
 

@@ -90,7 +90,7 @@ class Shapes:
                 "decides where they count if unmatched, as in pycocotools; --detection-area "
                 f"{choice} takes the {whose}",
                 count,
-                warning=False,
+                severity="info",
             )
 
     def notes(self) -> Iterator[Note]:

@@ -133,7 +133,7 @@ def _json(record: Any) -> bytes:
 
 
 def _note(note: Note) -> list[Any]:
-    return [note.code, note.message, note.count, note.warning]
+    return [note.code, note.message, note.count, note.severity]
 
 
 def _columns(partial: "Partial") -> dict[str, _Column]:
@@ -552,9 +552,9 @@ class _Reader:
         return Input(role, *texts, self._count(files), self._count(records), options)
 
     def _note(self, entry: Any) -> Note:
-        code, message, count, warning = entry
-        self.need(type(warning) is bool, "notes")
-        return Note(self._text(code), self._text(message), self._count(count), warning)
+        code, message, count, severity = entry
+        self.need(severity in ("warning", "info"), "notes")
+        return Note(self._text(code), self._text(message), self._count(count), severity)
 
 
 _ORDER = [

@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import Note, UsageError
+from detap.errors import Note, Severity, UsageError
 from detap.io.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.concat import OF_ONE
 from detap.tables.detection import GroundTruth, SourceFile
-from detap.tables.notes import FACTS, NO_DETECTIONS
+from detap.tables.notes import NO_DETECTIONS, PER_INPUT
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, GroundTruthDigest]" = WeakKeyDictionary()
 _PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()
@@ -161,15 +161,15 @@ def united_notes(several: Iterable[Iterable[Note]], *, add: bool) -> tuple[Note,
     Of notes of one code that say different things, of another first record say, the first by
     :func:`natural` speaks for all.
     """
-    found: dict[tuple[str, bool], tuple[str, int]] = {}
+    found: dict[tuple[str, Severity], tuple[str, int]] = {}
     for notes in several:
         for note in notes:
-            key = note.code, note.warning
+            key = note.code, note.severity
             message, count = found.get(key, (note.message, 0))
-            adds = add and note.code not in FACTS
+            adds = add and note.code not in PER_INPUT
             total = count + note.count if adds else max(count, note.count)
             found[key] = min(message, note.message, key=natural), total
     return tuple(
-        Note(code, message, count, warning)
-        for (code, warning), (message, count) in sorted(found.items())
+        Note(code, message, count, severity)
+        for (code, severity), (message, count) in sorted(found.items())
     )

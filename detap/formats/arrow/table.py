@@ -74,7 +74,7 @@ class Table:
                 "numbers; JSON of the same detector has others, so that AP may differ from its in "
                 "the eighth decimal"
             )
-            yield Note("float32-columns", message, warning=False)
+            yield Note("float32-columns", message, severity="info")
 
     def report(
         self, rows: Any, message: str | Callable[[int], str], remedy: str, place: Any = None

@@ -29,18 +29,18 @@ def told(*notes: Note) -> tuple[Note, ...]:
 def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note:
     """Note the images that have none of the objects, which are in the images `image` (G,)."""
     filled = int(np.count_nonzero(np.bincount(image, minlength=images)))
-    return Note("images-without-objects", "images have no object", images - filled, warning=False)
+    return Note("images-without-objects", "images have no object", images - filled, severity="info")
 
 
 def left_aside(count: int, what: str, of: str = "the folder") -> Note:
     """Note the entries of a folder that are not `what` is read: annotations, say."""
-    return Note("left-aside", f"entries of {of} are no {what}", count, warning=False)
+    return Note("files-skipped", f"entries of {of} are no {what}", count, severity="info")
 
 
 def images_without_file(count: int) -> Note:
     """Note the images of the ground truth that have no file of detections."""
     message = "images of the ground truth have no detections file"
-    return Note("images-without-file", message, count, warning=False)
+    return Note("images-without-file", message, count, severity="info")
 
 
 def without_file(truth: GroundTruth, given: Iterable[str]) -> Note:
@@ -84,7 +84,7 @@ def ground_truth_notes(
             "ground truth boxes begin and end at the same pixel: one wide where pixels are "
             "counted inclusively, without area elsewhere"
         )
-        without_area = Note("one-pixel-boxes", message, flat, warning=False)
+        without_area = Note("one-pixel-boxes", message, flat, severity="info")
     return told(
         Note(
             "repeated-objects",

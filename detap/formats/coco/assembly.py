@@ -165,7 +165,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
             "annotations have the id 0: pycocotools takes a match with one for none, so its "
             "numbers may be lower; --protocol coco-strict gives them"
         )
-        yield Note("annotation-id-zero", message, counts["annotation-id-zero"], warning=False)
+        yield Note("annotation-id-zero", message, counts["annotation-id-zero"], severity="info")
     ignored = int(np.count_nonzero(columns.ignore))
     if ignored:
         message = "annotations set ignore, which has no effect, as in pycocotools"

@@ -278,7 +278,7 @@ def _naming_notes(
     other = sum(truth.class_ids[k] != name for name, k in matched.items())
     if other:
         message = "categories have another id in the results and are matched by name"
-        yield Note("categories-matched-by-name", message, other, warning=False)
+        yield Note("categories-matched-by-name", message, other, severity="info")
     loose = [
         f"{listed[name]} as {truth.classes[k]}"
         for name, k in matched.items()
@@ -380,7 +380,7 @@ def by_name(
         words |= {name: naming.names.names[name - first] for name in counted}
         if naming.first is None:
             message = f"category_id counts the names of {naming.names.file} from {first}"
-            notes = (Note("categories-counted", message, len(counted), warning=False),)
+            notes = (Note("categories-counted", message, len(counted), severity="info"),)
     return _labelled(columns, truth, [str(words[name]) for name in ids]), notes
 
 

@@ -244,4 +244,4 @@ def _notes(outlines: Outlines) -> Iterator[Note]:
             "detections have polygons, or run lengths as a list: they are read, and pycocotools "
             "reads none of the kind in results"
         )
-        yield Note("results-not-compressed", message, outlines.listed, warning=False)
+        yield Note("results-not-compressed", message, outlines.listed, severity="info")

@@ -294,7 +294,7 @@ def read_detections(
 
         table = masked_table(columns, truth, source, keep=handle.masks)
     if truth.polygons is not None and b'"segmentation"' in handle.content():
-        notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), warning=False),)
+        notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     if columns.file_names and not columns.by_file:
         notes += (*_file_name_notes(columns, truth),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))

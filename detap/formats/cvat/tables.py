@@ -112,4 +112,4 @@ def _source(read: Annotations) -> tuple[SourceFile, ...]:
 
 
 def _tagged(read: Annotations) -> Note:
-    return Note("tags-left-aside", "images are tagged as a whole: no box", read.tags, warning=False)
+    return Note("tags-skipped", "images are tagged as a whole: no box", read.tags, severity="info")

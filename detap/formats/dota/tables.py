@@ -162,9 +162,9 @@ def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
             int(np.count_nonzero(crossed)),
         ),
         Note(
-            f"{kind}-flat",
+            f"zero-area-{kind}",
             f"quadrilaterals of the {what} have no area: they overlap nothing",
             int(np.count_nonzero(flat)),
-            warning=kind == "ground-truth",
+            severity="warning" if kind == "ground-truth" else "info",
         ),
     )

@@ -140,5 +140,5 @@ class _Reader(Shapes):
         )
         return (
             left_aside(self.folder.aside, "annotations"),
-            Note("image-path-of-other-name", message, self.other_names, warning=False),
+            Note("image-path-of-other-name", message, self.other_names, severity="info"),
         )

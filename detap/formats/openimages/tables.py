@@ -102,7 +102,7 @@ def read_ground_truth(
             "group-of-unknown",
             "of boxes it is unknown whether they are groups (IsGroupOf -1); they count as none",
             read.rows.unknown,
-            warning=False,
+            severity="info",
         ),
         images_without_objects(len(images), found.image),
     )
@@ -403,4 +403,4 @@ class _Read(RowReader):
         commas = len(self.rows) if self.rows.commas else 0
         message = "rows have decimal commas, as all numbers of the file that are not whole"
         unknown = (FRACTIONS,) if sizes is None else ()
-        return (*unknown, *told(Note("decimal-commas", message, commas, warning=False)))
+        return (*unknown, *told(Note("decimal-commas", message, commas, severity="info")))

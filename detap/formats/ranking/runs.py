@@ -123,7 +123,7 @@ def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
     unjudged = sum(grade is None for grade in grades)
     if unjudged:
         message = "a ranked item has no judgement: it counts as irrelevant"
-        notes.append(Note("unjudged-item", message, unjudged, warning=False))
+        notes.append(Note("unjudged-item", message, unjudged, severity="info"))
     start = np.searchsorted(number[order], np.arange(len(queries) + 1))
     judged_above = [
         sorted((grade for grade in items.values() if grade > 0), reverse=True)
@@ -388,7 +388,7 @@ def _codes(
     ):
         bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in both.values()]
         _check_bits(bits[0].shape[1], where)
-        note = Note("packed-codes", "the codes are bytes: each holds 8 bits", warning=False)
+        note = Note("packed-codes", "the codes are bytes: each holds 8 bits", severity="info")
         return bits[0], bits[1], (note,)
     low = -1 if any((array == -1).any() for array in both.values()) else 0
     for name, array in both.items():

@@ -43,7 +43,7 @@ def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
     if len(ids) == len(names) or content.truth is None:
         return list(names)
     message = "images are called by names: their ids are numbers from 1, their names file names"
-    notes.append(Note("numbered-images", message, len(names), warning=False))
+    notes.append(Note("numbered-images", message, len(names), severity="info"))
     return list(range(1, len(names) + 1))
 
 
@@ -53,7 +53,7 @@ def _category_ids(content: Content, notes: list[Note]) -> list[Name]:
     ids, names = content.class_ids, content.classes
     if ids[:known] == names[:known] and known:
         message = "classes are called by names: their ids are numbers from 1"
-        notes.append(Note("numbered-classes", message, known, warning=False))
+        notes.append(Note("numbered-classes", message, known, severity="info"))
         return list(range(1, len(ids) + 1))
     numbers = [identifier for identifier in ids[:known] if isinstance(identifier, int)]
     if len(numbers) < known:
@@ -173,7 +173,7 @@ def _told(exact: Flags, what: str) -> tuple[Note, ...]:
     message = (
         f"{what} have corners and areas that no x, y, width, height leads to, in the last bits"
     )
-    return told(Note("last-bits", message, int(np.count_nonzero(~exact)), warning=False))
+    return told(Note("values-rounded", message, int(np.count_nonzero(~exact)), severity="info"))
 
 
 def _boxes(boxes: Floats) -> Iterator[str]:

@@ -65,10 +65,10 @@ def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
     absent = len(truth.classes) - len(names)
     if absent:
         message = "classes have no object, and VOC lists classes by their objects alone"
-        yield Note("not-held", message, absent)
+        yield Note("data-lost", message, absent)
     if names != sorted(names):
         message = "classes are in another order: VOC has none, and they are sorted by name"
-        yield Note("classes-sorted", message, len(names), warning=False)
+        yield Note("classes-sorted", message, len(names), severity="info")
 
 
 def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:

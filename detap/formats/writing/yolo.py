@@ -132,11 +132,11 @@ def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]
             f"up to {off.max():.1g} pixels"
         )
         count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
-        notes.append(Note("last-bits", message, count, warning=False))
+        notes.append(Note("values-rounded", message, count, severity="info"))
     beyond = np.flatnonzero(((found < LOWEST) | (found > HIGHEST)).any(axis=1))
     if len(beyond):
         message = f"{what} lie beyond their image, where readers of YOLO refuse them"
-        notes.append(Note("not-held", message, len(beyond)))
+        notes.append(Note("data-lost", message, len(beyond)))
     if isinstance(table, GroundTruth):
         again = repeats(pair_key(table.image, table.label), found)
         notes += lost("objects repeat another, which readers of YOLO leave out", again)

@@ -81,7 +81,7 @@ def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
         why = f"{last} of {len(values)} boxes would lie beyond their image if it stood last"
     if chosen:
         message = f"the confidence is read as the second column: {why}; --columns conf-last differs"
-        note = Note("columns-conf-first", message, len(values), warning=False)
+        note = Note("columns-conf-first", message, len(values), severity="info")
         return Columns(COLUMNS[1], (note,), doubtful=few and last > 0)
     return Columns(COLUMNS[0], doubtful=few and last == first == 0)
 
@@ -120,7 +120,7 @@ def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
         "rows fit `class xc yc w h conf` and `class conf xc yc w h`, and are read as the first; "
         "--columns conf-first reads the second"
     )
-    return Columns(COLUMNS[0], (Note("columns-conf-last", message, len(last), warning=False),))
+    return Columns(COLUMNS[0], (Note("columns-conf-last", message, len(last), severity="info"),))
 
 
 def _fits(box: Floats, encoding: str) -> Flags:

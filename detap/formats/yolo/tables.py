@@ -313,13 +313,13 @@ class _Files(FolderReader):
                 "keypoints-left-out",
                 f"rows of the {title} have keypoints, which are left out: their boxes are compared",
                 keypoints,
-                warning=False,
+                severity="info",
             ),
             Note(
                 POLYGONS_BOUNDED,
                 f"polygons of the {title} count as the boxes around them",
                 bounded,
-                warning=False,
+                severity="info",
             ),
         )
 
@@ -348,7 +348,7 @@ def _truth_notes(
             "paths-outside-data-set",
             f"paths of data.yaml lie outside its folder: {join_names(data_set.outside)}",
             len(data_set.outside),
-            warning=False,
+            severity="info",
         ),
         left_aside(data_set.aside, "labels", of="the folders"),
         images_without_objects(len(data_set.images), image),
@@ -357,13 +357,13 @@ def _truth_notes(
             "images are not where their labels say: their sizes are as given, and without label "
             "file none is known of",
             absent,
-            warning=False,
+            severity="info",
         ),
         Note(
             "classes-without-names",
             "classes are called by their numbers, as no list names them",
             0 if names.names else 1,
-            warning=False,
+            severity="info",
         ),
     )
 

@@ -38,10 +38,10 @@ def render_page(report: "Report", material: "PageSource") -> str:
         What it was made from.
     """
     model = page_data(report, material)
-    notes = [escape(note) for note in report.notes if note.warning]
-    facts = [escape(note) for note in report.notes if not note.warning]
+    notes = [escape(note) for note in report.notes if note.severity == "warning"]
+    infos = [escape(note) for note in report.notes if note.severity == "info"]
     if material.pictures is not None and model["gallery"] is not None:
-        facts += _with_pictures(model["gallery"]["images"], material)
+        infos += _with_pictures(model["gallery"]["images"], material)
     scripts = [_resource(name) for name in _SCRIPTS]
     styles = [_resource(name) for name in _STYLES]
     environment = Environment(
@@ -60,7 +60,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
             for name, v in report.summary.items()
         ],
         notes=notes,
-        facts=facts,
+        infos=infos,
         blocks=report.blocks,
         drawn=[section.name for section in SECTIONS if section.page_data],
         gates=next((block for block in report.blocks if block.key == "gates"), None),

@@ -47,7 +47,7 @@ class CheckNote(TypedDict):
     code: Annotated[str, Limits(pattern=r"^[a-z0-9-]+$")]
     message: str
     count: Count
-    warning: bool
+    severity: Literal["warning", "info"]
 
 
 @extra_items(Any)
@@ -97,7 +97,7 @@ def examination_report(
         inputs=tuple(inputs),
         table=Table(columns, rows, {"name": "total", **totals} if rows else None),
         notes=examination.notes,
-        blocks=(_errors(problems, omitted), *_facts(examination.facts)),
+        blocks=(_errors(problems, omitted), *_statistics(examination.statistics)),
     )
 
 
@@ -108,14 +108,16 @@ def _errors(problems: Sequence[Problem], omitted: int) -> Block:
     return Block("errors", title, {"problems": listed, "omitted": omitted})
 
 
-def _facts(facts: Sequence["Statistic"]) -> tuple[Block, ...]:
-    rows = tuple({"name": fact.title, "value": _shown(fact.value)} for fact in facts)
+def _statistics(statistics: Sequence["Statistic"]) -> tuple[Block, ...]:
+    rows = tuple(
+        {"name": statistic.title, "value": _shown(statistic.value)} for statistic in statistics
+    )
     columns = (
         Column("name", "what is there", "what is there", "name"),
         Column("value", "", "", "name"),
     )
-    data = {fact.key: fact.value for fact in facts}
-    return (Block("facts", "", data, (), Table(columns, rows) if rows else None),)
+    data = {statistic.key: statistic.value for statistic in statistics}
+    return (Block("statistics", "", data, (), Table(columns, rows) if rows else None),)
 
 
 def _shown(value: Any) -> str:

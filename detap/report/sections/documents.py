@@ -148,7 +148,7 @@ class CheckReport(TypedDict):
     inputs: Annotated[list[CheckedInput], "What could be read."]
     errors: ProblemsData
     notes: list[CheckNote]
-    facts: Annotated[
+    statistics: Annotated[
         dict[str, float | list[str] | None],
         "What is there, by key: a count, a number, or names; null where nothing could have it.",
     ]

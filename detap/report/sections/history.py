@@ -81,7 +81,7 @@ def history_notes(found: "Sequence[Series]") -> list[Note]:
     """Return what is to be said of reports that are of another case than the latest."""
     count = sum(len(series.runs) for series in found[1:])
     told = "these reports are not of the latest one's case, and stand apart"
-    return [Note("history-apart", told, count)] if count else []
+    return [Note("history-not-comparable", told, count)] if count else []
 
 
 def _apart(others: "Sequence[Series]") -> list[Block]:

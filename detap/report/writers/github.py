@@ -33,7 +33,7 @@ def render(report: Report, style: Style) -> str:
     errors = [(check["name"], check["message"]) for check in checks.failed]
     warnings = [(check["name"], check["message"]) for check in checks.warned]
     for note in report.notes:
-        if note.warning:
+        if note.severity == "warning":
             count = f" ({note.count})" if note.count > 1 else ""
             warnings.append((note.code, note.message + count))
     numbers = ", ".join(f"{name} {share(value, 4)}" for name, value in report.summary.items())

@@ -116,7 +116,7 @@ def _summary(report: Report) -> list[str]:
 
 def _notes(report: Report) -> list[str]:
     return [
-        f"- {'**warning**' if note.warning else 'note'}: {text_of(note.message)}"
+        f"- {'**warning**' if note.severity == 'warning' else 'info'}: {text_of(note.message)}"
         + (f" ({note.count})" if note.count > 1 else "")
         for note in report.notes
     ]

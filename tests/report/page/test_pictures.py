@@ -165,13 +165,13 @@ def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> No
     page = tmp_path / "page.html"
     words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
     assert main(words) == 0
-    told = f"{folder} has no file of any image: the page is without pictures [no-pictures]"
+    told = f"{folder} has no file of any image: the page is without pictures [no-images-found]"
     assert f"warning: {told}\n" in capsys.readouterr().err
     assert told in page.read_text("utf-8")
     draw(folder / "24.png", SIZE)
     assert main(words) == 0
-    assert "no-pictures" not in capsys.readouterr().err
-    assert "no-pictures" not in page.read_text("utf-8")
+    assert "no-images-found" not in capsys.readouterr().err
+    assert "no-images-found" not in page.read_text("utf-8")
 
 
 def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
