@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WALKED = ROOT / "docs" / "tour.md"  # by test_tour.py, in a folder of its own
+WALKED = ROOT / "docs" / "getting-started.md"  # by test_getting_started.py, in a folder of its own
 
 
 def blocks(pattern: re.Pattern[str]) -> list[object]:

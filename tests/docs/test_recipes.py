@@ -1,4 +1,4 @@
-"""The lines of the recipes, and of what to type instead of other tools, work on files so called."""
+"""The commands of the recipes work on files of the names that they use."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def lines(page: str) -> list[list[str]]:
     return [[line for line in block.splitlines() if line.startswith("detap ")] for block in blocks]
 
 
-BLOCKS = [block for page in ("recipes.md", "migrating.md") for block in lines(page) if block]
+BLOCKS = [block for block in lines("recipes.md") if block]
 
 
 def text_files(folder: Path, lines_of: list[str], images: int = 2) -> None:
@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     names = [c["name"] for c in sorted(truth["categories"], key=lambda c: c["id"])]
     (tmp_path / "classes.txt").write_text("".join(f"{name}\n" for name in names))
     _of_voc(tmp_path)
-    _of_other_tools(tmp_path)
+    write_other_tools_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,7 +72,7 @@ def _of_voc(folder: Path) -> None:
     (folder / "results.json").write_text(json.dumps(rows))
 
 
-def _of_other_tools(folder: Path) -> None:
+def write_other_tools_files(folder: Path) -> None:
     corners = [" ".join(map(str, box)) for box in BOXES]
     text_files(folder / "input" / "ground-truth", [f"cat {box}" for box in corners])
     text_files(folder / "input" / "detection-results", [f"cat 0.9 {box}" for box in corners])
@@ -97,14 +97,15 @@ def _of_other_tools(folder: Path) -> None:
 def test_every_line_works(
     block: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if "--boxes xywh" in block[0]:  # two pages call a folder `detections`
+    lines_of = "\n".join(block)
+    if "--boxes xywh" in lines_of:  # two recipes call a folder `detections`
         shutil.rmtree(folder / "detections")
         text_files(folder / "detections", ["cat 0.9 0 0 40 40", "cat 0.8 50 10 40 50"])
-    if "--gt data.yaml" in block[0]:
+    if "--gt data.yaml" in lines_of:
         (folder / "classes.txt").unlink()
         for image in range(2):
-            (folder / "images" / "val" / f"{image:06}.png").write_bytes(_png(100, 100))
-    if "convert" in block[0]:
+            (folder / "images" / "val" / f"{image:06}.png").write_bytes(png(100, 100))
+    if "convert" in lines_of:
         shutil.rmtree(folder / "labels" / "val")
         for name in ("instances.json", "data.yaml", "classes.txt"):
             (folder / name).unlink()
@@ -119,7 +120,7 @@ def test_every_line_works(
         assert main([*words[:at], *isolated, *words[at:]]) == 0, capsys.readouterr().err
 
 
-def _png(width: int, height: int) -> bytes:
+def png(width: int, height: int) -> bytes:
     """Return the head of an image, which has its size."""
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
     return b"\x89PNG\r\n\x1a\n" + b"\0\0\0\x0dIHDR" + size + b"\x08\2\0\0\0" + b"\0" * 4

@@ -1,4 +1,4 @@
-"""The tour, walked: each command as printed, in a folder as the page has it."""
+"""docs/getting-started.md: each command as printed, in a folder as the page has it."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ def test_every_command_prints_what_the_page_shows(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     folder = tmp_path / "quickstart"
     shutil.copytree(ROOT / "fixtures" / "quickstart", folder)
-    steps = STEP.findall((ROOT / "docs" / "tour.md").read_text("utf-8"))
+    steps = STEP.findall((ROOT / "docs" / "getting-started.md").read_text("utf-8"))
     assert len(steps) >= 5
     statuses = []
     for line, shown in steps:
