@@ -1,13 +1,12 @@
-"""Numbers as they are compared and shown, to the last digit.
+"""Exact comparison and formatting of decimal numbers.
 
-Limits and numbers are compared as the decimals that are written: 0.75 has fallen to 0.745 by
-exactly 0.005, although the floats differ by a little more.
+Limits and metrics are compared as written decimals: the drop from 0.75 to 0.745 is exactly 0.005,
+although the floats differ by slightly more.
 
-Two numbers that were computed are *the same* where they differ by at most :data:`ROUNDING` of the
-larger, or of 1 where both are smaller. Sums of the same terms in another order, on another
-processor or by another version of numpy, differ by less: means by some 1e-16, an average precision
-over a million detections by some 1e-13. One more true positive among a million ground truths of one
-of a thousand classes moves the mean by 1e-9.
+Two computed numbers are equal if they differ by at most :data:`ROUNDING` of the larger one, or of 1
+if both are smaller. Another summation order, processor or numpy version changes less: a mean by
+about 1e-16, the AP of a million detections by about 1e-13. One more true positive among a million
+ground truths of one of a thousand classes moves the mean by 1e-9.
 """
 
 from decimal import Context, Decimal
@@ -18,7 +17,7 @@ from typing import TypeVar
 from detap.text_input import number
 
 ROUNDING = 1e-12
-"""Numbers that differ by at most this share of the larger, or of 1, are the same."""
+"""Relative difference up to which two numbers are equal; absolute below 1."""
 
 _DIGITS = Context(prec=60)
 
@@ -26,55 +25,55 @@ Real = TypeVar("Real", float, Fraction)
 
 
 def fraction(text: str) -> Fraction:
-    """Return the very decimal that is written.
+    """Parse a decimal exactly.
 
     Raises
     ------
     ValueError
-        Where the text is no number.
+        If the text is not a number.
     """
     number(text)
     return Fraction(text.strip())
 
 
 def nearly_equal(first: Real, second: Real) -> bool:
-    """Tell whether two numbers differ by no more than rounding does; NaN is like nothing."""
+    """Return True if two numbers differ by rounding only; NaN equals nothing."""
     largest = max(1.0, float(abs(first)), float(abs(second)))
     return float(abs(first - second)) <= ROUNDING * largest
 
 
-def snap(value: Real, at: Real) -> Real:
-    """Return `at` where the value is the same number, and the value where it is another."""
-    return at if nearly_equal(value, at) else value
+def snap(value: Real, target: Real) -> Real:
+    """Return `target` if the value nearly equals it, otherwise the value."""
+    return target if nearly_equal(value, target) else value
 
 
 def to_fraction(value: float) -> Fraction:
-    """Return the very decimal that a float is written as."""
+    """Return the shortest decimal of a float, exactly."""
     return Fraction(repr(float(value)))
 
 
 def decimal(value: Fraction, places: int) -> str:
-    """Return a number rounded to so many decimals; what is rounded to 0 has no sign."""
+    """Format a number with `places` decimals; zero has no sign."""
     quotient = _DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
     text = f"{quotient:.{places}f}"
     return text if Fraction(text) else text.removeprefix("-")
 
 
 def format_distinct(first: float, second: float) -> tuple[str, str]:
-    """Return two numbers with as many decimals as tell them apart; NaN is called undefined."""
+    """Format two numbers with enough decimals to distinguish them."""
     if isnan(first) or isnan(second):
         return _or_undefined(first), _or_undefined(second)
-    one, other = to_fraction(first), to_fraction(second)
-    return format_against(one, other), format_against(other, one)
+    fractions = to_fraction(first), to_fraction(second)
+    return format_against(*fractions), format_against(*fractions[::-1])
 
 
 def _or_undefined(value: float) -> str:
     return "undefined" if isnan(value) else decimal(to_fraction(value), 4)
 
 
-def format_against(value: Fraction, bound: Fraction, least: int = 4) -> str:
-    """Return a number with as many decimals as show on which side of `bound` it lies."""
-    for places in range(least, 18):
+def format_against(value: Fraction, bound: Fraction, min_places: int = 4) -> str:
+    """Format a number with enough decimals to show whether it exceeds `bound`."""
+    for places in range(min_places, 18):
         text = decimal(value, places)
         shown = Fraction(text)
         if (shown > bound) == (value > bound) and (shown < bound) == (value < bound):

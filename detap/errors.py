@@ -1,7 +1,7 @@
-"""What detap raises, and what it notes without raising.
+"""Exceptions, and notes on valid input.
 
-One tree: every error that detap raises on purpose is a :class:`DetapError` and knows the exit
-status that the command line gives it. Anything else that escapes is a defect of detap itself.
+Every error that detap raises on purpose is a :class:`DetapError` with the exit status of the
+command line. Any other exception is a bug in detap.
 """
 
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ Severity: TypeAlias = Literal["warning", "info"]
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with an input.
+    """An error in an input: file, location, message and hint.
 
     Attributes
     ----------
     file : str
-        The path as it was given.
+        Path, as given.
     place : str
         Where in the file: ``"record 3"``, ``"line 12"``, ``"object 2"``; empty for the whole file.
     message : str
@@ -39,16 +39,16 @@ class Problem(NamedTuple):
 
 
 class Note(Value):
-    """Something true of valid input that its owner may want to know.
+    """A remark on valid input.
 
     Attributes
     ----------
     code : str
-        A stable name, such as ``"missing-area"``, listed in the docs.
+        Stable identifier, such as ``"missing-area"``; the docs list all.
     message : str
-        A sentence for people, without the count.
+        Text for people, without the count.
     count : int
-        How many records it is true of.
+        Number of records it applies to.
     severity : {"warning", "info"}
         ``warning`` if it deserves attention.
     """
@@ -64,12 +64,12 @@ class Note(Value):
 
 
 class DetapWarning(UserWarning):
-    """A note that deserves attention, as :func:`detap.evaluate` says it to Python's `warnings`.
+    """A note of severity ``warning``, as issued through Python's `warnings`.
 
     Attributes
     ----------
     note : Note
-        What is said.
+        The note.
     """
 
     def __init__(self, note: Note) -> None:
@@ -78,43 +78,43 @@ class DetapWarning(UserWarning):
 
 
 class DetapError(Exception):
-    """The root of the tree.
+    """Base class of all errors of detap.
 
     Attributes
     ----------
     exit_status : int
-        What the command line exits with.
+        Exit status of the command line.
     """
 
     exit_status = 3
 
 
 class UsageError(DetapError):
-    """The call is wrong: an option, an argument, or a combination of them."""
+    """An invalid option or argument, or an invalid combination."""
 
     exit_status = 2
 
 
 class UnknownNameError(UsageError, KeyError):
-    """Nothing is called so; the message has near names."""
+    """An unknown name; the message suggests similar ones."""
 
     def __str__(self) -> str:
-        return str(self.args[0])  # KeyError's own would quote it
+        return str(self.args[0])  # KeyError's own adds quotes
 
 
 class MaskError(UsageError, ValueError):
-    """What is given as a mask to the functions of ``detap.compat.pycocotools.mask`` is none."""
+    """An invalid mask passed to ``detap.compat.pycocotools.mask``."""
 
 
 class InputError(DetapError):
-    """A file or an array cannot be read as what it should be.
+    """An invalid input file or array.
 
     Parameters
     ----------
     problems : Problem or iterable of Problem
         At least one.
     omitted : int
-        How many further problems were found but not listed.
+        Number of further problems that are not listed.
     """
 
     exit_status = 2
@@ -132,12 +132,12 @@ class InputError(DetapError):
 
 
 class OutputError(DetapError):
-    """A report cannot be written where it should go."""
+    """A report that cannot be written."""
 
     exit_status = 2
 
 
 class DifferenceError(DetapError):
-    """A cross-check found numbers that differ from the reference's."""
+    """A cross-check whose metrics differ from the reference's."""
 
     exit_status = 1

@@ -1,14 +1,14 @@
-r"""Names from strangers, made harmless to print, and their width on a terminal.
+r"""Escape untrusted names for terminals; measure text width.
 
-Class names and paths come out of files that anybody can write. A control character in one moves
-the cursor or recolours the screen, a bidirectional one reorders the line, a zero-width one makes
-two names look the same. All of these are shown as escapes, ``\x1b`` or ``\u202e``.
+Class names and paths come from files that anybody can write. A control character moves the cursor
+or recolors the screen, a bidirectional one reorders the line, a zero-width one makes two names look
+the same. All of these are shown as escapes, such as ``\x1b`` or ``\u202e``.
 """
 
 from collections.abc import Collection
 from itertools import chain
 
-# Invisible although their category is that of a letter or a mark: fillers, joiners and selectors.
+# Invisible characters of the categories letter and mark: fillers, joiners and selectors.
 _INVISIBLE = frozenset(
     chain(
         (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
@@ -18,29 +18,28 @@ _INVISIBLE = frozenset(
     )
 )
 _BREAKS = " _-/.,:"
-_OWN = frozenset("\N{EN DASH}\N{HORIZONTAL ELLIPSIS}\N{BOX DRAWINGS LIGHT HORIZONTAL}")
-"""Marks of detap's own texts: of one column, which takes no tables of Unicode to know."""
+_OF_DETAP = frozenset("\N{EN DASH}\N{HORIZONTAL ELLIPSIS}\N{BOX DRAWINGS LIGHT HORIZONTAL}")
+"""Characters of detap's own texts, one column wide; they need no Unicode tables."""
 
 
 def escape(name: object) -> str:
-    """Return a name as text that no terminal, log or table can take for anything but text.
+    """Return a name with unsafe characters escaped.
 
     Parameters
     ----------
     name : object
-        Usually a str; anything else is taken by its ``str()``.
+        Converted by ``str()``.
     """
     text = str(name)
     if not (text.isascii() and text.isprintable()):
-        text = "".join(mark if _harmless(mark) else _escape(mark) for mark in text)
+        text = "".join(char if _is_safe(char) else _escape(char) for char in text)
     return _without_commands(text) if "::" in text or "##" in text else text
 
 
 def _without_commands(text: str) -> str:
-    """Return text that no CI system takes for a command to itself when it is in a log.
+    """Escape the commands that CI systems execute from logs.
 
-    GitHub's runner takes a line that begins with ``::`` for one, and ``##[`` anywhere in it, Azure
-    ``##vso[``, TeamCity ``##teamcity[``.
+    GitHub: ``::`` at the start of a line and ``##[``; Azure: ``##vso[``; TeamCity: ``##teamcity[``.
     """
     head = text.lstrip()
     if head.startswith("::"):
@@ -51,11 +50,11 @@ def _without_commands(text: str) -> str:
 
 
 def escape_lines(text: str) -> str:
-    """Return text of several lines with each made :func:`escape`."""
+    """Escape each line of a text."""
     return "\n".join(escape(line) for line in text.split("\n"))
 
 
-def _harmless(character: str) -> bool:
+def _is_safe(character: str) -> bool:
     if ord(character) in _INVISIBLE:
         return False
     return character.isprintable() or _category(character) == "Zs"
@@ -69,36 +68,36 @@ def _escape(character: str) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many columns printable text takes on a terminal."""
+    """Return the number of terminal columns of printable text."""
     if text.isascii():
         return len(text)
-    marks = [mark for mark in text if not (mark.isascii() or mark in _OWN)]
-    if not marks:
+    chars = [char for char in text if not (char.isascii() or char in _OF_DETAP)]
+    if not chars:
         return len(text)
-    from unicodedata import category, east_asian_width  # most names are ASCII and need no tables
+    from unicodedata import category, east_asian_width  # lazy import (start-up time)
 
-    spacing = [mark for mark in marks if category(mark) not in ("Mn", "Me")]
-    wide = sum(east_asian_width(mark) in "WF" for mark in spacing)
-    return len(text) - (len(marks) - len(spacing)) + wide
+    spacing = [char for char in chars if category(char) not in ("Mn", "Me")]
+    wide = sum(east_asian_width(char) in "WF" for char in spacing)
+    return len(text) - (len(chars) - len(spacing)) + wide
 
 
 def widest(texts: Collection[str]) -> int:
-    """Return how many columns the widest of printable texts takes; 0 where there is none."""
-    of = len if all(map(str.isascii, texts)) else width
-    return max(map(of, texts), default=0)
+    """Return the width of the widest text; 0 if there is none."""
+    measure = len if all(map(str.isascii, texts)) else width
+    return max(map(measure, texts), default=0)
 
 
 def _category(character: str) -> str:
-    import unicodedata  # as in `width`
+    import unicodedata  # lazy import (start-up time)
 
     return unicodedata.category(character)
 
 
 def fold(text: str, limit: int) -> list[str]:
-    """Return the lines, each of at most `limit` columns, that hold all of the text.
+    """Split text into lines of at most `limit` columns.
 
-    A line ends behind a space or a mark such as ``_`` where it has one in its second half, and
-    anywhere otherwise. Nothing is left out: joined, the lines are the text again.
+    A line ends after a space or a character such as ``_`` if its second half has one, otherwise
+    anywhere. The joined lines are the text.
     """
     limit = max(limit, 2)
     lines: list[str] = []
@@ -108,9 +107,9 @@ def fold(text: str, limit: int) -> list[str]:
         while taken + width(text[end]) <= limit:
             taken += width(text[end])
             end += 1
-        at_mark = max(text.rfind(mark, start, end) + 1 for mark in _BREAKS)
-        if at_mark > start + (end - start) // 2:
-            end = at_mark
+        after_break = max(text.rfind(char, start, end) + 1 for char in _BREAKS)
+        if after_break > start + (end - start) // 2:
+            end = after_break
         lines.append(text[start:end])
         start = end
     return [*lines, text[start:]]

@@ -1,9 +1,8 @@
-"""Records: dataclasses whose methods stand here, once.
+"""Frozen dataclasses that share their methods.
 
-`dataclass` writes and compiles an ``__init__`` for each class, and what refuses assignment, and
-comparisons: 0.0005 to 0.002 s for a class, at every start. What a plain run makes derives from
-:class:`Record` or :class:`Value` instead; type checkers see a frozen dataclass, and so do
-`dataclasses.fields` and `dataclasses.replace`.
+`dataclass` compiles the methods of each class, which takes 0.0005 to 0.002 s per class at every
+start. Classes of a plain run derive from :class:`Record` or :class:`Value` instead. Type
+checkers, `dataclasses.fields` and `dataclasses.replace` see a frozen dataclass.
 """
 
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
@@ -14,31 +13,31 @@ if TYPE_CHECKING:
 
 
 class _Signature:
-    """What `help` and editors show of a record's arguments, made when they ask."""
+    """The ``__signature__`` of a record, created on access."""
 
     def __get__(self, instance: object, owner: "type[Record]") -> "Signature":
-        from inspect import Parameter, Signature  # noqa: PLC0415 - seldom asked for
+        from inspect import Parameter, Signature  # noqa: PLC0415 - start-up time
 
-        def parameter(entry: Field[Any]) -> Parameter:
-            kind = Parameter.KEYWORD_ONLY if entry.kw_only else Parameter.POSITIONAL_OR_KEYWORD
-            given = entry.default_factory if entry.default is MISSING else entry.default
-            default = Parameter.empty if given is MISSING else given
-            return Parameter(entry.name, kind, default=default, annotation=entry.type)
+        def parameter(item: Field[Any]) -> Parameter:
+            kind = Parameter.KEYWORD_ONLY if item.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+            value = item.default_factory if item.default is MISSING else item.default
+            default = Parameter.empty if value is MISSING else value
+            return Parameter(item.name, kind, default=default, annotation=item.type)
 
-        # Those by keyword alone stand last.
-        return Signature(sorted(map(parameter, fields(owner)), key=lambda found: found.kind))
+        # Keyword-only parameters come last.
+        return Signature(sorted(map(parameter, fields(owner)), key=lambda item: item.kind))
 
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 class Record:
-    """A frozen dataclass that is equal to itself alone.
+    """A frozen dataclass compared by identity.
 
     Raises
     ------
     TypeError
-        Where a field without default is not given, or something is that is no field.
+        If a field without default is missing, or an argument is not a field.
     FrozenInstanceError
-        Where a field is assigned to.
+        If a field is assigned to.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -50,31 +49,31 @@ class Record:
     def __init__(self, *given: Any, **named: Any) -> None:
         values = vars(self)
         if given:
-            names = [entry.name for entry in fields(self) if not entry.kw_only]
-            by_place = dict(zip(names, given, strict=False))
+            names = [item.name for item in fields(self) if not item.kw_only]
+            positional = dict(zip(names, given, strict=False))
             if len(given) > len(names):
                 raise self._wrong(f"takes {len(names)} positional arguments, not {len(given)}")
-            for name in filter(named.__contains__, by_place):
+            for name in filter(named.__contains__, positional):
                 raise self._wrong(f"got multiple values for argument {name!r}")
-            named |= by_place
-        for entry in fields(self):
-            if entry.name in named:
-                values[entry.name] = named.pop(entry.name)
-            elif entry.default is not MISSING:
-                values[entry.name] = entry.default
-            elif entry.default_factory is not MISSING:
-                values[entry.name] = entry.default_factory()
+            named |= positional
+        for item in fields(self):
+            if item.name in named:
+                values[item.name] = named.pop(item.name)
+            elif item.default is not MISSING:
+                values[item.name] = item.default
+            elif item.default_factory is not MISSING:
+                values[item.name] = item.default_factory()
             else:
-                raise self._wrong(f"missing required argument: {entry.name!r}")
+                raise self._wrong(f"missing required argument: {item.name!r}")
         for name in named:
             raise self._wrong(f"got an unexpected keyword argument {name!r}")
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check what was given, and complete it."""
+        """Check and complete the fields."""
 
-    def _wrong(self, what: str) -> TypeError:
-        return TypeError(f"{type(self).__name__}.__init__() {what}")
+    def _wrong(self, message: str) -> TypeError:
+        return TypeError(f"{type(self).__name__}.__init__() {message}")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
@@ -84,17 +83,17 @@ class Record:
 
 
 class Value(Record):
-    """A record that is equal to others of the same class with equal fields, and shows them."""
+    """A record compared and shown by its fields."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = (entry.name for entry in fields(self) if entry.compare)
+        names = (item.name for item in fields(self) if item.compare)
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, entry.name) for entry in fields(self) if entry.compare))
+        return hash(tuple(getattr(self, item.name) for item in fields(self) if item.compare))
 
     def __repr__(self) -> str:
-        said = (f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
-        return f"{type(self).__name__}({', '.join(said)})"
+        shown = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self))
+        return f"{type(self).__name__}({', '.join(shown)})"

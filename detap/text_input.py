@@ -1,4 +1,4 @@
-"""What people type: numbers, and names that may be slips of the pen."""
+"""Parse numbers typed by people; suggest names for typing errors."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -9,12 +9,12 @@ _WHOLE = r"[+-]?\d{1,19}"
 
 
 def number(text: str) -> float:
-    """Return a finite number; Python's own float() would also take ``1_0`` and ``nan``.
+    """Parse a finite number; float() would also accept ``1_0`` and ``nan``.
 
     Raises
     ------
     ValueError
-        Where the text is none.
+        If the text is not one.
     """
     if not re.fullmatch(_NUMBER, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a number")
@@ -25,12 +25,12 @@ def number(text: str) -> float:
 
 
 def parse_int(text: str) -> int:
-    """Return a whole number.
+    """Parse an integer.
 
     Raises
     ------
     ValueError
-        Where the text is none.
+        If the text is not one.
     """
     if not re.fullmatch(_WHOLE, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a whole number")
@@ -38,12 +38,12 @@ def parse_int(text: str) -> int:
 
 
 def parse_fraction(given: object) -> float:
-    """Return a number between 0 and 1, neither included, from text or from a number.
+    """Return a number in (0, 1) from text or a number.
 
     Raises
     ------
     ValueError
-        Where it is none.
+        If it is outside.
     """
     try:
         value = number(given if isinstance(given, str) else repr(float(given)))  # type: ignore[arg-type]
@@ -55,7 +55,7 @@ def parse_fraction(given: object) -> float:
 
 
 def score_or_best(text: str) -> float | str:
-    """Return a score, or the word ``best``.
+    """Parse a score or the word ``best``.
 
     Raises
     ------
@@ -69,38 +69,36 @@ def score_or_best(text: str) -> float | str:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text is a whole number in plain digits; ``str.isdigit`` also takes others."""
+    """Return True if the text is ASCII digits; ``str.isdigit`` also accepts others."""
     return text.isascii() and text.isdigit()
 
 
 def join_names(names: Iterable[object]) -> str:
-    """Return the first three different names, quoted and cut as messages do, and whether there are
-    more.
-    """  # noqa: D205 - one thought
-    known = list(dict.fromkeys(names))
-    return ", ".join(map(quote, known[:3])) + (", ..." if len(known) > 3 else "")
+    """Join the first three distinct names, quoted; ``...`` stands for further ones."""
+    distinct = list(dict.fromkeys(names))
+    return ", ".join(map(quote, distinct[:3])) + (", ..." if len(distinct) > 3 else "")
 
 
 def quote(name: object) -> str:
-    """Return a name as messages quote it: escaped, and cut when long."""
+    """Quote a name for a message: escaped, and shortened if long."""
     return repr(f"{name[:57]}..." if isinstance(name, str) and len(name) > 60 else name)
 
 
-def suggest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
-    """Return ``"did you mean this or that?"``, or nothing where no known name is near.
+def suggest(name: str, known: Iterable[str], to_text: Callable[[str], str] = str) -> str:
+    """Return ``"did you mean x or y?"``; empty if no known name is similar.
 
-    Small and capital letters are alike; `shown` is how a name is put.
+    Case is ignored; `to_text` formats a name.
     """
-    found = nearest(name, known)
-    return f"did you mean {' or '.join(map(shown, found))}?" if found else ""
+    similar = nearest(name, known)
+    return f"did you mean {' or '.join(map(to_text, similar))}?" if similar else ""
 
 
-def nearest(name: str, known: Iterable[str], least: float = 0.6) -> list[str]:
-    """Return the known names that a slip may have meant, the nearest first; three at most.
+def nearest(name: str, known: Iterable[str], min_ratio: float = 0.6) -> list[str]:
+    """Return up to three known names, most similar first.
 
-    `least` is how much alike they are, from 0 to 1.
+    `min_ratio` is the least similarity, from 0 to 1.
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
+    from difflib import get_close_matches  # noqa: PLC0415 - start-up time
 
-    folded = {entry.lower(): entry for entry in known}
-    return [folded[entry] for entry in get_close_matches(name.lower(), folded, n=3, cutoff=least)]
+    by_lower = {each.lower(): each for each in known}
+    return [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3, min_ratio)]
