@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.escaping import _OWN, escape, escape_lines, fold, widest, width
+from detap.escaping import _OF_DETAP, escape, escape_lines, fold, widest, width
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from detap.escaping import _OWN, escape, escape_lines, fold, widest, width
         ("## a heading", "## a heading"),
     ],
 )
-def test_names_are_made_harmless(name: object, shown: str) -> None:
+def test_names_are_made_is_safe(name: object, shown: str) -> None:
     assert escape(name) == shown
 
 
@@ -59,7 +59,7 @@ def test_width_is_that_of_a_terminal(text: str, columns: int) -> None:
 
 
 def test_the_marks_of_our_own_texts_take_one_column() -> None:
-    for mark in _OWN:
+    for mark in _OF_DETAP:
         assert unicodedata.category(mark) not in ("Mn", "Me")
         assert unicodedata.east_asian_width(mark) not in "WF"
 
