@@ -1,4 +1,4 @@
-"""The sha256 of inputs, so that a report says what its numbers were computed from."""
+"""SHA-256 digests of inputs, recorded in reports."""
 
 import io
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
 
 _BLOCK = 1 << 16
-"""Bytes read at once: they stay in a core's own cache until the digest has taken them."""
+"""Read size in bytes; fits a core's own cache."""
 
 
 def sha256(
@@ -28,19 +28,18 @@ def sha256(
     Parameters
     ----------
     path : str or path
-        The file as it lies on the disk (gzip is not expanded), or the folder.
+        The file as stored (gzip is not expanded), or the folder.
     members : iterable of str
-        For a folder: the files that were read, as paths relative to it. The digest is taken over
-        the lines ``<digest>  <name>`` of each, sorted by name, as ``sha256sum`` prints them; so
-        it depends neither on where the folder lies nor on the order of its entries.
+        For a folder: the files that were read, as paths relative to it. The digest is that of
+        the lines ``<digest>  <name>``, sorted by name, as ``sha256sum`` prints them. It depends on
+        neither the folder's location nor the order of its entries.
     known : mapping of str to str, optional
-        The digests of members, or of the file by the name "", that were taken while they were
-        read; the others are read again.
+        Digests computed while reading, by member, or by "" for the file; others are read again.
 
     Raises
     ------
     InputError
-        Where a file cannot be read.
+        If a file cannot be read.
     """
     names = sorted(members)
     known = known or {}
@@ -53,25 +52,25 @@ def sha256(
 
 
 def sha256_of_source(source: "SourceFile") -> str | None:
-    """Return the sha256 of an input: taken while it was read, else now; None for lost stdin."""
+    """Return the sha256 of an input, computed now if needed; None for standard input."""
     if source.sha256 or source.path in {STDIN, shown(STDIN)}:
         return str(source.sha256) or None
     return sha256(source.path, source.members)
 
 
 def sha256_of_stream(stream: Stream) -> str:
-    """Return the sha256 of the file that a stream reads.
+    """Return the sha256 of a stream's file.
 
     Raises
     ------
     InputError
-        Where it cannot be read, or is no longer the file that its path leads to.
+        If it cannot be read, or its path now leads to another file.
     """
     return _file_digest(stream.path, stream.status)
 
 
 def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
-    """Return the content of a file, gzip expanded, and its sha256 where `limits` want digests."""
+    """Return a file's expanded content, and its sha256 if `limits` asks for digests."""
     with Stream(path, limits) as stream:
         digest = started(stream)
         data = stream.read_all()
@@ -82,22 +81,22 @@ def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
 
 
 def started(stream: Stream) -> "hashlib._Hash | None":
-    """Return a sha256 for the bytes of a stream; None where none is wanted, or of gzip and stdin.
+    """Return a hash for the bytes of a stream; None without digests, for gzip and stdin.
 
-    That of gzip is of the file as it lies on the disk, which is read again for it.
+    The digest of gzip is that of the file as stored, which is read again.
     """
     return new() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
-    """Return the sha256 of a list of images, one a line, in hexadecimal."""
+    """Return the sha256 of a list of images, one per line, in hexadecimal."""
     listed = "\n".join(map(str, names))
     return _of_text(listed, "backslashreplace")
 
 
 def new() -> "hashlib._Hash":
-    """Return the sha256 of nothing yet."""
-    import hashlib  # OpenSSL costs 0.003 s, and is seldom needed for files
+    """Return a new sha256 hash."""
+    import hashlib  # OpenSSL takes 0.003 s to load
 
     return hashlib.sha256()
 
@@ -118,7 +117,7 @@ def _of_file(file: io.RawIOBase) -> str:
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
-        from detap.io.remote import RemoteFile  # seldom needed
+        from detap.io.remote import RemoteFile
 
         with RemoteFile(path) as remote:
             return _of_file(remote)

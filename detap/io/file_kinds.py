@@ -1,4 +1,4 @@
-"""What a file looks like that is not what is due, as far as every reader tells it alike."""
+"""Detect the kind of a file from its first bytes."""
 
 import re
 
@@ -21,18 +21,18 @@ _HTML = re.compile(rb"(?i)<(?:!doctype html|html)")
 
 
 def kind_of(data: bytes) -> str:
-    """Return the kind of file that some bytes are, or an empty string.
+    """Return the kind of a file, or an empty string if unknown.
 
     Parameters
     ----------
     data : bytes
-        The file, or its beginning. Marks of a merge conflict are looked for in all of it.
+        The file, or its beginning; all of it is searched for merge markers.
 
     Returns
     -------
     str
         ``git-lfs``, ``pickle``, ``gzip``, ``zip``, ``numpy``, ``png``, ``jpeg``, ``pdf``, ``html``
-        or ``merge``. Each reader has words of its own for them.
+        or ``merge``.
     """
     head = data[:_HEAD].removeprefix(BYTE_ORDER_MARK).lstrip()
     for start, kind in _STARTS:

@@ -1,9 +1,8 @@
-"""Walking through a JSON text record by record, strictly, knowing the place of each.
+"""Strict JSON reader that yields one record at a time.
 
-The standard library's scanner parses one record at a time, so that a results file of millions
-never stands in memory as objects, and a fault in one record does not hide those of the next.
-What `json` would let pass is caught here: NaN, repeated keys, integers of any length, nesting
-that overflows the stack.
+The standard library's scanner parses each record alone: memory stays small, and a fault in one
+record does not hide those of the next. Unlike `json`, this reader reports NaN, repeated keys, very
+long integers and nesting that would overflow the stack.
 """
 
 import json
@@ -15,8 +14,8 @@ from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
 from detap.io.limits import Limits
 from detap.io.problems import Problems
 
-HOLDS_CONSTANTS = "holds NaN or Infinity, which is no JSON", "remove it"
-"""What is said of :attr:`JsonText.constants`, and what to do."""
+HOLDS_CONSTANTS = "contains NaN or Infinity, which are not valid JSON", "remove it"
+"""The message and hint for :attr:`JsonText.constants`."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
@@ -27,14 +26,14 @@ _HEAD = 1 << 16
 
 
 class NotJsonError(Exception):
-    """The text is not JSON from here on.
+    """The text is not valid JSON.
 
     Attributes
     ----------
     index : int
-        Where in the text.
+        Position of the fault in the text.
     message, remedy : str
-        What is wrong and what to do.
+        The fault and the hint.
     """
 
     def __init__(self, index: int, message: str, remedy: str = "") -> None:
@@ -45,7 +44,7 @@ class NotJsonError(Exception):
 
 
 class LongInteger:
-    """An integer of so many digits that converting it would be an attack."""
+    """An integer too long to convert safely."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -61,20 +60,20 @@ class LongInteger:
 
 
 def integer(text: str) -> int | LongInteger:
-    """Convert the text of an integer, as ``json.loads(parse_int=)`` does, of any length."""
+    """Convert an integer's text; very long ones become LongInteger."""
     return int(text) if len(text) <= _LONGEST_INTEGER else LongInteger(text)
 
 
 def check_text(record: object) -> None:
     """Raise UnicodeEncodeError, a ValueError, if JSON holds half of a surrogate pair.
 
-    Undecodable bytes of file names, as Python escapes them, are not.
+    Surrogates that stand for undecodable bytes of file names are accepted.
     """
     json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
 def spelt(value: object) -> str:
-    """Return a value as the file spells it, cut where it is long."""
+    """Return a value as JSON text, shortened if long."""
     if isinstance(value, LongInteger):
         return repr(value)
     try:
@@ -92,14 +91,14 @@ class JsonText:
     text : str
         The whole text.
     problems : Problems
-        Receives repeated keys; everything else is raised.
+        Collects repeated keys; other faults are raised.
 
     Attributes
     ----------
     index : int
-        Where the next value begins.
+        Position of the next value.
     constants : int
-        How many NaN and Infinity, which are no JSON, were met so far.
+        Number of NaN and Infinity read so far.
     """
 
     def __init__(self, text: str, problems: Problems) -> None:
@@ -127,26 +126,26 @@ class JsonText:
         return float(name.replace("Infinity", "inf"))
 
     def where(self, index: int) -> str:
-        """Return the line and column of an index, both counted from 1."""
+        """Return the line and column of an index, both from 1."""
         line = self.text.count("\n", 0, index) + 1
         column = index - self.text.rfind("\n", 0, index)
         return f"line {line}, column {column}"
 
     def peek(self) -> str:
-        """Return the next character that is no space, or an empty string at the end."""
+        """Return the next character other than white space; empty at the end."""
         match = _SPACE.match(self.text, self.index)
         self.index = match.end() if match else self.index
         return self.text[self.index : self.index + 1]
 
     def value(self, name: str, number: int = -1) -> Any:
-        """Read the value that begins here, whatever it is.
+        """Read the next value.
 
         Parameters
         ----------
         name : str
-            What messages call it, or the array that it lies in.
+            Its name in messages, or that of its array.
         number : int
-            Its number in that array.
+            Its index in that array.
         """
         start = self.index
         try:
@@ -154,23 +153,23 @@ class JsonText:
         except json.JSONDecodeError as error:
             raise self._unexpected(error.pos, error.msg) from None
         except RecursionError:
-            raise NotJsonError(start, "is nested too deeply", "remove the nesting") from None
+            raise NotJsonError(start, "is nested too deeply", "reduce the nesting") from None
         for key in self._repeated:
             self.problems.add(
                 name if number < 0 else f"{name}[{number}]",
-                f"key {spelt(key)} stands twice in one object",
-                "keep one of the two",
+                f"duplicate key {spelt(key)} in one object",
+                "keep one of them",
             )
         self._repeated.clear()
         return value
 
     def items(self) -> Iterator[int]:
-        """Step through the array that begins here; the caller reads each item.
+        """Step through an array; the caller reads each item.
 
         Yields
         ------
         int
-            The item's index. The position is at its beginning, and must be behind it afterwards.
+            The item's index. The caller must move the position past the item.
         """
         self.index += 1
         if self.peek() == "]":
@@ -184,12 +183,12 @@ class JsonText:
                 return
 
     def members(self) -> Iterator[str]:
-        """Step through the object that begins here; the caller reads each value.
+        """Step through an object; the caller reads each value.
 
         Yields
         ------
         str
-            The key. The position is at the value, and must be behind it afterwards.
+            The key. The caller must move the position past the value.
         """
         self.index += 1
         if self.peek() == "}":
@@ -197,10 +196,10 @@ class JsonText:
             return
         while True:
             if self.peek() != '"':
-                raise self._unexpected(self.index, "a key in double quotes is due")
+                raise self._unexpected(self.index, "expected a key in double quotes")
             key = self.value("")
             if self.peek() != ":":
-                raise self._unexpected(self.index, "':' is due")
+                raise self._unexpected(self.index, "expected ':'")
             self.index += 1
             self.peek()
             yield key
@@ -208,37 +207,37 @@ class JsonText:
                 return
 
     def _comma_or(self, end: str) -> bool:
-        found = self.peek()
-        if found not in (",", end) or not found:
-            raise self._unexpected(self.index, f"',' or {end!r} is due")
+        character = self.peek()
+        if character not in (",", end) or not character:
+            raise self._unexpected(self.index, f"expected ',' or {end!r}")
         self.index += 1
-        if found == ",":
+        if character == ",":
             if self.peek() == end:
-                raise self._unexpected(self.index, "a comma stands before it")
+                raise self._unexpected(self.index, "trailing comma")
             return False
         return True
 
     def finish(self) -> None:
-        """Check that nothing follows."""
+        """Raise NotJsonError if anything follows the value."""
         if self.peek():
             rest = self.text[self.index : self.index + 20]
             raise NotJsonError(
                 self.index,
-                f"the JSON value ends here, but {spelt(rest)} follows",
-                "a JSON file holds one value: remove what follows",
+                f"unexpected text after the JSON value: {spelt(rest)}",
+                "remove it: a JSON file has one value",
             )
 
     def fault(self, error: NotJsonError) -> tuple[str, str, str]:
-        """Return as what a reader reports text that is not JSON.
+        """Return the location, message and hint for text that is not JSON.
 
         Returns
         -------
         place, message, remedy : str
-            What the text looks like instead, or where it is no longer JSON and why.
+            The detected kind of file, or the position and reason of the fault.
         """
         name, remedy = looks_like(self.text[:_HEAD].encode())
-        near = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
-        if not name and MERGE_MARKER.search(near.encode()):
+        context = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
+        if not name and MERGE_MARKER.search(context.encode()):
             name, remedy = _MERGE_CONFLICT
         if name:
             return "", f"looks like {name}", remedy
@@ -249,38 +248,38 @@ class JsonText:
         if "Unterminated string" in message or not _STRUCTURE.search(rest):
             return NotJsonError(
                 min(index, len(self.text)),
-                f"the file is cut off: it ends after {len(self.text)} characters, in the middle of "
-                "a value",
-                "fetch or write it again",
+                f"file is truncated: it ends inside a value, after {len(self.text)} characters",
+                "download or write it again",
             )
-        found = spelt(rest[:20])
         reason = f": {message[:1].lower()}{message[1:]}"
-        return NotJsonError(index, f"is not JSON at {found}{reason}", "write it as JSON")
+        return NotJsonError(
+            index, f"invalid JSON at {spelt(rest[:20])}{reason}", "write valid JSON"
+        )
 
 
-_HTML = ("an HTML page", "the download failed: fetch the file itself")
+_HTML = ("an HTML page", "the download failed: download the file itself")
 _MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
 
 _KINDS = {
-    "git-lfs": ("a Git LFS pointer", "fetch the file with `git lfs pull`"),
+    "git-lfs": ("a Git LFS pointer", "download the file with `git lfs pull`"),
     "pickle": ("a Python pickle", "save it as JSON"),
-    "gzip": ("gzip within gzip", "expand it once"),
+    "gzip": ("gzip inside gzip", "decompress it once"),
     "zip": ("a zip archive", "unpack it"),
     "numpy": ("a NumPy array", "save it as JSON"),
-    "png": ("an image", "name the JSON file"),
-    "jpeg": ("an image", "name the JSON file"),
-    "pdf": ("a PDF document", "name the JSON file"),
+    "png": ("an image", "use the JSON file"),
+    "jpeg": ("an image", "use the JSON file"),
+    "pdf": ("a PDF document", "use the JSON file"),
     "html": _HTML,
     "merge": _MERGE_CONFLICT,
 }
 
 _PATTERNS = (
     (re.compile(rb"(?i)\A\s*<(?:head|body)"), *_HTML),
-    (re.compile(rb"\A\s*<"), "XML", "use --format voc if it is an annotation of PASCAL VOC"),
+    (re.compile(rb"\A\s*<"), "XML", "for PASCAL VOC annotations use --format voc"),
     (
         re.compile(rb"\A\s*\{[^\n]*\}[ \t\r]*\n\s*\{"),
         "JSON Lines",
-        "put the records into one JSON array",
+        "write the records as one JSON array",
     ),
     (
         re.compile(
@@ -290,12 +289,12 @@ _PATTERNS = (
         "Python text, not JSON",
         "write it with json.dump",
     ),
-    (re.compile(rb"\A[^\0]{0,64}\0"), "binary data", "name the JSON file"),
+    (re.compile(rb"\A[^\0]{0,64}\0"), "binary data", "use the JSON file"),
 )
 
 
 def looks_like(data: bytes) -> tuple[str, str]:
-    """Return what data that is no JSON looks like, and what to do; both empty if unknown.
+    """Return the kind of data other than JSON, and a hint; both empty if unknown.
 
     Parameters
     ----------
@@ -317,36 +316,36 @@ def text_of(
     problems: Problems,
     limits: Limits,
     nesting: Callable[[bytes], int],
-    due: str = "fetch or write it again",
+    expected: str = "download or write it again",
 ) -> JsonText:
-    """Return a JSON file as a text to walk through, of no deeper nesting than is allowed.
+    """Return a reader for a JSON file.
 
     Parameters
     ----------
     data : bytes
     problems : Problems
     limits : Limits
-        `nesting` is obeyed.
+        `nesting` is checked.
     nesting : callable
-        Returns how deep arrays and objects lie inside each other, at most.
-    due : str
-        What to do about an empty file.
+        Returns the depth of arrays and objects.
+    expected : str
+        The hint for an empty file.
 
     Raises
     ------
     InputError
-        Where it is empty, too deep, or in another encoding.
+        If it is empty, nested too deeply, or not UTF-8.
     """
     if not data.strip():
-        problems.add("", "is empty", due)
+        problems.add("", "is empty", expected)
         problems.raise_any()
     text = decode(data, problems)
     depth = nesting(data)
     if depth > limits.nesting:
         problems.add(
             "",
-            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
-            "raise the limit on nesting (--max-nesting) if that is meant",
+            f"JSON is nested {depth} levels deep, the limit is {limits.nesting}",
+            "raise the limit with --max-nesting",
         )
         problems.raise_any()
     return JsonText(text, problems)
@@ -358,13 +357,13 @@ def decode(data: bytes, problems: Problems) -> str:
     Raises
     ------
     InputError
-        Where the bytes are in another encoding.
+        If the bytes are not UTF-8.
     """
     utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff")) or (
         b"\0" in data[:4] and data[:4].replace(b"\0", b"")[:1] in (b"{", b"[")
     )
     if utf16:
-        problems.add("", "is UTF-16 or UTF-32 text, where UTF-8 is due", "save it as UTF-8")
+        problems.add("", "is UTF-16 or UTF-32 text, expected UTF-8", "save it as UTF-8")
         problems.raise_any()
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()

@@ -1,45 +1,43 @@
-"""What a reader accepts at most."""
+"""Limits on the size of inputs."""
 
 from detap.errors import UsageError
 from detap.records import Value
 
-MORE_RECORDS = "raise the limit on records (--max-records) if that is meant"
-"""The remedy of an input of more than the limits allow."""
+MORE_RECORDS = "raise the limit with --max-records"
+"""The hint for an input with too many records."""
 
 MOST_RECORDS = 2**31 - 1
-"""Rows are numbered in int32: as `detap.tables.columns.MOST_ROWS`, without importing numpy."""
+"""Rows are int32, as `detap.tables.columns.MOST_ROWS`; this module avoids numpy."""
 
 
 class Limits(Value):
-    """What a reader accepts at most, each checked before memory is spent; and what it notes.
+    """Limits of readers, checked before memory is allocated, and reading modes.
 
     Attributes
     ----------
     file_bytes : int
-        Bytes of one file, also after expansion.
+        Maximum bytes of one file, also after expansion.
     expansion : int
-        How many times larger than the compressed file its content may be (the first 16 MiB of
-        content are always allowed).
+        Maximum ratio of expanded to compressed size; the first 16 MiB are always allowed.
     records : int
-        Images, annotations or detections in one input; at most :data:`MOST_RECORDS`.
+        Maximum images, annotations or detections in one input; at most :data:`MOST_RECORDS`.
     nesting : int
-        Levels of JSON arrays and objects, or of XML elements, inside each other.
+        Maximum depth of JSON arrays and objects, or of XML elements.
     problems : int
-        How many problems an error lists; the rest is only counted.
+        Maximum number of listed problems; the others are counted.
     mask_runs : int
-        Runs of pixels in the masks of one image that are drawn from polygons.
+        Maximum pixel runs of one image's masks, if drawn from polygons.
     digests : bool
-        Whether the sha256 of each input is taken while it is read, for a report.
+        Compute the sha256 of each input while reading.
     empty : bool
-        Whether ground truth is one of several inputs, which may be without annotations and are
-        judged together.
+        Ground truth is one of several inputs: it may have no annotations, and checks run on all.
     part : bool
-        Whether detections are one of several inputs, which are judged together.
+        Detections are one of several inputs: checks run on all.
 
     Raises
     ------
     UsageError
-        Where more records are wanted than can be numbered.
+        If `records` exceeds :data:`MOST_RECORDS`.
     """
 
     file_bytes: int = 16 << 30
@@ -53,17 +51,17 @@ class Limits(Value):
     part: bool = False
 
     def is_part(self, kind: str) -> bool:
-        """Return whether ``detections`` or ``ground-truth`` are judged with other inputs."""
+        """Return True if ``detections`` or ``ground-truth`` are one of several inputs."""
         return self.part if kind == "detections" else self.empty
 
     @property
     def exceeded(self) -> tuple[str, str]:
-        """What is said of an input of more records, and what to do."""
-        return f"holds more than {self.records} records", MORE_RECORDS
+        """The message and hint for an input with too many records."""
+        return f"more than {self.records} records", MORE_RECORDS
 
     def __post_init__(self) -> None:
         if self.records > MOST_RECORDS:
-            raise UsageError(f"a limit of {self.records} records is above {MOST_RECORDS}")
+            raise UsageError(f"limit of {self.records} records is above {MOST_RECORDS}")
 
 
 DEFAULT_LIMITS = Limits()

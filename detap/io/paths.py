@@ -1,4 +1,4 @@
-"""What a path may be besides a file: standard input, and URLs."""
+"""Special paths: standard input and URLs."""
 
 import os
 
@@ -9,7 +9,7 @@ STDIN = "-"
 
 
 def shown(path: Path) -> str:
-    """Return `path` as messages and reports call it: a URL without password and signature."""
+    """Return a path for display: URLs without password and query."""
     text = os.fspath(path)
     if text == STDIN:
         return "<stdin>"
@@ -17,11 +17,11 @@ def shown(path: Path) -> str:
         return text
     text, query, _ = text.partition("?")
     scheme, _, rest = text.partition("://")
-    place, slash, name = rest.partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{name}{query and '?...'}"
+    host, slash, name = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}{query and '?...'}"
 
 
 def is_url(path: Path) -> bool:
-    """Return whether a path is a URL: ``scheme://``, with a scheme of two letters or more."""
+    """Return True for ``scheme://...`` with a scheme of two or more letters."""
     scheme, colon, _ = os.fspath(path).partition("://")
     return bool(colon) and len(scheme) > 1 and scheme.isascii() and scheme.isalnum()

@@ -1,4 +1,4 @@
-"""Collecting what is wrong with an input, so that one run names all of it."""
+"""Collect the problems of an input, so that one error lists all."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from detap.errors import InputError, Problem, UsageError
 
 
 class FaultError(Exception):
-    """Why a part of an input cannot be read: the message, and what to do."""
+    """A part of an input cannot be read."""
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
@@ -14,25 +14,25 @@ class FaultError(Exception):
         self.remedy = remedy
 
 
-def check_choice(what: str, given: object, choices: Sequence[str]) -> None:
-    """Raise UsageError where an option is none of its choices."""
-    if given not in choices:
-        raise UsageError(f"{what} {given!r} is unknown; use one of {', '.join(choices)}")
+def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
+    """Raise UsageError if an option's value is not one of its choices."""
+    if value not in choices:
+        raise UsageError(f"{option} {value!r} is unknown; use one of {', '.join(choices)}")
 
 
 class Listed:
-    """Problems: listed up to a limit, counted beyond it.
+    """Problems listed up to a limit and counted beyond.
 
     Parameters
     ----------
     limit : int
-        How many are listed.
+        Maximum number listed.
 
     Attributes
     ----------
     listed : list of Problem
     count : int
-        How many there are, listed or not.
+        Number of all problems.
     """
 
     def __init__(self, limit: int) -> None:
@@ -41,12 +41,12 @@ class Listed:
         self.count = 0
 
     def note(self, *problems: Problem) -> None:
-        """Note problems."""
+        """Add problems."""
         self.count += len(problems)
         self.listed += problems[: max(0, self.limit - len(self.listed))]
 
     def raise_any(self) -> None:
-        """Raise the :class:`InputError` of all problems, if there are any."""
+        """Raise InputError if there are problems."""
         if self.count:
             raise InputError(self.listed, self.count - len(self.listed))
 
@@ -57,9 +57,9 @@ class Problems(Listed):
     Parameters
     ----------
     file : str
-        What messages call the file.
+        The file name in messages.
     limit : int
-        How many are listed.
+        Maximum number listed.
     """
 
     def __init__(self, file: str, limit: int) -> None:
@@ -67,16 +67,16 @@ class Problems(Listed):
         self.file = file
 
     def add(self, place: str, message: str, remedy: str = "") -> None:
-        """Note one problem."""
+        """Add one problem."""
         self.note(Problem(self.file, place, message, remedy))
 
     def lead(self, place: str, message: str, remedy: str = "") -> None:
-        """Note a problem that is to be read before all others."""
+        """Add a problem before all others."""
         self.count += 1
         self.listed.insert(0, Problem(self.file, place, message, remedy))
         del self.listed[self.limit :]
 
     def instead(self, message: str, remedy: str = "") -> None:
-        """Replace all problems by the one cause that they share."""
+        """Replace all problems by their common cause."""
         self.listed = [Problem(self.file, "", message, remedy)]
         self.count = 1

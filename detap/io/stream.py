@@ -1,9 +1,7 @@
-"""Opening inputs: only regular files, never more of them than the limits allow.
+"""Open inputs safely: regular files and URLs, within the limits.
 
-A path may be a URL: what it names is opened here for every reader alike.
-
-An input comes from strangers. A FIFO would hang, a device may act, a small archive may expand
-without end: each is refused with a message before anything is read from it.
+Inputs are untrusted. A FIFO would block, opening a device may have side effects, and a small
+archive may expand without end: each is an error before anything is read.
 """
 
 import errno
@@ -33,25 +31,25 @@ _KINDS = (
 )
 
 _REASONS = {
-    errno.ENOENT: ("does not exist", "check the path"),
-    errno.EACCES: ("may not be read", "check its permissions"),
-    errno.EPERM: ("may not be read", "check its permissions"),
-    errno.ELOOP: ("is a loop of links", "name the file itself"),
-    errno.ENOTDIR: ("does not exist: a part of the path is no folder", "check the path"),
-    errno.ENAMETOOLONG: ("is too long for a path", "check the path"),
+    errno.ENOENT: ("no such file or directory", ""),
+    errno.EACCES: ("permission denied", "check its permissions"),
+    errno.EPERM: ("permission denied", "check its permissions"),
+    errno.ELOOP: ("too many symbolic links", "use the path of the file itself"),
+    errno.ENOTDIR: ("no such file or directory: a part of the path is a file", ""),
+    errno.ENAMETOOLONG: ("path is too long", ""),
 }
 
 
 def refuse(path: str, message: str, remedy: str = "", place: str = "") -> NoReturn:
-    """Raise the :class:`InputError` that says `message` of `path`."""
+    """Raise InputError for a path."""
     raise InputError(Problem(shown(path), place, message, remedy))
 
 
 def refuse_os_error(path: str, error: OSError) -> NoReturn:
-    """Raise the :class:`InputError` that says what the system said of `path`."""
+    """Raise InputError for an operating system error."""
     if is_url(path):
-        message = "is a URL, where a file or folder of this machine is due"
-        raise InputError(Problem(shown(path), "", message, "copy it here")) from error
+        message = "is a URL, expected a local file or folder"
+        raise InputError(Problem(shown(path), "", message, "download it first")) from error
     message, remedy = _REASONS.get(
         error.errno or 0, (f"cannot be read: {error.strerror or error}", "")
     )
@@ -61,21 +59,21 @@ def refuse_os_error(path: str, error: OSError) -> NoReturn:
 def _check_regular(path: str, mode: int) -> None:
     if stat.S_ISREG(mode):
         return
-    kind = next((name for test, name in _KINDS if test(mode)), "no regular file")
-    refuse(path, f"is {kind}, where a file is due", "name a regular file")
+    kind = next((name for test, name in _KINDS if test(mode)), "not a regular file")
+    refuse(path, f"is {kind}, expected a file", "use the path of a regular file")
 
 
 def open_regular(path: Path) -> int:
-    """Open a regular file for reading and return its descriptor, which the caller closes.
+    """Open a regular file for reading; the caller closes the descriptor.
 
-    Anything else is refused without being opened, so that a FIFO cannot hang and a device cannot
-    act. Between the look and the opening the path may come to mean something else: the opening
-    does not block either, and the look is repeated on the descriptor.
+    Other kinds are refused without being opened: a FIFO would block, and opening a device may have
+    side effects. As the path may change in between, the file is opened without blocking and
+    checked again.
 
     Raises
     ------
     InputError
-        Where the path does not exist, may not be read, or is no regular file.
+        If the path does not exist, cannot be read, or is not a regular file.
     """
     text = os.fspath(path)
     flags = os.O_RDONLY
@@ -87,7 +85,7 @@ def open_regular(path: Path) -> int:
     except OSError as error:
         refuse_os_error(text, error)
     except ValueError:
-        refuse(repr(text), "is no path: it contains a NUL character")
+        refuse(repr(text), "invalid path: contains a NUL character")
     try:
         _check_regular(text, os.fstat(descriptor).st_mode)
     except BaseException:
@@ -97,36 +95,35 @@ def open_regular(path: Path) -> int:
 
 
 class Stream:
-    """The bytes of one input from its start to its end, expanded where they are gzip.
+    """The bytes of one input, decompressed if gzip.
 
     Parameters
     ----------
     path : str or path
         ``"-"`` is standard input; a URL is opened by fsspec.
     limits : Limits
-        `file_bytes` and `expansion` are obeyed.
+        `file_bytes` and `expansion` are checked.
 
     Attributes
     ----------
     descriptor : int
-        Of a plain file, from which the bytes may also be read directly; else -1.
+        Of a plain file, which may also be read directly; else -1.
     status : os.stat_result or None
         Of the file when it was opened; None for standard input and URLs.
     size : int
-        Bytes of the file as it lies on the disk; 0 for standard input, and where a URL's server
-        does not say.
+        Bytes of the file as stored; 0 for standard input and URLs of unknown size.
 
     Raises
     ------
     InputError
-        By any method: too large, expanding too far, damaged, changed while being read.
+        If the input is too large, expands too far, is damaged or changes; raised by any method.
     """
 
     def __init__(self, path: Path, limits: Limits = DEFAULT_LIMITS) -> None:
         self.path = os.fspath(path)
         self.limits = limits
         self.size = 0
-        self.given = 0
+        self._delivered = 0
         self._file: Any = None
         self._head = b""
         self._gzip: Any = None
@@ -145,10 +142,10 @@ class Stream:
             self._start_file()
 
     def _start_stdin(self) -> None:
-        # Through sys.stdin, not descriptor 0, so that a caller may put another stream there.
+        # sys.stdin, not descriptor 0, so that a caller may replace it.
         source = getattr(sys.stdin, "buffer", None)
         if source is None:
-            refuse(self.path, "is closed", "name a file, or pipe one in")
+            refuse(self.path, "is closed", "use a file, or pipe one in")
         self._file = source
         self._head = source.read(len(GZIP_MAGIC))
         if self._head == GZIP_MAGIC:
@@ -157,7 +154,7 @@ class Stream:
             self._gzip = gzip_file(io.BytesIO(compressed))
 
     def _start_remote(self) -> None:
-        from detap.io.remote import RemoteFile  # seldom needed
+        from detap.io.remote import RemoteFile
 
         self._remote = RemoteFile(self.path, hashed=self.limits.digests)
         self._file = io.BufferedReader(self._remote, _BLOCK)
@@ -187,15 +184,15 @@ class Stream:
             self.descriptor = -1
 
     def read(self, count: int = _BLOCK) -> bytes:
-        """Return the next bytes, at most `count` or a little more; none at the end."""
+        """Return the next bytes, about `count` at most; empty at the end."""
         if self._gzip is not None:
             block = self._expand(count)
         elif self._head:
             block, self._head = self._head, b""
         else:
             block = self._read_plain(count)
-        self.given += len(block)
-        if self.given > self.limits.file_bytes:
+        self._delivered += len(block)
+        if self._delivered > self.limits.file_bytes:
             self._too_large()
         return block
 
@@ -209,18 +206,18 @@ class Stream:
             refuse_os_error(self.path, error)
 
     def _expand(self, count: int) -> bytes:
-        import zlib  # most inputs do not need it
+        import zlib
 
         try:
             block: bytes = self._gzip.read(count)
         except (EOFError, zlib.error, OSError) as error:
-            refuse(self.path, f"is damaged gzip: {error}", "compress it again or fetch it again")
+            refuse(self.path, f"damaged gzip: {error}", "compress or download it again")
         allowed = max(EXPANSION_FLOOR, self.limits.expansion * self.size)
-        if self.given + len(block) > allowed:
+        if self._delivered + len(block) > allowed:
             refuse(
                 self.path,
                 f"expands to more than {allowed} bytes, {self.limits.expansion} times its size",
-                "raise the limit on expansion (--max-expansion) if the file is to be trusted",
+                "if you trust the file, raise the limit with --max-expansion",
             )
         return block
 
@@ -228,21 +225,21 @@ class Stream:
         refuse(
             self.path,
             f"is larger than {self.limits.file_bytes} bytes",
-            "raise the limit on file size (--max-file-size) if that is meant",
+            "raise the limit with --max-file-size",
         )
 
     def read_all(self) -> bytes:
-        """Return every byte from here to the end, and check that the file did not change."""
-        whole = io.BytesIO()  # which hands over what it holds: joined parts would be held twice
+        """Return the remaining bytes; raise InputError if the file changed."""
+        content = io.BytesIO()  # joining a list of blocks would need twice the memory
         while block := self.read():
-            whole.write(block)
+            content.write(block)
         self.check_unchanged()
-        return whole.getvalue()
+        return content.getvalue()
 
     def seekable(self) -> BinaryIO:
-        """Return the bytes as a file that can be read in any order, closed with this stream.
+        """Return the bytes as a seekable file, closed with this stream.
 
-        What cannot be (standard input, gzip) is read whole.
+        Standard input and gzip are read into memory.
         """
         if self.descriptor >= 0:
             return os.fdopen(self.descriptor, "rb", buffering=0, closefd=False)
@@ -251,19 +248,19 @@ class Stream:
         return io.BytesIO(self.read_all())
 
     def check_unchanged(self) -> None:
-        """Refuse a file that was written to since it was opened."""
+        """Raise InputError if the file changed since it was opened."""
         if self._remote is not None:
             self._remote.check_unchanged()
         if self.status is not None:
-            now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
-            check_same(self.path, self.status, now)
+            descriptor = self._file.fileno() if self._file is not None else self.descriptor
+            check_same(self.path, self.status, os.fstat(descriptor))
 
     def sha256(self) -> str:
-        """Return the sha256 of what a URL names, taken while it was read; else nothing."""
+        """Return the sha256 of a URL's file, computed while reading; else empty."""
         return "" if self._remote is None else self._remote.sha256()
 
     def close(self) -> None:
-        """Close the file; standard input stays open."""
+        """Close the file, but not standard input."""
         if self._file is not None and self.path != STDIN:
             self._file.close()
         elif self.descriptor >= 0:
@@ -277,22 +274,22 @@ class Stream:
         self.close()
 
 
-def check_same(path: str, before: os.stat_result, now: os.stat_result) -> None:
-    """Refuse a file that was written to, or replaced, between two looks at it."""
-    looks = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (before, now)]
-    if looks[0] != looks[1]:
-        refuse(path, "changed while it was being read", "try again when it is complete")
+def check_same(path: str, first: os.stat_result, last: os.stat_result) -> None:
+    """Raise InputError if a file was changed or replaced between two calls of stat."""
+    versions = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (first, last)]
+    if versions[0] != versions[1]:
+        refuse(path, "changed while it was being read", "retry when it is complete")
 
 
 def gzip_file(compressed: BinaryIO) -> BinaryIO:
-    """Return the expanded content of `compressed` as a stream."""
-    import gzip  # most inputs do not need it
+    """Return the decompressed content as a stream."""
+    import gzip
 
     return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
 
 
 def read_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """Return the content of a regular file (or of standard input, ``"-"``), gzip expanded.
+    """Return the content of a regular file or standard input, decompressed.
 
     Raises
     ------

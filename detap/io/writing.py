@@ -1,7 +1,7 @@
-"""Reports onto disk and into pipes: the old report or the new one, never part of one.
+"""Write reports atomically: the old report or the new one remains.
 
-A regular file is replaced by renaming a finished one onto it, made in the same folder, with the
-old one's mode. Nothing that is not a regular file is ever replaced, and no input.
+A regular file is replaced by renaming a complete one of the same mode and folder. Other files and
+inputs are never replaced.
 """
 
 import errno
@@ -22,37 +22,37 @@ STDOUT = "-"
 
 
 def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()) -> None:
-    """Make sure that a report can go to `path`, before the work is done that it is to hold.
+    """Raise OutputError if a report cannot be written to a path.
 
     Parameters
     ----------
     path : str
         A file, existing or not; a device; or ``"-"``.
     inputs : iterable of str
-        Paths that are being read and must not be written.
+        Paths that are read and must not be written.
     read : iterable of SourceFile
-        What was read besides: the files of a folder must not be written either.
+        Sources that were read; the files of a folder must not be written either.
 
     Raises
     ------
     OutputError
-        Where the report cannot or must not be written there.
+        If the report cannot or must not be written there.
     """
     if path == STDOUT:
         return
     if not path or path.endswith(os.sep):
-        raise OutputError(f"{escape(path) or 'output'}: is no name for a file")
-    found = _status(path)
-    if found is None:
+        raise OutputError(f"{escape(path) or 'output'}: not a file name")
+    status = _status(path)
+    if status is None:
         _check_folder(path)
         return
-    if _our_own_stream(found) is not None or stat.S_ISCHR(found.st_mode):
+    if _standard_stream(status) is not None or stat.S_ISCHR(status.st_mode):
         return
-    if not stat.S_ISREG(found.st_mode):
-        raise OutputError(f"{escape(path)}: cannot write a report onto {_kind(found.st_mode)}")
-    for source in (*inputs, *_alike(path, found, read)):
-        if _same(found, source):
-            raise OutputError(f"{escape(path)}: is an input; give the report another name")
+    if not stat.S_ISREG(status.st_mode):
+        raise OutputError(f"{escape(path)}: cannot write a report to {_kind(status.st_mode)}")
+    for source in (*inputs, *_candidates(path, status, read)):
+        if _same(status, source):
+            raise OutputError(f"{escape(path)}: is an input; use another name for the report")
     _check_folder(os.path.realpath(path))
 
 
@@ -62,49 +62,49 @@ def write(
     inputs: Iterable[str] = (),
     read: "Iterable[SourceFile]" = (),
 ) -> None:
-    """Write a report: all of it, or nothing.
+    """Write a complete report or nothing.
 
     Parameters
     ----------
     path : str
-        As in :func:`check_target`; a link is followed, and stays a link.
+        As in :func:`check_target`; links are followed and kept.
     data : bytes, or an iterable of such
-        The whole report, perhaps in pieces, which are taken one by one.
+        The report, or its chunks.
     inputs, read : iterable
         As in :func:`check_target`.
 
     Raises
     ------
     OutputError
-        Where it cannot be written; what was there is then untouched.
+        If it cannot be written; the old file is then unchanged.
     """
-    pieces = [data] if isinstance(data, bytes) else data
+    chunks = [data] if isinstance(data, bytes) else data
     if path == STDOUT:
-        write_stdout(b"".join(pieces))
+        write_stdout(b"".join(chunks))
         return
     check_target(path, inputs, read)
     try:
-        found = _status(path)
-        if found is not None and not stat.S_ISREG(found.st_mode):
+        status = _status(path)
+        if status is not None and not stat.S_ISREG(status.st_mode):
             opened = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
             try:
-                _write_all(opened, pieces)
+                _write_all(opened, chunks)
             finally:
                 os.close(opened)
-        elif found is not None and (stream := _our_own_stream(found)) is not None:
-            _write_all(stream, pieces)
+        elif status is not None and (stream := _standard_stream(status)) is not None:
+            _write_all(stream, chunks)
         else:
-            _replace(os.path.realpath(path), pieces, found)
+            _replace(os.path.realpath(path), chunks, status)
     except OSError as error:
         raise OutputError(f"{escape(path)}: cannot be written: {_reason(error)}") from error
 
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Hold a file so that other processes that do the same wait.
+    """Hold a lock for a file that other processes also lock here.
 
-    The lock is on the folder, as the file itself is replaced when it is written, and ends with
-    the process. Where the system locks no folders, nothing waits.
+    The lock is on the folder, because the file is replaced when written, and ends with the process.
+    On systems that cannot lock folders there is no lock.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ def locked(path: str) -> Iterator[None]:
 
 
 def write_stdout(data: bytes) -> None:
-    """Write to standard output; a reader that has closed it wants no more, which is no error.
+    """Write to standard output; a pipe closed by its reader is not an error.
 
     Raises
     ------
     OutputError
-        Where it is closed on our side, or full.
+        If it is closed in this process, or the disk is full.
     """
     try:
         if sys.stdout is None:
@@ -146,11 +146,11 @@ def write_stdout(data: bytes) -> None:
 
 
 def silence_stdout() -> None:
-    """Send what standard output still holds nowhere, so that the exit does not fail on it."""
+    """Redirect standard output to null, so that flushing at exit cannot fail."""
     with suppress(OSError, ValueError, AttributeError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -168,30 +168,30 @@ def _check_folder(path: str) -> None:
         try:
             os.stat(folder)
         except PermissionError:
-            told = f"the folder {escape(folder)} may not be entered; check its permissions"
-            raise OutputError(f"{escape(path)}: {told}") from None
+            message = f"permission denied for folder {escape(folder)}; check its permissions"
+            raise OutputError(f"{escape(path)}: {message}") from None
         except OSError:
             pass
-        raise OutputError(f"{escape(path)}: there is no folder {escape(folder)}")
+        raise OutputError(f"{escape(path)}: no such folder {escape(folder)}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{escape(path)}: the folder {escape(folder)} cannot be written to")
+        raise OutputError(f"{escape(path)}: folder {escape(folder)} is not writable")
 
 
-def _our_own_stream(found: os.stat_result) -> int | None:
-    """Return the stream of ours that the path means, as /dev/stdout does.
+def _standard_stream(status: os.stat_result) -> int | None:
+    """Return 1 or 2 if the path leads to this stream, as /dev/stdout does.
 
-    Such a path may lead to a pipe or to the file that the shell has opened for us: it is written
-    through the open stream, as renaming would part the two.
+    The shell may have redirected the stream to a file: renaming another one onto it would separate
+    the two, so the open stream is used.
     """
     for stream in (1, 2):
         with suppress(OSError):
-            if os.path.samestat(os.fstat(stream), found):
+            if os.path.samestat(os.fstat(stream), status):
                 return stream
     return None
 
 
-def _alike(path: str, found: os.stat_result, read: "Iterable[SourceFile]") -> Iterator[str]:
-    """Yield the members of folders that may be `found`; a listing rules out all the others."""
+def _candidates(path: str, status: os.stat_result, read: "Iterable[SourceFile]") -> Iterator[str]:
+    """Yield the folder members that may be the file, judged by a directory listing."""
     name = os.path.basename(os.path.realpath(path))
     for source in read:
         members = set(source.members)
@@ -199,35 +199,35 @@ def _alike(path: str, found: os.stat_result, read: "Iterable[SourceFile]") -> It
             with suppress(OSError), os.scandir(os.path.join(source.path, inside)) as entries:
                 for entry in entries:
                     member = f"{inside}/{entry.name}" if inside else entry.name
-                    alike = entry.name == name or entry.inode() == found.st_ino
-                    if (alike or entry.is_symlink()) and member in members:
+                    matches = entry.name == name or entry.inode() == status.st_ino
+                    if (matches or entry.is_symlink()) and member in members:
                         yield entry.path
 
 
-def _same(found: os.stat_result, source: str) -> bool:
+def _same(status: os.stat_result, source: str) -> bool:
     try:
-        return os.path.samestat(os.stat(source), found)
+        return os.path.samestat(os.stat(source), status)
     except (OSError, ValueError):
         return False
 
 
 def _kind(mode: int) -> str:
     kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
-    return next((name for test, name in kinds if test(mode)), "a device that is no stream")
+    return next((name for test, name in kinds if test(mode)), "a block device")
 
 
 def _write_all(stream: int, data: Iterable[bytes | memoryview]) -> None:
-    for piece in data:
-        rest = memoryview(piece)
+    for chunk in data:
+        rest = memoryview(chunk)
         while rest:
             rest = rest[os.write(stream, rest) :]
 
 
 def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result | None) -> None:
     folder, name = os.path.split(path)
-    # The name stays recognisable, and short enough where the old one was as long as may be.
+    # Recognizable, and short enough if the old name has the maximum length.
     temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.tmp")
-    # os.open, unlike tempfile, gives a new file the mode that the umask asks for.
+    # os.open, unlike tempfile, respects the umask.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         stream = os.open(temporary, flags, 0o666)
@@ -239,7 +239,7 @@ def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result 
         finally:
             os.close(stream)
         os.replace(temporary, path)
-    except BaseException:  # also an interrupt or a termination: nothing half-made stays behind
+    except BaseException:  # also on interrupts: remove the incomplete file
         with suppress(OSError):
             os.unlink(temporary)
         raise
@@ -247,7 +247,7 @@ def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result 
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the rename itself last, where the system lets folders be synced."""
+    """Sync the folder, so that the rename is durable, if the system can."""
     with suppress(OSError):
         stream = os.open(folder, os.O_RDONLY)
         try:

@@ -700,7 +700,7 @@ def test_coco_detections_alone_are_checked_like_any_others(tmp_path: Path) -> No
     with pytest.raises(InputError, match="negative width"):
         format_named("coco").read_detections(path, None, {})
     path.write_text("[")
-    with pytest.raises(InputError, match="cut off"):
+    with pytest.raises(InputError, match="truncated"):
         format_named("coco").read_detections(path, None, {})
     with pytest.raises(UsageError, match="cannot come from stdin"):
         format_named("coco").read_detections("-", None, {})

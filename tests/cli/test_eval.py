@@ -447,7 +447,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
     [
         (["-", "csv=-"], "only one report can go to standard output"),
         (["a.json", "a.json"], "a.json is to be written twice"),
-        (["absent/a.json"], "there is no folder"),
+        (["absent/a.json"], "no such folder"),
         (["json=instances.json"], "is an input; give the report another name"),
     ],
 )

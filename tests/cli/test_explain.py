@@ -246,7 +246,10 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
         ((*DATA, "--number", "0.5"), "--number 0.5 has too few digits"),
         (("--gt", "no.json", "--dt", "no", "--number", "x"), "--number: 'x' is not a number"),
         ((*DATA, *PROTOCOLS, "--output-format", "junit"), "an explanation has no form as junit"),
-        ((*DATA, "--from", "coco", "--to", "nothing.json"), "nothing.json: does not exist"),
+        (
+            (*DATA, "--from", "coco", "--to", "nothing.json"),
+            "nothing.json: no such file or directory",
+        ),
     ],
 )
 def test_what_cannot_be_explained(

@@ -171,7 +171,7 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (["absent.json"], "absent.json: does not exist"),
+        (["absent.json"], "absent.json: no such file or directory"),
         (["instances.json"], "instances.json: is no report of detap; make it with detap eval"),
         (["empty"], "empty: holds no .json file; keep reports there: detap eval -o FILE.json"),
         (["runs", "--number", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),

@@ -97,14 +97,14 @@ def test_an_input_error_is_one_line(coco: Files) -> None:
     ended = spawn("eval", "--gt", str(coco.gt), "--dt", str(coco.folder / "absent.json"))
     assert (ended.returncode, ended.stdout) == (2, "")
     path = coco.folder / "absent.json"
-    assert ended.stderr == f"Error: {path}: does not exist; check the path\n"
+    assert ended.stderr == f"Error: {path}: no such file or directory\n"
 
 
 def test_debug_shows_where_it_came_from(coco: Files) -> None:
     ended = spawn("eval", "--gt", coco.gt, "--dt", coco.folder / "absent.json", "--debug")
     assert ended.returncode == 2
     assert ended.stderr.startswith("Traceback (most recent call last):\n")
-    assert ended.stderr.endswith("absent.json: does not exist; check the path\n")
+    assert ended.stderr.endswith("absent.json: no such file or directory\n")
 
 
 def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:

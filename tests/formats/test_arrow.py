@@ -607,7 +607,7 @@ def test_limits(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> 
     columns = table(result_columns(RESULTS))
     for limits, says in (
         (Limits(records=len(RESULTS) - 1), f"has more than {len(RESULTS) - 1} rows; raise the lim"),
-        (Limits(file_bytes=100), "is larger than 100 bytes; raise the limit on file size"),
+        (Limits(file_bytes=100), "is larger than 100 bytes; raise the limit with --max-file"),
     ):
         with pytest.raises(InputError, match=says):
             detections_of(tmp_path, columns, truth, limits=limits)
@@ -640,7 +640,9 @@ def test_the_objects_of_images_are_counted_too(tmp_path: Path) -> None:
     rows = hugging_face(IMAGES, pa.array(PER_IMAGE), None)
     assert len(truth_of(tmp_path, rows, boxes="xywh", limits=Limits(records=3))) == 3
     many = hugging_face(IMAGES, pa.array([OBJECTS, [], OBJECTS]), None)
-    with pytest.raises(InputError, match="has more than 5 boxes; raise the limit on records"):
+    with pytest.raises(
+        InputError, match="has more than 5 boxes; raise the limit with --max-records"
+    ):
         truth_of(tmp_path, many, boxes="xywh", limits=Limits(records=5))
 
 

@@ -177,37 +177,37 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "key twice": (
         text(TRUTH, '"area": 700.5', '"area": 700.5, "area": 700.5'),
-        'annotations[0]: key "area" stands twice in one object; keep one of the two',
+        'annotations[0]: duplicate key "area" in one object; keep one of them',
     ),
     "key twice, once with escapes": (
         text(TRUTH, '"area": 700.5', '"area": 700.5, "\\u0061rea": 1'),
-        'key "area" stands twice',
+        'duplicate key "area"',
     ),
     "ignored key twice": (
         text(TRUTH, '"file_name": "a.jpg"', '"file_name": "a.jpg", "file_name": "b.jpg"'),
-        'images[0]: key "file_name" stands twice',
+        'images[0]: duplicate key "file_name"',
     ),
     "nested key twice": (
         text(TRUTH, '"counts": [1, 2, 3]', '"counts": [1], "counts": [1]'),
-        'annotations[2]: key "counts" stands twice',
+        'annotations[2]: duplicate key "counts"',
     ),
     "part twice": (
         text(TRUTH, '"categories":', '"images": [], "categories":'),
-        'key "images" stands twice in one object',
+        'duplicate key "images" in one object',
     ),
     "ignored part twice": (
         text(TRUTH, '"categories":', '"info": 1, "info": 2, "categories":'),
-        'key "info" stands twice',
+        'duplicate key "info"',
     ),
     "NaN where it is ignored": (
         text(TRUTH, "[10, 20, 40.5", "[NaN, 20, 40.5"),
-        "annotations[0]: holds NaN or Infinity, which is no JSON",
+        "annotations[0]: contains NaN or Infinity, which are not valid JSON",
     ),
-    "trailing bytes": (as_bytes(TRUTH) + b" x", 'the JSON value ends here, but "x" follows'),
-    "two values": (as_bytes(TRUTH) + b"{}", 'the JSON value ends here, but "{}" follows'),
-    "a comma too many": (text(TRUTH, '"area": 700.5', '"area": 700.5,'), "is not JSON at"),
+    "trailing bytes": (as_bytes(TRUTH) + b" x", 'unexpected text after the JSON value: "x"'),
+    "two values": (as_bytes(TRUTH) + b"{}", 'unexpected text after the JSON value: "{}"'),
+    "a comma too many": (text(TRUTH, '"area": 700.5', '"area": 700.5,'), "invalid JSON at"),
     "single quotes": (repr(TRUTH).encode(), "looks like Python text, not JSON; write it with json"),
-    "UTF-16": (json.dumps(TRUTH).encode("utf-16"), "is UTF-16 or UTF-32 text, where UTF-8 is due"),
+    "UTF-16": (json.dumps(TRUTH).encode("utf-16"), "is UTF-16 or UTF-32 text, expected UTF-8"),
     "UTF-16 without mark": (json.dumps(TRUTH).encode("utf-16-le"), "is UTF-16 or UTF-32 text"),
     "Latin-1": (
         json.dumps(truth(info="\xe9"), ensure_ascii=False).encode("latin-1"),
@@ -219,10 +219,10 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "a number": (b"17", "is no JSON object; ground truth is an object"),
     "LFS pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
-        "looks like a Git LFS pointer; fetch the file with `git lfs pull`",
+        "looks like a Git LFS pointer; download the file with `git lfs pull`",
     ),
     "HTML": (b"<!DOCTYPE html><html><body>404</body></html>", "looks like an HTML page"),
-    "XML": (b"<annotation/>", "looks like XML; use --format voc"),
+    "XML": (b"<annotation/>", "looks like XML; for PASCAL VOC annotations use --format voc"),
     "merge markers far below": (
         as_bytes(truth(info="x" * 100_000))[:-1] + b',\n<<<<<<< HEAD\n"a": 1}\n',
         "looks like a file with unresolved merge conflicts",
@@ -235,10 +235,10 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "zip": (b"PK\x03\x04\x00\x00", "looks like a zip archive"),
     "deep nesting": (
         b'{"info": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        "nests arrays and objects 100001 levels deep, 100 are allowed",
+        "JSON is nested 100001 levels deep, the limit is 100",
     ),
-    "nothing but brackets": (b"[" * 1_000_000, "nests arrays and objects 1000000 levels deep"),
-    "nothing but braces": (b'{"a":' * 100_000, "nests arrays and objects 100000 levels deep"),
+    "nothing but brackets": (b"[" * 1_000_000, "JSON is nested 1000000 levels deep"),
+    "nothing but braces": (b'{"a":' * 100_000, "JSON is nested 100000 levels deep"),
 }
 
 
@@ -322,18 +322,21 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "a record is a list": ([RESULTS], "[0]: is [{"),
     "JSON Lines": (
         b"\n".join(json.dumps(record).encode() for record in RESULTS),
-        "looks like JSON Lines; put the records into one JSON array",
+        "looks like JSON Lines; write the records as one JSON array",
     ),
     "Python text": (repr(RESULTS).encode(), "looks like Python text, not JSON"),
-    "key twice": (text(RESULTS, '"score": 0.8', '"score": 0.8, "score": 0.9'), '[1]: key "score"'),
-    "trailing bytes": (as_bytes(RESULTS) + b"\0", "the JSON value ends here, but"),
-    "deep nesting": (b"[" * 100_000 + b"]" * 100_000, "nests arrays and objects 100000 levels"),
-    "a fraction without digits": (text(RESULTS, "0.75", "1."), "is not JSON at"),
-    "a number from 0": (text(RESULTS, "0.75", "01"), "is not JSON at"),
-    "a plus": (text(RESULTS, "0.75", "+1"), "is not JSON at"),
-    "a hexadecimal": (text(RESULTS, "0.75", "0x10"), "is not JSON at"),
-    "an underscore": (text(RESULTS, "0.75", "1_0"), "is not JSON at"),
-    "full-width digits": (text(RESULTS, "0.75", "\uff11"), "is not JSON at"),
+    "key twice": (
+        text(RESULTS, '"score": 0.8', '"score": 0.8, "score": 0.9'),
+        '[1]: duplicate key "score"',
+    ),
+    "trailing bytes": (as_bytes(RESULTS) + b"\0", "unexpected text after the JSON value"),
+    "deep nesting": (b"[" * 100_000 + b"]" * 100_000, "JSON is nested 100000 levels"),
+    "a fraction without digits": (text(RESULTS, "0.75", "1."), "invalid JSON at"),
+    "a number from 0": (text(RESULTS, "0.75", "01"), "invalid JSON at"),
+    "a plus": (text(RESULTS, "0.75", "+1"), "invalid JSON at"),
+    "a hexadecimal": (text(RESULTS, "0.75", "0x10"), "invalid JSON at"),
+    "an underscore": (text(RESULTS, "0.75", "1_0"), "invalid JSON at"),
+    "full-width digits": (text(RESULTS, "0.75", "\uff11"), "invalid JSON at"),
 }
 
 
@@ -533,7 +536,7 @@ def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
     ]
 
 
-CUT_OFF = "the file is cut off: it ends after"
+CUT_OFF = "file is truncated: it ends inside a value, after"
 
 
 def test_ground_truth_cut_off_anywhere_is_refused(files: Files) -> None:
@@ -569,7 +572,7 @@ def test_more_records_than_allowed(files: Files) -> None:
 
 def test_no_more_records_may_be_allowed_than_can_be_numbered() -> None:
     assert MOST_RECORDS == MOST_ROWS == np.iinfo(np.int32).max
-    with pytest.raises(UsageError, match="a limit of 2147483648 records is above 2147483647"):
+    with pytest.raises(UsageError, match="limit of 2147483648 records is above 2147483647"):
         Limits(records=2**31)
 
 
@@ -592,7 +595,7 @@ def test_a_file_larger_than_allowed(files: Files) -> None:
 
 def test_nesting_beyond_the_limit(files: Files) -> None:
     error = files.truth_error(truth(info=[[[[[1]]]]]), Limits(nesting=5))
-    assert "nests arrays and objects 6 levels deep, 5 are allowed" in str(error)
+    assert "JSON is nested 6 levels deep, the limit is 5" in str(error)
     assert len(files.read_truth(truth(info=[[[[1]]]]), Limits(nesting=5))) == 3
 
 
@@ -604,13 +607,13 @@ def test_what_is_no_regular_file(files: Files, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "socket"))
         for path, due in (
-            (fifo, "is a FIFO, where a file is due"),
-            (tmp_path, "is a folder, where a file is due"),
-            (tmp_path / "socket", "is a socket, where a file is due"),
-            (Path("/dev/null"), "is a device, where a file is due"),
-            (loop, "is a loop of links"),
-            (tmp_path / "absent", "does not exist; check the path"),
-            (tmp_path / ("x" * 5000), "is too long for a path"),
+            (fifo, "is a FIFO, expected a file"),
+            (tmp_path, "is a folder, expected a file"),
+            (tmp_path / "socket", "is a socket, expected a file"),
+            (Path("/dev/null"), "is a device, expected a file"),
+            (loop, "too many symbolic links"),
+            (tmp_path / "absent", "no such file or directory"),
+            (tmp_path / ("x" * 5000), "path is too long"),
         ):
             with pytest.raises(InputError, match=due):
                 coco.read_ground_truth(path)

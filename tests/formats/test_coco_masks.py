@@ -411,7 +411,7 @@ def test_a_repeated_key_of_a_segmentation_is_an_error(tmp_path: Path) -> None:
         '"segmentation": {"size": [20, 30], "counts": [600], "counts": [600]}}]'
     )
     truth = read_ground_truth(truth_file(tmp_path), masks=True)
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="duplicate"):
         read_detections(path, truth, masks=True)
 
 

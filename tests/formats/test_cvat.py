@@ -400,14 +400,14 @@ def test_all_problems_are_listed_up_to_the_limit(tmp_path: Path) -> None:
 
 def test_limits(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(BOX, BOX, BOX)))
-    assert "holds more than 2 records" in refused(path, limits=Limits(records=2))[0]
+    assert "more than 2 records" in refused(path, limits=Limits(records=2))[0]
     assert "is larger than 99 bytes" in refused(path, limits=Limits(file_bytes=99))[0]
     deep = written(tmp_path, HEAD + "<a>" * 200)
     assert refused(deep) == [
         "line 4: nests elements 101 deep, 100 are allowed; raise the limit on nesting "
         "(--max-nesting) if that is meant"
     ]
-    assert "is a folder, where a file is due" in refused(written_folder(tmp_path))[0]
+    assert "is a folder, expected a file" in refused(written_folder(tmp_path))[0]
 
 
 def written_folder(tmp_path: Path) -> Path:

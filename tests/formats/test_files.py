@@ -50,7 +50,7 @@ def test_a_file_that_may_not_be_read(truth_path: Path, monkeypatch: pytest.Monke
         raise PermissionError(errno.EACCES, "Permission denied")  # root may read every file
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(InputError, match="may not be read; check its permissions"):
+    with pytest.raises(InputError, match="permission denied; check its permissions"):
         open_regular(truth_path)
 
 
@@ -81,14 +81,14 @@ def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
         del content[2:]
     path = tmp_path / "truth.json.gz"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is damaged gzip: "):
+    with pytest.raises(InputError, match="damaged gzip: "):
         coco.read_ground_truth(path)
 
 
 def test_gzip_within_gzip(tmp_path: Path) -> None:
     path = tmp_path / "truth.json.gz"
     path.write_bytes(gzip.compress(gzip.compress(as_bytes(TRUTH))))
-    with pytest.raises(InputError, match="looks like gzip within gzip; expand it once"):
+    with pytest.raises(InputError, match="looks like gzip inside gzip; decompress it once"):
         coco.read_ground_truth(path)
 
 
@@ -216,7 +216,7 @@ def test_a_file_that_is_replaced_while_it_is_hashed(truth_path: Path, tmp_path: 
 
 
 def test_the_digest_of_what_is_absent(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="no such file or directory"):
         sha256(tmp_path / "absent")
 
 

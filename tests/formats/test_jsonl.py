@@ -152,11 +152,14 @@ def test_gzip_and_blank_lines(tmp_path: Path) -> None:
 
 GOOD = json.dumps(image("good.jpg", LISTS))
 BAD = {
-    "no JSON": ("{'file_name': 1}", "line 2: is not JSON at "),
-    "cut off": (GOOD.replace("good", "x")[:-9], "line 2: the file is cut off"),
-    "two values": (GOOD.replace("good", "x") + " 3", "line 2: the JSON value ends here, but "),
+    "no JSON": ("{'file_name': 1}", "line 2: invalid JSON at "),
+    "cut off": (GOOD.replace("good", "x")[:-9], "line 2: file is truncated"),
+    "two values": (
+        GOOD.replace("good", "x") + " 3",
+        "line 2: unexpected text after the JSON value: ",
+    ),
     "no object": ("[1]", "line 2: is [1], where an object is due; a line is "),
-    "a key twice": ('{"file_name": "a", "file_name": "b", "objects": []}', "stands twice in one"),
+    "a key twice": ('{"file_name": "a", "file_name": "b", "objects": []}', "duplicate key"),
     "no name": ('{"objects": []}', "line 2: has neither image_id nor file_name; a line is "),
     "the image again": (GOOD, 'line 2: image "good" stands in an earlier line; give it one line'),
     "no objects": ('{"file_name": "a.jpg"}', "line 2: objects is missing"),
@@ -175,7 +178,7 @@ BAD = {
     ),
     "NaN": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, float("nan")]], "category": ["cat"]})),
-        "line 2: holds NaN or Infinity, which is no JSON; remove it",
+        "line 2: contains NaN or Infinity, which are not valid JSON; remove it",
     ),
     "text": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, "4"]], "category": ["cat"]})),
@@ -210,7 +213,7 @@ def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
 
 def test_other_files_are_told(tmp_path: Path) -> None:
     assert refused(write(tmp_path / "a.jsonl", "<!DOCTYPE html><html>")) == [
-        "looks like an HTML page; the download failed: fetch the file itself"
+        "looks like an HTML page; the download failed: download the file itself"
     ]
     [problem] = refused(write(tmp_path / "b.jsonl"))
     assert problem.startswith("has no line; a line is ")

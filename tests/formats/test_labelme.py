@@ -244,13 +244,13 @@ WHOLE: dict[str, tuple[Any, str]] = {
     "empty": ("", f"is empty; {DUE}"),
     "cut off": (
         json.dumps(document(shape()))[:60],
-        "line 1, column 56: the file is cut off: it ends after 60 characters, in the middle of a "
-        "value; fetch or write it again",
+        "line 1, column 56: file is truncated: it ends inside a value, after "
+        "60 characters; download or write it again",
     ),
     "trailing": (
         "{} 1",
-        'line 1, column 4: the JSON value ends here, but "1" follows; a JSON file holds one '
-        "value: remove what follows",
+        'line 1, column 4: unexpected text after the JSON value: "1"; remove it: a '
+        "JSON file has one value",
     ),
     "a list": ([], f"is no file of LabelMe: it has no list of shapes; {DUE}"),
     "shapes is no list": (
@@ -264,7 +264,7 @@ WHOLE: dict[str, tuple[Any, str]] = {
     "HTML": ("<html></html>", "looks like an HTML page; {html}"),
     "UTF-16": (
         json.dumps(document(shape())).encode("utf-16"),
-        "is UTF-16 or UTF-32 text, where UTF-8 is due; save it as UTF-8",
+        "is UTF-16 or UTF-32 text, expected UTF-8; save it as UTF-8",
     ),
     "not UTF-8": (
         json.dumps(document(shape())).encode().replace(b"dog", b"d\xffg"),
@@ -272,16 +272,15 @@ WHOLE: dict[str, tuple[Any, str]] = {
     ),
     "a key twice": (
         '{"shapes": [], "shapes": []}',
-        'key "shapes" stands twice in one object; keep one of the two',
+        'duplicate key "shapes" in one object; keep one of them',
     ),
     "NaN elsewhere": (
         document(shape(), zoom=float("nan")),
-        "holds NaN or Infinity, which is no JSON; remove it",
+        "contains NaN or Infinity, which are not valid JSON; remove it",
     ),
     "too deep": (
         '{"shapes": [], "x": ' + "[" * 150 + "]" * 150 + "}",
-        "nests arrays and objects 151 levels deep, 100 are allowed; raise the limit on nesting "
-        "(--max-nesting) if that is meant",
+        "JSON is nested 151 levels deep, the limit is 100; raise the limit with --max-nesting",
     ),
 }
 
@@ -291,7 +290,7 @@ def test_bad_files(tmp_path: Path, case: str) -> None:
     content, expected = WHOLE[case]
     if isinstance(content, bytes) and b"\xffg" in content:
         expected = expected.replace("{byte}", str(content.index(b"\xff")))
-    expected = expected.replace("{html}", "the download failed: fetch the file itself")
+    expected = expected.replace("{html}", "the download failed: download the file itself")
     assert refused(tmp_path, content) == [expected]
 
 
@@ -378,16 +377,16 @@ def test_folders_without_anything(tmp_path: Path) -> None:
         read_ground_truth(tmp_path)
     with pytest.raises(InputError, match="has no shape in its 1 JSON files; give the annotations"):
         read_ground_truth(written(tmp_path, {"a.json": document()}))
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError, match="no such file or directory"):
         read_ground_truth(tmp_path / "absent")
     (tmp_path / "b.json").symlink_to("/dev/zero")
-    with pytest.raises(InputError, match=r"b.json: is a device, where a file is due"):
+    with pytest.raises(InputError, match=r"b.json: is a device, expected a file"):
         read_ground_truth(tmp_path)
 
 
 def test_limits(tmp_path: Path) -> None:
     written(tmp_path, {"a.json": document(shape(), shape(), shape())})
-    with pytest.raises(InputError, match=r"holds more than 2 records; raise the limit on records"):
+    with pytest.raises(InputError, match=r"more than 2 records; raise the limit with"):
         read_ground_truth(tmp_path, limits=Limits(records=2))
     with pytest.raises(InputError, match=r"a.json: is larger than 9 bytes; raise the limit"):
         read_ground_truth(tmp_path, limits=Limits(file_bytes=9))

@@ -499,7 +499,7 @@ def test_unknown_images(tmp_path: Path) -> None:
 
 def test_limits(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX, BOX, BOX)
-    assert "holds more than 2 records" in refused(path, limits=Limits(records=2))[0]
+    assert "more than 2 records" in refused(path, limits=Limits(records=2))[0]
     assert "is larger than 9 bytes" in refused(path, limits=Limits(file_bytes=9))[0]
     long = written(tmp_path, PLAIN, BOX, "a" * (3 << 20))
     assert refused(long) == ["line 3: is longer than 1048576 bytes; a row a line is due"]

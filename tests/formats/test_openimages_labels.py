@@ -203,8 +203,8 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "line 2, column 1: the file is cut off"),
-        ("", "line 2, column 1: the file is cut off"),
+        ("{", "line 2, column 1: file is truncated"),
+        ("", "line 2, column 1: file is truncated"),
         ("[]", "is no hierarchy: it has no Subcategory; `{"),
         ('{"LabelName": "x"}', "is no hierarchy: it has no Subcategory; `{"),
         ('{"LabelName": "x", "Subcategory": []}', "has no class below its root; `{"),

@@ -70,7 +70,7 @@ def test_files_of_the_disk_by_url(urls: tuple[str, str], tmp_path: Path) -> None
     theirs = detap.read_ground_truth(urls[0])
     for name, column in theirs.columns().items():
         assert mine.columns()[name].tobytes() == column.tobytes()
-    with pytest.raises(InputError, match=r"is a folder, or no file, where a file is due"):
+    with pytest.raises(InputError, match=r"is a folder, expected a file"):
         read_bytes(f"file://{tmp_path}")
 
 
@@ -95,14 +95,16 @@ def test_limits_hold(memory: Any) -> None:
     with pytest.raises(InputError, match=r"expands to more than \d+ bytes, 200 times its size"):
         read_bytes("memory://bomb.gz")
     memory.pipe("/cut.gz", gzip.compress(bytes(5000))[:-9])
-    with pytest.raises(InputError, match=r"memory://cut.gz: is damaged gzip"):
+    with pytest.raises(InputError, match=r"memory://cut.gz: damaged gzip"):
         read_bytes("memory://cut.gz")
 
 
 def test_what_cannot_be_had_is_an_error_of_ours(
     memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match=r"^memory://none.json: does not exist; check the URL"):
+    with pytest.raises(
+        InputError, match=r"^memory://none.json: no such file or directory; check the URL"
+    ):
         read_bytes("memory://none.json")
     with pytest.raises(UsageError, match=r"nosuch://a: cannot be opened: Protocol not known"):
         read_bytes("nosuch://a")
@@ -119,14 +121,14 @@ def test_what_cannot_be_had_is_an_error_of_ours(
         read_bytes("memory://a?token=secret")
     assert str(raised.value) == (
         "memory://a?...: cannot be read: DownError: no route to memory://a?... now; check the "
-        "network, and the credentials"
+        "network and the credentials"
     )
 
     def forbid(*_: object, **__: object) -> None:
         raise PermissionError("no")
 
     monkeypatch.setattr(type(memory), "info", forbid)
-    with pytest.raises(InputError, match=r"may not be read: PermissionError: no; check the cred"):
+    with pytest.raises(InputError, match=r"permission denied: PermissionError: no; check the cred"):
         read_bytes("memory://a")
 
     def lack(*_: object, **__: object) -> None:
@@ -160,7 +162,7 @@ def test_a_file_that_breaks_off_or_changes_while_it_is_read(
 def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(UsageError, match=r"^s3://b/k: URLs are read with fsspec: pip install 'det"):
+    with pytest.raises(UsageError, match=r"^s3://b/k: URLs need fsspec; pip install 'det"):
         read_bytes("s3://b/k")
 
 
@@ -187,7 +189,7 @@ def test_the_command_takes_urls_and_patterns_of_them(
     assert main([*call, "memory://run/none/*.json"]) == 2
     assert "memory://run/none/*.json: matches no file" in capsys.readouterr().err
     assert main([*call, "memory://run/none.json"]) == 2
-    assert "memory://run/none.json: does not exist" in capsys.readouterr().err
+    assert "memory://run/none.json: no such file or directory" in capsys.readouterr().err
     assert main(["eval", "--gt", urls[0], "--dt", urls[0]]) == 2
     assert "is the ground truth itself" in capsys.readouterr().err
 
@@ -195,10 +197,10 @@ def test_the_command_takes_urls_and_patterns_of_them(
 def test_folders_and_pictures_are_of_this_machine(
     urls: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match=r"^memory://run: is a URL, where a file or folder of th"):
+    with pytest.raises(InputError, match=r"^memory://run: is a URL, expected a local file or"):
         open_regular("memory://run")
     assert main(["eval", "--format", "voc", "--gt", "memory://run", "--dt", urls[1]]) == 2
-    message = "memory://run: is a URL, where a file or folder of this machine is due; copy it here"
+    message = "memory://run: is a URL, expected a local file or folder; download it first"
     assert message in capsys.readouterr().err
 
 
@@ -209,7 +211,7 @@ def test_rankings_are_read_by_url_too(memory: Any, capsys: pytest.CaptureFixture
     assert main([*call, "--output-format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["mAP"] == 1.0
     assert main([*call[:-1], "memory://none.txt"]) == 2
-    assert "memory://none.txt: does not exist; check the URL" in capsys.readouterr().err
+    assert "memory://none.txt: no such file or directory; check the URL" in capsys.readouterr().err
 
 
 def test_arrays_are_read_by_url_too(memory: Any) -> None:
@@ -265,7 +267,9 @@ def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
         truth = detap.read_ground_truth("s3://bucket/run/gt.json")
         found = detap.read_detections("s3://bucket/run/dt.json.gz", truth)
         assert (len(truth), len(found)) == (len(TRUTH["annotations"]), len(RESULTS))
-        with pytest.raises(InputError, match=r"^s3://bucket/run/none.json: does not exist; check"):
+        with pytest.raises(
+            InputError, match=r"^s3://bucket/run/none.json: no such file or directory; check"
+        ):
             detap.read_ground_truth("s3://bucket/run/none.json")
         with pytest.raises(InputError, match=r"^s3://nobody/none.json: "):
             detap.read_ground_truth("s3://nobody/none.json")
@@ -335,7 +339,7 @@ def test_http_takes_three_requests_a_file(server: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("404", "404.json: does not exist; check the URL"),
+        ("404", "404.json: no such file or directory; check the URL"),
         ("500", "500.json: cannot be read: ClientResponseError: 500"),
         ("loop", "loop.json: cannot be read: TooManyRedirects: "),
         ("file", "file.json: cannot be read: NonHttpUrlRedirectClientError: file:///etc/passwd"),

@@ -286,8 +286,8 @@ def test_paths_that_are_no_folder(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.xml": xml(item())}) / "a.xml"
     for path, message in (
         (file, "is no folder; give the folder that holds the files"),
-        (tmp_path / "none", "does not exist; check the path"),
-        ("a\0b", "is no path: it contains a NUL character"),
+        (tmp_path / "none", "no such file or directory"),
+        ("a\0b", "invalid path: contains a NUL character"),
     ):
         with pytest.raises(InputError, match=message):
             read_ground_truth(path)
@@ -321,7 +321,7 @@ def test_image_sets(tmp_path: Path) -> None:
         "under ImageSets/Main"
     ]
     assert refused_truth(tmp_path, image_set="./none.txt") == [
-        "./none.txt: does not exist; check the path"
+        "./none.txt: no such file or directory"
     ]
     write(tmp_path, {"lfs.txt": LFS, "bad.txt": b"a\n\xff\n\x07\n"})
     assert refused_truth(tmp_path, image_set=str(tmp_path / "lfs.txt")) == [
@@ -343,15 +343,15 @@ def test_what_would_hang_is_refused(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(os.path.relpath(annotations / "f.xml"))
         assert refused_truth(tmp_path) == [
-            "Annotations/b.xml: is a FIFO, where a file is due; name a regular file",
-            "Annotations/c.xml: is a device, where a file is due; name a regular file",
-            "Annotations/d.xml: is a loop of links; name the file itself",
-            "Annotations/e.xml: does not exist; check the path",
-            "Annotations/f.xml: is a socket, where a file is due; name a regular file",
+            "Annotations/b.xml: is a FIFO, expected a file; use the path of a regular file",
+            "Annotations/c.xml: is a device, expected a file; use the path of a regular file",
+            "Annotations/d.xml: too many symbolic links; use the path of the file itself",
+            "Annotations/e.xml: no such file or directory",
+            "Annotations/f.xml: is a socket, expected a file; use the path of a regular file",
         ]
     os.mkfifo(tmp_path / "set")
     assert refused_truth(tmp_path, image_set=str(tmp_path / "set")) == [
-        "set: is a FIFO, where a file is due; name a regular file"
+        "set: is a FIFO, expected a file; use the path of a regular file"
     ]
 
 
@@ -631,10 +631,10 @@ def test_detections_that_are_no_detections(tmp_path: Path, truth: GroundTruth) -
     for path, message in (
         (tmp_path / "empty", "no file ends with .txt; give the folder of the detections"),
         (tmp_path / "truth" / "Annotations", "but some with .xml, as ground truth has"),
-        (tmp_path / "none", "does not exist; check the path"),
-        (tmp_path / "fifo", "is a FIFO, where a file is due"),
+        (tmp_path / "none", "no such file or directory"),
+        (tmp_path / "fifo", "is a FIFO, expected a file"),
         ("-", "<stdin>: cannot hold VOC detections: the files' names count"),
-        ("a\0b", "is no path: it contains a NUL character"),
+        ("a\0b", "invalid path: contains a NUL character"),
     ):
         with pytest.raises(InputError, match=message):
             read_detections(path, truth)
@@ -643,7 +643,7 @@ def test_detections_that_are_no_detections(tmp_path: Path, truth: GroundTruth) -
 def test_a_fifo_among_detections(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"comp4_det_test_cat.txt": FINE})
     os.mkfifo(tmp_path / "dt" / "comp4_det_test_dog.txt")
-    with pytest.raises(InputError, match=r"det_test_dog\.txt: is a FIFO, where a file is due"):
+    with pytest.raises(InputError, match=r"det_test_dog\.txt: is a FIFO, expected a file"):
         read_detections(tmp_path / "dt", truth)
 
 

@@ -223,18 +223,18 @@ def test_what_would_hang(name: str, tmp_path: Path) -> None:
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
     os.mkfifo(tmp_path / "classes.txt")
-    with pytest.raises(InputError, match="is a FIFO, where a file is due"):
+    with pytest.raises(InputError, match="is a FIFO, expected a file"):
         detap.read_ground_truth(data)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("absent", "absent: does not exist"),
-        ("absent.yaml", "absent.yaml: does not exist"),
+        ("absent", "absent: no such file or directory"),
+        ("absent.yaml", "absent.yaml: no such file or directory"),
         ("labels/val/a.txt", "a.txt: is no data.yaml; give one, or a folder of label files"),
         ("images", "images: has no label file: no file ends with .txt; give one of its folders"),
-        ("data.yaml\0", "is no path: it contains a NUL character"),
+        ("data.yaml\0", "invalid path: contains a NUL character"),
     ],
 )
 def test_what_is_no_data_set(name: str, message: str, tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
     [
         (["--target", "nigth"], "there is no target 'nigth'; did you mean night?"),
         (["--target", "x"], "there is no target 'x'; it has 'night'"),
-        (["--config", "absent.toml"], "absent.toml: does not exist"),
+        (["--config", "absent.toml"], "absent.toml: no such file or directory"),
     ],
 )
 def test_what_is_not_there(folder: Path, detap: Run, arguments: list[str], message: str) -> None:

@@ -120,7 +120,7 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
         (RUN, "", ["qrels: has no judgement"]),
         (RUN, "<html><body>404</body></html>", ["qrels: looks like an HTML page"]),
         (RUN, pickle.dumps({"q1": {"a": 1}}), ["qrels: looks like a Python pickle"]),
-        (b"\xff\xfeq\0", QRELS, ["is UTF-16 or UTF-32 text, where UTF-8 is due"]),
+        (b"\xff\xfeq\0", QRELS, ["is UTF-16 or UTF-32 text, expected UTF-8"]),
         (b"q1 Q0 \xe9 1 0.9 x\n", QRELS, ["byte 6: 0xe9 is not UTF-8"]),
         ("query,score\nq1,0.5\n", QRELS, ["has no column 'item'; it has 'query', 'score'"]),
         ("query,item,score\nq1,a,0.5,3\n", QRELS, ["line 2: has 4 fields, 3 are due"]),
@@ -132,7 +132,7 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
         ('[{"query": true, "item": "a", "score": 1}]', QRELS, ["record 1: has no query"]),
         ("[3]", QRELS, ["record 1: is 3, where an object is due"]),
         ('[{"query": "q1", "item": "a", "score": NaN}]', QRELS, ["score is nan, which is not fin"]),
-        ('{"q1": {"a": 1, "a": 2}}', QRELS, ['query "q1": key "a" stands twice in one object']),
+        ('{"q1": {"a": 1, "a": 2}}', QRELS, ['query "q1": duplicate key "a" in one object']),
         ('{"q1": {"a": "x"}}', QRELS, ['query "q1", item "a": score is "x", no number']),
         ('{"q1": 3}', QRELS, ['query "q1": is 3, where an object is due']),
         ('{"q1": {"a": 1}', QRELS, ["line 1, column"]),
@@ -148,8 +148,8 @@ def test_runs(run: str | bytes, qrels: str | bytes, messages: list[str], tmp_pat
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     qrels = written(tmp_path, "qrels", QRELS)
-    assert "does not exist" in refused(read_run, tmp_path / "none", qrels)
-    assert "is a folder, where a file is due" in refused(read_run, tmp_path, qrels)
+    assert "no such file or directory" in refused(read_run, tmp_path / "none", qrels)
+    assert "is a folder, expected a file" in refused(read_run, tmp_path, qrels)
     assert "is given as the run and as its judgements" in refused(read_run, qrels, qrels)
 
 
@@ -489,7 +489,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "a", "--curves", "x.txt"], "name a file that ends in .json or .csv"),
         (["--npz", "a", "--confidence", "0.9"], "--confidence needs --baseline-ranking"),
         (["--npz", "a", "-o", "a"], "no format goes with this name"),
-        (["--npz", "none.npz"], "none.npz: does not exist"),
+        (["--npz", "none.npz"], "none.npz: no such file or directory"),
     ],
 )
 def test_the_command_refuses(

@@ -831,7 +831,7 @@ refused(
     "follows",
     dt=dumped(results()) + dumped(results()),
 )
-refused("encoding", "truncated", DT, r"line 1, column \d+", "cut off", dt=dumped(results())[:-30])
+refused("encoding", "truncated", DT, r"line 1, column \d+", "truncated", dt=dumped(results())[:-30])
 refused(
     "encoding",
     "truncated-after-record",
@@ -841,7 +841,7 @@ refused(
     dt=dumped(results())[:-1],
 )
 refused(
-    "encoding", "truncated-truth", GT, r"line 1, column \d+", "cut off", gt=dumped(truth())[:300]
+    "encoding", "truncated-truth", GT, r"line 1, column \d+", "truncated", gt=dumped(truth())[:300]
 )
 refused("encoding", "single-quotes", DT, "", "Python", dt=str(results()).encode())
 refused(
@@ -1102,7 +1102,7 @@ for which, side in ((DT, "results"), (GT, "truth")):
         f"{side}-absent",
         which,
         "",
-        "does not exist",
+        "no such file or directory",
         build=instead(lambda _: None, which),
     )
     refused(
@@ -1136,7 +1136,7 @@ for which, side in ((DT, "results"), (GT, "truth")):
         f"{side}-dangling-link",
         which,
         "",
-        "does not exist",
+        "no such file or directory",
         build=instead(lambda path: path.symlink_to("gone"), which),
     )
     refused(
@@ -1161,7 +1161,7 @@ for which, side in ((DT, "results"), (GT, "truth")):
         f"{side}-below-a-file",
         f"{which}/x",
         "",
-        "no folder|does not exist",
+        "no folder|no such file or directory",
         build=files(),
         **{"gt_path" if which == GT else "dt_path": f"{which}/x"},
     )
@@ -1172,7 +1172,7 @@ refused(
     "stdin-truncated",
     "<stdin>",
     "line 1",
-    "cut off",
+    "truncated",
     dt_path="-",
     stdin=DT,
     build=files(dt=dumped(results())[:-20]),

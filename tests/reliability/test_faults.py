@@ -273,8 +273,8 @@ def open_folder() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("mode", "says"),
     [
-        ("644", r"\S*report.json: the folder .* cannot be written to"),
-        ("000", r"(dt.json: may not be read; check its permissions|\S*report.json: the folder)"),
+        ("644", r"\S*report.json: folder .* is not writable"),
+        ("000", r"(dt.json: permission denied; check its permissions|\S*report.json: folder)"),
     ],
 )
 def test_what_permissions_forbid(open_folder: Path, mode: str, says: str) -> None:

@@ -925,7 +925,7 @@ for which, side in ((A, "xml"), (CATS, "text")):
         f"{side}-dangling-link",
         which,
         "",
-        "does not exist",
+        "no such file or directory",
         instead(lambda p: p.symlink_to("gone"), which),
     )
     refused(
@@ -936,15 +936,15 @@ for which, side in ((A, "xml"), (CATS, "text")):
         "device",
         instead(lambda p: p.symlink_to("/dev/zero"), which),
     )
-refused("no-file", "truth-absent", "absent", "", "does not exist", {}, gt="absent")
-refused("no-file", "results-absent", "absent", "", "does not exist", {}, dt="absent")
+refused("no-file", "truth-absent", "absent", "", "no such file or directory", {}, gt="absent")
+refused("no-file", "results-absent", "absent", "", "no such file or directory", {}, dt="absent")
 refused("no-file", "truth-is-file", A, "", "no folder", {}, gt=A)
 refused(
     "no-file",
     "set-absent",
     "absent.txt",
     "",
-    "does not exist",
+    "no such file or directory",
     {},
     options=("--image-set", "absent.txt"),
 )
@@ -963,7 +963,7 @@ refused(
     "names-absent",
     "absent.txt",
     "",
-    "does not exist",
+    "no such file or directory",
     {},
     options=("--class-names", "absent.txt"),
 )

@@ -370,7 +370,7 @@ def _with_list(columns: TruthColumns, name: str, by_image: dict[Name, list[Name]
 
 
 def _report_repeated(problems: Problems, key: str) -> None:
-    problems.add("", f"key {spelt(key)} stands twice in one object", "keep one of the two")
+    problems.add("", f"duplicate key {spelt(key)} in one object", "keep one of them")
 
 
 def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:

@@ -71,7 +71,7 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
     except OSError as error:
         files.refuse_os_error(path, error)
     except ValueError:
-        files.refuse(repr(path), "is no path: it contains a NUL character")
+        files.refuse(repr(path), "invalid path: contains a NUL character")
 
 
 def is_regular(entry: os.DirEntry[str]) -> bool:

@@ -378,7 +378,7 @@ class _Search:
                 if must:
                     files.refuse_os_error(path, error)
             except ValueError:
-                files.refuse(repr(path), "is no path: it contains a NUL character")
+                files.refuse(repr(path), "invalid path: contains a NUL character")
             self._listed[path] = {name: names[name] for name in sorted(names)}, sorted(folders)
         return self._listed[path]
 
