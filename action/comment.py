@@ -12,7 +12,7 @@ from urllib.parse import quote
 from service import given, warn
 
 PER_PAGE = 100
-REMEDY = (
+HINT = (
     "the job needs 'permissions: pull-requests: write', "
     "which a pull request from a fork is never given"
 )
@@ -83,7 +83,7 @@ def main() -> None:
         else:
             ask("PATCH", f"{issues}/comments/{ours['id']}", text(mark))
     except urllib.error.HTTPError as error:
-        told = f"; {REMEDY}" if error.code in (401, 403, 404) else ""
+        told = f"; {HINT}" if error.code in (401, 403, 404) else ""
         warn(f"the comment could not be written (HTTP {error.code} {error.reason}){told}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         warn(f"the comment could not be written: {error}")

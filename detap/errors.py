@@ -19,23 +19,23 @@ class Problem(NamedTuple):
     ----------
     file : str
         Path, as given.
-    place : str
+    location : str
         Where in the file: ``"record 3"``, ``"line 12"``, ``"object 2"``; empty for the whole file.
     message : str
         What is wrong, with the value.
-    remedy : str
+    hint : str
         What to do about it; may be empty where the message says it.
     """
 
     file: str
-    place: str
+    location: str
     message: str
-    remedy: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
-        where = ": ".join(part for part in (self.file, self.place) if part)
+        where = ": ".join(part for part in (self.file, self.location) if part)
         text = f"{where}: {self.message}" if where else self.message
-        return f"{text}; {self.remedy}" if self.remedy else text
+        return f"{text}; {self.hint}" if self.hint else text
 
 
 class Note(Value):

@@ -473,9 +473,9 @@ def _scales(sums: Sequence[int], path: str) -> Iterator[Suspicion]:
         f"boxes seem to be in pixels of a {size}x{size} {name} input: "
         f"{_shares(sums, Count.MET, column)} scaled back"
     )
-    remedy = f"scale them back to the pixels of their image: {formula}, {where}; or, if they are, "
+    hint = f"scale them back to the pixels of their image: {formula}, {where}; or, if they are, "
     yield Suspicion(
-        "detections-in-network-pixels", Problem(path, "", message, f"{remedy}give {INSIST}")
+        "detections-in-network-pixels", Problem(path, "", message, f"{hint}give {INSIST}")
     )
 
 

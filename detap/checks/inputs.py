@@ -22,7 +22,7 @@ _ENOUGH = 10
 _OFTEN = itemgetter(3)
 """How often there is a pair of categories."""
 
-_REMEDY = "use the ground truth's category ids"
+_HINT = "use the ground truth's category ids"
 _UNKNOWN = ("unknown-categories", "unknown-classes")
 """Codes of the readers' notes of detections of classes that the ground truth lacks."""
 
@@ -125,8 +125,8 @@ def shift_suspicion(sample: CategorySample, path: str, *, unknown: bool) -> Iter
     """Yield that category ids mean other classes."""
     shift = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
     if shift:
-        remedy = f"{_REMEDY}; or, if the detector is as wrong as that, give {INSIST}"
-        yield Suspicion("category-id-offset", Problem(path, "", shift, remedy))
+        hint = f"{_HINT}; or, if the detector is as wrong as that, give {INSIST}"
+        yield Suspicion("category-id-offset", Problem(path, "", shift, hint))
 
 
 def input_suspicions(
@@ -153,8 +153,8 @@ def input_suspicions(
             f"no category in common with the ground truth: all {sum(unknown.values())} detections "
             "are of others"
         )
-        remedy = f"{_REMEDY}; or, if all are of other classes indeed, give {INSIST}"
-        return [*found, Suspicion(next(iter(unknown)), Problem(detections, "", message, remedy))]
+        hint = f"{_HINT}; or, if all are of other classes indeed, give {INSIST}"
+        return [*found, Suspicion(next(iter(unknown)), Problem(detections, "", message, hint))]
     return [*found, *shift_suspicion(sample, detections, unknown=bool(unknown))]
 
 
@@ -162,11 +162,11 @@ def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicio
     if not count or not too_many(count, total):
         return
     message = f"{count} of {total} boxes of the inputs have a negative width or height"
-    remedy = (
+    hint = (
         f"say what the four numbers are ({BOX_OPTIONS[kind]} xyxy or xywh), or correct the boxes; "
         f"or give {INSIST}, and they count as boxes that overlap nothing"
     )
-    yield Suspicion(f"{kind}-negative-size", Problem(path, "", message, remedy))
+    yield Suspicion(f"{kind}-negative-size", Problem(path, "", message, hint))
 
 
 def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:

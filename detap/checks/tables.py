@@ -199,11 +199,11 @@ def too_many_backward(
     looks : str
         What they look like instead.
     """
-    remedy = f"{listed[0].remedy}; or give {INSIST}, and they count as boxes that overlap nothing"
+    hint = f"{listed[0].hint}; or give {INSIST}, and they count as boxes that overlap nothing"
     if count == 1:
-        return InputError(listed[0]._replace(remedy=remedy))
+        return InputError(listed[0]._replace(hint=hint))
     message = f"{count} of {total} boxes have a negative width or height{looks}"
-    return InputError([Problem(path, "", message, remedy), *listed], count - len(listed))
+    return InputError([Problem(path, "", message, hint), *listed], count - len(listed))
 
 
 # --- fractions of the image's size
@@ -245,8 +245,8 @@ def unsized_problem(table: GroundTruth | Detections, why: str, otherwise: str = 
         What would do without them.
     """
     message = f"its boxes are in fractions of images whose sizes are not known, and {why}"
-    remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
-    return Problem(table.path, "", message, f"{remedy}{otherwise and ', or '}{otherwise}")
+    hint = "give the size of each image (image_sizes, --image-sizes FILE)"
+    return Problem(table.path, "", message, f"{hint}{otherwise and ', or '}{otherwise}")
 
 
 def fractions_problem(path: str, what: str, example: str = "") -> Problem:

@@ -252,8 +252,8 @@ def blame_file(ctx: click.Context, error: click.BadParameter) -> None:
         return
     settings = settings_of(ctx)
     name = setting_name(parameter)
-    place = settings.origins.get(name, "")
-    where = " ".join(part for part in (os.path.relpath(str(settings.path)), place) if part)
+    location = settings.origins.get(name, "")
+    where = " ".join(part for part in (os.path.relpath(str(settings.path)), location) if part)
     raise UsageError(f"{where}: {name}: {error.message}") from error
 
 
@@ -331,8 +331,8 @@ def _read(
     layers: list[tuple[Mapping[str, Any], str]] = [(base, prefix)]
     # The other targets are read too, so that a mistake in one does not lie in wait.
     for name in targets:
-        place = ".".join(part for part in (prefix, TARGETS, name) if part)
-        layer = (_table(targets, name, shown), place)
+        location = ".".join(part for part in (prefix, TARGETS, name) if part)
+        layer = (_table(targets, name, shown), location)
         _read_layer(layer, settings, path)
         if name == target:
             layers.append(layer)
@@ -360,9 +360,9 @@ def _table(record: Mapping[str, Any], name: str, shown: str) -> Mapping[str, Any
 def _read_layer(
     layer: tuple[Mapping[str, Any], str], known: Mapping[str, Setting], path: str
 ) -> dict[str, Any]:
-    table, place = layer
+    table, location = layer
     folder = os.path.dirname(path)
-    where = f"{_shown(path)}: [{place}]" if place else _shown(path)
+    where = f"{_shown(path)}: [{location}]" if location else _shown(path)
     found = {}
     for name, value in table.items():
         if name not in known:

@@ -140,13 +140,13 @@ class Engine:
             values: list[Any] = self._client.gather(list(submitted))
         except NoWorkerError as error:
             message = f"--engine dask: for {error.timeout:.0f} s there was no worker left to run on"
-            remedy = "see the workers' logs; they may need more memory than there is"
-            raise UsageError(f"{message}; {remedy}") from None
+            hint = "see the workers' logs; they may need more memory than there is"
+            raise UsageError(f"{message}; {hint}") from None
         except KilledWorker as error:
             name = self._names.get(str(error.task), str(error.task))
             message = "was given up: every worker that was to evaluate it died"
-            remedy = "see their logs; it may need more memory than they have"
-            raise InputError(Problem(name, "", message, remedy)) from None
+            hint = "see their logs; it may need more memory than they have"
+            raise InputError(Problem(name, "", message, hint)) from None
         except (OSError, CancelledError) as error:
             told = f"{type(error).__name__}: {error}".splitlines()[0]
             raise UsageError(f"the scheduler of --engine dask went away ({told})") from error

@@ -133,8 +133,8 @@ def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
     order = [0]
     if not union.protocol.class_agnostic:
         listed = [name for one in finished for name in one.ids]
-        place = {name: n for n, name in enumerate(listed)}
-        order = [place[name] for name in union.class_ids]
+        index_of = {name: n for n, name in enumerate(listed)}
+        order = [index_of[name] for name in union.class_ids]
 
     def whole(columns: Sequence[NDArray[Any]], axis: int) -> NDArray[Any]:
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)

@@ -32,15 +32,15 @@ class NotJsonError(Exception):
     ----------
     index : int
         Position of the fault in the text.
-    message, remedy : str
+    message, hint : str
         The fault and the hint.
     """
 
-    def __init__(self, index: int, message: str, remedy: str = "") -> None:
+    def __init__(self, index: int, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.index = index
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 class LongInteger:
@@ -232,16 +232,16 @@ class JsonText:
 
         Returns
         -------
-        place, message, remedy : str
+        location, message, hint : str
             The detected kind of file, or the position and reason of the fault.
         """
-        name, remedy = looks_like(self.text[:_HEAD].encode())
+        name, hint = looks_like(self.text[:_HEAD].encode())
         context = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
         if not name and MERGE_MARKER.search(context.encode()):
-            name, remedy = _MERGE_CONFLICT
+            name, hint = _MERGE_CONFLICT
         if name:
-            return "", f"looks like {name}", remedy
-        return self.where(error.index), error.message, error.remedy
+            return "", f"looks like {name}", hint
+        return self.where(error.index), error.message, error.hint
 
     def _unexpected(self, index: int, message: str) -> NotJsonError:
         rest = self.text[index : index + _SHOWN].rstrip()
@@ -305,9 +305,9 @@ def looks_like(data: bytes) -> tuple[str, str]:
     kind = kind_of(head)
     if kind:
         return _KINDS[kind]
-    for pattern, name, remedy in _PATTERNS:
+    for pattern, name, hint in _PATTERNS:
         if pattern.search(head):
-            return name, remedy
+            return name, hint
     return "", ""
 
 
@@ -368,9 +368,9 @@ def decode(data: bytes, problems: Problems) -> str:
     try:
         return data.removeprefix(BYTE_ORDER_MARK).decode()
     except UnicodeDecodeError as error:
-        name, remedy = looks_like(data)
+        name, hint = looks_like(data)
         if name:
-            problems.add("", f"looks like {name}", remedy)
+            problems.add("", f"looks like {name}", hint)
         else:
             where = f"byte {error.start}"
             problems.add(where, f"{data[error.start]:#04x} is not UTF-8", "save it as UTF-8")

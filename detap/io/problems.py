@@ -8,10 +8,10 @@ from detap.errors import InputError, Problem, UsageError
 class FaultError(Exception):
     """A part of an input cannot be read."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
-        self.remedy = remedy
+        self.hint = hint
 
 
 def check_choice(option: str, value: object, choices: Sequence[str]) -> None:
@@ -66,17 +66,17 @@ class Problems(Listed):
         super().__init__(limit)
         self.file = file
 
-    def add(self, place: str, message: str, remedy: str = "") -> None:
+    def add(self, location: str, message: str, hint: str = "") -> None:
         """Add one problem."""
-        self.note(Problem(self.file, place, message, remedy))
+        self.note(Problem(self.file, location, message, hint))
 
-    def lead(self, place: str, message: str, remedy: str = "") -> None:
+    def lead(self, location: str, message: str, hint: str = "") -> None:
         """Add a problem before all others."""
         self.count += 1
-        self.listed.insert(0, Problem(self.file, place, message, remedy))
+        self.listed.insert(0, Problem(self.file, location, message, hint))
         del self.listed[self.limit :]
 
-    def instead(self, message: str, remedy: str = "") -> None:
+    def instead(self, message: str, hint: str = "") -> None:
         """Replace all problems by their common cause."""
-        self.listed = [Problem(self.file, "", message, remedy)]
+        self.listed = [Problem(self.file, "", message, hint)]
         self.count = 1

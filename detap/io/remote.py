@@ -183,9 +183,9 @@ def _refuse(url: str, error: BaseException) -> NoReturn:
     reason = ": ".join(filter(None, (type(error).__name__, text[:200])))
     if isinstance(error, ImportError) or (isinstance(error, ValueError) and "rotocol" in text):
         raise UsageError(f"{shown(url)}: cannot be opened: {text[:200]}") from None
-    message, remedy = f"cannot be read: {reason}", "check the network and the credentials"
+    message, hint = f"cannot be read: {reason}", "check the network and the credentials"
     if isinstance(error, FileNotFoundError):
-        message, remedy = "no such file or directory", "check the URL"
+        message, hint = "no such file or directory", "check the URL"
     elif isinstance(error, PermissionError):
-        message, remedy = f"permission denied: {reason}", "check the credentials"
-    raise InputError(Problem(shown(url), "", message, remedy)) from None
+        message, hint = f"permission denied: {reason}", "check the credentials"
+    raise InputError(Problem(shown(url), "", message, hint)) from None

@@ -40,9 +40,9 @@ _REASONS = {
 }
 
 
-def refuse(path: str, message: str, remedy: str = "", place: str = "") -> NoReturn:
+def refuse(path: str, message: str, hint: str = "", location: str = "") -> NoReturn:
     """Raise InputError for a path."""
-    raise InputError(Problem(shown(path), place, message, remedy))
+    raise InputError(Problem(shown(path), location, message, hint))
 
 
 def refuse_os_error(path: str, error: OSError) -> NoReturn:
@@ -50,10 +50,10 @@ def refuse_os_error(path: str, error: OSError) -> NoReturn:
     if is_url(path):
         message = "is a URL, expected a local file or folder"
         raise InputError(Problem(shown(path), "", message, "download it first")) from error
-    message, remedy = _REASONS.get(
+    message, hint = _REASONS.get(
         error.errno or 0, (f"cannot be read: {error.strerror or error}", "")
     )
-    raise InputError(Problem(shown(path), "", message, remedy)) from error
+    raise InputError(Problem(shown(path), "", message, hint)) from error
 
 
 def _check_regular(path: str, mode: int) -> None:

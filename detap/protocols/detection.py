@@ -483,7 +483,7 @@ class Protocol(ProtocolBase, kw_only=True):
         made = float32(threshold) if self.iou_grid == "float32" else threshold
         return min(made, self.iou_ceiling)
 
-    def refuse_unranked(self, remedy: str) -> None:
+    def refuse_unranked(self, hint: str) -> None:
         """Refuse what asks of each detection whether it is right, where that is not known.
 
         Raises
@@ -493,10 +493,10 @@ class Protocol(ProtocolBase, kw_only=True):
         if self.pairing != "ranked":
             raise UsageError(
                 f"protocol {self.name} pairs by {self.pairing.replace('-', ' ')}, under which no "
-                f"detection is right or wrong by itself; {remedy}"
+                f"detection is right or wrong by itself; {hint}"
             )
 
-    def refuse_other_overlaps(self, remedy: str) -> None:
+    def refuse_other_overlaps(self, hint: str) -> None:
         """Refuse what asks how boxes lie to each other, where something else overlaps.
 
         Raises
@@ -506,7 +506,7 @@ class Protocol(ProtocolBase, kw_only=True):
         if self.overlap != "box":
             raise UsageError(
                 f"protocol {self.name} has the overlap {self.overlap}, and this looks at boxes; "
-                f"{remedy}"
+                f"{hint}"
             )
 
     def refuse_lists(self, hint: str) -> None:

@@ -131,5 +131,5 @@ class Similarities:
                 "", f"has components up to {max(sizes):g}, whose products overflow", "scale them"
             )
 
-    def _refuse(self, place: str, message: str, remedy: str) -> None:
-        raise InputError(Problem(self.file, place, message, remedy))
+    def _refuse(self, location: str, message: str, hint: str) -> None:
+        raise InputError(Problem(self.file, location, message, hint))

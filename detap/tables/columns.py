@@ -60,15 +60,15 @@ class Columns:
     def __init__(self, table: str) -> None:
         self.table = table
 
-    def fail(self, message: str, remedy: str = "", place: str = "") -> NoReturn:
+    def fail(self, message: str, hint: str = "", location: str = "") -> NoReturn:
         """Raise the InputError of this table."""
-        raise InputError(Problem(self.table, place, message, remedy))
+        raise InputError(Problem(self.table, location, message, hint))
 
     def first(self, rows: NDArray[Any]) -> int:
         """Return the row that a note on ascending rows names."""
         return int(rows[0])
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return what errors call a row."""
         return f"row {row}"
 
@@ -77,7 +77,7 @@ class Columns:
         if wrong.any():
             row = int(np.argmax(wrong))
             (value,) = column[row : row + 1].tolist()
-            self.fail(f"{what} is {value!r}", f"it must be {due}", self.place(row))
+            self.fail(f"{what} is {value!r}", f"it must be {due}", self.location(row))
 
     def names(self, what: str, values: ArrayLike) -> list[Name]:
         """Return what images or classes are called: all numbers, or all text.
@@ -121,8 +121,8 @@ class Columns:
         names = [name_of(value) for value in found]
         if None in names:
             row = names.index(None)
-            remedy = "call images and classes by whole numbers or text"
-            self.fail(f"{what} is {found[row]!r}", remedy, self.place(row))
+            hint = "call images and classes by whole numbers or text"
+            self.fail(f"{what} is {found[row]!r}", hint, self.location(row))
         if len(set(map(type, names))) > 1:
             self.fail(f"{what} mixes numbers and text", "call all by numbers, or all by text")
         return names  # type: ignore[return-value]  # None is not among them
@@ -226,8 +226,8 @@ def check_rows(table: str, count: int, what: str) -> None:
     InputError
     """
     if count > MOST_ROWS:
-        remedy = f"at most {MOST_ROWS} can be numbered: score parts of them"
-        raise InputError(Problem(table, "", f"{what} has {count} entries", remedy))
+        hint = f"at most {MOST_ROWS} can be numbered: score parts of them"
+        raise InputError(Problem(table, "", f"{what} has {count} entries", hint))
 
 
 def check_threads(threads: int | None) -> None:
@@ -265,8 +265,8 @@ def ordered(names: Iterable[Name]) -> list[Name]:
 
 def places(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32]:
     """Return the place of each of n names in an order, (n,); -1 where it has none there."""
-    place = {name: at for at, name in enumerate(order)}
-    return np.array([place.get(name, -1) for name in names], np.int32)
+    location = {name: at for at, name in enumerate(order)}
+    return np.array([location.get(name, -1) for name in names], np.int32)
 
 
 def renumbered(

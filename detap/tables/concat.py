@@ -215,8 +215,8 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
 
 def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
     message = f"category {name!r} is {here} here and {there} in {path}"
-    remedy = "give ground truths of one list of categories"
-    return InputError(Problem(table.path, "", message, remedy))
+    hint = "give ground truths of one list of categories"
+    return InputError(Problem(table.path, "", message, hint))
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:

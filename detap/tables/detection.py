@@ -517,8 +517,8 @@ _KINDS = "text and numbers are different names: {} such as {!r}"
 def _called_alike(what: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
     """Refuse names that are text in the detections and numbers in the ground truth, or reverse."""
     if here and there and isinstance(here[0], str) != isinstance(there[0], str):
-        remedy = _KINDS.format("those of the ground truth are", there[0])
-        raise InputError(Problem("detections", "", f"{what} {here[0]!r}", remedy))
+        hint = _KINDS.format("those of the ground truth are", there[0])
+        raise InputError(Problem("detections", "", f"{what} {here[0]!r}", hint))
 
 
 class _Rows(Columns):
@@ -583,8 +583,8 @@ class _Rows(Columns):
             self.fail(f"a name of {name} is listed twice")
         for stranger in sorted(set(column.distinct) - numbers.keys())[:1]:
             other = bool(names) and isinstance(names[0], str) != isinstance(stranger, str)
-            remedy = _KINDS.format("those listed are", names[0]) if other else ""
-            self.fail(f"{name} {stranger!r} is not among those listed", remedy)
+            hint = _KINDS.format("those listed are", names[0]) if other else ""
+            self.fail(f"{name} {stranger!r} is not among those listed", hint)
         found = np.array([numbers[entry] for entry in column.distinct], np.int32)
         return found[column.number]
 
@@ -650,7 +650,7 @@ def checked_boxes(
         columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), due)
     elif len(at):
         row = columns.first(at)
-        first = f"{columns.place(row)}, {boxes[row].tolist()}"
+        first = f"{columns.location(row)}, {boxes[row].tolist()}"
         notes += (backward_note(columns.table.replace(" ", "-"), len(at), first),)
     return corners, area, notes
 

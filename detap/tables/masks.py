@@ -176,8 +176,8 @@ def refuse_sizes(table: str, image: int | str, own: Integers, due: Integers) -> 
     """Raise the InputError of masks of another height and width (2,) than those before them."""
     (height, width), (high, wide) = own.tolist(), due.tolist()
     message = f"a mask is {height} high and {width} wide, and others of its image {high} and {wide}"
-    remedy = "give all the size of the image that was annotated"
-    raise InputError(Problem(table, f"image {image!r}", message, remedy))
+    hint = "give all the size of the image that was annotated"
+    raise InputError(Problem(table, f"image {image!r}", message, hint))
 
 
 def _gathered(start: Wide, rows: NDArray[Any]) -> tuple[Wide, NDArray[Any]]:

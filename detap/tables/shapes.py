@@ -74,7 +74,7 @@ class _Masks:
             return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
         if not isinstance(values, Sequence) or isinstance(values, str | bytes):
             columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
-        parts = [_of_row(columns, value, columns.place(row)) for row, value in enumerate(values)]
+        parts = [_of_row(columns, value, columns.location(row)) for row, value in enumerate(values)]
         return Masks.joined(parts) if parts else Masks.none()
 
     def boxes(self, columns: Columns, column: Masks) -> Floats:
@@ -95,69 +95,69 @@ def _is_array(values: Any) -> bool:
     return hasattr(values, "shape") or hasattr(values, "__array__")
 
 
-def _of_row(columns: Columns, value: Any, place: str) -> Masks:
+def _of_row(columns: Columns, value: Any, location: str) -> Masks:
     """Return the one mask of a row."""
     if isinstance(value, Mapping):
-        return _run_lengths(columns, value, place)
+        return _run_lengths(columns, value, location)
     value = as_array(value)
     if not _is_array(value):
-        columns.fail(f"masks is a {type(value).__name__}", _FORMS, place)
+        columns.fail(f"masks is a {type(value).__name__}", _FORMS, location)
     array = columns.array("masks", value)
     if array.ndim != 2:
-        columns.fail(f"masks has the shape {array.shape}", "give (H, W)", place)
-    return _of_bitmaps(columns, array[None], place)
+        columns.fail(f"masks has the shape {array.shape}", "give (H, W)", location)
+    return _of_bitmaps(columns, array[None], location)
 
 
-def _of_bitmaps(columns: Columns, bits: NDArray[Any], place: str) -> Masks:
+def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
     """Return the masks of bitmaps (n, H, W)."""
     if not len(bits):
         return Masks.none()
     if bits.ndim != 3:
         above = " > 0.5" if bits.dtype.kind == "f" else ""
         hint = f", such as masks[:, 0]{above}" if bits.ndim == 4 and bits.shape[1] == 1 else ""
-        columns.fail(f"masks has the shape {bits.shape}", f"give (n, H, W){hint}", place)
+        columns.fail(f"masks has the shape {bits.shape}", f"give (n, H, W){hint}", location)
     if bits.dtype not in (np.bool_, np.uint8):
-        columns.fail(f"masks are of the type {bits.dtype}", _FLAGS, place)
+        columns.fail(f"masks are of the type {bits.dtype}", _FLAGS, location)
     height, width = bits.shape[1:]
     if not 0 < height * width <= MOST_PIXELS:
         what = f"masks are {height} high and {width} wide"
-        columns.fail(what, f"give bitmaps of 1 to {MOST_PIXELS} pixels", place)
+        columns.fail(what, f"give bitmaps of 1 to {MOST_PIXELS} pixels", location)
     found = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
     if found is None:
-        columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, place)
+        columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, location)
     return found
 
 
-def _run_lengths(columns: Columns, value: Mapping[str, Any], place: str) -> Masks:
+def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> Masks:
     """Return the mask of COCO's run lengths: `counts` is text, bytes or a list."""
     for key in ("size", "counts"):
         if key not in value:
-            columns.fail(f"masks has no {key}", _FORMS, place)
+            columns.fail(f"masks has no {key}", _FORMS, location)
     sides = np.array(value["size"], object).ravel().tolist()
     whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in sides)
     if len(sides) != 2 or not whole or min(sides) < 1 or sides[0] * sides[1] > MOST_PIXELS:
-        columns.fail(f"size is {value['size']!r:.60}", _SIZE, place)
+        columns.fail(f"size is {value['size']!r:.60}", _SIZE, location)
     height, width = map(int, sides)
-    runs = _decoded(columns, value["counts"], place)
+    runs = _decoded(columns, value["counts"], location)
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
         what = f"counts sum to {total}, and a mask of size [{height}, {width}] has {height * width}"
-        columns.fail(f"{what} pixels", "write the mask again; size is [height, width]", place)
+        columns.fail(f"{what} pixels", "write the mask again; size is [height, width]", location)
     return Masks.of_runs([(height, width)], [runs])
 
 
-def _decoded(columns: Columns, counts: Any, place: str) -> NDArray[np.uint32]:
+def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]:
     if isinstance(counts, str | bytes):
         text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
         found = _runs.decoded(text, MOST_PIXELS)
         if isinstance(found, str):
-            columns.fail(f"counts {found}", "write the mask again", place)
+            columns.fail(f"counts {found}", "write the mask again", location)
         return found
     listed = np.array(counts, object).ravel()
     whole = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in listed.tolist()]
     if not all(whole):
-        remedy = "give whole numbers of pixels, 0 or more, or a run-length string"
-        columns.fail(f"counts is {counts!r:.60}", remedy, place)
+        hint = "give whole numbers of pixels, 0 or more, or a run-length string"
+        columns.fail(f"counts is {counts!r:.60}", hint, location)
     return listed.astype(np.uint32)
 
 
@@ -179,15 +179,15 @@ class _Keypoints:
         each = (3,) if of_truth else (3, 2)
         fits = given.ndim == 3 and given.shape[1] and given.shape[2] in each
         if not fits or due not in (None, given.shape[1]):
-            remedy = f"give ({len(given)}, {'P' if due is None else due}, 3): x, y and v of each"
-            columns.fail(f"keypoints has the shape {given.shape}", remedy, columns.whole)
+            hint = f"give ({len(given)}, {'P' if due is None else due}, 3): x, y and v of each"
+            columns.fail(f"keypoints has the shape {given.shape}", hint, columns.whole)
         rows = given.reshape(len(given), -1)
         found = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
         near = np.abs(found) <= FARTHEST
         if not near.all():
             row = int(np.argmin(near.all(axis=(1, 2))))
             what = f"keypoints has {found[row][~near[row]][0].item()}"
-            columns.fail(what, "give coordinates in pixels", columns.place(row))
+            columns.fail(what, "give coordinates in pixels", columns.location(row))
         return found if of_truth else np.ascontiguousarray(found[:, :, :2])
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:

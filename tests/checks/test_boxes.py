@@ -121,7 +121,7 @@ def test_corners_in_detections_are_noticed(real_data: Path, name: str) -> None:
     (one,) = suspicions((truth, turned(found)))
     assert one.code == "detections-look-xyxy"
     assert one.problem.file == "dt"
-    assert "--dt-boxes xyxy" in one.problem.remedy
+    assert "--dt-boxes xyxy" in one.problem.hint
 
 
 SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpose")]
@@ -134,10 +134,10 @@ def test_corners_in_the_ground_truth_are_noticed(real_data: Path, name: str) -> 
     (one,) = suspicions((turned(truth), found))
     assert one.code == "ground-truth-look-xyxy"
     assert one.problem.file == "gt"
-    assert "--gt-boxes xyxy" in one.problem.remedy
+    assert "--gt-boxes xyxy" in one.problem.hint
     both = suspicions((turned(truth), turned(found)))
     assert [each.problem.file for each in both] == ["gt", "dt"]
-    assert all("--boxes xyxy" in each.problem.remedy for each in both)
+    assert all("--boxes xyxy" in each.problem.hint for each in both)
 
 
 @pytest.mark.parametrize("mode", ["centered", "top left", "stretched"])

@@ -57,8 +57,8 @@ def test_the_wrong_layout_is_an_input_error(
                 f"{folder}: is read as a file per {wrong}, but its names and first words are those "
                 f"of a file per {right}; give --layout {right}-files, or leave it out\n"
             ) in ended.out + ended.err
-        for remedy in (["--layout", f"{right}-files"], []):
-            ended = detap("eval", *inputs, *remedy)
+        for hint in (["--layout", f"{right}-files"], []):
+            ended = detap("eval", *inputs, *hint)
             assert "mAP  0.7500" in ended.out, ended.err
 
 

@@ -522,14 +522,14 @@ def test_every_problem_is_named_up_to_a_limit(files: Files) -> None:
     assert len(error.problems) == 20
     assert error.omitted == 10
     assert str(error).endswith("... and 10 more")
-    assert [problem.place for problem in error.problems] == [f"[{i}]" for i in range(20)]
+    assert [problem.location for problem in error.problems] == [f"[{i}]" for i in range(20)]
 
 
 def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
     document = spoilt("annotations", 0, bbox=[1, 2, 3])
     document["images"][1]["id"] = True
     document["annotations"][2]["area"] = -1
-    assert [problem.place for problem in files.truth_error(document).problems] == [
+    assert [problem.location for problem in files.truth_error(document).problems] == [
         "images[1] (id true)",
         "annotations[0] (id 11)",
         "annotations[2] (id 13)",
@@ -553,7 +553,7 @@ def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
 
 def test_the_place_of_a_cut_is_told(files: Files) -> None:
     error = files.results_error(b'[\n {"image_id": 1')
-    assert error.problems[0].place.startswith("line 2, column ")
+    assert error.problems[0].location.startswith("line 2, column ")
 
 
 def test_the_ground_truth_itself_as_results(files: Files) -> None:
@@ -654,11 +654,11 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
                 assert (note.count, note.severity) == (1, "warning")
                 assert f"(the first: {first})" in note.message
         else:
-            for error, place in (
+            for error, location in (
                 (files.results_error(found), "[7]"),
                 (files.truth_error(truth_), "annotations[6]"),
             ):
-                assert f"{place}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
+                assert f"{location}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
                 assert "as_is=True (--as-is)" in str(error)
             # The careful and the fast reader are told apart by the fixture; the door is one.
             assert len(coco.read_ground_truth(files.truth_path, as_is=True)) == 20

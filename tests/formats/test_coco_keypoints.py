@@ -193,19 +193,19 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("pose", "message", "remedy"), WRONG)
+@pytest.mark.parametrize(("pose", "message", "hint"), WRONG)
 def test_wrong_keypoints_end_with_their_place(
-    tmp_path: Path, pose: Any, message: str, remedy: str
+    tmp_path: Path, pose: Any, message: str, hint: str
 ) -> None:
     with pytest.raises(InputError) as truth:
         read(tmp_path, keypoints=pose)
     assert "gt.json: annotations[1] (id 2): " + message in str(truth.value)
-    assert remedy in str(truth.value)
+    assert hint in str(truth.value)
     row = {} if pose is ... else {"keypoints": pose}
     with pytest.raises(InputError) as found:
         read(tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
     assert "dt.json: [1]: " + message in str(found.value)
-    assert remedy in str(found.value)
+    assert hint in str(found.value)
 
 
 @pytest.mark.parametrize("number", ["2", -1, 1.5, None, True, float("nan")])

@@ -354,34 +354,34 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
         refused(caught.value, path, "[1]", "bbox has 0 numbers: []", "[x, y, width, height]")
 
 
-@pytest.mark.parametrize(("segmentation", "message", "remedy"), WRONG)
+@pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
 def test_what_is_no_mask_is_an_error_with_file_row_and_reason(
-    tmp_path: Path, segmentation: Any, message: str, remedy: str
+    tmp_path: Path, segmentation: Any, message: str, hint: str
 ) -> None:
     path = truth_file(tmp_path, segmentation)
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, masks=True)
-    refused(caught.value, path, "annotations[1]", message, remedy)
+    refused(caught.value, path, "annotations[1]", message, hint)
     if segmentation is ...:
         return
     truth = read_ground_truth(truth_file(tmp_path), masks=True)
     path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
     with pytest.raises(InputError) as caught:
         read_detections(path, truth, masks=True)
-    refused(caught.value, path, "[1]", message, remedy)
+    refused(caught.value, path, "[1]", message, hint)
 
 
-def refused(error: InputError, path: Path, place: str, message: str, remedy: str) -> None:
+def refused(error: InputError, path: Path, location: str, message: str, hint: str) -> None:
     (problem,) = error.problems
     assert problem.file == str(path)
-    assert problem.place.startswith(place)
+    assert problem.location.startswith(location)
     assert problem.message.startswith(message)
-    assert remedy in problem.remedy
+    assert hint in problem.hint
 
 
-@pytest.mark.parametrize(("segmentation", "message", "remedy"), WRONG)
+@pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
 def test_rows_without_a_box_need_a_mask_where_boxes_are_scored_too(
-    tmp_path: Path, segmentation: Any, message: str, remedy: str
+    tmp_path: Path, segmentation: Any, message: str, hint: str
 ) -> None:
     if segmentation is ...:
         return
@@ -389,7 +389,7 @@ def test_rows_without_a_box_need_a_mask_where_boxes_are_scored_too(
     path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
     with pytest.raises(InputError) as caught:
         read_detections(path, truth)
-    refused(caught.value, path, "[1]", message, remedy)
+    refused(caught.value, path, "[1]", message, hint)
 
 
 def test_polygons_on_images_of_no_size_are_refused(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_polygons_on_images_of_no_size_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, masks=True)
     message = "lies on an image without width and height"
-    assert [problem.place for problem in caught.value.problems] == [
+    assert [problem.location for problem in caught.value.problems] == [
         "annotations[0]",
         "annotations[1]",
     ]

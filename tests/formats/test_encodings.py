@@ -184,14 +184,14 @@ LINES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
 def test_a_number_that_is_none_is_named_with_its_place(
     tmp_path: Path, name: str, token: str
 ) -> None:
-    file_format, file, content, place = LINES[name]
+    file_format, file, content, location = LINES[name]
     write(tmp_path, {file: content(token), "classes.txt" if name == "yolo" else ".x": "cat\n"})
     path = tmp_path if name in ("yolo", "labelme", "voc", "text") else tmp_path / file
     options: dict[str, Any] = {"image_size": "64x48"} if name == "yolo" else {}
     with pytest.raises(InputError) as caught:
         detap.read_ground_truth(path, format=file_format, **options)
     assert {problem.file for problem in caught.value.problems} == {str(tmp_path / file)}
-    assert any(place in problem.place for problem in caught.value.problems), caught.value
+    assert any(location in problem.location for problem in caught.value.problems), caught.value
 
 
 # --- traps

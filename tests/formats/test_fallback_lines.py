@@ -32,7 +32,7 @@ def faults(data: bytes, form: LineForm) -> Found:
     lines = read_lines(data, "f.txt", form, problems)
     assert lines.names == []
     assert {problem.file for problem in problems.listed} <= {"f.txt"}
-    return [(problem.place, problem.message, problem.remedy) for problem in problems.listed]
+    return [(problem.location, problem.message, problem.hint) for problem in problems.listed]
 
 
 def test_what_lines_hold() -> None:
@@ -42,7 +42,7 @@ def test_what_lines_hold() -> None:
     assert lines.names == ["CAT", "CAT", "DOG"]
     assert lines.values == [[1, 2, 3, 4], [1.5, -2, 3, 40], [5, 6, 5, 6]]
     assert lines.flags == [False, True, False]
-    assert lines.place == [1, 4, 5]
+    assert lines.location == [1, 4, 5]
     assert problems.count == 0
     assert read_lines(b"a .5 1 2 3 4", "f.txt", SCORED, problems).values == [[0.5, 1, 2, 3, 4]]
 
@@ -53,7 +53,7 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
 
 
 @pytest.mark.parametrize(
-    ("line", "form", "message", "remedy"),
+    ("line", "form", "message", "hint"),
     [
         ("cat 1 2 3 1_0", TRUTH, "y2 '1_0' is not a number", NUMBER),
         (
@@ -107,10 +107,8 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         ("cat a\x01b 2 3 4", TRUTH, "has the control character '\\x01'", "remove it"),
     ],
 )
-def test_every_word_of_what_is_refused(
-    line: str, form: LineForm, message: str, remedy: str
-) -> None:
-    assert faults(f"\n{line}\n".encode(), form) == [("line 2", message, remedy)]
+def test_every_word_of_what_is_refused(line: str, form: LineForm, message: str, hint: str) -> None:
+    assert faults(f"\n{line}\n".encode(), form) == [("line 2", message, hint)]
 
 
 def test_what_is_not_utf_8_is_shown_in_part() -> None:
@@ -165,7 +163,7 @@ def test_so_many_are_listed_and_the_rest_counted() -> None:
     read_lines(b"a\nb\nc\nd\n", "f.txt", TRUTH, problems)
     with pytest.raises(InputError) as caught:
         problems.raise_any()
-    assert [problem.place for problem in caught.value.problems] == ["line 1", "line 2"]
+    assert [problem.location for problem in caught.value.problems] == ["line 1", "line 2"]
     assert caught.value.omitted == 2
 
 

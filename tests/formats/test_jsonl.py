@@ -69,16 +69,16 @@ def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
 def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
     far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", far))
-    remedy = "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)"
+    hint = "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)"
     assert refused(path) == [
         "nothing says what the four numbers of bbox are, and 1 of 1 reach beyond their image as x, "
-        f"y, width, height; {remedy}"
+        f"y, width, height; {hint}"
     ]
     assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[60, 40, 95, 75]]
     unsized = write(tmp_path / "b.jsonl", {"file_name": "a.jpg", "objects": far})
     assert refused(unsized) == [
         "nothing says what the four numbers of bbox are, and without the width and height of "
-        f"images they fit as either; {remedy}"
+        f"images they fit as either; {hint}"
     ]
     # No corners: the second number pair is left of the first.
     sides = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
@@ -231,7 +231,7 @@ def test_detections_on_other_images_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "x.jsonl", image("a.jpg", scored), image("z.jpg", scored))
     with pytest.raises(InputError) as caught:
         read_detections(path, truth)
-    assert [problem.place for problem in caught.value.problems] == [
+    assert [problem.location for problem in caught.value.problems] == [
         "line 2: objects[0]",
         "line 2: objects[1]",
     ]

@@ -213,20 +213,20 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
-    remedy = (
+    hint = (
         "give each image in one input; or, if these are different boxes of it, repartition=True "
         "(--repartition)"
     )
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
-    assert str(caught.value) == f"{gts[1]}: image 5 is in {gts[0]} already; {remedy}"
+    assert str(caught.value) == f"{gts[1]}: image 5 is in {gts[0]} already; {hint}"
     truth = read_ground_truth(gts, repartition=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
     dts = [write(tmp_path / f"dt{k}.json", found_on([k, 5])) for k in (1, 2)]
     with pytest.raises(InputError) as caught:
         read_detections(dts, truth)
-    assert str(caught.value) == f"{dts[1]}: image 5 is in {dts[0]} already; {remedy}"
+    assert str(caught.value) == f"{dts[1]}: image 5 is in {dts[0]} already; {hint}"
 
 
 def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:

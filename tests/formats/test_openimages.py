@@ -115,9 +115,9 @@ def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
 def test_an_image_without_a_size(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text(SIZES)
     path = written(tmp_path, PLAIN, BOX, "c,dog,0,1,0,1")
-    remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
+    hint = "give the size of each image (image_sizes, --image-sizes FILE)"
     assert refused(path, image_sizes=tmp_path / "sizes.csv") == [
-        f"line 3: image 'c' has no size in {tmp_path}/sizes.csv; {remedy}"
+        f"line 3: image 'c' has no size in {tmp_path}/sizes.csv; {hint}"
     ]
 
 

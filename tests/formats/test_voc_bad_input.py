@@ -535,7 +535,7 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
     tmp_path: Path, truth: GroundTruth, boxes: str
 ) -> None:
     """Real detectors clip boxes on one side only; WIDER FACE has such a ground truth."""
-    wrong, place = (
+    wrong, location = (
         ("9 2 3 4", "x2 = 3 is less than x1 = 9")
         if boxes == "xyxy"
         else ("9 2 -6 4", "width -6 is negative")
@@ -552,7 +552,7 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
                 refused_detections(tmp_path / "dt", truth, boxes=boxes),
             ):
                 assert len(error) == 1
-                assert f"line 3: {place}" in error[0]
+                assert f"line 3: {location}" in error[0]
                 assert error[0].endswith(INSIST)
             found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
             table = read_ground_truth(tmp_path / "gt", boxes=boxes, as_is=True)
@@ -564,7 +564,7 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
             assert read.corners.tolist()[2] == [9, 2, 3, 6 if boxes == "xywh" else 4]
             (note,) = [note for note in read.notes if note.code == f"{kind}-negative-size"]
             assert (note.count, note.severity) == (1, "warning")
-            assert f"/{end}: line 3: {place})" in note.message
+            assert f"/{end}: line 3: {location})" in note.message
 
 
 def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[str]:

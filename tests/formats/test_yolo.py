@@ -597,7 +597,7 @@ def test_labels_outside_the_data_set_are_not_quoted(tmp_path: Path, yaml: str, t
         truth_of(tmp_path / "data" / "data.yaml")
     (problem,) = error.value.problems
     assert os.path.abspath(problem.file) == str(tmp_path / "elsewhere" / "labels" / "a.txt")
-    assert not problem.place
+    assert not problem.location
     assert not any(word in str(error.value) for word in ("hunter2", "password", "4711", "line 1"))
     with pytest.raises(InputError, match="line 1"):  # as the hint says
         truth_of(tmp_path / "elsewhere" / "labels")
@@ -654,4 +654,4 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         truth_of(tmp_path / "gt", format="yolo", image_size="640x480")
     assert time.process_time() - begun < 6
-    assert [problem.place for problem in error.value.problems][:2] == ["line 1", "line 2"]
+    assert [problem.location for problem in error.value.problems][:2] == ["line 1", "line 2"]

@@ -56,8 +56,8 @@ def test_a_line_of_labels(line: str, tmp_path: Path) -> None:
     write(tmp_path, {"labels/val/a.txt": f"{good}\n{line}\n{good}"})
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(data)
-    message, remedy = LABELS[line]
-    assert problems_of(error.value, tmp_path) == [f"labels/val/a.txt: line 3: {message}; {remedy}"]
+    message, hint = LABELS[line]
+    assert problems_of(error.value, tmp_path) == [f"labels/val/a.txt: line 3: {message}; {hint}"]
 
 
 PREDICTIONS: dict[str, tuple[str, str]] = {
@@ -89,8 +89,8 @@ def test_a_line_of_predictions(line: str, tmp_path: Path) -> None:
     write(tmp_path, {"run/a.txt": f"{FOUND}{line}\n{FOUND * 20}"})
     with pytest.raises(InputError) as error:
         detap.read_detections(tmp_path / "run", truth, columns="conf-last")
-    message, remedy = PREDICTIONS[line]
-    assert problems_of(error.value, tmp_path) == [f"run/a.txt: line 2: {message}; {remedy}"]
+    message, hint = PREDICTIONS[line]
+    assert problems_of(error.value, tmp_path) == [f"run/a.txt: line 2: {message}; {hint}"]
 
 
 @pytest.mark.parametrize(

@@ -465,7 +465,7 @@ def test_what_needs_boxes_says_what_to_do() -> None:
             "this result was merged from partials, which keep what became of each detection and "
             "not its box; for this, evaluate all detections in one run"
         )
-    # The remedy: the same numbers, and what was asked for.
+    # The hint: the same numbers, and what was asked for.
     whole = result_of(1, 2, 3)
     assert whole.summary == pytest.approx(result.summary, nan_ok=True)
     assert whole.errors()

@@ -421,10 +421,10 @@ def test_sample_archives(arrays: dict[str, Any], message: str, tmp_path: Path) -
 
 
 def voc(folder: Path, sets: dict[str, str], results: dict[str, str]) -> tuple[Path, Path]:
-    for place, files in (("sets", sets), ("results", results)):
-        (folder / place).mkdir()
+    for location, files in (("sets", sets), ("results", results)):
+        (folder / location).mkdir()
         for name, text in files.items():
-            (folder / place / name).write_text(text)
+            (folder / location / name).write_text(text)
     return folder / "sets", folder / "results"
 
 

@@ -115,7 +115,7 @@ def refused(
     row: str,
     name: str,
     file: str,
-    place: str,
+    location: str,
     says: str,
     *,
     gt: Any = None,
@@ -123,7 +123,7 @@ def refused(
     **more: Any,
 ) -> None:
     build = more.pop("build", None) or files(gt, dt)
-    _add(row, name, build, Refused(file, place, says), more)
+    _add(row, name, build, Refused(file, location, says), more)
 
 
 def scored(

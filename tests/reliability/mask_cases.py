@@ -89,9 +89,9 @@ def _add(row: str, name: str, build: Callable[[Path], None], expect: Refused | S
 
 
 def refused(
-    row: str, name: str, file: str, place: str, says: str, *, gt: Any = None, dt: Any = None
+    row: str, name: str, file: str, location: str, says: str, *, gt: Any = None, dt: Any = None
 ) -> None:
-    _add(row, name, files(gt, dt), Refused(file, place, says))
+    _add(row, name, files(gt, dt), Refused(file, location, says))
 
 
 def scored(

@@ -82,9 +82,9 @@ def _add(row: str, name: str, expect: Refused | Scored, given: Any, more: dict[s
 
 
 def refused(  # noqa: PLR0917 - a table, column by column
-    row: str, name: str, file: str, place: str, says: str, files: Any = None, **more: Any
+    row: str, name: str, file: str, location: str, says: str, files: Any = None, **more: Any
 ) -> None:
-    _add(row, name, Refused(file, place, says), files, more)
+    _add(row, name, Refused(file, location, says), files, more)
 
 
 def scored(  # noqa: PLR0917

@@ -228,11 +228,11 @@ def _counted(side: Sequence[Record]) -> str:
 
 
 def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
-    for place, record, name in zip(("first", "second"), records, names, strict=True):
+    for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
         if name in record.get("kept", ()):
-            yield f"{name} of the {place} is older than its report, which was raised"
+            yield f"{name} of the {ordinal} is older than its report, which was raised"
         if record["summary"][name] is None:
-            yield f"{name} of the {place} is undefined"
+            yield f"{name} of the {ordinal} is undefined"
 
 
 def _from_reports(told: ReportDiff) -> tuple[Contribution, ...]:
@@ -318,9 +318,9 @@ def _read_as_the_other(
 
 
 def _does_not_come_out(told: ReportDiff, side: int, value: float) -> str:
-    place, name, said = ("first", "second")[side], told.names[side], told.values[side]
+    ordinal, name, said = ("first", "second")[side], told.names[side], told.values[side]
     return (
-        f"the {place} report has {name} {said!r}, where these inputs give {value!r}: choose the "
+        f"the {ordinal} report has {name} {said!r}, where these inputs give {value!r}: choose the "
         "same classes and images, and read them alike"
     )
 

@@ -202,8 +202,8 @@ def _source(
         variable = parameter.envvar if isinstance(parameter, Option) else None
         return f"${variable}"
     if source is ParameterSource.DEFAULT_MAP:
-        place = settings.origins.get(setting_name(parameter), "")
-        return " ".join(part for part in (_near(settings), place) if part)
+        location = settings.origins.get(setting_name(parameter), "")
+        return " ".join(part for part in (_near(settings), location) if part)
     return None
 
 

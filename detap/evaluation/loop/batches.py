@@ -63,7 +63,7 @@ class Batch(Columns):
         self.counts = np.zeros(len(images), np.intp)
         self._first = ""
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return the image of a row, and its place there."""
         ends = np.cumsum(self.counts)
         at = int(np.searchsorted(ends, row, side="right"))
@@ -167,8 +167,8 @@ class Batch(Columns):
         return super()._taken(what, values)
 
     def _refuse_shape(self, what: str, at: int, array: NDArray[Any], due: str) -> None:
-        place = f"image {self.images[at]!r}"
-        self.fail(f"{what} has the shape {array.shape}", f"give {due}", place)
+        location = f"image {self.images[at]!r}"
+        self.fail(f"{what} has the shape {array.shape}", f"give {due}", location)
 
     def _scale(self, boxes: Floats, sizes: object) -> Floats:
         """Return what fractions are multiplied with, (n, 4)."""
@@ -176,8 +176,8 @@ class Batch(Columns):
         wrong = ~(np.isfinite(given) & (given > 0)).all(axis=1)
         if wrong.any():
             at = int(np.argmax(wrong))
-            place = f"image {self.images[at]!r}"
-            self.fail(f"sizes is {given[at].tolist()}", "give width and height in pixels", place)
+            location = f"image {self.images[at]!r}"
+            self.fail(f"sizes is {given[at].tolist()}", "give width and height in pixels", location)
         beyond = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
         if 2 * np.count_nonzero(beyond) > len(boxes):
             due = "a fraction of the image's size where sizes are given; leave sizes out for pixels"
@@ -193,7 +193,7 @@ class _OfImage(Columns):
         super().__init__(batch.table)
         self.whole = f"image {batch.images[at]!r}"
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return the image, and the row's place there."""
         return f"{self.whole}, row {row}"
 
@@ -228,8 +228,8 @@ class Terms(NamedTuple):
         for name in KINDS:
             asked, there = name in self.rules.reading, given.get(name) is not None
             if asked and not there:
-                remedy = f"give {spelt.format(name)}, an entry for each image"
-                raise UsageError(f"protocol {self.rules.name} compares {name}: {remedy}")
+                hint = f"give {spelt.format(name)}, an entry for each image"
+                raise UsageError(f"protocol {self.rules.name} compares {name}: {hint}")
             if there and not asked:
                 others = (preset.name for preset in PRESETS.values() if name in preset.reading)
                 raise UsageError(

@@ -316,8 +316,8 @@ class Evaluator:
                 if key not in record:
                     refuse(f"{key} is missing", f"give {', '.join(due)}", where)
             if record["image_id"] not in rows:
-                remedy = "name every image of the batch in image_ids"
-                refuse(f"image {record['image_id']!r} is not in the batch", remedy, where)
+                hint = "name every image of the batch in image_ids"
+                refuse(f"image {record['image_id']!r} is not in the batch", hint, where)
             rows[record["image_id"]].append(record)
         columns: dict[str, Any] = {
             key: [[record[key] for record in rows[image]] for image in images] for key in due
@@ -346,18 +346,18 @@ class Evaluator:
                 self._seen.update(dict.fromkeys(names, b""))
                 return np.ones(len(names), np.bool_)
             twice = next(n for at, n in enumerate(names) if n in seen or n in names[:at])
-            remedy = "repeats='identical' leaves repeats of equal rows out, as samplers make them"
-            refuse(f"image {twice!r} is updated twice", remedy)
+            hint = "repeats='identical' leaves repeats of equal rows out, as samplers make them"
+            refuse(f"image {twice!r} is updated twice", hint)
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
         for at, (name, digest) in enumerate(zip(names, self._digests(rows), strict=True)):
             before = self._seen.get(name) or seen_now.get(name)
             if before not in (None, digest):
-                remedy = (
+                hint = (
                     "where what is found depends on the batch, deal images out without repeats, "
                     "images[rank::processes]"
                 )
-                refuse(f"image {name!r} is updated twice, with different rows", remedy)
+                refuse(f"image {name!r} is updated twice, with different rows", hint)
             new[at] = before is None
             seen_now[name] = digest
         self._seen.update(seen_now)
@@ -410,11 +410,11 @@ class Evaluator:
         missing = [name for name in self._due if name not in self._seen]
         if missing:
             others = f", nor were {len(missing) - 1} others" if len(missing) > 1 else ""
-            remedy = (
+            hint = (
                 "update every image, with empty arrays where nothing was found; images='seen', or "
                 "a list, given to the evaluator scores these alone"
             )
-            refuse(f"image {missing[0]!r} was not updated{others}", remedy)
+            refuse(f"image {missing[0]!r} was not updated{others}", hint)
         if not self._seen:
             refuse("no image was updated", "update each batch of the loop")
         if self._parts:
@@ -553,7 +553,7 @@ class _Kept(Columns):
         number = min(numbers, key=lambda number: natural(f"{self._images[number]!r},"))
         return int(rows[np.argmax(self._image[rows] == number)])
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return the image of a row, and its place there."""
         number = self._image[row]
         first = int(np.argmax(self._image == number))

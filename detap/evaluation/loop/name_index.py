@@ -20,7 +20,7 @@ class Numbering:
         What the names are names of.
     numbers : mapping of int or str to int, or None
         The numbers that are known; None where they are given as names come.
-    strange, remedy : str
+    strange, hint : str
         What is said of a name that is not known.
     titles : mapping, optional
         What else the names stand for.
@@ -31,13 +31,13 @@ class Numbering:
         what: str,
         numbers: Mapping[Name, int] | None,
         strange: str = "",
-        remedy: str = "",
+        hint: str = "",
         titles: Mapping[Name, str] | None = None,
     ) -> None:
         self._what = what
         self._known = numbers
         self._strange = strange
-        self._remedy = remedy
+        self._hint = hint
         self.titles = titles or {}
         self.reset()
 
@@ -51,14 +51,14 @@ class Numbering:
             first = next(iter(self._numbers), names[0] if names else "")
             for name in names:
                 if isinstance(name, str) != isinstance(first, str):
-                    remedy = "call all by numbers, or all by text"
-                    refuse(f"{self._what} {name!r} beside {first!r}", remedy)
+                    hint = "call all by numbers, or all by text"
+                    refuse(f"{self._what} {name!r} beside {first!r}", hint)
             return
         for name in names:
             if name not in self._known:
-                hint = suggest(name, map(str, self._known)) if isinstance(name, str) else ""
-                remedy = "; ".join(filter(None, (hint, self._remedy)))
-                refuse(f"{self._what} {name!r} {self._strange}", remedy)
+                nearest = suggest(name, map(str, self._known)) if isinstance(name, str) else ""
+                hint = "; ".join(filter(None, (nearest, self._hint)))
+                refuse(f"{self._what} {name!r} {self._strange}", hint)
 
     def number(self, names: Sequence[Name]) -> Integers:
         """Return the numbers of names that were checked, new ones where they are not known."""
@@ -94,11 +94,11 @@ def of_images(truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Num
         return Numbering("image", _places(names), "is not among images=")
     every = _places(truth.images)
     if listed is None:
-        remedy = (
+        hint = (
             "name every image of the test set in images= of GroundTruth.from_arrays, those without "
             "ground truth too"
         )
-        return Numbering("image", every, "is not in the ground truth", remedy)
+        return Numbering("image", every, "is not in the ground truth", hint)
     strangers = [name for name in listed if name not in every]
     if strangers:
         raise UsageError(f"images: {join_names(strangers)} not in the ground truth")
@@ -111,11 +111,9 @@ def of_classes(
     """Return the numbering of classes: the ground truth's, by identifier or name, or as listed."""
     if truth is not None:
         ids = _places(truth.class_ids)
-        remedy = f"labels are class names or category ids, such as {join_names(truth.class_ids)}"
+        hint = f"labels are class names or category ids, such as {join_names(truth.class_ids)}"
         # An identifier goes before a name that is spelt like it.
-        return Numbering(
-            "label", _places(truth.classes) | ids, "is not in the ground truth", remedy
-        )
+        return Numbering("label", _places(truth.classes) | ids, "is not in the ground truth", hint)
     if classes is None:
         return Numbering("label", None)
     names = Columns("ground truth").names("classes", list(classes))
@@ -127,6 +125,6 @@ def _places(names: Sequence[Name]) -> dict[Name, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def refuse(message: str, remedy: str, place: str = "") -> NoReturn:
+def refuse(message: str, hint: str, location: str = "") -> NoReturn:
     """Raise the InputError of what was updated."""
-    raise InputError(Problem("detections", place, message, remedy))
+    raise InputError(Problem("detections", location, message, hint))

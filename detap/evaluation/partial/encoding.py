@@ -264,8 +264,8 @@ class _Reader:
     def __init__(self, data: memoryview, limits: Limits, name: str) -> None:
         self.data, self.limits, self.name = data, limits, name
 
-    def refuse(self, message: str, remedy: str = _ANEW) -> NoReturn:
-        raise InputError(Problem(self.name, "", message, remedy))
+    def refuse(self, message: str, hint: str = _ANEW) -> NoReturn:
+        raise InputError(Problem(self.name, "", message, hint))
 
     def need(self, condition: bool, what: str) -> None:
         if not condition:

@@ -67,8 +67,8 @@ def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
     return union.of_images(sorted({number[name] for name in due}))
 
 
-def _refuse(part: "Partial", message: str, remedy: str) -> NoReturn:
-    raise InputError(Problem(part.name, "", message, remedy))
+def _refuse(part: "Partial", message: str, hint: str) -> NoReturn:
+    raise InputError(Problem(part.name, "", message, hint))
 
 
 def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Partial]":
@@ -404,13 +404,13 @@ def _refuse_repeat(
     for n, place in places[:2]:
         source = _source_of(parts, (n, place))
         told.append(parts[n].name + (f" ({source})" if source not in ("", parts[n].name) else ""))
-    remedy = (
+    hint = (
         "an image that several inputs share must be evaluated with all its detections at once"
         if "differ" in what
         else "state in each part its own images alone (eval --images seen, or FILE), or let "
         'repeats="identical" (--repeats identical) drop equal ones'
     )
-    _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", remedy)
+    _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", hint)
 
 
 def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) -> dict[int, bytes]:

@@ -56,7 +56,7 @@ class Container:
         self.sha256 = ""
         self._ends = list(accumulate(rows))
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return where a row stands."""
         part = next((k for k, end in enumerate(self._ends) if row < end), 0)
         return f"row {row} ({self.unit} {part})" if len(self.rows) > 1 else f"row {row}"

@@ -129,7 +129,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     ------
     InputError
     """
-    remedy = SHAPE_OF_DETECTIONS if scored else SHAPE_OF_TRUTH
+    hint = SHAPE_OF_DETECTIONS if scored else SHAPE_OF_TRUTH
     for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
         problems.add("", f"has two columns {name}", "keep one of the two")
     problems.raise_any()
@@ -140,8 +140,8 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     metadata = schema.metadata or {}
     names = _class_names(metadata, nested, problems)
     wanted = ("category_id", "category", *FLAGS, *(("score",) if scored else ("area", "id")))
-    _check_presence(top, fields, scored, problems, remedy)
-    box = _box_columns(fields, prefix, problems, remedy)
+    _check_presence(top, fields, scored, problems, hint)
+    box = _box_columns(fields, prefix, problems, hint)
     problems.raise_any()
     encoding = _encoding(fields, box, metadata, boxes, problems)
     ours = (*wanted, *box) if nested else ("image_id", *wanted, *box)
@@ -212,31 +212,31 @@ def _check_presence(
     fields: Mapping[str, Any],
     scored: bool,
     problems: Problems,
-    remedy: str,
+    hint: str,
 ) -> None:
     if "image_id" not in top:
         listed = ", ".join(list(top)[:12])
-        problems.add("", f"has no column image_id; it has {listed or 'none'}", remedy)
+        problems.add("", f"has no column image_id; it has {listed or 'none'}", hint)
     if not {"category_id", "category"} & fields.keys():
-        problems.add("", "has no column category_id, nor category", remedy)
+        problems.add("", "has no column category_id, nor category", hint)
     if scored and "score" not in fields:
         truth = sorted(fields.keys() & {"area", "iscrowd", "difficult", "ignore", "group_of"})
         looks = f"; it looks like ground truth, with {' and '.join(truth)}" if truth else ""
-        problems.add("", f"has no column score{looks}", remedy)
+        problems.add("", f"has no column score{looks}", hint)
     if not scored and "score" in fields:
         message = "has a column score, so it looks like detections"
         problems.add("", message, "give the ground truth; or, if that it is, leave the column out")
 
 
 def _box_columns(
-    fields: Mapping[str, Any], prefix: str, problems: Problems, remedy: str
+    fields: Mapping[str, Any], prefix: str, problems: Problems, hint: str
 ) -> tuple[str, ...]:
     whole = [names for names in (SIDES, CORNERS, (BOX,)) if set(names) <= fields.keys()]
     if len(whole) > 1:
         listed = " and ".join(f"{prefix}{', '.join(names)}" for names in whole)
         problems.add("", f"has boxes twice: {listed}", "keep one of them")
     elif not whole:
-        problems.add("", "has no columns of boxes", remedy)
+        problems.add("", "has no columns of boxes", hint)
     return whole[0] if whole else ()
 
 

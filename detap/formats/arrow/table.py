@@ -44,7 +44,7 @@ class Table:
             try:
                 self.rows = Gathered(self.shape, batches, sum(container.rows), limits.records)
             except FaultError as error:
-                self.problems.add("", error.message, error.remedy)
+                self.problems.add("", error.message, error.hint)
         self.problems.raise_any()
         self._container = container
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
@@ -52,19 +52,19 @@ class Table:
     def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
         """Return where the columns were read, for what is said of them."""
 
-        def place(row: int) -> str:
-            return self.place(row if origin is None else int(origin[row]))
+        def location(row: int) -> str:
+            return self.location(row if origin is None else int(origin[row]))
 
         file = SourceFile(self.path, records, sha256=self._container.sha256)
-        return Source(file, self.limits, as_is, place, self.shape.encoding, _LAYOUT)
+        return Source(file, self.limits, as_is, location, self.shape.encoding, _LAYOUT)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Return where a box stands."""
         if self._starts is None:
-            return self._container.place(row)
+            return self._container.location(row)
         image = int(np.searchsorted(self._starts, row, side="right"))
         first = int(self._starts[image - 1]) if image else 0
-        return f"{self._container.place(image)}, objects[{row - first}]"
+        return f"{self._container.location(image)}, objects[{row - first}]"
 
     def notes(self) -> Iterator[Note]:
         """Say what is true of the table as such."""
@@ -77,23 +77,25 @@ class Table:
             yield Note("float32-columns", message, severity="info")
 
     def report(
-        self, rows: Any, message: str | Callable[[int], str], remedy: str, place: Any = None
+        self, rows: Any, message: str | Callable[[int], str], hint: str, location: Any = None
     ) -> None:
         """Note a problem of some rows, of which as many are listed as may be."""
         for row in rows[: self.limits.problems].tolist():
             text = message if isinstance(message, str) else message(row)
-            self.problems.add((place or self.place)(row), text, remedy)
+            self.problems.add((location or self.location)(row), text, hint)
         self.problems.count += max(0, len(rows) - self.limits.problems)
 
-    def check_names(self, name: str, codes: Any, bare: Any = _NONE, place: Any = None) -> None:
+    def check_names(self, name: str, codes: Any, bare: Any = _NONE, location: Any = None) -> None:
         """Note the rows that have no name."""
         without = but(self.rows.without(name), bare)
-        self.report(without, f"{name} is null", _NAME_DUE, place)
+        self.report(without, f"{name} is null", _NAME_DUE, location)
         if codes.wrong:
             found = codes.rows()
             rows = np.setdiff1d(np.flatnonzero(np.isin(found, list(codes.wrong))), without)
             wrong = codes.wrong
-            self.report(rows, lambda row: f"{name} is {said(wrong[found[row]])}", _NAME_DUE, place)
+            self.report(
+                rows, lambda row: f"{name} is {said(wrong[found[row]])}", _NAME_DUE, location
+            )
 
     def check_classes(self, bare: Any = _NONE) -> None:
         """Note the rows that have no class."""
@@ -107,8 +109,8 @@ class Table:
 
     def check_images(self) -> None:
         """Note the rows that have no image, or where an image is a row, that of another."""
-        place = self._container.place
-        self.check_names("image_id", self.rows.image, _NONE, place)
+        location = self._container.location
+        self.check_names("image_id", self.rows.image, _NONE, location)
         if self.rows.counts is None:
             return
         found = self.rows.image.rows()
@@ -117,9 +119,9 @@ class Table:
         again = np.flatnonzero(first[found] != np.arange(len(found)))
         self.report(
             again,
-            lambda row: f"its image_id is that of {place(first[found[row]])} too",
+            lambda row: f"its image_id is that of {location(first[found[row]])} too",
             "give each image one row",
-            place,
+            location,
         )
 
     def boxes(self, bare: Any = _NONE) -> tuple[Floats, Floats]:
@@ -176,7 +178,7 @@ class Table:
                     f"category {spelt(identifier)} is {spelt(name)} here, "
                     f"{spelt(called[identifier])} elsewhere"
                 )
-                self.problems.add(self.place(row), message, "give each category one name")
+                self.problems.add(self.location(row), message, "give each category one name")
         return called
 
 

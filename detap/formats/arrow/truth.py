@@ -154,7 +154,7 @@ def _repeated(table: Table, ids: Integers, columns: Mapping[str, Any], kept: Fla
     table.report(
         again[~same],
         lambda row: (
-            f"id {spelt(names[ids[row]])} is that of {table.place(first[ids[row]])} too, "
+            f"id {spelt(names[ids[row]])} is that of {table.location(first[ids[row]])} too, "
             "another record"
         ),
         "give every record an id of its own",

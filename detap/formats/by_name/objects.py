@@ -223,7 +223,7 @@ def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
         for row in rows.tolist():
             name = objects.images[objects.image[row]]
             problems.add(
-                *reader.place(row),
+                *reader.location(row),
                 f"image {quote(str(name))} is not in the ground truth",
                 "score the detections of the images that the ground truth has",
             )
@@ -245,7 +245,7 @@ def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -
 
 def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -> None:
     are_numbers = all(map(is_whole, strangers))
-    remedy = (
+    hint = (
         "give the file that names the classes, one a line (dt_class_names, --dt-class-names)"
         if are_numbers
         else "check that both are of the same data"
@@ -256,6 +256,6 @@ def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -
             "",
             "has no detection of a class of the ground truth: its classes are "
             f"{join_names(strangers)}, the ground truth's {join_names(truth.classes)}",
-            f"{remedy}; or, if all are of other classes indeed, give {INSIST}",
+            f"{hint}; or, if all are of other classes indeed, give {INSIST}",
         )
     )

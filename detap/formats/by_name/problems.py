@@ -54,9 +54,9 @@ class Problems(Listed):
         self.cause: Callable[[], Problem | None] = lambda: None
         self.strangers: dict[str, None] = {}
 
-    def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
+    def add(self, file: str, location: str, message: str, hint: str = "") -> None:
         """Note one problem."""
-        self.note(Problem(file, place, message, remedy))
+        self.note(Problem(file, location, message, hint))
 
     def raise_any(self) -> None:
         """Raise likewise, led by the cause that many problems share."""
@@ -89,7 +89,7 @@ class RowReader:
     corner_names = CORNERS
     swapped = ""
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file of a row, and its place there: ``("a.xml", "object 2")``."""
         raise NotImplementedError
 
@@ -109,11 +109,11 @@ class RowReader:
 
     def faults(self, boxes: Floats, at: NDArray[np.intp], encoding: str = "xyxy") -> list[Problem]:
         """Return a problem for each of the rows `at`, whose box ends before it begins."""
-        remedy = "correct the boxes"
+        hint = "correct the boxes"
         if self.swapped and encoding == "xyxy":
-            remedy = remedy if len(backward(*encode_boxes(boxes[at], "xywh"))) else self.swapped
+            hint = hint if len(backward(*encode_boxes(boxes[at], "xywh"))) else self.swapped
         return [
-            Problem(*self.place(row), self.fault(boxes[row].tolist(), encoding), remedy)
+            Problem(*self.location(row), self.fault(boxes[row].tolist(), encoding), hint)
             for row in at.tolist()
         ]
 
@@ -136,12 +136,12 @@ def negative_sides(
     part = reader.limits.is_part(kind)
     if reader.as_is or part or not too_many(len(at), len(boxes)):
         first = reader.faults(boxes, at[:1], encoding)[0]
-        where = ": ".join(filter(None, (first.file, first.place, first.message)))
+        where = ": ".join(filter(None, (first.file, first.location, first.message)))
         return (backward_note(kind, len(at), where),)
     if in_fractions(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
         what = "the detections" if kind == "detections" else "the ground truth"
         raise InputError(fractions_problem(reader.path, what, example))
     listed = reader.faults(boxes, at[: reader.limits.problems], encoding)
-    looks = ": they look like x, y, width and height" if listed[0].remedy == reader.swapped else ""
+    looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
     raise too_many_backward(reader.path, len(at), len(boxes), listed, looks)

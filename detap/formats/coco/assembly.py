@@ -65,23 +65,23 @@ class Source(Record):
         `problems` is obeyed.
     as_is : bool
         Whether a refusal that rests on a suspicion becomes a warning.
-    place : callable
+    location : callable
         Takes a row, returns where its record stands in the file.
     encoding : {"xywh", "xyxy"}
         What the four numbers of a box are in the file.
-    remedy : str
+    hint : str
         What to do about boxes in another order; what the encoding suggests, where left out.
     """
 
     file: SourceFile
     limits: Limits
     as_is: bool
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     encoding: str = "xywh"
-    remedy: str = ""
+    hint: str = ""
 
 
-def refuse_same_file(path: Path, truth: GroundTruth, remedy: str) -> None:
+def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
     """Refuse detections that are the file of their ground truth."""
     for source in truth.files:
         try:
@@ -93,7 +93,7 @@ def refuse_same_file(path: Path, truth: GroundTruth, remedy: str) -> None:
             continue  # reading it will say what is wrong with it
         if same:
             message = f"is the ground truth itself ({source.path})"
-            raise InputError(Problem(shown(path), "", message, remedy))
+            raise InputError(Problem(shown(path), "", message, hint))
 
 
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
@@ -257,15 +257,15 @@ def _check_labels(
     The latter is a suspicion: a warning where ids are to be taken `as_is`. Of one of several inputs
     neither is judged here; what is judged of all comes with the notes.
     """
-    remedy = "use the ground truth's category ids"
+    hint = "use the ground truth's category ids"
     unknown, part = sum(columns.unknown.values()), source.limits.part
     if unknown and unknown == len(columns.label) and not (source.as_is or part):
         from detap.formats.coco.values import nothing_in_common  # only for this
 
         ours = list(columns.unknown)
         message = nothing_in_common("category", "category_id is", ours, truth.class_ids)
-        remedy += f"; or, if all are of other classes indeed, give {INSIST}"
-        raise InputError(Problem(shown(source.file.path), "", message, remedy))
+        hint += f"; or, if all are of other classes indeed, give {INSIST}"
+        raise InputError(Problem(shown(source.file.path), "", message, hint))
     if not len(columns.label) or not len(truth):
         return (), ()
     found, path = sampled_classes(columns, truth), source.file.path
@@ -321,13 +321,13 @@ def _negative_sides(
     if source.as_is or part or not (counts[0] and too_many(*counts)):
         row = int(at[0])
         box, _ = _negative(columns.corners[row].tolist(), source.encoding)
-        return (backward_note(kind, len(at), f"{source.place(row)}, {box}"),)
+        return (backward_note(kind, len(at), f"{source.location(row)}, {box}"),)
     file = shown(source.file.path)
     listed = []
     for row in at[: source.limits.problems].tolist():
         box, fault = _negative(columns.corners[row].tolist(), source.encoding)
-        remedy = source.remedy or _OTHER_ORDER[source.encoding].format(BOX_OPTIONS[kind])
-        listed.append(Problem(file, source.place(row), f"{fault}: {box}", remedy))
+        hint = source.hint or _OTHER_ORDER[source.encoding].format(BOX_OPTIONS[kind])
+        listed.append(Problem(file, source.location(row), f"{fault}: {box}", hint))
     raise too_many_backward(file, len(at), len(columns.image), listed)
 
 

@@ -96,7 +96,7 @@ class _Records:
         self.seen: dict[Name, int] = {}
         self.starts = array("q")
 
-    def place(self, number: int, identifier: object = None) -> str:
+    def location(self, number: int, identifier: object = None) -> str:
         named = "" if identifier is None else f" (id {spelt(identifier)})"
         return f"{self.name}[{number}]{named}"
 
@@ -115,19 +115,19 @@ class _Records:
             record = self.cursor.value(self.name, number)
             self._take(record, number, take)
             if self.cursor.constants > constants and self.problems.count == before:
-                self.problems.add(self.place(number), *HOLDS_CONSTANTS)
+                self.problems.add(self.location(number), *HOLDS_CONSTANTS)
             self.count = number + 1
 
     def _take(self, record: Any, number: int, take: Callable[[Record, int], None]) -> None:
         if not isinstance(record, dict):
-            self.problems.add(self.place(number), f"is {spelt(record)}", "an object is due")
+            self.problems.add(self.location(number), f"is {spelt(record)}", "an object is due")
             return
         try:
             take(record, number)
         except FaultError as wrong:
             identifier = record.get("id")
             shown = identifier if isinstance(identifier, int | str) else None
-            self.problems.add(self.place(number, shown), wrong.message, wrong.remedy)
+            self.problems.add(self.location(number, shown), wrong.message, wrong.hint)
 
     def is_new(self, identifier: Name, record: Record, number: int) -> bool:
         """Tell whether this id was not met before; an identical record may repeat it."""
@@ -136,7 +136,7 @@ class _Records:
             return True
         if self._record(first) != record:
             raise FaultError(
-                f"id {spelt(identifier)} is that of {self.place(first)} too, another record",
+                f"id {spelt(identifier)} is that of {self.location(first)} too, another record",
                 "give every record an id of its own",
             )
         self.repeated.append(identifier)
@@ -344,7 +344,7 @@ class _TruthReader:
         for row in np.flatnonzero(numbers < 0).tolist():
             name = by_number[names.rows[row]]
             self.problems.add(
-                records.place(self.origin[row]),
+                records.location(self.origin[row]),
                 f"{key} {spelt(name)} is not among the {part}{_other_kind(name, known)}",
                 f"list it under {part}, or remove the annotation",
             )
@@ -610,7 +610,7 @@ class _ResultsReader:
         for row in unknown.tolist():
             name = names[self.image.rows[row]]
             self.problems.add(
-                self.records.place(self.origin[row]),
+                self.records.location(self.origin[row]),
                 f"image_id {spelt(name)} is not in the ground truth{_other_kind(name, image_ids)}",
                 "score the detections of its images only",
             )
@@ -626,7 +626,7 @@ class _ResultsReader:
             if names[number] in wrong:
                 name = names[number]
                 self.problems.add(
-                    self.records.place(self.origin[row]),
+                    self.records.location(self.origin[row]),
                     f"category_id {spelt(name)}{_other_kind(name, class_ids)}",
                     "spell the ids as the ground truth does",
                 )

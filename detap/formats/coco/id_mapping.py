@@ -206,8 +206,8 @@ def named_alike(
         return columns, ()
     _refuse_other_names(found, columns, truth, path)
     missing = [name for name in used if found.get(name, -1) < 0]
-    place = found | {name: len(truth.classes) + k for k, name in enumerate(missing)}
-    label = np.array([place.get(name, 0) for name in ids], np.int32)
+    index_of = found | {name: len(truth.classes) + k for k, name in enumerate(missing)}
+    label = np.array([index_of.get(name, 0) for name in ids], np.int32)
     changed = replace(
         columns, label=label[columns.label], unknown={name: used[name] for name in missing}
     )
@@ -238,9 +238,9 @@ def _by_folded(classes: Sequence[str], others: Collection[str]) -> dict[str, int
     Where two names of a side are the same then, they match nothing.
     """
     sides = [Counter(map(_fold, set(names))) for names in (classes, others)]
-    place = {_fold(name): k for k, name in enumerate(classes)}
-    alone = {word for word in place if all(side[word] == 1 for side in sides)}
-    return {name: place[_fold(name)] for name in others if _fold(name) in alone}
+    index_of = {_fold(name): k for k, name in enumerate(classes)}
+    alone = {word for word in index_of if all(side[word] == 1 for side in sides)}
+    return {name: index_of[_fold(name)] for name in others if _fold(name) in alone}
 
 
 def _fold(name: str) -> str:
@@ -335,9 +335,9 @@ class CategoryMapping(NamedTuple):
     first: int | None
     as_is: bool
 
-    def refuse(self, message: str, remedy: str) -> InputError:
+    def refuse(self, message: str, hint: str) -> InputError:
         """Return an error about the results."""
-        return InputError(Problem(self.path, "", message, remedy))
+        return InputError(Problem(self.path, "", message, hint))
 
 
 def first_of(given: int | str | None) -> int | None:
@@ -404,12 +404,12 @@ def _labelled(
     known = {name: k for k, name in enumerate(truth.classes)}
     known |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
     strangers = dict.fromkeys(word for word in words if word not in known)
-    place = known | {word: len(truth.classes) + k for k, word in enumerate(strangers)}
+    index_of = known | {word: len(truth.classes) + k for k, word in enumerate(strangers)}
     unknown: dict[Name, int] = dict.fromkeys(strangers, 0)
     for word, count in zip(words, columns.unknown.values(), strict=True):
         if word in strangers:
             unknown[word] += count
-    label = np.array([place[word] for word in words], np.int32)
+    label = np.array([index_of[word] for word in words], np.int32)
     return replace(
         columns,
         label=label[columns.label] if len(columns.label) else columns.label,

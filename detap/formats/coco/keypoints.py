@@ -15,7 +15,7 @@ from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
 
-_REMEDY = "give [x, y, v, x, y, v, ...]"
+_HINT = "give [x, y, v, x, y, v, ...]"
 _COUNT = "give how many are labelled, a whole number"
 
 
@@ -95,9 +95,9 @@ def pose_of(record: Record) -> list[float]:
         )
     values = record["keypoints"]
     if not isinstance(values, list):
-        raise FaultError(f"keypoints is {spelt(values)}", _REMEDY)
+        raise FaultError(f"keypoints is {spelt(values)}", _HINT)
     if not values:
-        raise FaultError("keypoints is an empty list", _REMEDY)
+        raise FaultError("keypoints is an empty list", _HINT)
     found = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
     if len(found) % 3:
         raise FaultError(f"keypoints has {len(found)} numbers", "give an x, a y and a v of each")

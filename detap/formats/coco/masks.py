@@ -190,8 +190,8 @@ def _endless(
     for place in np.flatnonzero(polygons & (pixels > MOST_PIXELS)).tolist():
         height, width = masks.sizes[place].tolist()
         message = f"lies on an image {height} high and {width} wide: {pixels[place]} pixels"
-        remedy = f"masks have at most {MOST_PIXELS}; give the image its size"
-        yield int(rows[place]), message, remedy
+        hint = f"masks have at most {MOST_PIXELS}; give the image its size"
+        yield int(rows[place]), message, hint
     limit = source.limits.mask_runs
     runs = most_runs(masks.arrays)
     totals = np.bincount(image, runs)
@@ -215,20 +215,20 @@ def _misfits(
     for place in np.flatnonzero(ran & (own != due).any(axis=1)).tolist():
         row = int(rows[place])
         (height, width), (high, wide) = own[place].tolist(), due[place].tolist()
-        remedy = "give the mask the size of its image"
+        hint = "give the mask the size of its image"
         if (height, width) == (wide, high):
-            remedy = "size is [height, width], in this order"
+            hint = "size is [height, width], in this order"
         yield (
             row,
             f"segmentation has the size [{height}, {width}], and image {images[image[row]]!r} is "
             f"{high} high and {wide} wide",
-            remedy,
+            hint,
         )
 
 
 def _refuse(faults: Iterable[tuple[int, str, str]], source: Source) -> None:
     file = shown(source.file.path)
-    found = [Problem(file, source.place(row), message, remedy) for row, message, remedy in faults]
+    found = [Problem(file, source.location(row), message, hint) for row, message, hint in faults]
     if found:
         most = source.limits.problems
         raise InputError(found[:most], max(len(found) - most, 0))

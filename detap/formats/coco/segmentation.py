@@ -17,14 +17,14 @@ from detap.tables import _runs
 from detap.tables.columns import FARTHEST
 from detap.tables.masks import MOST_PIXELS
 
-_REMEDY = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"
+_HINT = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"
 _SIZE = "give [height, width], whole numbers above 0"
 _LEAST = 6
 """Numbers of a polygon with pixels. pycocotools requires them of the first part only."""
 
 
-def _wrong(message: str, remedy: str = _REMEDY) -> FaultError:
-    return FaultError(message, remedy)
+def _wrong(message: str, hint: str = _HINT) -> FaultError:
+    return FaultError(message, hint)
 
 
 class Shape(NamedTuple):

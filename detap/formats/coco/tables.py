@@ -104,11 +104,11 @@ def read_ground_truth(
         )
     origin = columns.origin
 
-    def place(row: int) -> str:
+    def location(row: int) -> str:
         return f"annotations[{row if origin is None else origin[row]}]"
 
     file = SourceFile(handle.path, columns.records, sha256=handle.sha256)
-    source = Source(file, handle.limits, as_is, place, handle.boxes)
+    source = Source(file, handle.limits, as_is, location, handle.boxes)
     if columns.outlines is None:
         return truth_table(columns, source)
     from detap.formats.coco.masks import shaped_truth  # only where masks are scored

@@ -90,7 +90,7 @@ class Annotations(ShapeReader):
         parser.StartDoctypeDeclHandler = self._doctype
         return parser
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file, and the line of a box."""
         return self.path, f"line {self.at[row]}"
 
@@ -118,23 +118,23 @@ class Annotations(ShapeReader):
             self._add("", "has no <image>", "export the task again, as CVAT for images 1.1")
         return self
 
-    def _say_no_xml(self, head: bytes, place: str, reason: str) -> None:
+    def _say_no_xml(self, head: bytes, location: str, reason: str) -> None:
         appearance = looks_like(head)
         if not head.strip():
             self._add("", "is empty", "an export of CVAT is due")
         elif appearance and appearance != "XML":
             self._add("", f"looks like {appearance}", "an export of CVAT is due: annotations.xml")
         else:
-            self._add(place, f"is no XML: {reason}", "export it again")
+            self._add(location, f"is no XML: {reason}", "export it again")
 
-    def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(self.path, place, message, remedy)
+    def _add(self, location: str, message: str, hint: str) -> None:
+        self.problems.add(self.path, location, message, hint)
 
     def _here(self) -> str:
         return f"line {self._parser.CurrentLineNumber}"
 
-    def _stop(self, message: str, remedy: str) -> None:
-        self._add(self._here(), message, remedy)
+    def _stop(self, message: str, hint: str) -> None:
+        self._add(self._here(), message, hint)
         raise _StopError
 
     # --- what expat calls
@@ -223,7 +223,7 @@ class Annotations(ShapeReader):
             size = _side("width", attributes), _side("height", attributes)
         except FaultError as fault:
             size = math.nan, math.nan
-            self._add(f"line {line}", f"image {quote(file)}: {fault.message}", fault.remedy)
+            self._add(f"line {line}", f"image {quote(file)}: {fault.message}", fault.hint)
         self.images.setdefault(stem, size)
 
     def _take(self, name: str, attributes: Attributes, line: int) -> None:
@@ -239,7 +239,7 @@ class Annotations(ShapeReader):
             score = self._score(attributes) if self.scored else 0.0
             self.add(line, label, box, score, flags)
         except FaultError as fault:
-            self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.remedy)
+            self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.hint)
         if self.too_many():
             raise _StopError
 

@@ -58,13 +58,13 @@ class DotaForm(LineForm):
         due, count = len(self.columns), len(columns)
         least = f"{due} are" if self.scored else f"{due} (or {due - 1} without difficult) are"
         message = f"has {count} column{'s' * (count != 1)}, {least} due"
-        remedy = f"write `{' '.join(self.columns)}`"
+        hint = f"write `{' '.join(self.columns)}`"
         if self.encoding == "polygon" and count in (due - 3, due - 4 + self.scored):
             message += ": it may have five numbers, as rotated boxes have"
-            remedy += ", or say what the angle is in (angle_unit, --angle-unit)"
+            hint += ", or say what the angle is in (angle_unit, --angle-unit)"
         elif any("," in column for column in columns):
-            remedy += ", separated by spaces"
-        return message, remedy
+            hint += ", separated by spaces"
+        return message, hint
 
 
 def polygons_of(values: Floats, encoding: str) -> Floats:

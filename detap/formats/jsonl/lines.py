@@ -48,7 +48,7 @@ class Lines:
     area: "array[float]" = field(default_factory=lambda: array("d"))
     score: "array[float]" = field(default_factory=lambda: array("d"))
     flags: dict[str, list[bool]] = field(default_factory=lambda: {name: [] for name in FLAGS})
-    place: list[str] = field(default_factory=list)
+    location: list[str] = field(default_factory=list)
 
 
 def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
@@ -74,19 +74,19 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
     for number, text in enumerate(decode(data, problems).split("\n"), 1):
         if not text.strip():
             continue
-        place = f"line {number}"
+        location = f"line {number}"
         try:
-            _take(lines, _record(text, file, place, problems), place, scored)
+            _take(lines, _record(text, file, location, problems), location, scored)
         except NotJsonError as error:
-            name, remedy = looks_like(data) if number == 1 else ("", "")
+            name, hint = looks_like(data) if number == 1 else ("", "")
             if name and name != "JSON Lines":
-                problems.lead("", f"looks like {name}", remedy)
+                problems.lead("", f"looks like {name}", hint)
                 break
-            problems.add(place, error.message, error.remedy)
+            problems.add(location, error.message, error.hint)
         except FaultError as wrong:
-            problems.add(place, wrong.message, wrong.remedy)
-        if len(lines.place) > limits.records:
-            problems.add(place, f"more than {limits.records} boxes", MORE_RECORDS)
+            problems.add(location, wrong.message, wrong.hint)
+        if len(lines.location) > limits.records:
+            problems.add(location, f"more than {limits.records} boxes", MORE_RECORDS)
             break
     if not lines.sizes and not problems.count:
         problems.add("", "has no line", SHAPE)
@@ -94,7 +94,7 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
     return lines
 
 
-def _record(text: str, file: str, place: str, problems: Problems) -> Record:
+def _record(text: str, file: str, location: str, problems: Problems) -> Record:
     faults = Problems(file, 1)
     cursor = JsonText(text, faults)
     cursor.peek()
@@ -103,13 +103,13 @@ def _record(text: str, file: str, place: str, problems: Problems) -> Record:
     if cursor.constants:
         raise FaultError(*HOLDS_CONSTANTS)
     for problem in faults.listed:
-        problems.add(place, problem.message, problem.remedy)
+        problems.add(location, problem.message, problem.hint)
     if not isinstance(value, dict):
         raise FaultError(f"is {spelt(value)}, where an object is due", SHAPE)
     return value
 
 
-def _take(lines: Lines, record: Record, place: str, scored: bool) -> None:
+def _take(lines: Lines, record: Record, location: str, scored: bool) -> None:
     if "objects" not in record and "bbox" in record:
         message = "is a single box, where an image with its objects is due"
         raise FaultError(message, f"{SHAPE}; a list of results is COCO's JSON")
@@ -124,8 +124,8 @@ def _take(lines: Lines, record: Record, place: str, scored: bool) -> None:
         try:
             _take_object(lines, image, one, scored)
         except FaultError as wrong:
-            raise FaultError(f"objects[{number}]: {wrong.message}", wrong.remedy) from None
-        lines.place.append(f"{place}: objects[{number}]")
+            raise FaultError(f"objects[{number}]: {wrong.message}", wrong.hint) from None
+        lines.location.append(f"{location}: objects[{number}]")
 
 
 def _image(record: Record) -> Name:

@@ -62,7 +62,7 @@ def read_ground_truth(
         With every problem of the file, up to `limits.problems`.
     """
     lines = read_lines(path, limits, scored=False)
-    if not lines.place and not limits.empty:
+    if not lines.location and not limits.empty:
         message = f"has no object in its {len(lines.sizes)} images"
         raise InputError(Problem(lines.path, "", message, "there is nothing to score against"))
     names = ClassNames.given(class_names, limits)
@@ -87,7 +87,7 @@ def read_ground_truth(
         ignore=ignore,
         group_of=group_of,
         difficult=difficult,
-        records=len(lines.place),
+        records=len(lines.location),
         zero_row=-1,
         origin=None,
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
@@ -213,8 +213,8 @@ def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) 
 
 
 def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
-    file = SourceFile(lines.path, len(lines.place), sha256=lines.sha256)
-    return Source(file, limits, as_is, lines.place.__getitem__, encoding)
+    file = SourceFile(lines.path, len(lines.location), sha256=lines.sha256)
+    return Source(file, limits, as_is, lines.location.__getitem__, encoding)
 
 
 def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:
@@ -226,7 +226,7 @@ def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits:
         [
             Problem(
                 lines.path,
-                lines.place[row],
+                lines.location[row],
                 f"image {lines.image[row]!r} is not in the ground truth",
                 "score the detections of its images only",
             )

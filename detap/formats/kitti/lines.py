@@ -50,18 +50,18 @@ class KittiForm(LineForm):
     def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
         due, count = len(self.columns), len(columns)
         message = f"has {count} column{'s' * (count != 1)}, {due} are due"
-        remedy = f"write `{' '.join(self.columns)}`"
+        hint = f"write `{' '.join(self.columns)}`"
         numbers = [NUMBER.fullmatch(column) is not None for column in columns]
         if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
             message += ": it begins with a frame and a track, as in KITTI's tracking"
-            remedy = "write a file for each frame, without these two columns"
+            hint = "write a file for each frame, without these two columns"
         elif count > due - self.scored and not numbers[0] and not numbers[1]:
-            remedy += ", the type without spaces"
+            hint += ", the type without spaces"
         elif self.scored and count == due - 1:
             message += ": its score is missing, as in labels"
         elif not self.scored and count == due + 1 and all(numbers[1:]):
             message += ": it has a score, as results have"
-        return message, remedy
+        return message, hint
 
 
 def one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:

@@ -49,7 +49,7 @@ class Shapes(ShapeReader):
             size = _side(record, "imageWidth"), _side(record, "imageHeight")
             self.images[stem] = size
         except FaultError as fault:
-            self.problems.add(file, "", fault.message, fault.remedy)
+            self.problems.add(file, "", fault.message, fault.hint)
         image = record.get("imagePath")
         if isinstance(image, str):
             self.other_names += without_suffix(base_name(image)) != stem
@@ -57,7 +57,7 @@ class Shapes(ShapeReader):
             try:
                 self._take(shape, number)
             except FaultError as fault:
-                self.problems.add(file, f"shapes[{number}]", fault.message, fault.remedy)
+                self.problems.add(file, f"shapes[{number}]", fault.message, fault.hint)
         if constants and self.problems.count == before:
             self.problems.add(file, "", *HOLDS_CONSTANTS)
 
@@ -148,10 +148,10 @@ def _said(record: dict[str, Any], key: str) -> str:
     return spelt(record[key]) if key in record else "missing"
 
 
-def _number(name: str, value: Any, remedy: str = "give a finite number") -> float:
+def _number(name: str, value: Any, hint: str = "give a finite number") -> float:
     if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
         what = "missing" if value is None else spelt(value)
-        raise FaultError(f"{name} is {what}", remedy)
+        raise FaultError(f"{name} is {what}", hint)
     try:
         number = float(value)
     except OverflowError:

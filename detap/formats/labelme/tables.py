@@ -125,7 +125,7 @@ class _Reader(Shapes):
                 break
         self.problems.raise_any()
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file of a box, and the number of its shape."""
         return self.folder.file(self.members[self.file[row]]), f"shapes[{self.at[row]}]"
 

@@ -58,20 +58,20 @@ class Descriptions:
             for row in lines:
                 self._take(row, f"line {lines.line_num}", problems)
         except csv.Error as error:
-            place = f"line {lines.line_num}"
-            problems.add(self.file, place, f"is no CSV: {error}", "correct the line")
+            location = f"line {lines.line_num}"
+            problems.add(self.file, location, f"is no CSV: {error}", "correct the line")
         if not self.names and not problems.count:
             problems.add(self.file, "", "names no class", f"write {_FORM}")
 
-    def _take(self, row: list[str], place: str, problems: Problems) -> None:
+    def _take(self, row: list[str], location: str, problems: Problems) -> None:
         if not row or tuple(row[:2]) == _HEADER:
             return
         if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
             message = f"is {quote(','.join(row))}, no label and name"
-            problems.add(self.file, place, message, f"write {_FORM}")
+            problems.add(self.file, location, message, f"write {_FORM}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
             message = f"{quote(row[0])} has had another name in an earlier line"
-            problems.add(self.file, place, message, "name each class once")
+            problems.add(self.file, location, message, "name each class once")
 
     def name(self, label: str) -> str | None:
         """Return the class that a label stands for: by its label or its name; None for neither."""

@@ -60,33 +60,33 @@ class Hierarchy:
         if not self.above:
             self._refuse("", "has no class below its root")
 
-    def _refuse(self, place: str, message: str) -> None:
-        raise InputError(Problem(shown(self.file), place, message, _FORM))
+    def _refuse(self, location: str, message: str) -> None:
+        raise InputError(Problem(shown(self.file), location, message, _FORM))
 
-    def _children(self, node: dict[str, Any], place: str) -> list[Any]:
+    def _children(self, node: dict[str, Any], location: str) -> list[Any]:
         children = node.get(_BELOW, [])
         if not isinstance(children, list):
-            self._refuse(place, f"{_BELOW} is {spelt(children)}, no list")
+            self._refuse(location, f"{_BELOW} is {spelt(children)}, no list")
         found: list[Any] = children
         return found
 
-    def _enter(self, node: Any, ancestors: tuple[str, ...], place: str) -> None:
+    def _enter(self, node: Any, ancestors: tuple[str, ...], location: str) -> None:
         """Enter a class, and what is below it, beneath its ancestors, the nearest first."""
         label = node.get(_NAME) if isinstance(node, dict) else None
         if not isinstance(label, str) or not label:
-            self._refuse(place, f"has a class without a {_NAME}")
+            self._refuse(location, f"has a class without a {_NAME}")
         assert isinstance(label, str)
         name = self.descriptions.name(label) or label
-        place = f"class {label!r}"
+        location = f"class {label!r}"
         if name in ancestors:
-            self._refuse(place, "is below itself")
+            self._refuse(location, "is below itself")
         if len(ancestors) > _DEEPEST:
-            self._refuse(place, f"is more than {_DEEPEST} levels deep")
+            self._refuse(location, f"is more than {_DEEPEST} levels deep")
         self.above.setdefault(name, {name: None}).update(dict.fromkeys(ancestors))
         for above in (name, *ancestors):
             self.below.setdefault(above, {above: None})[name] = None
-        for child in self._children(node, place):
-            self._enter(child, (name, *ancestors), place)
+        for child in self._children(node, location):
+            self._enter(child, (name, *ancestors), location)
 
     def source(self) -> SourceFile:
         """Return the file as an input."""

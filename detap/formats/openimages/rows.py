@@ -159,11 +159,11 @@ class _Reader:
         self.line = 0
         self.blanks: list[int] = []
 
-    def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(shown(self.stream.path), place, message, remedy)
+    def _add(self, location: str, message: str, hint: str) -> None:
+        self.problems.add(shown(self.stream.path), location, message, hint)
 
-    def _stop(self, place: str, message: str, remedy: str) -> None:
-        self._add(place, message, remedy)
+    def _stop(self, location: str, message: str, hint: str) -> None:
+        self._add(location, message, hint)
         raise _StopError
 
     # --- bytes to lines
@@ -251,14 +251,14 @@ class _Reader:
     def _header(self, header: Sequence[str]) -> None:
         """Find the place of each column that is read."""
         due = (*_NAMES, *self.numeric)
-        remedy = f"begin with the line `{self.form}`"
+        hint = f"begin with the line `{self.form}`"
         if not header:
-            self._stop("", "is empty", remedy)
+            self._stop("", "is empty", hint)
         if header[0].count(";") + header[0].count("\t") >= len(due) - 1:
             self._stop("line 1", "is not separated by commas", "separate columns by commas")
         absent = [name for name in due if name not in header]
         if absent:
-            self._stop("line 1", f"has no column {absent[0]}{_why(header, absent)}", remedy)
+            self._stop("line 1", f"has no column {absent[0]}{_why(header, absent)}", hint)
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
             self._stop("line 1", "has columns of boxes", "give the labels of whole images")
         if not self.scored and _SCORE in header:

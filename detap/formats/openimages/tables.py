@@ -220,7 +220,7 @@ class _Read(RowReader):
         if not as_is:
             self._check_order()
 
-    def _say(self, column: Integers, faults: dict[int, str], remedy: str) -> None:
+    def _say(self, column: Integers, faults: dict[int, str], hint: str) -> None:
         """Refuse words, by what is wrong with them, where each of them first stands.
 
         Parameters
@@ -229,14 +229,14 @@ class _Read(RowReader):
             The word of each row; each word has one.
         faults : dict of int to str
             By the number of the word.
-        remedy : str
+        hint : str
         """
         if faults:
             problems = Problems(self.limits.problems)
             first = np.unique(column, return_index=True)[1].tolist()
             for number, message in faults.items():
                 line = self.rows.line(first[number])
-                problems.add(self.path, f"line {line}", message, remedy)
+                problems.add(self.path, f"line {line}", message, hint)
             problems.raise_any()
 
     def _check_stems(self) -> None:
@@ -326,8 +326,8 @@ class _Read(RowReader):
         limit = max(self.limits.expansion * len(self.rows), _MANY_ROWS)
         if rows > min(limit, self.limits.records):
             message = f"becomes {rows} rows by the hierarchy, from {len(self.rows)}"
-            remedy = "raise the limits (--max-expansion, --max-records) if that is meant"
-            raise InputError(Problem(self.path, "", message, remedy))
+            hint = "raise the limits (--max-expansion, --max-records) if that is meant"
+            raise InputError(Problem(self.path, "", message, hint))
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the pairs of image and class that labels tell, each once, as tables list them."""
@@ -386,7 +386,7 @@ class _Read(RowReader):
             boxes = boxes * np.tile(sizes, 2)[image]
         return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file, and the line of a box."""
         return self.path, f"line {self.rows.line(int(self.origin[row]))}"
 

@@ -132,7 +132,7 @@ def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> byt
 
 
 def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
-    place = f"array {key!r}" if key else ""
+    location = f"array {key!r}" if key else ""
     stream = BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
@@ -141,23 +141,23 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
         shape, fortran, kind = _HEADERS[version](stream)
     except (ValueError, EOFError, MemoryError, RecursionError, SyntaxError) as error:
         what = " ".join(str(error).split())[:80]
-        refuse(path, f"has a damaged header: {what}", "write it again with numpy.save", place)
+        refuse(path, f"has a damaged header: {what}", "write it again with numpy.save", location)
     if kind.hasobject:
         refuse(
             path,
             "holds Python objects, which are never unpickled",
             "save numbers or text: give the array a dtype",
-            place,
+            location,
         )
     if kind.names is not None or kind.kind not in "biufUS":
-        refuse(path, f"has the type {kind}", "save numbers or text", place)
+        refuse(path, f"has the type {kind}", "save numbers or text", location)
     start = stream.tell()
     if prod(shape) * kind.itemsize != len(data) - start or min(shape, default=0) < 0:
         refuse(
             path,
             f"has {len(data) - start} bytes, where {shape} of {kind} are due",
             "write it again with numpy.save",
-            place,
+            location,
         )
     if prod(shape) == 0:
         return np.zeros(shape, kind)
@@ -176,9 +176,9 @@ def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]
     """
     if key not in arrays:
         return tuple(map(str, range(count)))
-    array, place = arrays[key], f"array {key!r}"
+    array, location = arrays[key], f"array {key!r}"
     if array.ndim != 1 or array.dtype.kind not in "iuUS":
-        refuse(path, "is no column of names", "give text or whole numbers, (n,)", place)
+        refuse(path, "is no column of names", "give text or whole numbers, (n,)", location)
     if array.dtype.kind == "S":
         names = tuple(name.decode("utf-8", "surrogateescape") for name in array.tolist())
     else:
@@ -186,9 +186,9 @@ def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]
     if len(set(names)) != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        refuse(path, f"has the name {twice!r} twice", "make names distinct", place)
+        refuse(path, f"has the name {twice!r} twice", "make names distinct", location)
     if len(names) != count:
-        refuse(path, f"has {len(names)} names", f"give {count}", place)
+        refuse(path, f"has {len(names)} names", f"give {count}", location)
     return names
 
 

@@ -63,28 +63,28 @@ class Rows:
         Names, to the letter.
     number : list of float
         Finite.
-    place : list of int
+    location : list of int
         The line, or the record counted from 1.
     unit : {"line", "record"}
-        What `place` counts.
+        What `location` counts.
     """
 
     unit: str
     query: list[str] = field(default_factory=list)
     item: list[str] = field(default_factory=list)
     number: list[float] = field(default_factory=list)
-    place: list[int] = field(default_factory=list)
+    location: list[int] = field(default_factory=list)
 
-    def add(self, query: str, item: str, number: float, place: int) -> None:
+    def add(self, query: str, item: str, number: float, location: int) -> None:
         """Take one more row."""
         self.query.append(query)
         self.item.append(item)
         self.number.append(number)
-        self.place.append(place)
+        self.location.append(location)
 
     def at(self, row: int) -> str:
         """Return the place of a row as messages call it."""
-        return f"{self.unit} {self.place[row]}"
+        return f"{self.unit} {self.location[row]}"
 
 
 def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Rows:
@@ -137,25 +137,25 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
     query, item = form.columns.index("query"), form.columns.index("item")
     number = form.columns.index(form.number)
     due = len(form.columns)
-    for place, line in enumerate(text.split("\n"), 1):
+    for location, line in enumerate(text.split("\n"), 1):
         parts = line.split()
         if not parts:
             continue
         if len(parts) != due:
             columns = f"column{'s' * (len(parts) != 1)}"
             problems.add(
-                f"line {place}",
+                f"line {location}",
                 f"has {len(parts)} {columns}, {due} are due",
                 f"write `{' '.join(form.columns)}`",
             )
         elif fault := text_fault(parts[number]):
             problems.add(
-                f"line {place}",
+                f"line {location}",
                 f"{form.number} {quote(parts[number])} {fault}",
                 "give a decimal number",
             )
         else:
-            rows.add(parts[query], parts[item], float(parts[number]), place)
+            rows.add(parts[query], parts[item], float(parts[number]), location)
     return rows
 
 
@@ -225,15 +225,15 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
                 record = _add_items(rows, query, items, (form, record), problems)
         reader.finish()
     except NotJsonError as error:
-        problems.add(reader.where(error.index), error.message, error.remedy)
+        problems.add(reader.where(error.index), error.message, error.hint)
     return rows
 
 
-def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, place: int) -> None:
-    where = f"record {place}"
+def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, location: int) -> None:
+    where = f"record {location}"
     if not isinstance(record, dict):
-        remedy = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add(where, f"is {spelt(record)}, where an object is due", remedy)
+        hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
+        problems.add(where, f"is {spelt(record)}, where an object is due", hint)
         return
     query, item, number = (_value(record, name) for name in ("query", "item", form.number))
     if number is None and form.default is not None:
@@ -243,7 +243,7 @@ def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, place: 
     elif fault := value_fault(number):
         problems.add(where, f"{form.number} {fault}", "give a finite number")
     else:
-        rows.add(query, item, float(number), place)
+        rows.add(query, item, float(number), location)
 
 
 def _value(record: Mapping[str, Any], name: str) -> Any:
@@ -254,14 +254,14 @@ def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problem
     form, record = of
     where = f"query {spelt(query)}"
     if not isinstance(items, dict):
-        remedy = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add(where, f"is {spelt(items)}, where an object is due", remedy)
+        hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
+        problems.add(where, f"is {spelt(items)}, where an object is due", hint)
         return record
     for item, number in items.items():
         record += 1
         if fault := value_fault(number):
-            place = f"{where}, item {spelt(item)}"
-            problems.add(place, f"{form.number} {fault}", "give a finite number")
+            location = f"{where}, item {spelt(item)}"
+            problems.add(location, f"{form.number} {fault}", "give a finite number")
         else:
             rows.add(query, item, float(number), record)
     return record

@@ -86,8 +86,8 @@ class _Judgements:
             if before != grade:
                 new, old = (repr(value).removesuffix(".0") for value in (grade, before))
                 message = f"judges item {item!r} of query {query!r} as {new}"
-                remedy = f"{rows.at(earlier)} judges it as {old}; keep one of them"
-                problems.add(rows.at(row), message, remedy)
+                hint = f"{rows.at(earlier)} judges it as {old}; keep one of them"
+                problems.add(rows.at(row), message, hint)
         problems.raise_any()
         if not rows.query:
             refuse(os.fspath(path), "has no judgement", "give the judgements of the run")
@@ -264,10 +264,10 @@ class _Where:
         self.paths = paths
         self.arrays = arrays
 
-    def refuse(self, name: str, message: str, remedy: str, place: str = "") -> None:
+    def refuse(self, name: str, message: str, hint: str, location: str = "") -> None:
         if self.archive:
-            place = f"array {name!r}" + (f", {place}" if place else "")
-        raise InputError(Problem(self.archive or self.paths[name], place, message, remedy))
+            location = f"array {name!r}" + (f", {location}" if location else "")
+        raise InputError(Problem(self.archive or self.paths[name], location, message, hint))
 
     def files(self, records: Mapping[str, int]) -> tuple[SourceFile, ...]:
         if self.archive:
@@ -371,8 +371,8 @@ def _numbers(array: NDArray[Any], name: str, where: _Where) -> NDArray[Any]:
         message = f"is {array[row, column]}, which is not finite"
         where.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
     if rounded := inexact(array):
-        place, message, remedy = rounded
-        where.refuse(name, message, remedy, place)
+        location, message, hint = rounded
+        where.refuse(name, message, hint, location)
     return values
 
 
@@ -447,8 +447,8 @@ def _labels(
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
             message = f"is {array[row, column].item()!r}, where 0 or 1 is due"
-            remedy = "give 1 for each label that there is; or class numbers as (n,)"
-            where.refuse(name, message, remedy, f"row {row}, column {column}")
+            hint = "give 1 for each label that there is; or class numbers as (n,)"
+            where.refuse(name, message, hint, f"row {row}, column {column}")
     return query.astype(np.bool_), gallery.astype(np.bool_)
 
 

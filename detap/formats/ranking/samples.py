@@ -68,16 +68,16 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         message = f"is {scores[row, column]}, which is not finite"
         refuse(text, message, "give finite scores", f"array 'scores', row {row}, column {column}")
     if rounded := inexact(scores):
-        place, message, remedy = rounded
-        refuse(text, message, remedy, f"array 'scores', {place}")
+        location, message, hint = rounded
+        refuse(text, message, hint, f"array 'scores', {location}")
     samples, count = scores.shape
     classes = names_of(arrays, text, "class_names", count)
     truth = _truth(arrays["labels"], scores.shape, classes, text)
     if "difficult" in arrays:
         flags = arrays["difficult"]
         if flags.shape != scores.shape or not np.isin(flags, (0, 1)).all():
-            remedy = f"give 0 or 1 for each sample and class, {scores.shape}"
-            refuse(text, f"has the shape {flags.shape}", remedy, "array 'difficult'")
+            hint = f"give 0 or 1 for each sample and class, {scores.shape}"
+            refuse(text, f"has the shape {flags.shape}", hint, "array 'difficult'")
         truth[flags == 1] = DIFFICULT
     return Samples(
         score=scores.astype(np.float64),
@@ -91,32 +91,32 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
 def _truth(
     labels: NDArray[Any], shape: tuple[int, ...], classes: tuple[str, ...], path: str
 ) -> NDArray[np.int8]:
-    place = "array 'labels'"
+    location = "array 'labels'"
     samples, count = shape
     if labels.shape == shape and labels.dtype.kind in "biuf":
         wrong = (labels != 0) & (labels != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
             message = f"is {labels[row, column].item():g}, where 0 or 1 is due"
-            remedy = "give 1 for each label that there is; difficult ones go to 'difficult'"
-            refuse(path, message, remedy, f"{place}, row {row}, column {column}")
+            hint = "give 1 for each label that there is; difficult ones go to 'difficult'"
+            refuse(path, message, hint, f"{location}, row {row}, column {column}")
         return labels.astype(np.int8)
     if labels.shape != (samples,):
         message = f"has the shape {labels.shape}, scores has {shape}"
-        refuse(path, message, f"give ({samples},) or {shape}", place)
-    numbers = _class_numbers(labels, classes, path, place)
+        refuse(path, message, f"give ({samples},) or {shape}", location)
+    numbers = _class_numbers(labels, classes, path, location)
     wrong = (numbers < 0) | (numbers >= count)
     if wrong.any():
         row = int(np.argmax(wrong))
         message = f"is {labels[row].item()!r}, where a class from 0 to {count - 1} is due"
-        refuse(path, message, "number classes as the columns of scores", f"{place}, row {row}")
+        refuse(path, message, "number classes as the columns of scores", f"{location}, row {row}")
     truth = np.zeros(shape, np.int8)
     truth[np.arange(samples), numbers] = 1
     return truth
 
 
 def _class_numbers(
-    labels: NDArray[Any], classes: tuple[str, ...], path: str, place: str
+    labels: NDArray[Any], classes: tuple[str, ...], path: str, location: str
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
         return places(labels.tolist(), classes).astype(np.int64)
@@ -126,7 +126,7 @@ def _class_numbers(
         and bool((labels == np.floor(labels)).all())
     )
     if not whole:
-        refuse(path, f"is {labels.dtype}, no class numbers", "give whole numbers", place)
+        refuse(path, f"is {labels.dtype}, no class numbers", "give whole numbers", location)
     return labels.astype(np.int64)
 
 
@@ -143,12 +143,12 @@ class _Cells:
     classes: dict[str, int] = field(default_factory=dict)
     values: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def add(self, sample: str, name: str, value: float, place: str) -> None:
+    def add(self, sample: str, name: str, value: float, location: str) -> None:
         self.samples.setdefault(sample, len(self.samples))
         self.classes.setdefault(name, len(self.classes))
         if (sample, name) in self.values:
             message = f"sample {sample!r} has class {name!r} twice"
-            self.problems.add(place, message, "keep one of them")
+            self.problems.add(location, message, "keep one of them")
         self.values[sample, name] = value
 
 
@@ -185,8 +185,8 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
         message = f"has no sample in common with {truth.file}"
         problems.instead(message, "give the scores and the labels of the same samples")
     for sample in strangers if not problems.count else ():
-        remedy = "score the samples that have labels"
-        problems.add("", f"sample {sample!r} has no labels in {truth.file}", remedy)
+        hint = "score the samples that have labels"
+        problems.add("", f"sample {sample!r} has no labels in {truth.file}", hint)
     problems.raise_any()
     problems = Problems(truth.file, limits.problems)
     for name in truth.classes:
@@ -254,13 +254,13 @@ def _read_csv(text: str, number: str, cells: _Cells, problems: Problems) -> None
 
 
 def _add_row(
-    headings: Sequence[str], row: Sequence[str], number: str, place: str, cells: _Cells
+    headings: Sequence[str], row: Sequence[str], number: str, location: str, cells: _Cells
 ) -> None:
     lower, problems = [heading.lower() for heading in headings], cells.problems
     if number == "label" and lower == ["sample", "label"]:
         cells.samples.setdefault(row[0], len(cells.samples))
         if row[1]:
-            cells.add(row[0], row[1], 1.0, place)
+            cells.add(row[0], row[1], 1.0, location)
         return
     if number == "score" and lower == ["sample", "class", "score"]:
         pairs: Iterable[tuple[str, str]] = [(row[1], row[2])]
@@ -272,11 +272,11 @@ def _add_row(
             cells.classes.setdefault(name, len(cells.classes))
             continue
         if fault := text_fault(value):
-            problems.add(place, f"{number} {quote(value)} {fault}", "give a decimal number")
+            problems.add(location, f"{number} {quote(value)} {fault}", "give a decimal number")
         elif number == "label" and float(value) not in (0.0, 1.0):
-            problems.add(place, f"label {quote(value)} is neither 0 nor 1", "give 0 or 1")
+            problems.add(location, f"label {quote(value)} is neither 0 nor 1", "give 0 or 1")
         else:
-            cells.add(row[0], name, float(value), place)
+            cells.add(row[0], name, float(value), location)
 
 
 def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> None:
@@ -287,39 +287,41 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
             problems.instead("is a JSON array, where an object is due", f"write {{sample: {form}}}")
             return
         for sample in reader.members():
-            place = f"sample {spelt(sample)}"
-            value = reader.value(place)
+            location = f"sample {spelt(sample)}"
+            value = reader.value(location)
             if sample in cells.samples:
-                problems.add(place, "stands twice", "keep one of them")
+                problems.add(location, "stands twice", "keep one of them")
             cells.samples.setdefault(sample, len(cells.samples))
             if number == "score":
-                _add_scores(sample, value, place, cells)
+                _add_scores(sample, value, location, cells)
             else:
-                _add_labels(sample, value, place, cells)
+                _add_labels(sample, value, location, cells)
         reader.finish()
     except NotJsonError as error:
-        problems.add(reader.where(error.index), error.message, error.remedy)
+        problems.add(reader.where(error.index), error.message, error.hint)
 
 
-def _add_scores(sample: str, value: Any, place: str, cells: _Cells) -> None:
+def _add_scores(sample: str, value: Any, location: str, cells: _Cells) -> None:
     problems = cells.problems
     if not isinstance(value, dict):
-        problems.add(place, f"is {spelt(value)}, no object", "write {class: score, ...}")
+        problems.add(location, f"is {spelt(value)}, no object", "write {class: score, ...}")
         return
     for name, score in value.items():
         if fault := value_fault(score):
-            problems.add(f"{place}, class {spelt(name)}", f"score {fault}", "give a finite number")
+            problems.add(
+                f"{location}, class {spelt(name)}", f"score {fault}", "give a finite number"
+            )
         else:
-            cells.add(sample, name, float(score), place)
+            cells.add(sample, name, float(score), location)
 
 
-def _add_labels(sample: str, value: Any, place: str, cells: _Cells) -> None:
+def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
     for label in value if isinstance(value, list) else [value]:
         name = name_of(label)
         if name is None:
-            cells.problems.add(place, f"label {spelt(label)} is no name", "give text")
+            cells.problems.add(location, f"label {spelt(label)} is no name", "give text")
         else:
-            cells.add(sample, name, 1.0, place)
+            cells.add(sample, name, 1.0, location)
 
 
 # --- PASCAL VOC
@@ -378,11 +380,11 @@ def read_voc(
         for name, file in truths.items()
     }
     for name, rows in listed.items():
-        for image, value, place in rows:
+        for image, value, location in rows:
             images.setdefault(image, len(images))
             if value not in (-1.0, 0.0, 1.0):
                 message = f"label {value:g} of image {image!r} is none of -1, 0, 1"
-                problems.add(f"{truths[name]}: {place}", message, "give -1, 0 or 1")
+                problems.add(f"{truths[name]}: {location}", message, "give -1, 0 or 1")
     problems.raise_any()
     if not images:
         refuse(folder, "lists no image", "give image sets with lines `image label`")
@@ -409,12 +411,12 @@ def _with_results(
             absent.append(name)
             continue
         path = os.path.join(results, files[name])
-        for image, value, place in _columns(path, ("image", "score"), problems, limits):
+        for image, value, location in _columns(path, ("image", "score"), problems, limits):
             records += 1
             sample = images.get(image, -1)
             if sample < 0 or truth[sample, number] == NOT_LISTED:
                 message = f"image {image!r} is not in {truths[name]}"
-                problems.add(f"{files[name]}: {place}", message, "score the images of the set")
+                problems.add(f"{files[name]}: {location}", message, "score the images of the set")
                 continue
             score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
@@ -489,18 +491,18 @@ def _columns(
     name = os.path.basename(path)
     rows, seen = [], set()
     for number, line in enumerate(text.split("\n"), 1):
-        parts, place = line.split(), f"line {number}"
+        parts, location = line.split(), f"line {number}"
         if not parts:
             continue
         if len(parts) != 2:
             message = f"has {len(parts)} columns, 2 are due"
-            problems.add(f"{name}: {place}", message, f"write `{' '.join(columns)}`")
+            problems.add(f"{name}: {location}", message, f"write `{' '.join(columns)}`")
         elif fault := text_fault(parts[1]):
             message = f"{columns[1]} {quote(parts[1])} {fault}"
-            problems.add(f"{name}: {place}", message, "give a decimal number")
+            problems.add(f"{name}: {location}", message, "give a decimal number")
         elif parts[0] in seen:
-            problems.add(f"{name}: {place}", f"image {parts[0]!r} stands twice", "keep one line")
+            problems.add(f"{name}: {location}", f"image {parts[0]!r} stands twice", "keep one line")
         else:
             seen.add(parts[0])
-            rows.append((parts[0], float(parts[1]), place))
+            rows.append((parts[0], float(parts[1]), location))
     return rows

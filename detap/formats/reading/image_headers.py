@@ -43,11 +43,11 @@ def image_size(path: str) -> tuple[int, int]:
         except (struct.error, IndexError):
             size = (0, 0)
     if min(size) <= 0:
-        raise InputError(Problem(shown(path), "", "is a damaged image", _REMEDY))
+        raise InputError(Problem(shown(path), "", "is a damaged image", _HINT))
     return size
 
 
-_REMEDY = "give the size of each image (--image-sizes FILE)"
+_HINT = "give the size of each image (--image-sizes FILE)"
 
 
 def _size(file: BinaryIO, path: str) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def _size(file: BinaryIO, path: str) -> tuple[int, int]:
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return _webp(head)
     message = "is no JPEG, PNG, BMP, GIF or WebP image, and of no other the size is read"
-    raise InputError(Problem(shown(path), "", message, _REMEDY))
+    raise InputError(Problem(shown(path), "", message, _HINT))
 
 
 def _webp(head: bytes) -> tuple[int, int]:

@@ -89,11 +89,11 @@ class ClassNames:
             here, there = quote(self.names[number]), quote(other.names[number])
             example = f"class {number} is {there}, not {here}"
         message = f"lists the classes in {how} than {self.file}: {example}"
-        remedy = (
+        hint = (
             "give the list that the labels are numbered by, and take the other away (predictions "
             "that are numbered by another list than the labels have --dt-class-names)"
         )
-        raise InputError(Problem(other.file, "", message, remedy))
+        raise InputError(Problem(other.file, "", message, hint))
 
 
 def _names_of_yaml(

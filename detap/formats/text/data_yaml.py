@@ -33,7 +33,7 @@ _FLOW_PLAIN_END = re.compile(r"[ ]#|[,\[\]{}]|:(?=[ ,\[\]{}]|$)")
 _SPECIAL = frozenset("&*!|>%@`[]{},?\"'")
 _ESCAPES = {"\\": "\\", '"': '"', "/": "/", "n": "\n", "t": "\t", " ": " "}
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
-_REMEDY = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
+_HINT = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
 
 
 class DataYaml(NamedTuple):
@@ -133,8 +133,8 @@ def _noted(problems: Problems, file: str) -> Iterator[None]:
     try:
         yield
     except _Fault as fault:
-        number, message, remedy = fault.args
-        problems.add(file, f"line {number}", message, remedy)
+        number, message, hint = fault.args
+        problems.add(file, f"line {number}", message, hint)
 
 
 def _keys(lines: list[_Line]) -> dict[str, _Value]:
@@ -219,13 +219,13 @@ def _names(value: _Value) -> tuple[str, ...]:
     first: dict[str, int] = {}
     for number, word in words:
         if not word:
-            raise _Fault(number, "a name is empty", _REMEDY)
+            raise _Fault(number, "a name is empty", _HINT)
         if word in first:
             message = f"the name {quote(word)} stands on line {first[word]} already"
             raise _Fault(number, message, "name each class once")
         first[word] = number
     if not words:
-        raise _Fault(value.line, "names no class", _REMEDY)
+        raise _Fault(value.line, "names no class", _HINT)
     return tuple(first)
 
 
@@ -259,7 +259,7 @@ def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
         return _flow(value)
     if value.text and not value.text.startswith("#"):
         message = f"{quote(value.text)} is no list, and no mapping"
-        raise _Fault(value.line, message, _REMEDY)
+        raise _Fault(value.line, message, _HINT)
     return _block(value.below)
 
 
@@ -279,11 +279,11 @@ def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
             continue
         match = _KEY.match(inner)
         if match is None:
-            raise _Fault(number, f"{quote(inner)} is no `- name` and no `number: name`", _REMEDY)
+            raise _Fault(number, f"{quote(inner)} is no `- name` and no `number: name`", _HINT)
         keys.append((number, _key(match)))
         words.append((number, _word(number, inner[match.end() :].strip())))
     if keys and len(keys) != len(words):
-        raise _Fault(keys[0][0], "a mapping and a list are mixed", _REMEDY)
+        raise _Fault(keys[0][0], "a mapping and a list are mixed", _HINT)
     return words, keys or None
 
 
@@ -343,7 +343,7 @@ def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
                 yield number, _unquoted(number, match), False
                 at = match.end()
             elif text[at] in _SPECIAL:
-                raise _Fault(number, f"{quote(text[at:])} is more than a word", _REMEDY)
+                raise _Fault(number, f"{quote(text[at:])} is more than a word", _HINT)
             else:
                 end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
                 yield number, text[at:end].rstrip(), False
@@ -377,11 +377,11 @@ def _joined(part: list[tuple[int, str, bool]], last: int) -> Word:
     marks = [token for _, token, is_mark in part if is_mark]
     if not part or marks:
         message = f"{marks[0]!r} stands inside a list of names" if marks else "a name is empty"
-        raise _Fault(part[0][0] if part else last, message, _REMEDY)
+        raise _Fault(part[0][0] if part else last, message, _HINT)
     return part[0][0], " ".join(token for _, token, _ in part)
 
 
 def _pair(part: list[tuple[int, str, bool]], last: int) -> tuple[Word, Word]:
     if len(part) < 3 or part[0][2] or part[1][1:] != (":", True):
-        raise _Fault(part[0][0] if part else last, "is no `number: name`", _REMEDY)
+        raise _Fault(part[0][0] if part else last, "is no `number: name`", _HINT)
     return part[0][:2], _joined(part[2:], last)

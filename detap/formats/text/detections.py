@@ -81,8 +81,8 @@ def read_detections(
     names = ClassNames.given(dt_class_names or class_names, limits)
     if not all(isinstance(name, str) for name in truth.images):
         message = "names images by words, but the ground truth numbers them"
-        remedy = "give detections of the ground truth's own format"
-        files.refuse(folder.given, message, remedy)
+        hint = "give detections of the ground truth's own format"
+        files.refuse(folder.given, message, hint)
     layout = layout or _layout_of(folder, truth, limits) or _refuse_layout(folder, limits)
     reader = FolderReader(folder, as_is, limits)
     reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
@@ -183,13 +183,13 @@ def _check_classes(
         file = folder.file(folder.members[stem])
         if found.rivals:
             rivals = " or ".join(map(quote, found.rivals))
-            remedy = "call it ..._det_<set>_<class>.txt"
-            problems.add(file, "", f"may be of the class {rivals}", remedy)
+            hint = "call it ..._det_<set>_<class>.txt"
+            problems.add(file, "", f"may be of the class {rivals}", hint)
             continue
         try:
             name = names.resolve(found.name)
         except FaultError as fault:
-            problems.add(file, "", fault.message, fault.remedy)
+            problems.add(file, "", fault.message, fault.hint)
             continue
         if name in first:
             other = folder.file(folder.members[first[name]])
@@ -210,7 +210,7 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
         try:
             resolve_image(stem)
         except FaultError as unknown:
-            problems.add(folder.file(member), "", unknown.message, unknown.remedy)
+            problems.add(folder.file(member), "", unknown.message, unknown.hint)
     if not (image >= 0).any():
         _lead_with_images(reader, truth)
     problems.raise_any()
@@ -244,15 +244,15 @@ def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], st
         if word in images:
             return word
         problems.strangers.setdefault(word)
-        place = _outside(truth, word)
-        if place:
+        location = _outside(truth, word)
+        if location:
             raise FaultError(
-                f"image {quote(word)} is not in the image set, though {place} exists",
+                f"image {quote(word)} is not in the image set, though {location} exists",
                 "give the image set that the detector was run on",
             )
-        remedy = "score the detections of the images that the ground truth has"
+        hint = "score the detections of the images that the ground truth has"
         message = f"image {quote(word)} is not in the ground truth"
-        raise FaultError(message, remedy_of(word, images, remedy))
+        raise FaultError(message, remedy_of(word, images, hint))
 
     return resolve
 
@@ -263,8 +263,8 @@ def _outside(truth: GroundTruth, image: str) -> str:
         return ""
     member = truth.files[0].members[0]
     inside, suffix = os.path.dirname(member), os.path.splitext(member)[1]
-    place = os.path.join(truth.files[0].path, inside, image + suffix)
-    return place if "\0" not in place and os.path.isfile(place) else ""
+    location = os.path.join(truth.files[0].path, inside, image + suffix)
+    return location if "\0" not in location and os.path.isfile(location) else ""
 
 
 def _check_score_column(reader: FolderReader) -> None:

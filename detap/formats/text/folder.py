@@ -215,10 +215,10 @@ def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
     return None
 
 
-def remedy_of(name: str, known: Container[Any], remedy: str) -> str:
+def remedy_of(name: str, known: Container[Any], hint: str) -> str:
     """Return what to do about the name of an image that is none of those known."""
     stem = os.path.splitext(os.path.basename(name))[0]
-    return "write it without folder and suffix" if stem in known else remedy
+    return "write it without folder and suffix" if stem in known else hint
 
 
 def _image_set_file(folder: Folder, image_set: str) -> str:

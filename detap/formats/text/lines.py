@@ -122,14 +122,14 @@ class Lines:
         The numbers of each row, in the order of its columns.
     flags : list of bool
         Whether the row ends with the word `difficult`, or is a polygon.
-    place : list of int
+    location : list of int
         The number of each row's line.
     """
 
     names: list[str] = field(default_factory=list)
     values: list[list[float]] = field(default_factory=list)
     flags: list[bool] = field(default_factory=list)
-    place: list[int] = field(default_factory=list)
+    location: list[int] = field(default_factory=list)
 
 
 def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Lines:
@@ -155,12 +155,12 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
         try:
             name, values, flag = form.read_line(text)
         except FaultError as fault:
-            problems.add(file, f"line {number}", fault.message, fault.remedy)
+            problems.add(file, f"line {number}", fault.message, fault.hint)
             continue
         lines.names.append(name)
         lines.values.append(values)
         lines.flags.append(flag)
-        lines.place.append(number)
+        lines.location.append(number)
     return lines
 
 
@@ -259,14 +259,14 @@ def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
 def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
     due = len(form.columns)
     message = f"has {len(columns)} column{'s' * (len(columns) != 1)}, {due} are due"
-    remedy = f"write `{_spelt(form)}`"
+    hint = f"write `{_spelt(form)}`"
     numbers = [NUMBER.fullmatch(column) is not None for column in columns]
     if any("," in column or ";" in column for column in columns):
-        remedy += ", separated by spaces"
+        hint += ", separated by spaces"
     elif form.scored and len(columns) == due - 1 and all(numbers[1:]):
         message += ": its score is missing, as in ground truth"
     elif not form.scored and len(columns) == due + 1 and all(numbers[1:]):
         message += ": it has a score, as detections have"
     elif len(columns) > due and all(numbers[1 - due :]):
-        remedy += f", the {form.key} without spaces"
-    return message, remedy
+        hint += f", the {form.key} without spaces"
+    return message, hint

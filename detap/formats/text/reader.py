@@ -87,7 +87,7 @@ class FolderReader(RowReader):
             )
         return self.rows
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file of a row, and its line there; the last such file is not read twice."""
         number = int(self.rows.file[row])
         file = self.folder.file(self.selection.members[number])
@@ -97,7 +97,7 @@ class FolderReader(RowReader):
         if number != self._lines[0]:
             problems = Problems(1)
             data = content(file, problems, self.limits) or b""
-            self._lines = number, read_lines(data, file, self.form, problems).place
+            self._lines = number, read_lines(data, file, self.form, problems).location
         lines = self._lines[1]
         return file, f"line {lines[record]}" if record < len(lines) else ""
 
@@ -105,7 +105,7 @@ class FolderReader(RowReader):
         """Raise InputError with all problems, those of rows (N,) that have a fault among them."""
         for flags, message in faults:
             for row in np.flatnonzero(flags).tolist():
-                self.problems.add(*self.place(row), message, "correct the line")
+                self.problems.add(*self.location(row), message, "correct the line")
         self.problems.raise_any()
 
     def sources(self) -> tuple[SourceFile, ...]:

@@ -211,10 +211,12 @@ class _Fault(NamedTuple):
 
     element: Any
     message: str
-    remedy: str
+    hint: str
 
 
-def _read_object(element: Any, file: str, place: str, problems: Problems, objects: Lines) -> None:
+def _read_object(
+    element: Any, file: str, location: str, problems: Problems, objects: Lines
+) -> None:
     faults: list[_Fault] = []
     name = _own_text(element, "name", "a name", faults)
     if name == "":
@@ -227,8 +229,8 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     values = _own_box(element, faults)
     if values is not None and (fault := box_fault(values, "xyxy")):
         faults.append(_Fault(element, fault, "correct the box"))
-    for at, message, remedy in faults:
-        problems.add(file, f"{place}, line {at.sourceline}", message, remedy)
+    for at, message, hint in faults:
+        problems.add(file, f"{location}, line {at.sourceline}", message, hint)
     if not faults and name is not None and values is not None:
         objects.names.append(name)
         objects.values.append(values)

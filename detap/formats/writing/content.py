@@ -79,9 +79,9 @@ class Content(NamedTuple):
             return tuple(map(str, self.images))
         return tuple(map(str, by_stem(self.truth, self.file_names).images))
 
-    def refuse(self, message: str, remedy: str) -> InputError:
+    def refuse(self, message: str, hint: str) -> InputError:
         """Return the error of what the target cannot hold at all."""
-        return InputError(Problem(self.path, "", message, remedy))
+        return InputError(Problem(self.path, "", message, hint))
 
 
 def spelt(value: float) -> str:

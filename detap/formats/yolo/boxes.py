@@ -111,11 +111,11 @@ def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
             f"way, and {other:.0%} of {len(last)} overlap a ground truth of their class by more "
             f"than .5 if it is the second, {met:.0%} if it is the last"
         )
-        remedy = (
+        hint = (
             "give --columns conf-first, as Padilla's tools write, or --columns conf-last, as "
             "Ultralytics does"
         )
-        raise InputError(Problem(path, "", message, remedy))
+        raise InputError(Problem(path, "", message, hint))
     message = (
         "rows fit `class xc yc w h conf` and `class conf xc yc w h`, and are read as the first; "
         "--columns conf-first reads the second"
@@ -143,7 +143,7 @@ def _corners(box: Floats, encoding: str) -> tuple[Floats, Floats]:
 def check_fractions(
     rows: Rows,
     box: Floats,
-    place: Place,
+    location: Place,
     problems: Problems,
     *,
     as_is: bool,
@@ -157,7 +157,7 @@ def check_fractions(
     rows : Rows
     box : (N, 4) float64
         Of a polygon its lowest and highest x and y, else as encoded.
-    place : callable
+    location : callable
     problems : Problems
         Gets what is wrong.
     as_is : bool
@@ -166,7 +166,7 @@ def check_fractions(
     reach : float, optional
         How far polygons may reach beyond: as far as boxes, if not given.
     """
-    _refuse_mixed(rows, place, problems)
+    _refuse_mixed(rows, location, problems)
     outside = (box < LOWEST) | (box > HIGHEST)
     if reach is not None:
         far = (box < -reach) | (box > 1 + reach)
@@ -174,9 +174,9 @@ def check_fractions(
     if as_is or not outside.any():
         return
     at = np.flatnonzero(outside.any(axis=1))
-    remedy = f"correct it; or, if boxes reach beyond their images indeed, give {INSIST}"
+    hint = f"correct it; or, if boxes reach beyond their images indeed, give {INSIST}"
     if 2 * len(at) > len(rows) and np.median(box[at].max(axis=1)) > _PIXELS:
-        remedy = (
+        hint = (
             "these look like pixels: divide x and width by the image's width, y and height by its "
             "height; or, where lines are `class x1 y1 x2 y2`, or `class conf x1 y1 x2 y2`, give "
             "--format voc"
@@ -185,11 +185,11 @@ def check_fractions(
         column = int(outside[row].argmax())
         title = (_SIDES if rows.flag[row] else TITLES[encoding])[column]
         message = f"{title} {box[row, column]:.6g} is no fraction of the image, from 0 to 1"
-        problems.add(*place(row), message, remedy)
+        problems.add(*location(row), message, hint)
     problems.count += max(0, len(at) - problems.limit)
 
 
-def _refuse_mixed(rows: Rows, place: Place, problems: Problems) -> None:
+def _refuse_mixed(rows: Rows, location: Place, problems: Problems) -> None:
     if not rows.flag.any() or rows.flag.all():
         return
     both = np.flatnonzero(rows.flag[1:] != rows.flag[:-1]) + 1
@@ -198,7 +198,7 @@ def _refuse_mixed(rows: Rows, place: Place, problems: Problems) -> None:
     for row in both[first].tolist():
         here, above = ("a polygon", "a box") if rows.flag[row] else ("a box", "a polygon")
         message = f"is {here}, where the line above is {above}: a file holds one of the two"
-        problems.add(*place(row), message, "write all objects of an image alike")
+        problems.add(*location(row), message, "write all objects of an image alike")
 
 
 def in_pixels(box: Floats, is_polygon: Flags, size: Floats, encoding: str = "cxcywh") -> Floats:
@@ -228,9 +228,9 @@ def in_pixels(box: Floats, is_polygon: Flags, size: Floats, encoding: str = "cxc
     return pixels
 
 
-def check_areas(pixels: Floats, place: Place, problems: Problems) -> None:
+def check_areas(pixels: Floats, location: Place, problems: Problems) -> None:
     """Refuse boxes (N, 4) whose area is beyond every number."""
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
     for row in np.flatnonzero(~fine)[: problems.limit].tolist():
-        problems.add(*place(row), "the area of the box overflows", "correct the box")
+        problems.add(*location(row), "the area of the box overflows", "correct the box")

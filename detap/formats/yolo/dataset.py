@@ -214,18 +214,18 @@ class _Search:
         for entry in data.splits[split]:
             ways = [entry, entry.removeprefix("../")]  # Roboflow's files are one folder too high
             places = dict.fromkeys(os.path.join(base, way) for way in ways)
-            place = next(filter(_exists, places), None)
-            if place is None:
+            location = next(filter(_exists, places), None)
+            if location is None:
                 looked = " nor ".join(map(os.path.normpath, places))
                 message = f"{split}: {quote(entry)} is not there: neither {looked}"
                 if len(places) == 1:
                     message = f"{split}: {quote(entry)} is not there: no {looked}"
-                remedy = "correct it, or `path:`, which it is relative to"
-                self.problems.add(data.file, "", message, remedy)
-            elif os.path.isfile(place):
-                self._find_listed(os.path.normpath(place), base, own)
+                hint = "correct it, or `path:`, which it is relative to"
+                self.problems.add(data.file, "", message, hint)
+            elif os.path.isfile(location):
+                self._find_listed(os.path.normpath(location), base, own)
             else:
-                images = os.path.normpath(place)
+                images = os.path.normpath(location)
                 self._report_outside(images, own)
                 self._find_in(images, label_folder_of(images), data)
 
@@ -265,8 +265,8 @@ class _Search:
         root = next((r for r in (here, base) if lines and _exists(_folder_of(r, lines[0][1]))), "")
         labels: dict[str, str] = {}
         for number, text in lines:
-            place = os.path.join(here if text.startswith("./") else root, text)
-            folder, name = os.path.split(os.path.normpath(place))
+            location = os.path.join(here if text.startswith("./") else root, text)
+            folder, name = os.path.split(os.path.normpath(location))
             if folder not in labels:
                 labels[folder] = label_folder_of(folder)
                 self._report_outside(folder, own)
@@ -290,10 +290,10 @@ class _Search:
         """Find the images that a folder of label files belongs to."""
         names, below = self._entries(labels, must=True)
         if not any(name.endswith(".txt") for name in names):
-            remedy = "give the folder of the label files, or a data.yaml"
+            hint = "give the folder of the label files, or a data.yaml"
             if below:
-                remedy = f"give one of its folders: {', '.join(map(quote, below[:3]))}"
-            files.refuse(self.given, "has no label file: no file ends with .txt", remedy)
+                hint = f"give one of its folders: {', '.join(map(quote, below[:3]))}"
+            files.refuse(self.given, "has no label file: no file ends with .txt", hint)
         self._find_in(label_folder_of(labels, "labels", "images"), labels)
 
     def _find_in(self, images: str, labels: str, data: DataYaml | None = None) -> None:
@@ -339,18 +339,18 @@ class _Search:
         image = self.found.get(name[:-4])
         if image is None or image.label != folder:
             message = f"has no image: none in {images} is called {quote(name[:-4])}"
-            remedy = "add the image, or take the labels away"
-            self.problems.add(os.path.join(folder, name), "", message, remedy)
+            hint = "add the image, or take the labels away"
+            self.problems.add(os.path.join(folder, name), "", message, hint)
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
         """Give a folder and those below it, each with its files, and each but once."""
         folders, seen = [top], set()
         while folders:
             folder = folders.pop()
-            place = os.path.realpath(folder)  # a link may lead to where it is
-            if place in seen:
+            location = os.path.realpath(folder)  # a link may lead to where it is
+            if location in seen:
                 continue
-            seen.add(place)
+            seen.add(location)
             files_, below = self._entries(folder)
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]

@@ -120,8 +120,8 @@ class YoloForm(LineForm):
             if count == len(self.columns) + 1:
                 return f"{message}, one more than a box: a confidence, as detections have?", due
             if count > len(self.columns):
-                remedy = f"write {polygon}{_of_pose(count - 5)}"
-                return f"{message}: a polygon has an even number of coordinates", remedy
+                hint = f"write {polygon}{_of_pose(count - 5)}"
+                return f"{message}: a polygon has an even number of coordinates", hint
         elif count == len(self.columns) - 1:
             return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
         elif count == len(self.columns) + 1:
@@ -129,8 +129,8 @@ class YoloForm(LineForm):
             return f"{message}corners without confidence", f"take the id away; {due}"
         elif count > len(self.columns):
             message += ": a polygon without confidence, as without save_conf, or with the id of a "
-            remedy = f"{SAVE_CONF}; or take the id away{_of_pose(count - 6)}"
-            return f"{message}tracker behind it", remedy
+            hint = f"{SAVE_CONF}; or take the id away{_of_pose(count - 6)}"
+            return f"{message}tracker behind it", hint
         return f"{message}, {len(self.columns)} are due", f"{due}, or {polygon}"
 
 

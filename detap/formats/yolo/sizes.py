@@ -87,8 +87,8 @@ class GivenSizes:
         looks = ": width and height look swapped" if swapped else ""
         name = quote(str(images[at[0]]))
         message = f"image {name} is {there} {where}, but {here} by {self.name}"
-        remedy = f"give sizes as they are there, or take {self.name} away"
-        raise InputError(Problem(path, "", f"{message}{looks}", remedy))
+        hint = f"give sizes as they are there, or take {self.name} away"
+        raise InputError(Problem(path, "", f"{message}{looks}", hint))
 
 
 def _spelt(size: Floats) -> str:

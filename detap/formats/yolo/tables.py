@@ -236,7 +236,7 @@ class _Files(FolderReader):
         if not form.counts and form.polygons == {CORNERS}:
             rows = self.read(keeping(form, CORNERS, len(BOX), CORNERS))
         elif form.polygons and rows.flag.all() and not (task.as_is or task.name):
-            refuse_alike(form, self.place(0), lambda form: self.read(form).values)
+            refuse_alike(form, self.location(0), lambda form: self.read(form).values)
         if self.form.kept == len(BOX):
             return
         corners, score = np.split(rows.values, (CORNERS,), axis=1)
@@ -250,25 +250,25 @@ class _Files(FolderReader):
         self.problems.raise_any()
         return rows
 
-    def place(self, row: int) -> tuple[str, str]:
+    def location(self, row: int) -> tuple[str, str]:
         """Return the file of a row of tables, and its line."""
-        return super().place(row if self.kept is None else int(self.kept[row]))
+        return super().location(row if self.kept is None else int(self.kept[row]))
 
     def check(self, box: Floats) -> None:
         """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
         reach = None
         if self.corners is not None:
             reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
-        rows, place, encoding = self.rows, self.place, self.form.encoding
+        rows, location, encoding = self.rows, self.location, self.form.encoding
         check_fractions(
-            rows, box, place, self.problems, as_is=self.as_is, encoding=encoding, reach=reach
+            rows, box, location, self.problems, as_is=self.as_is, encoding=encoding, reach=reach
         )
         self.problems.raise_any()
 
     def pixels(self, box: Floats, size: Floats) -> Floats:
         """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
         pixels = in_pixels(box, self.rows.flag, size, self.task.boxes)
-        check_areas(pixels, self.place, self.problems)
+        check_areas(pixels, self.location, self.problems)
         self.problems.raise_any()
         return pixels
 
@@ -294,7 +294,7 @@ class _Files(FolderReader):
                 self.corners[at],
                 found[at],
                 self.form.scored,
-                lambda row: self.place(int(at[row])),
+                lambda row: self.location(int(at[row])),
             )
         return found
 

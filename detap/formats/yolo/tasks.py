@@ -50,11 +50,11 @@ def form_of(
     if keypoints is None:
         if task == "pose":
             message = "the number of keypoints is not known"
-            remedy = (
+            hint = (
                 "write `kpt_shape: [K, D]` into data.yaml (for predictions of other ground truth, "
                 "--class-names data.yaml)"
             )
-            raise InputError(Problem(path, "", message, remedy))
+            raise InputError(Problem(path, "", message, hint))
         counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
         if not counts:
             return YoloForm("class", scored, encoding, resolve)
@@ -63,8 +63,8 @@ def form_of(
         shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
         if task in ("segment", "obb"):
             message = f"{shape} in data.yaml means keypoints, and the task is {task}"
-            remedy = "take kpt_shape out of data.yaml, or leave out --task"
-            raise InputError(Problem(path, "", message, remedy))
+            hint = "take kpt_shape out of data.yaml, or leave out --task"
+            raise InputError(Problem(path, "", message, hint))
         counts, kept = (boxes + keypoints[0] * keypoints[1],), boxes
         source = f"{shape} in data.yaml"
         hint = (
@@ -91,7 +91,7 @@ def keeping(form: YoloForm, kept: int, *counts: int) -> YoloForm:
 
 
 def refuse_alike(
-    form: YoloForm, place: tuple[str, str], values: Callable[[YoloForm], Floats]
+    form: YoloForm, location: tuple[str, str], values: Callable[[YoloForm], Floats]
 ) -> None:
     """Refuse rows that are all as wide as each other, which polygons of real data are not.
 
@@ -99,7 +99,7 @@ def refuse_alike(
     ----------
     form : YoloForm
         That the rows were read by, all as polygons.
-    place : (str, str)
+    location : (str, str)
         The file and the line of the first.
     values : callable
         Returns the numbers of all rows, read by a form.
@@ -121,15 +121,15 @@ def refuse_alike(
         f"every row has {count + 1 + form.scored} columns: these look like {what}, "
         "and no data.yaml gives their kpt_shape"
     )
-    remedy = (
+    hint = (
         f"write `kpt_shape: {keypoints}` into data.yaml, and give it (--class-names); or, if rows "
         "are polygons, --task segment"
     )
-    raise InputError(Problem(*place, message, remedy))
+    raise InputError(Problem(*location, message, hint))
 
 
 def refuse_no_quadrilaterals(
-    corners: Floats, pixels: Floats, scored: bool, place: Callable[[int], tuple[str, str]]
+    corners: Floats, pixels: Floats, scored: bool, location: Callable[[int], tuple[str, str]]
 ) -> None:
     """Refuse rows of eight coordinates that no task names and that are no oriented boxes.
 
@@ -140,7 +140,7 @@ def refuse_no_quadrilaterals(
     corners, pixels : (N, 8) float64
         In fractions and in pixels.
     scored : bool
-    place : callable
+    location : callable
 
     Raises
     ------
@@ -154,12 +154,12 @@ def refuse_no_quadrilaterals(
     count = int(np.count_nonzero(wrong))
     if count and too_many(count, len(wrong)):
         message = f"{count} of {len(wrong)} rows of {9 + scored} columns {fault}"
-        remedy = (
+        hint = (
             "if rows are polygons of four corners, give --task segment; if boxes with two "
             "keypoints, write `kpt_shape: [2, 2]` into data.yaml; if oriented boxes indeed, give "
             "--task obb"
         )
-        raise InputError(Problem(*place(int(np.argmax(wrong))), message, remedy))
+        raise InputError(Problem(*location(int(np.argmax(wrong))), message, hint))
 
 
 def _rectangles(pixels: Floats) -> Flags:

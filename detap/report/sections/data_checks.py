@@ -27,9 +27,9 @@ class ProblemEntry(TypedDict):
     """Something that is wrong."""
 
     file: str
-    place: str
+    location: str
     message: str
-    remedy: str
+    hint: str
 
 
 @extra_items(Any)

@@ -488,8 +488,8 @@ def _unknown(found: ReportDiff) -> str:
 
 def _numbers(found: ReportDiff) -> Block:
     rows: list[dict[str, Cell]] = [
-        {"name": place, "number": name, "value": value}
-        for place, name, value in zip(("first", "second"), found.names, found.values, strict=True)
+        {"name": ordinal, "number": name, "value": value}
+        for ordinal, name, value in zip(("first", "second"), found.names, found.values, strict=True)
     ]
     data = {str(row["name"]): {"number": row["number"], "value": row["value"]} for row in rows}
     columns = (Column("name", "report", "report", "name"), *_ENDS[1:])

@@ -75,7 +75,7 @@ class CulpritsData(TypedDict):
 def culprits_block(found: "Regressions") -> Block:
     """Return what made gates fail, as a part of a report."""
     looser = found.looser
-    place = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
+    location = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
     data = {
         "slice": found.slice,
         "classes": [
@@ -102,7 +102,7 @@ def culprits_block(found: "Regressions") -> Block:
     lines = (
         *(_class_line(entry) for entry in found.classes),
         *([] if looser is None else [_looser_line(looser)]),
-        *(f"{_image_line(entry, more=found.before)}{place}" for entry in found.images),
+        *(f"{_image_line(entry, more=found.before)}{location}" for entry in found.images),
     )
     return Block("culprits", _title(found), data, lines)
 
