@@ -6,12 +6,10 @@ import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 
 from detap import __version__
-from tests.reliability import coco_cases, keypoint_cases, kills, mask_cases, voc_cases
-from tests.reliability.cases import BOTH, ROWS
+from tests.reliability import kills
 from tests.reliability.runner import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
@@ -29,18 +27,6 @@ def run_kills(count: int, seed: int) -> int:
             f"{dict(found.statuses)}; {found.leftovers} unfinished files beside it",
             flush=True,
         )
-    return 0
-
-
-def run_rows() -> int:
-    """Write the table of what each kind of input gets."""
-    parts = coco_cases, mask_cases, keypoint_cases, voc_cases
-    cases = Counter((case.row, case.format) for part in parts for case in part.CASES)
-    lines = ["| row | what it gets | COCO cases | VOC cases |", "|---|---|---:|---:|"]
-    for row, (text, formats) in ROWS.items():
-        counts = [str(cases[row, name]) if name in formats else "-" for name in BOTH]
-        lines.append(f"| `{row}` | {text} | {' | '.join(counts)} |")
-    write_between("rows", "\n".join(lines))
     return 0
 
 
@@ -77,12 +63,9 @@ def main() -> int:
     comparing = commands.add_parser("compare", help="other evaluators on the same corpus")
     comparing.add_argument("part", choices=["boxes", "masks"])
     comparing.add_argument("--keep", type=Path, help="write every verdict here, as JSON")
-    commands.add_parser("rows", help="the table of what each kind of input gets")
     options = parser.parse_args()
     if options.command == "kills":
         return run_kills(options.count, options.seed)
-    if options.command == "rows":
-        return run_rows()
     return run_comparison(options.part, options.keep)
 
 

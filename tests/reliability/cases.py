@@ -1,4 +1,4 @@
-"""What a case is, and the rows of the table of docs/reliability.md that cases stand for."""
+"""The cases of the corpus, and the kinds of input (rows) that they cover."""
 
 import os
 import socket
@@ -88,7 +88,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pose-count": ("num_keypoints no number: error; missing or disagreeing: warning", COCO),
     "unsized-image": ("image without size: that of its run lengths; error for polygons", COCO),
 }
-"""Of each row what it says, and the formats that it applies to."""
+"""Each kind of input, the expected behavior, and the formats that it applies to."""
 
 
 @dataclass(frozen=True)

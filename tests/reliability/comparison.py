@@ -15,15 +15,16 @@ from tests.reliability.runner import Worker, prepare, run_process
 ASKED = ("pycocotools", "faster-coco-eval", "hotcoco", "vernier", "ultrafast-pycocotools")
 
 VERDICTS = {
-    "right": "right: the number that is due, or an error that names the file or the record",
+    "correct": "the expected number, or an error that names the file or the record",
     "unclear": "an error that names neither",
-    "refused": "a valid input refused",
+    "refused": "an error for valid input",
     "crash": "a crash or a hang",
-    "wrong": "silently wrong: a number where none is due, or another one",
+    "wrong": "silently wrong: a number for invalid input, or another number",
 }
 """What can come of a case, the last being the worst."""
 
 TOLERANCE = 1e-6
+SHOWN_ROWS = 4
 SECONDS = 30
 MEMORY = 6 << 30
 
@@ -77,14 +78,14 @@ def judge(case: Case, average_precision: float | None, said: str) -> str:
         due = case.expect.summary["AP"]
         if due is None or average_precision is None:
             if due is None and average_precision is None and not failed:
-                return "right"
+                return "correct"
             return "refused" if failed else "wrong"
-        return "right" if abs(due - average_precision) <= TOLERANCE else "wrong"
+        return "correct" if abs(due - average_precision) <= TOLERANCE else "wrong"
     if not failed:
         return "wrong"
     last = said.strip().splitlines()[-1]
     names = (Path(case.expect.file).name, *_PLACES)
-    return "right" if any(name in last for name in names) else "unclear"
+    return "correct" if any(name in last for name in names) else "unclear"
 
 
 def verdict_of_detap(case: Case, worker: Worker, work: Path) -> str:
@@ -127,14 +128,16 @@ def table(part: str, found: dict[str, dict[str, str]], versions: dict[str, str])
         cells = [name, versions.get(name, ""), *(str(counts[key]) for key in VERDICTS)]
         yield "| " + " | ".join(cells) + " |"
     yield ""
-    yield "By row of the table below, how many cases each gets silently wrong:"
+    yield "Kinds of input with most wrong results:"
     yield ""
-    yield "| row | cases | " + " | ".join(found) + " |"
+    yield "| input | cases | " + " | ".join(found) + " |"
     yield "|---|---:|" + "---:|" * len(found)
     rows: dict[str, list[str]] = {}
     for case in cases(part):
         rows.setdefault(case.row, []).append(case.id)
-    for row, ids in rows.items():
-        wrong = [sum(verdicts[i] == "wrong" for i in ids) for verdicts in found.values()]
-        if any(wrong):
-            yield f"| {row} | {len(ids)} | " + " | ".join(map(str, wrong)) + " |"
+    wrong = {
+        row: [sum(verdicts[i] == "wrong" for i in ids) for verdicts in found.values()]
+        for row, ids in rows.items()
+    }
+    for row in sorted(wrong, key=lambda row: -sum(wrong[row]))[:SHOWN_ROWS]:
+        yield f"| {row} | {len(rows[row])} | " + " | ".join(map(str, wrong[row])) + " |"
