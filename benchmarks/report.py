@@ -3,8 +3,8 @@
     python -m benchmarks.report RESULTS.json [--docs]
 
 prints the tables, and writes them as ``results.md``, and ``*.svg``, beside the results. With
-``--docs`` the tables also replace those between the markers of docs/performance.md, and the plots
-and results go beside it.
+``--docs`` the shorter ones of :data:`PAGE` also replace those between the markers of
+docs/performance.md, and the plots and results go beside it.
 """
 
 import json
@@ -56,10 +56,10 @@ def machine_table(found: Found) -> str:
         ("NumPy of the peers", packages["numpy"]),
         ("detap", found["detap"]),
         *((name, packages[name]) for name in names),
-        ("runs", f"{found['runs']} pairs for each peer, 3 where one run takes over 20 s"),
+        ("runs", f"{found['runs']} pairs per peer, 3 if a run takes over 20 s"),
     ]
     text = table(["", ""], ([name, str(value)] for name, value in rows), left=2)
-    raw = "Every single process of this run: [results.json](performance/results.json).\n"
+    raw = "All measurements: [results.json](performance/results.json).\n"
     return f"{text}\n{raw}"
 
 
@@ -254,7 +254,7 @@ def report_table(found: Found) -> str:
         ]
         for row in found["reports"]
     ]
-    return table(["workload", "table only, s", "and a JSON report, s", "ratio"], rows)
+    return table(["workload", "table, s", "with JSON, s", "ratio"], rows)
 
 
 def scaling_table(found: Found, key: str, size: str) -> str:
@@ -294,11 +294,11 @@ def thread_table(found: Found) -> str:
             cells.append(f"{row['evaluation']:.4f}")
             cells.append(f"{base['evaluation'] / row['evaluation']:.2f}")
         rows.append(cells)
-    heading = ["workload", "threads", "whole process, s", "gain"]
+    heading = ["workload", "threads", "process, s", "speed-up"]
     if any("evaluation" in row for row in found["threads"]):
-        heading += ["evaluation proper, s", "gain"]
+        heading += ["evaluation, s", "speed-up"]
     text = table(heading, rows)
-    return f"{text}\n{picture('threads', 'gain of the evaluation proper over one thread')}"
+    return f"{text}\n{picture('threads', 'speed-up over one thread')}"
 
 
 def profile_table(found: Found) -> str:
@@ -308,7 +308,7 @@ def profile_table(found: Found) -> str:
         times = [row["steps"].get(step, 0.0) for step in steps]
         rest = row["wall"] - sum(times)
         rows.append([row["workload"], *map(seconds, [*times, rest, row["wall"]])])
-    return table(["workload", *steps, "interpreter, imports, exit", "whole"], rows)
+    return table(["workload", *steps, "interpreter, exit", "total"], rows)
 
 
 def floor_table(found: Found) -> str:
@@ -328,7 +328,7 @@ def check_table(found: Found) -> str:
         ]
         for row in found["checks"]
     ]
-    return table(["workload", "checks, ms of processor", "whole process, ms", "share"], rows)
+    return table(["workload", "checks, ms", "process, ms", "fraction"], rows)
 
 
 # What a loop may cost: of the time of which peers, at most.
@@ -340,14 +340,16 @@ LOOP_LIMITS: dict[str | tuple[str, str], float] = {
 }
 
 
+CALLS = {
+    "arrays": "all arrays at once",
+    "updates": "16 images at a time",
+    "path": "file",
+    "records": "records",
+    "rows": "(N, 7) array",
+}
+
+
 def loop_table(found: Found, part: str = "loop") -> str:
-    told = {
-        "arrays": "all arrays at once",
-        "updates": "16 images at a time",
-        "path": "a file",
-        "records": "its records",
-        "rows": "an (N, 7) array",
-    }
     rows = []
     several = len({row["workload"] for row in found[part]}) > 1
     for row in found[part]:
@@ -356,7 +358,7 @@ def loop_table(found: Found, part: str = "loop") -> str:
         digits = 2 if limit >= 0.1 else 4
         rows.append(
             [
-                f"{row['workload']}, {told[what]}" if several else told[what],
+                f"{row['workload']}, {CALLS[what]}" if several else CALLS[what],
                 peer,
                 seconds(row["ours"]["wall"]),
                 seconds(row["theirs"]["wall"]),
@@ -388,7 +390,7 @@ def tables_table(found: Found) -> str:
         )
         rows.append(cells)
     heading = ["workload", "columns", "Parquet, MB", "JSON, MB", "Parquet, s", "JSON, s"]
-    return table([*heading, "Parquet / JSON", "peak memory", "at most", ""], rows, left=2)
+    return table([*heading, "Parquet / JSON", "memory", "at most", ""], rows, left=2)
 
 
 SECTIONS: dict[str, Callable[[Found], str]] = {
@@ -411,6 +413,75 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
 }
 
 
+def joint_comparisons(found: Found) -> str:
+    """Return the comparisons on all workloads in one table."""
+    rows = []
+    pictures = [picture("ratios", "wall time ratios")]
+    for name in dict.fromkeys(row["workload"] for row in found["comparisons"]):
+        peers = compared(found, name)
+        wall, _, peak = _costs(pooled(peers))
+        rows.append([name, "detap", wall, peak, "", ""])
+        for row in peers:
+            wall, _, peak = _costs(row["theirs"])
+            memory = f"{row['memory_ratio']['median']:.2f}"
+            rows.append([name, row["peer"], wall, peak, ratio(row["ratio"]), memory])
+        pictures.append(picture(f"costs-{name}", name))
+    heading = ["workload", "evaluator", "wall, s", "peak, MB", "wall: detap / peer", "memory"]
+    return "\n".join([table(heading, rows, left=2), *pictures])
+
+
+def agreement_sentence(found: Found) -> str:
+    """Return the number of equal comparisons, and a table of the others."""
+    others = [row for row in found["agreement"] if row["verdict"] != "equal"]
+    count = len(found["agreement"])
+    text = f"Equal to the last bit: {count - len(others)} of {count} comparisons.\n"
+    return f"{text}\n{agreement_table({'agreement': others})}" if others else text
+
+
+def scaling_sentence(found: Found, key: str, size: str) -> str:
+    """Return the fit of a series, with its memory and ratios."""
+    rows = found[key]
+    first, last = rows[0], rows[-1]
+    slope, start, share = line([(row[size], row["ours"]["wall"]) for row in rows])
+    text = (
+        f"{first[size]:,} to {last[size]:,} {size}: {start:.3f} s + {slope * 1e6:.2f} µs each "
+        f"(R² = {share:.4f}), {megabytes(first['ours']['peak'])} to "
+        f"{megabytes(last['ours']['peak'])} MB"
+    )
+    if "theirs" in first:
+        low, high = (f"{row['ratio']['median']:.2f}" for row in (first, last))
+        text += f"; {low} to {high} of {first['peer']}'s time"
+    return f"{text}.\n"
+
+
+def ratio_table(found: Found, part: str) -> str:
+    """Return the ratios of a part, a column for each peer."""
+    names = list(dict.fromkeys(row["peer"] for row in found[part]))
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for row in found[part]:
+        rows.setdefault((row["workload"], row["what"]), {})[row["peer"]] = ratio(row["ratio"])
+    body = [
+        [workload, CALLS[what], *(cells.get(name, "") for name in names)]
+        for (workload, what), cells in rows.items()
+    ]
+    return table(["workload", "input", *names], body, left=2)
+
+
+PAGE: dict[str, Callable[[Found], str]] = {
+    **{name: make for name, make in SECTIONS.items() if name != "targets"},
+    "comparisons": joint_comparisons,
+    "agreement": agreement_sentence,
+    "scaling-detections": lambda found: scaling_sentence(found, "scaling_detections", "detections"),
+    "scaling-images": lambda found: (
+        scaling_sentence(found, "scaling_images", "images")
+        + f"\n{picture('scaling', 'wall time over detections and images')}"
+    ),
+    "loop": lambda found: ratio_table(found, "loop"),
+    "drop_in": lambda found: ratio_table(found, "drop_in"),
+}
+"""The sections of docs/performance.md."""
+
+
 def part_of(section: str) -> str:
     """Return the part of the results that a section tells of."""
     if section in {"targets", "losses"}:
@@ -418,9 +489,9 @@ def part_of(section: str) -> str:
     return section.replace("-", "_")
 
 
-def sections(found: Found) -> dict[str, str]:
+def sections(found: Found, made: dict[str, Callable[[Found], str]] = SECTIONS) -> dict[str, str]:
     """Return every table for which there are results."""
-    return {name: make(found) for name, make in SECTIONS.items() if found.get(part_of(name))}
+    return {name: make(found) for name, make in made.items() if found.get(part_of(name))}
 
 
 def refuse_gaps(measured: Container[str]) -> None:
@@ -459,7 +530,7 @@ def main(words: Sequence[str]) -> None:
     plots = draw(found, results.parent)
     if "--docs" in words:
         page = DOCS / "performance.md"
-        page.write_text(insert(page.read_text(), texts))
+        page.write_text(insert(page.read_text(), sections(found, PAGE)))
         beside = DOCS / "performance"
         beside.mkdir(exist_ok=True)
         for path in plots:

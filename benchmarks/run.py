@@ -267,8 +267,8 @@ def floors(bench: Bench) -> list[dict[str, Any]]:
     """Time what no evaluator in Python can avoid: starting, importing numpy, reading bytes."""
     python = bench.detap.python or sys.executable
     commands = {
-        "Python starts": [python, "-c", "pass"],
-        "Python starts and imports numpy": [python, "-c", "import numpy"],
+        "start Python": [python, "-c", "pass"],
+        "start Python, import NumPy": [python, "-c", "import numpy"],
         "detap --version": [*bench.detap.program, "--version"],
         "detap --help": [*bench.detap.program, "--help"],
     }
@@ -280,7 +280,7 @@ def floors(bench: Bench) -> list[dict[str, Any]]:
         files = bench.workload(name)
         if files["format"] != "voc":
             command = [python, "-c", READ_BYTES, files["ground_truth"], files["detections"]]
-            what = f"Python starts and reads the bytes of {name}"
+            what = f"start Python, read {name}"
             rows.append({"what": what, **measure.summary(repeat(command, bench.runs))})
     return rows
 

@@ -183,7 +183,7 @@ def test_tables_replace_what_stands_between_their_markers() -> None:
 
 def test_every_section_has_its_place_in_the_documentation() -> None:
     page = (Path(report.DOCS) / "performance.md").read_text()
-    assert set(report.SECTIONS) == {match.group(2) for match in report.MARKER.finditer(page)}
+    assert set(report.PAGE) == {match.group(2) for match in report.MARKER.finditer(page)}
 
 
 def test_numbers_of_peers_are_read() -> None:
@@ -298,18 +298,18 @@ def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
     ]
     lines = report.loop_table({"drop_in": rows}, "drop_in").splitlines()[2:]
     assert [line.split(" | ")[0] for line in lines] == [
-        "| 48k, a file",
-        "| 48k, its records",
-        "| 48k, an (N, 7) array",
-        "| 500k, a file",
-        "| 500k, its records",
-        "| 500k, an (N, 7) array",
+        "| 48k, file",
+        "| 48k, records",
+        "| 48k, (N, 7) array",
+        "| 500k, file",
+        "| 500k, records",
+        "| 500k, (N, 7) array",
     ]
     of_one = report.loop_table({"drop_in": rows[:3]}, "drop_in").splitlines()[2:]
     assert [line.split(" | ")[0] for line in of_one] == [
-        "| a file",
-        "| its records",
-        "| an (N, 7) array",
+        "| file",
+        "| records",
+        "| (N, 7) array",
     ]
     assert all(line.endswith("| 0.6 | **not met** |") for line in lines)
 
@@ -325,4 +325,41 @@ def test_a_report_without_results_says_what_to_run(
     assert message.startswith("there are no results of a last time (")
     assert message.endswith(
         "measure first, with python -m benchmarks, or with --quick for small workloads"
+    )
+
+
+def test_the_page_joins_workloads_and_lists_only_differences() -> None:
+    lines = report.joint_comparisons(found()).splitlines()
+    assert lines[2] == "| 48k | detap | 0.110 | 50 |  |  |"
+    assert lines[3] == "| 48k | hotcoco | 0.220 | 100 | **0.50** (0.50\N{EN DASH}0.50) | 0.50 |"
+    equal = {"workload": "48k", "peer": "a", "numbers": 12, "verdict": "equal", "difference": 0.0}
+    other = {**equal, "peer": "b", "verdict": "agrees", "difference": 2e-16}
+    sentence = "Equal to the last bit: 1 of {} comparisons.\n"
+    assert report.agreement_sentence({"agreement": [equal]}) == sentence.format(1)
+    both = report.agreement_sentence({"agreement": [equal, other]})
+    assert both.startswith(sentence.format(2))
+    assert both.endswith("| 48k | b | 12 | 2e-16 |\n")
+
+
+def test_the_page_has_a_column_of_ratios_for_each_peer() -> None:
+    runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
+    rows = [
+        {"workload": "48k", "what": what, "peer": peer, **comparison(Pairs(*runs))}
+        for what, peer in (("path", "a"), ("path", "b"), ("rows", "b"))
+    ]
+    lines = report.ratio_table({"drop_in": rows}, "drop_in").splitlines()
+    ratio = "**0.75** (0.75\N{EN DASH}0.75)"
+    assert lines[0] == "| workload | input | a | b |"
+    assert lines[2:] == [
+        f"| 48k | file | {ratio} | {ratio} |",
+        f"| 48k | (N, 7) array |  | {ratio} |",
+    ]
+
+
+def test_a_series_is_one_sentence_on_the_page() -> None:
+    rows = [
+        {"images": n, "ours": {"wall": 0.1 + n * 1e-6, "peak": n * 1e3}} for n in (10_000, 20_000)
+    ]
+    assert report.scaling_sentence({"scaling_images": rows}, "scaling_images", "images") == (
+        "10,000 to 20,000 images: 0.100 s + 1.00 µs each (R² = 1.0000), 10 to 20 MB.\n"
     )
