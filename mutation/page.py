@@ -6,27 +6,23 @@ from pathlib import Path
 from mutation.table import ROOT, Outcome, reasons, settings
 
 PAGE = ROOT / "mutation" / "README.md"
-HEAD = """# Would the tests notice?
+HEAD = """# Mutation testing
 
-`make mutate` makes single changes to the program, one at a time, and runs the tests that are about
-the changed module: a change is *killed* when one of them fails. It needs the extra `mutate`.
+`make mutate` (extra `mutate`) makes one change at a time and runs the tests of the changed module.
+A change is *killed* if a test fails.
 
-- The Python modules are changed by [mutmut](https://mutmut.readthedocs.io): {sample} changes drawn
-  for each module, the same each time as long as the function is the same; `make mutate ALL=1` tries
-  all. It changes neither module constants nor decorated functions; that `zip` is strict, which only
-  guards against a later change, is left alone.
-- The compiled modules are changed by hand: `mutation/changes.toml`.
-- `mutation/modules.toml` says which modules these are, and which tests are about each. The
-  real data is never used.
+- Python modules: [mutmut](https://mutmut.readthedocs.io) draws {sample} changes per module, the
+  same ones as long as the function stays the same; `make mutate ALL=1` makes all. Module constants
+  and decorated functions are not changed, nor is `strict` of `zip`, which only guards against
+  later changes.
+- Compiled modules: the hand-written changes of `mutation/changes.toml`.
+- `mutation/modules.toml` lists the modules and their tests. Real data is not used.
 
-Only the modules in the table are tried: what share of the whole program's changes the tests would
-notice, it does not say.
+Modules that are not in the table are not tested. Each module needs {share:.0%} killed, and each
+survivor a reason in `mutation/survivors.toml`; otherwise `make mutate` exits with 1. It writes this
+page. A timeout is a change that makes the tests take many times as long, or exhaust memory.
 
-At least {share:.0%} must be killed, module by module, and each survivor has its reason in
-`mutation/survivors.toml`; otherwise `make mutate` ends with status 1. It writes this page. A change
-killed by the clock made the tests take many times as long, or all memory.
-
-| module | tried | killed | of these by the clock | share |
+| module | tried | killed | timeouts | fraction |
 |---|---:|---:|---:|---:|
 """
 SURVIVORS = """
