@@ -137,14 +137,14 @@ def assert_detections(
         fewest=min_ground_truths,
         allow_different=allow_different,
     )
-    rules = protocol or ("coco" if file_format is None else file_format.protocol)
+    resolved = protocol or ("coco" if file_format is None else file_format.protocol)
     numbers = {"threads": threads, "score": _threshold(score_threshold)}
     choice = {
         "classes": None if classes is None else [*classes],
         "images": None if images is None else [*images],
     }
     how = numbers, choice
-    now, judged = _judged((truth, found, before), rules, demands, baseline, how)
+    now, judged = _judged((truth, found, before), resolved, demands, baseline, how)
     shown = _images_needed(judged, resolve_drop)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole, shown))
@@ -204,7 +204,7 @@ def _limits(**asked: Limits | None) -> "list[Limit]":
 
 def _judged(
     tables: "tuple[GroundTruth, Detections, Detections | None]",
-    rules: "Protocol | str",
+    protocol: "Protocol | str",
     demands: GateConfig,
     baseline: Any,
     how: tuple[Mapping[str, Any], Mapping[str, Any]],
@@ -221,10 +221,10 @@ def _judged(
     kept = earlier = None
     if before is not None:
         found, before = numbered_alike(found, before)
-        earlier = Scored(score_tables(truth, before, rules, **choice), **numbers)
+        earlier = Scored(score_tables(truth, before, protocol, **choice), **numbers)
     elif baseline is not None:
         kept = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    now = Scored(evaluate(truth, found, rules, **choice), **numbers)
+    now = Scored(evaluate(truth, found, protocol, **choice), **numbers)
     judged = evaluate_gates(demands, now, lambda: _record(now), kept=kept, before=earlier)
     if earlier is not None:
         differing = comparison_notes(now.whole, earlier.whole)

@@ -15,28 +15,32 @@ from detap.tables.detection import Detections, GroundTruth
 from detap.tables.masks import Masks
 
 PLAIN = {
-    name: rules
-    for name, rules in PRESETS.items()
-    if rules.overlap == "box" and rules.verified == "all" and rules.not_exhaustive == "counted"
+    name: protocol
+    for name, protocol in PRESETS.items()
+    if protocol.overlap == "box"
+    and protocol.verified == "all"
+    and protocol.not_exhaustive == "counted"
 }
 """The presets that boxes and flags are enough for."""
 
-BY_IMAGE = {name: rules for name, rules in PLAIN.items() if rules.pairing != "ground-truth"}
+BY_IMAGE = {
+    name: protocol for name, protocol in PLAIN.items() if protocol.pairing != "ground-truth"
+}
 """Those of them under which no image decides what becomes of another's boxes."""
 
-RANKED = {name: rules for name, rules in PLAIN.items() if rules.pairing == "ranked"}
+RANKED = {name: protocol for name, protocol in PLAIN.items() if protocol.pairing == "ranked"}
 """Those of them under which each detection is right or wrong by itself."""
 
 _SHAPES = ("box", "mask", "boundary", "polygon")
 
 EVERY_RANKED = {
-    name: rules
-    for name, rules in PRESETS.items()
-    if rules.pairing == "ranked" and rules.overlap in _SHAPES
+    name: protocol
+    for name, protocol in PRESETS.items()
+    if protocol.pairing == "ranked" and protocol.overlap in _SHAPES
 }
 """All presets under which it is, those too that need :meth:`Case.tables_for` them."""
 
-MORE = {name: rules for name, rules in EVERY_RANKED.items() if name not in RANKED}
+MORE = {name: protocol for name, protocol in EVERY_RANKED.items() if name not in RANKED}
 """Those of them alone."""
 
 FREQUENCIES = ("rare", "common", "frequent")
@@ -109,18 +113,18 @@ class Case:
     def tables(self) -> tuple[GroundTruth, Detections]:
         return self.ground_truth(), self.detections()
 
-    def tables_for(self, rules: Protocol) -> tuple[GroundTruth, Detections]:
+    def tables_for(self, protocol: Protocol) -> tuple[GroundTruth, Detections]:
         """Return the tables with what the rules ask for beside boxes.
 
         Ground truths and detections have the same shape in a box: a mask without two corners,
         or a quadrilateral that leans.
         """
         truth, found = self.tables()
-        if rules.verified != "all":
+        if protocol.verified != "all":
             truth = self._listing(truth)
-        if rules.reading.get("masks"):
+        if protocol.reading.get("masks"):
             truth, found = _masked(truth), _masked(found)
-        if rules.overlap == "polygon":
+        if protocol.overlap == "polygon":
             truth, found = _leaning(truth), _leaning(found)
         return truth, found
 

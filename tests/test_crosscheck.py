@@ -81,14 +81,14 @@ def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
     """Of the file as it is pycocotools gives what coco-strict gives, bit for bit."""
     truth, found = tables()
     truth = replace(truth, zero_id=np.arange(len(truth)) == row)
-    rules = {
+    protocols = {
         name: replace(protocol(name), class_agnostic=class_agnostic)
         for name in ("coco", "coco-strict")
     }
-    strict = cross_check(evaluate(truth, found, rules["coco-strict"]))
+    strict = cross_check(evaluate(truth, found, protocols["coco-strict"]))
     assert strict.equal
     assert "to the last bit" in strict.verdict
-    check = cross_check(evaluate(truth, found, rules["coco"]))
+    check = cross_check(evaluate(truth, found, protocols["coco"]))
     assert check.equal
     assert check.as_it_is == {name: theirs for name, (_, theirs) in strict.numbers.items()}
     here, there = (f"{one.numbers['AP'][0]:.4f}" for one in (check, strict))

@@ -27,16 +27,19 @@ BOX = (10.0, 10.0, 20.0, 20.0)
 ELSEWHERE = (10.0, 110.0, 20.0, 20.0)
 
 
-def scored(folder: Path, rules: Protocol | str, suffix: str = "") -> Result:
+def scored(folder: Path, protocol: Protocol | str, suffix: str = "") -> Result:
     """Return the result of a case of fixtures/, from its VOC or its COCO files."""
     if folder.name == "voc":
         truth = voc.read_ground_truth(folder / "Annotations")
         return evaluate(
-            truth, voc.read_detections(folder / f"detections{suffix}", truth), rules, matches=True
+            truth,
+            voc.read_detections(folder / f"detections{suffix}", truth),
+            protocol,
+            matches=True,
         )
     truth = coco.read_ground_truth(folder / "instances.json")
     found = coco.read_detections(folder / f"results{suffix}.json", truth)
-    return evaluate(truth, found, rules, matches=True)
+    return evaluate(truth, found, protocol, matches=True)
 
 
 def by_name(result: Result, measure: str = "AP") -> dict[str, float]:

@@ -43,8 +43,8 @@ class MissesPerImage(Metric):
     higher_is_better = False
     bounds = (0.0, float("inf"))
 
-    def listed(self, rules: Protocol) -> Iterator[MetricSpec]:
-        yield measure(rules, self, self.name, (0, 0, len(rules.detection_limits) - 1))
+    def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
+        yield measure(protocol, self, self.name, (0, 0, len(protocol.detection_limits) - 1))
 
     def by_class(self, result: Result, entry: MetricSpec) -> Floats:
         missed = result.ground_truths - result.true_positives
@@ -376,8 +376,8 @@ def test_a_metric_depends_on_no_field_but_its_own(field: str, value: object) -> 
     detections = package.read_detections("one.json", truth)
     usual = package.protocol("coco")
     plain, changed = (
-        package.evaluate(truth, detections, rules).summary
-        for rules in (usual, usual.with_changes(**{field: value}))
+        package.evaluate(truth, detections, protocol).summary
+        for protocol in (usual, usual.with_changes(**{field: value}))
     )
     others = [entry for entry in metrics.summary(usual) if field not in entry.metric.fields]
     assert {"AR", "MPI"} <= {entry.metric.name for entry in others}
@@ -432,11 +432,11 @@ def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_number_of_every_preset_is_of_a_metric() -> None:
     for preset in PRESETS:
-        rules = package.protocol(preset)
-        for entry in (*metrics.summary(rules), *metrics.columns(rules)):
-            assert metric_named(rules, entry.name) is entry.metric
-            assert metric_named(rules, entry.class_name) is entry.metric
-        assert metric_named(rules, "true_positives") is None
+        protocol = package.protocol(preset)
+        for entry in (*metrics.summary(protocol), *metrics.columns(protocol)):
+            assert metric_named(protocol, entry.name) is entry.metric
+            assert metric_named(protocol, entry.class_name) is entry.metric
+        assert metric_named(protocol, "true_positives") is None
 
 
 def test_a_metric_is_known_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,8 +450,8 @@ def test_a_metric_is_known_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) ->
         higher_is_better = True
 
     monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissRate(), ReciprocalRank()])
-    rules = package.protocol("coco")
-    known = {name: metric_named(rules, name) for name in ("MR", "MRR", "MRX", "APX", "AP55")}
+    protocol = package.protocol("coco")
+    known = {name: metric_named(protocol, name) for name in ("MR", "MRR", "MRX", "APX", "AP55")}
     assert {name: metric and metric.name for name, metric in known.items()} == {
         "MR": "MR",
         "MRR": "MRR",

@@ -66,9 +66,9 @@ def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
 
 
 def test_names_of_measures_tell_thresholds_apart() -> None:
-    rules = replace(COCO, iou_thresholds=(0.5, 0.50000001))
-    assert metrics.named(rules, "AP50").threshold == 0
-    assert metrics.named(rules, "AP50.000001").threshold == 1
+    protocol = replace(COCO, iou_thresholds=(0.5, 0.50000001))
+    assert metrics.named(protocol, "AP50").threshold == 0
+    assert metrics.named(protocol, "AP50.000001").threshold == 1
     with pytest.raises(UsageError, match=r"0\.5 and 0\.5000000001 are too near each other"):
         replace(COCO, iou_thresholds=(0.5, 0.5000000001))
 

@@ -101,15 +101,15 @@ def test_columns_of_tables_by_name() -> None:
 def test_exactly_sixty_four_thresholds() -> None:
     """The most that are allowed: they fill the word that holds them to its last bit."""
     thresholds = tuple(k / 64 for k in range(1, 65))
-    for rules in (COCO, VOC):
-        full = replace(rules, iou_thresholds=thresholds)
+    for protocol in (COCO, VOC):
+        full = replace(protocol, iou_thresholds=thresholds)
         result = detap.evaluate(one(), found(), full, matches=True)
         assert result.average_precision[:, 0, 0] == pytest.approx(1)
         assert result.matches is not None
         assert_array_equal(result.matches.ground_truth[0], 0)
         assert [curve.average_precision for curve in result.curves()] == pytest.approx([1] * 64)
         # 30 of 40 columns: IoU 3/4 = 48/64, in pixels counted inclusively as well.
-        edge = float(rules.pixel_edge)
+        edge = float(protocol.pixel_edge)
         wide = detap.GroundTruth.from_arrays(
             image=["a"], label=["cat"], boxes=[[0, 0, 40 - edge, 9]]
         )
@@ -138,23 +138,23 @@ def test_the_recall_of_each_class_under_voc(fixtures: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "rules", "other"), [("difficult", COCO, VOC), ("crowd", VOC, COCO)]
+    ("flag", "protocol", "other"), [("difficult", COCO, VOC), ("crowd", VOC, COCO)]
 )
 def test_a_flag_that_the_protocol_counts_is_noted(
-    flag: str, rules: detap.Protocol, other: detap.Protocol
+    flag: str, protocol: detap.Protocol, other: detap.Protocol
 ) -> None:
     table = one(**{flag: [True]})
-    (note,) = detap.evaluate(table, found(), rules).notes
+    (note,) = detap.evaluate(table, found(), protocol).notes
     assert note.code == f"{flag}-not-ignored"
     assert note.count == 1
     assert note.severity == "warning"
     assert note.message == (
-        f"ground truths marked {flag} count as normal ones under {rules.name}; "
-        f"--neutral {rules.neutral[0]},{flag} leaves them out"
+        f"ground truths marked {flag} count as normal ones under {protocol.name}; "
+        f"--neutral {protocol.neutral[0]},{flag} leaves them out"
     )
     assert detap.evaluate(table, found(), other).notes == ()
     # The remedy, followed: the object no longer counts, so that nothing is left to be found.
-    with_remedy = replace(rules, neutral=(*rules.neutral, flag))
+    with_remedy = replace(protocol, neutral=(*protocol.neutral, flag))
     assert np.isnan(next(iter(detap.evaluate(table, found(), with_remedy).summary.values())))
 
 

@@ -28,7 +28,7 @@ def square(place: int, side: float = 10) -> list[float]:
     return [20 * place, 0, 20 * place + side, side]
 
 
-def score(truth: GroundTruth, places: list[int], rules: Protocol, label: str = "cat") -> Result:
+def score(truth: GroundTruth, places: list[int], protocol: Protocol, label: str = "cat") -> Result:
     """Score squares on one image by falling score: .9, .8, ..."""
     detections = Detections.from_arrays(
         image=["i"] * len(places),
@@ -36,7 +36,7 @@ def score(truth: GroundTruth, places: list[int], rules: Protocol, label: str = "
         boxes=[square(place) for place in places],
         score=[0.9 - 0.1 * n for n in range(len(places))],
     )
-    return evaluate(truth, detections, rules)
+    return evaluate(truth, detections, protocol)
 
 
 def squares(count: int, **columns: object) -> GroundTruth:
@@ -52,8 +52,8 @@ def squares(count: int, **columns: object) -> GroundTruth:
 @pytest.mark.parametrize(("absent", "expected"), [("undefined", 1.0), ("zero", 0.5)])
 def test_a_class_without_ground_truth_is_undefined_or_zero(absent: str, expected: float) -> None:
     truth = squares(1, classes=["cat", "dog"])
-    rules = replace(VOC, absent_class=absent)  # type: ignore[arg-type]
-    result = score(truth, [0], rules)
+    protocol = replace(VOC, absent_class=absent)  # type: ignore[arg-type]
+    result = score(truth, [0], protocol)
     assert result.summary["mAP"] == expected
     assert_array_equal(result.by_class["AP"], [1, 0] if absent == "zero" else [1, np.nan])
 
@@ -108,9 +108,9 @@ def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
     found = Detections.from_arrays(
         image=["i"], label=["cat"], boxes=[[x, y, x + 10, y + 6]], score=[0.5]
     )
-    rules = replace(COCO, iou_thresholds=(0.6,))
-    assert evaluate(truth, found, rules).true_positives[0] == 1
-    single = replace(rules, iou_grid="float32")
+    protocol = replace(COCO, iou_thresholds=(0.6,))
+    assert evaluate(truth, found, protocol).true_positives[0] == 1
+    single = replace(protocol, iou_grid="float32")
     assert single.search_thresholds == (float(np.float32(0.6)),)
     assert evaluate(truth, found, single).true_positives[0] == 0
     assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
@@ -120,8 +120,8 @@ def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
 def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, counted: int) -> None:
     # A mask of 40 pixels in a box of 100.
     bands = (AreaRange("all", 0, 1e10), AreaRange("tiny", 0, 50, "t"))
-    rules = replace(COCO, area_source=source, area_ranges=bands)  # type: ignore[arg-type]
-    result = score(squares(1, area=[40]), [0], rules)
+    protocol = replace(COCO, area_source=source, area_ranges=bands)  # type: ignore[arg-type]
+    result = score(squares(1, area=[40]), [0], protocol)
     assert result.ground_truths[0] == 1
     assert np.isnan(result.average_precision[0, 0, 1]) == (counted == 0)
 
@@ -164,8 +164,8 @@ def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int |
         boxes=[[0.2, 0, 10.2, 10], square(9)],
         score=[0.54, 0.56],
     )
-    rules = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
-    result = evaluate(squares(1), found, replace(rules, pixel_edge=False))
+    protocol = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
+    result = evaluate(squares(1), found, replace(protocol, pixel_edge=False))
     assert result.true_positives[0] == (decimals == 0)
     # The second is first, or of the same score in the order of the file.
     rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
@@ -206,8 +206,8 @@ def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
 
 
 def test_no_decimals_and_a_range_of_one_area_are_allowed() -> None:
-    rules = replace(COCO, score_decimals=0, box_decimals=0, area_ranges=(AreaRange("x", 5, 5),))
-    assert (rules.score_decimals, rules.box_decimals) == (0, 0)
+    protocol = replace(COCO, score_decimals=0, box_decimals=0, area_ranges=(AreaRange("x", 5, 5),))
+    assert (protocol.score_decimals, protocol.box_decimals) == (0, 0)
 
 
 def test_average_precision_with_and_without_the_envelope() -> None:

@@ -236,6 +236,6 @@ def test_tables_without_masks_say_how_to_give_them() -> None:
     boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
     with pytest.raises(UsageError, match=r"ground truth have no masks: .* give masks= to from_"):
         detap.evaluate(truth(boxes=boxes), found(masks=BITS), "coco-segm")
-    rules = detap.protocol("coco-keypoints").with_changes(sigmas=(0.1, 0.1))
+    protocol = detap.protocol("coco-keypoints").with_changes(sigmas=(0.1, 0.1))
     with pytest.raises(UsageError, match=r"keypoints of the detections .* give keypoints= to fr"):
-        detap.evaluate(truth(boxes=boxes, keypoints=POSES), found(boxes=boxes), rules)
+        detap.evaluate(truth(boxes=boxes, keypoints=POSES), found(boxes=boxes), protocol)

@@ -128,14 +128,14 @@ def every_order(score: Any) -> Iterator[list[int]]:
 
 
 def outside(
-    truth: GroundTruth, found: Detections, rules: Protocol
+    truth: GroundTruth, found: Detections, protocol: Protocol
 ) -> tuple[list[object], dict[str, float]]:
     """Return which numbers of any order leave the range, and how wide each is beyond need."""
     found = found.numbered_as(truth)
-    ranges = tie_range(score_tables(truth, found, rules))
-    rules = replace(rules, ties="file")
+    ranges = tie_range(score_tables(truth, found, protocol))
+    protocol = replace(protocol, ties="file")
     orders = [
-        score_tables(truth, found.select(np.array(rows, np.int32)), rules).summary
+        score_tables(truth, found.select(np.array(rows, np.int32)), protocol).summary
         for rows in every_order(found.score)
     ]
     wrong: list[object] = []

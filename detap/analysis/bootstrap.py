@@ -72,9 +72,9 @@ def resampled(
         Where the protocol has no such number.
     """
     check_threads(threads)
-    rules = result.protocol
-    rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
-    measures = [metrics.named_of_class(rules, name) for name in names]
+    protocol = result.protocol
+    protocol.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
+    measures = [metrics.named_of_class(protocol, name) for name in names]
     if not measures:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)

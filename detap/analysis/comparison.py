@@ -87,8 +87,8 @@ def mistakes(result: Result, *, threshold: int = 0) -> ErrorCounts:
     UsageError
         Where the protocol ranks no detections: none is a mistake there.
     """
-    rules = result.protocol
-    rules.refuse_unranked("compare with another protocol")
+    protocol = result.protocol
+    protocol.refuse_unranked("compare with another protocol")
     scene = result._scene
     if result.whole is not None and isinstance(scene, ChosenClasses):
         return _of_selected(mistakes(result.whole, threshold=threshold), scene)

@@ -136,17 +136,17 @@ ZERO = "it takes a match with the annotation of id 0 for none"
 """What pycocotools does."""
 
 
-def check_supported(rules: Protocol) -> None:
+def check_supported(protocol: Protocol) -> None:
     """Raise UsageError where pycocotools has no such protocol."""
-    preset = PRESETS[_TYPES.get(rules.overlap, _TYPES["box"])[1]]
+    preset = PRESETS[_TYPES.get(protocol.overlap, _TYPES["box"])[1]]
     other = [
         entry.name.replace("_", "-")
         for entry in protocol_fields(Protocol)
-        if entry.name not in _FREE and getattr(rules, entry.name) != getattr(preset, entry.name)
+        if entry.name not in _FREE and getattr(protocol, entry.name) != getattr(preset, entry.name)
     ]
     if other:
         raise UsageError(
-            f"--cross-check: pycocotools cannot score as {rules.name} does here "
+            f"--cross-check: pycocotools cannot score as {protocol.name} does here "
             f"({', '.join(other)}); it follows the coco protocol, with other IoU thresholds, "
             "recall levels, limits, area ranges or area source, above a score, or without classes"
         )
@@ -165,9 +165,9 @@ def cross_check(result: Result) -> CrossCheck:
     UsageError
         Where pycocotools has no such protocol.
     """
-    rules, truth = result.protocol, result.ground_truth
-    check_supported(rules)
-    reference, inexact = _reference(result, truth.zero_id & (rules.id_zero == "no-match"))
+    protocol, truth = result.protocol, result.ground_truth
+    check_supported(protocol)
+    reference, inexact = _reference(result, truth.zero_id & (protocol.id_zero == "no-match"))
     numbers = _numbers(result, reference)
     arrays = {
         name: _compare(ours, _undefined(reference[name]))
@@ -185,7 +185,7 @@ def cross_check(result: Result) -> CrossCheck:
         f"pycocotools {version('pycocotools')}",
         notes,
     )
-    if rules.id_zero == "no-match" or not truth.zero_id.any():
+    if protocol.id_zero == "no-match" or not truth.zero_id.any():
         return check
     with_zero, _ = _reference(result, truth.zero_id)
     if all(_compare(reference[name], with_zero[name])[1] == 0 for name in arrays):
@@ -341,16 +341,16 @@ def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]
 
 
 def _set_parameters(parameters: Any, result: Result) -> None:
-    rules = result.protocol
+    protocol = result.protocol
     most = max(1, len(result.detections))  # what a missing limit comes to
-    parameters.iouThrs = np.array(rules.search_thresholds)
-    parameters.recThrs = np.array(rules.recall_levels)
-    parameters.areaRng = [[band.low, band.high] for band in rules.area_ranges]
-    parameters.areaRngLbl = [band.name for band in rules.area_ranges]
-    parameters.maxDets = [most if limit is None else limit for limit in rules.detection_limits]
-    parameters.useCats = int(not rules.class_agnostic)
-    if rules.overlap == "keypoints":
-        parameters.kpt_oks_sigmas = np.array(rules.sigmas)
+    parameters.iouThrs = np.array(protocol.search_thresholds)
+    parameters.recThrs = np.array(protocol.recall_levels)
+    parameters.areaRng = [[band.low, band.high] for band in protocol.area_ranges]
+    parameters.areaRngLbl = [band.name for band in protocol.area_ranges]
+    parameters.maxDets = [most if limit is None else limit for limit in protocol.detection_limits]
+    parameters.useCats = int(not protocol.class_agnostic)
+    if protocol.overlap == "keypoints":
+        parameters.kpt_oks_sigmas = np.array(protocol.sigmas)
 
 
 def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:

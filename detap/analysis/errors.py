@@ -341,21 +341,21 @@ class _Repairs:
         self, hits: Integers, labels: Integers, false: Counts, positives: Counts
     ) -> Floats:
         """Return the average precision of each class, (K,) float64; NaN of those left out."""
-        rules, begin = self.outcome.protocol, self._begin(labels)
+        protocol, begin = self.outcome.protocol, self._begin(labels)
         values = average_precisions(
             hits,
             begin,
             positives,
             levels=self.levels if len(self.levels) else None,
-            summing=rules.summing,
-            guard=rules.precision_guard,
+            summing=protocol.summing,
+            guard=protocol.precision_guard,
         )
         if self.analysis.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
         # The classes are fixed before any repair: one left without ground truths stays as it was.
         detected = self.outcome.by_class(self.outcome.boxes[0].label) > 0
-        before = getattr(self, "before", averages_of_absent(rules, detected))
+        before = getattr(self, "before", averages_of_absent(protocol, detected))
         return np.where(positives > 0, values, before)
 
 
@@ -369,12 +369,12 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     result.protocol.refuse_other_overlaps("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")
     scene = result._scene
-    rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
+    protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
     truths = scene.ground_truth.select(kept)
-    own = EvaluationRun(truths, scene.detections, rules, scene.threads, as_seen=True)
+    own = EvaluationRun(truths, scene.detections, protocol, scene.threads, as_seen=True)
     outcome = MatchResults.of(
-        replace(result, protocol=rules, _source=own, _evidence=None), rules.iou_thresholds[0]
+        replace(result, protocol=protocol, _source=own, _evidence=None), protocol.iou_thresholds[0]
     )
     wrong = outcome.false
     if len(kept) < len(scene.neutral):
@@ -382,9 +382,9 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     return outcome, wrong, kept
 
 
-def _tidecv_rules(rules: Protocol, iou: float) -> Protocol:
+def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
     return Protocol(
-        name=rules.name,
+        name=protocol.name,
         iou_thresholds=(iou,),
         candidate="best-free",
         equal_iou="first",
@@ -394,7 +394,7 @@ def _tidecv_rules(rules: Protocol, iou: float) -> Protocol:
         ties="image",
         interpolation="101-point",
         recall_grid="hundredths",
-        class_agnostic=rules.class_agnostic,
+        class_agnostic=protocol.class_agnostic,
     )
 
 

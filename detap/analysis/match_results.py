@@ -221,7 +221,7 @@ def ratios(part: Counts, whole: Counts) -> Floats:
     return out
 
 
-def threshold_of(rules: Protocol, iou: float | None) -> int:
+def threshold_of(protocol: Protocol, iou: float | None) -> int:
     """Return an IoU threshold as an index into those of a protocol.
 
     Raises
@@ -229,12 +229,12 @@ def threshold_of(rules: Protocol, iou: float | None) -> int:
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    rules.refuse_unranked(NOT_ANALYSED)
+    protocol.refuse_unranked(NOT_ANALYSED)
     if iou is None:
-        return rules.threshold_index(USUAL_IOU) or 0
-    index = rules.threshold_index(iou)
+        return protocol.threshold_index(USUAL_IOU) or 0
+    index = protocol.threshold_index(iou)
     if index is None:
-        known = ", ".join(format(t, ".6g") for t in rules.iou_thresholds)
+        known = ", ".join(format(t, ".6g") for t in protocol.iou_thresholds)
         raise UsageError(
             f"IoU {iou!r} is not among the thresholds of the evaluation ({known}); "
             "evaluate with it, or choose one of these"
@@ -244,10 +244,12 @@ def threshold_of(rules: Protocol, iou: float | None) -> int:
 
 def _adapted(result: Result, threshold: int) -> MatchResults:
     """Return the outcome from the evidence, over all areas."""
-    rules, scene = result.protocol, result._scene
+    protocol, scene = result.protocol, result._scene
     evidence = result.evidence_with((0, threshold))
     one = replace(
-        rules, iou_thresholds=(rules.iou_thresholds[threshold],), area_ranges=rules.area_ranges[:1]
+        protocol,
+        iou_thresholds=(protocol.iou_thresholds[threshold],),
+        area_ranges=protocol.area_ranges[:1],
     )
     return MatchResults(
         scene=EvaluationRun(scene.ground_truth, scene.detections, one, scene.threads, as_seen=True),

@@ -103,7 +103,7 @@ class Inputs(Record):
 
         With `digests` the files are hashed while they are read.
         """
-        asked = {name: value for rules in protocols for name, value in rules.reading.items()}
+        asked = {name: value for protocol in protocols for name, value in protocol.reading.items()}
         limits = replace(self.reading["limits"], digests=digests)
         return replace(self, reading={**self.reading, **asked, "limits": limits})
 

@@ -37,8 +37,8 @@ def evaluate_shards(
         The values of the options of ``detap eval``.
     session : Session
     """
-    rules, gates = how
-    run = _Run(inputs, rules, gates, options, session)
+    protocol, gates = how
+    run = _Run(inputs, protocol, gates, options, session)
     union, before = run.union(), None
     from detap.evaluation.partial import merge  # numpy is there by now
     from detap.evaluation.partial.merging import numbered_alike
@@ -46,7 +46,9 @@ def evaluate_shards(
 
     if gates.before is not None:
         earlier = replace(inputs, dt=inputs.meant(gates.before))
-        union, before = numbered_alike(union, _Run(earlier, rules, gates, options, session).union())
+        union, before = numbered_alike(
+            union, _Run(earlier, protocol, gates, options, session).union()
+        )
     if options["classes"]:
         names = chosen_names(options["classes"], union.class_names)
         union = union.select(names)
@@ -91,12 +93,12 @@ class _Run:
     def __init__(
         self,
         inputs: Inputs,
-        rules: Protocol,
+        protocol: Protocol,
         gates: Gates,
         options: Mapping[str, Any],
         session: Session,
     ) -> None:
-        self.inputs, self.rules, self.options, self.session = inputs, rules, options, session
+        self.inputs, self.protocol, self.options, self.session = inputs, protocol, options, session
         self.read: list[SourceFile] = []
         self.truth: GroundTruth | None = None
         wanted = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
@@ -200,9 +202,9 @@ class _Run:
         ties = self.options["tie_range"]
         truth = InputFiles(inputs.format.name, gt, given, self._folder, inputs.repartition)
         if dt is None:
-            return Shard(truth, None, self.rules, whole, images, ties=ties)
+            return Shard(truth, None, self.protocol, whole, images, ties=ties)
         found = InputFiles(inputs.format_of(dt).name, (dt,), given, self._folder)
-        return Shard(truth, found, self.rules, whole, images, ties=ties)
+        return Shard(truth, found, self.protocol, whole, images, ties=ties)
 
     def _partial(
         self, shard: "Shard", truth: "Callable[[], GroundTruth]", source: Any

@@ -427,7 +427,7 @@ general_options = stack(
 )
 
 
-def rules_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
+def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Take a protocol's options out of `options` and return the protocol.
 
     Parameters
@@ -447,28 +447,28 @@ def rules_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) 
     preset, changes = preset_from(options, kind, default), changes_from(options, kind)
     if not changes:
         return preset
-    rules = preset.with_changes(**changes)
-    rules.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
-    return rules
+    protocol = preset.with_changes(**changes)
+    protocol.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
+    return protocol
 
 
 def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Take what names a preset out of `options` and return it, as :func:`rules_from` does.
+    """Take what names a preset out of `options` and return it, as :func:`protocol_from` does.
 
     ``--iou-type`` chooses the one beside it that differs in what overlaps.
     """
-    rules: Any = kind.preset(options.pop("preset") or default)
+    protocol: Any = kind.preset(options.pop("preset") or default)
     iou_type = options.pop("iou_type", None)
-    if iou_type is None or rules.overlap == SIBLINGS[iou_type].overlap:
-        return rules
-    own = next((kind.suffix for kind in SIBLINGS.values() if kind.overlap == rules.overlap), "")
-    name = rules.name.removesuffix(own) + SIBLINGS[iou_type].suffix
-    if name not in rules.presets:
+    if iou_type is None or protocol.overlap == SIBLINGS[iou_type].overlap:
+        return protocol
+    own = next((kind.suffix for kind in SIBLINGS.values() if kind.overlap == protocol.overlap), "")
+    name = protocol.name.removesuffix(own) + SIBLINGS[iou_type].suffix
+    if name not in protocol.presets:
         raise UsageError(
             f"--iou-type {iou_type}: there is no protocol {name}; --overlap "
-            f"{SIBLINGS[iou_type].overlap} departs from {rules.name}"
+            f"{SIBLINGS[iou_type].overlap} departs from {protocol.name}"
         )
-    return rules.preset(name)
+    return protocol.preset(name)
 
 
 def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str, Any]:

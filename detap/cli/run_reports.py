@@ -143,11 +143,11 @@ def make_folder(path: str) -> None:
         raise OutputError(f"{escape(path)}: is no folder: {error.strerror}") from error
 
 
-def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
+def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None:
     """Refuse what can be refused before anything is read."""
     sort = options["sort"]
     if sort is not None:
-        keys = [column.key for column in class_columns(rules)]
+        keys = [column.key for column in class_columns(protocol)]
         if sort not in keys:
             raise UsageError(
                 f"--sort {escape(sort)}: no such column; choose from {', '.join(keys)}"

@@ -25,17 +25,17 @@ def weighed(result: Result) -> Result:
         Of :func:`detap.evaluate`. Where no annotation has the id 0, or the protocol is neither
         ``coco`` nor ``coco-strict``, it is returned as it is.
     """
-    rules, truth = result.protocol, result.ground_truth
-    if rules.name not in _OTHER or not truth.zero_id.any():
+    current, truth = result.protocol, result.ground_truth
+    if current.name not in _OTHER or not truth.zero_id.any():
         return result
     from detap.decimals import format_distinct
 
-    here, other = next(iter(result.summary.items())), _OTHER[rules.name]
-    label = 0 if rules.class_agnostic else int(truth.label[truth.zero_id][0])
+    here, other = next(iter(result.summary.items())), _OTHER[current.name]
+    label = 0 if current.class_agnostic else int(truth.label[truth.zero_id][0])
     one_class = EvaluationRun(
         truth.select(_rows(result, truth, label)),
         result.detections.select(_rows(result, result.detections, label)),
-        replace(rules, id_zero=protocol(other).id_zero),
+        replace(current, id_zero=protocol(other).id_zero),
         result._scene.threads,
         as_seen=True,
     )

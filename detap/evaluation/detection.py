@@ -151,12 +151,12 @@ def score_tables(
                 f"a {type(table).__name__} stands where {kind.__name__} are due; "
                 f"{kind.__name__}.from_arrays makes them, and evaluate takes the ground truth first"
             )
-    rules = Protocol.of(protocol)
+    resolved = Protocol.of(protocol)
     check_units(ground_truth, detections)
-    _check_units(ground_truth, rules)
+    _check_units(ground_truth, resolved)
     detections = detections.numbered_as(ground_truth)
     if judge:
-        boxes = rules.overlap == "box"
+        boxes = resolved.overlap == "box"
         notes = check_boxes(ground_truth, detections, boxes=boxes)
         if notes:
             detections = replace(detections, notes=(*detections.notes, *notes))
@@ -166,28 +166,28 @@ def score_tables(
 
         selection = Selection.of(ground_truth, detections, classes, images)
         pooled, chosen = None, selection.classes
-        if rules.class_agnostic:
+        if resolved.class_agnostic:
             pooled, chosen = chosen, None
         ground_truth, detections = select(
             ground_truth, detections, classes=pooled, images=selection.images
         )
-    scene = EvaluationRun(ground_truth, detections, rules, threads)
-    cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
+    scene = EvaluationRun(ground_truth, detections, resolved, threads)
+    cells = every_cell(resolved) if matches else [(0, 0)] if evidence else None
     result = _result(scene, scene.paired(evidence=cells, curves=curves), chosen)
     return replace(result, selection=selection)
 
 
-def _check_units(ground_truth: GroundTruth, rules: Protocol) -> None:
+def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
     """Refuse to count pixels where boxes are in fractions of images of unknown size."""
     if not of_unknown_size(ground_truth):
         return
     for asked, what, otherwise in (
-        (rules.pixel_edge, "counts whole pixels", "--no-pixel-edge"),
-        (len(rules.area_ranges) > 1, "tells areas apart, in pixels", "--area-ranges none"),
-        (rules.height_min, "asks for heights in pixels", ""),
+        (protocol.pixel_edge, "counts whole pixels", "--no-pixel-edge"),
+        (len(protocol.area_ranges) > 1, "tells areas apart, in pixels", "--area-ranges none"),
+        (protocol.height_min, "asks for heights in pixels", ""),
     ):
         if asked:
-            why = f"the protocol {rules.name} {what}"
+            why = f"the protocol {protocol.name} {what}"
             raise InputError(unsized_problem(ground_truth, why, otherwise))
 
 

@@ -36,7 +36,7 @@ class Choosers(NamedTuple):
 
 
 def parts_of(
-    rules: Protocol, classes: Sequence[str], columns: Choosers
+    protocol: Protocol, classes: Sequence[str], columns: Choosers
 ) -> tuple[list[Part], Flags]:
     """Return what the rows are to each class that is scored, and which detections are outside.
 
@@ -52,24 +52,24 @@ def parts_of(
         Where the protocol scores other classes than there are, or looks at a column that is not
         there.
     """
-    label, inside = columns.truths.label, _inside(rules, columns)
+    label, inside = columns.truths.label, _inside(protocol, columns)
     chooses = ~columns.absorbing
     parts = []
-    for number, threshold in thresholds_of(rules, classes).items():
+    for number, threshold in thresholds_of(protocol, classes).items():
         own = label == number
-        concerned = own | np.isin(label, _neighbours(rules, classes, classes[number]))
+        concerned = own | np.isin(label, _neighbours(protocol, classes, classes[number]))
         part = Part(
             label=number,
-            threshold=rules.searched(threshold),
+            threshold=protocol.searched(threshold),
             chooses=concerned & chooses,
             absorbs=concerned & columns.absorbing,
             due=inside & own & ~columns.neutral,
         )
         parts.append(part)
-    return parts, _low(rules, columns.detections)
+    return parts, _low(protocol, columns.detections)
 
 
-def thresholds_of(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
+def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
     """Return the IoU threshold of each class that is scored, by number.
 
     Raises
@@ -77,63 +77,63 @@ def thresholds_of(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
     UsageError
         Where no class is.
     """
-    found = _scored(rules, classes)
-    if rules.class_iou and not found:
-        listed = ", ".join(name for name, _ in rules.class_iou)
+    found = _scored(protocol, classes)
+    if protocol.class_iou and not found:
+        listed = ", ".join(name for name, _ in protocol.class_iou)
         raise UsageError(
-            f"protocol {rules.name} scores {listed}, and there is none of them; name the classes "
-            "and their thresholds with --class-iou, or say --class-iou none for all"
+            f"protocol {protocol.name} scores {listed}, and there is none of them; name the "
+            "classes and their thresholds with --class-iou, or say --class-iou none for all"
         )
     return found
 
 
-def _scored(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
-    if not rules.class_iou:
-        return dict.fromkeys(range(len(classes)), rules.iou_thresholds[0])
-    due = {name.casefold(): threshold for name, threshold in rules.class_iou}
+def _scored(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
+    if not protocol.class_iou:
+        return dict.fromkeys(range(len(classes)), protocol.iou_thresholds[0])
+    due = {name.casefold(): threshold for name, threshold in protocol.class_iou}
     names = [name.casefold() for name in classes]
     return {number: due[name] for number, name in enumerate(names) if name in due}
 
 
 def without_unscored(
-    rules: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
+    protocol: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
     """Return counts (7, K), 0 for classes that are not scored, and a note of their detections."""
     kept = np.zeros_like(counts)
-    scored = [*_scored(rules, classes)]
+    scored = [*_scored(protocol, classes)]
     kept[:, scored] = counts[:, scored]
     rest = counts[2] - kept[2]
     if not rest.any():
         return kept, ()
     names = join_names([classes[number] for number in np.flatnonzero(rest).tolist()])
-    message = f"{rules.name} does not score classes of which there are detections ({names}); "
+    message = f"{protocol.name} does not score classes of which there are detections ({names}); "
     message += "--class-iou says which it does"
     return kept, (Note("classes-not-scored", message, int(rest.sum()), severity="info"),)
 
 
-def _neighbours(rules: Protocol, classes: Sequence[str], name: str) -> list[int]:
+def _neighbours(protocol: Protocol, classes: Sequence[str], name: str) -> list[int]:
     """Return the numbers of the classes that are neutral to another."""
     near = {
         neighbour.casefold()
-        for owner, neighbour in rules.neighbour_classes
+        for owner, neighbour in protocol.neighbour_classes
         if owner == "*" or owner.casefold() == name.casefold()
     }
     return [k for k, other in enumerate(classes) if other.casefold() in near and other != name]
 
 
-def _inside(rules: Protocol, columns: Choosers) -> Flags:
+def _inside(protocol: Protocol, columns: Choosers) -> Flags:
     """Return which ground truths are in each range, (A, G) bool."""
-    truths, bands = columns.truths, rules.area_ranges
+    truths, bands = columns.truths, protocol.area_ranges
     inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in bands])
-    if rules.height_min:
-        inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(rules.height_min)
+    if protocol.height_min:
+        inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(protocol.height_min)
     for axis, column in COLUMNS.items():
-        most = getattr(rules, axis)
+        most = getattr(protocol, axis)
         if most and column not in columns.extra:
             option = f"--{axis.replace('_', '-')}"
             raise UsageError(
-                f"protocol {rules.name} asks how far each ground truth is {column}, which these do "
-                "not say: give labels of KITTI's form (--gt-format kitti), or leave it out with "
+                f"protocol {protocol.name} asks how far each ground truth is {column}, which these "
+                "do not say: give labels of KITTI's form (--gt-format kitti), or leave it out with "
                 f"{option} none"
             )
         if most:
@@ -141,13 +141,13 @@ def _inside(rules: Protocol, columns: Choosers) -> Flags:
     return inside
 
 
-def _low(rules: Protocol, detections: Boxes) -> Flags:
+def _low(protocol: Protocol, detections: Boxes) -> Flags:
     """Return which detections are outside each range, (A, N) bool."""
-    bands = rules.area_ranges
+    bands = protocol.area_ranges
     low = np.array([(detections.area < b.low) | (detections.area > b.high) for b in bands])
-    if rules.height_min:
+    if protocol.height_min:
         height = np.abs(detections.corners[:, 3] - detections.corners[:, 1])
-        low |= height < _by_range(rules.height_min)
+        low |= height < _by_range(protocol.height_min)
     return low
 
 

@@ -49,7 +49,7 @@ class EvaluationRun:
     Parameters
     ----------
     ground_truth, detections : GroundTruth and Detections
-    rules : Protocol
+    protocol : Protocol
     threads : int or None
         No result depends on it.
     as_seen : bool
@@ -68,39 +68,39 @@ class EvaluationRun:
         self,
         ground_truth: GroundTruth,
         detections: Detections,
-        rules: Protocol,
+        protocol: Protocol,
         threads: int | None,
         *,
         as_seen: bool = False,
     ) -> None:
         check_threads(threads)
-        if rules.class_agnostic and rules.ties == "image":
+        if protocol.class_agnostic and protocol.ties == "image":
             # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
             # and equal overlaps follow that order.
             ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
             detections = detections.select(np.argsort(detections.label, kind="stable"))
-        self.protocol = rules
+        self.protocol = protocol
         self.ground_truth = ground_truth
-        written = detections if as_seen else _as_written(detections, rules)
+        written = detections if as_seen else _as_written(detections, protocol)
         self.detections = written
-        if rules.flat_boxes == "dropped" and not as_seen:
+        if protocol.flat_boxes == "dropped" and not as_seen:
             kept = (written.corners[:, 2:] > written.corners[:, :2]).all(axis=1)
             self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
         self.below_floor = len(detections) - len(written)
         self.flat = len(written) - len(self.detections)
-        if rules.zero_area == "dropped":
-            area = _range_areas(shapes_of(ground_truth, self.detections, rules, threads))
+        if protocol.zero_area == "dropped":
+            area = _range_areas(shapes_of(ground_truth, self.detections, protocol, threads))
             if not (area > 0).all():
                 ground_truth = ground_truth.select(np.flatnonzero(area > 0))
         self.truths_dropped = len(self.ground_truth) - len(ground_truth)
         self.ground_truth = ground_truth
         self.threads = threads
-        self.classes = ("all",) if rules.class_agnostic else self.detections.classes
-        self.group = ground_truth.group_of & (rules.group_of_weight is not None)
-        self.neutral = _flagged(ground_truth, rules.neutral)
-        self.neutral |= self.group & (rules.group_of_weight == 0)
-        self.absorbing = _flagged(ground_truth, rules.absorbing) | self.group
-        self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+        self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
+        self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
+        self.neutral = _flagged(ground_truth, protocol.neutral)
+        self.neutral |= self.group & (protocol.group_of_weight == 0)
+        self.absorbing = _flagged(ground_truth, protocol.absorbing) | self.group
+        self.void = ground_truth.zero_id & (protocol.id_zero == "no-match")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
         self._boxes: tuple[Boxes, Boxes] | None = None
@@ -108,18 +108,18 @@ class EvaluationRun:
 
     def _check_lists(self) -> None:
         """Refuse ground truth that does not say what the protocol asks of it."""
-        rules, known = self.protocol, self.ground_truth.listed
+        protocol, known = self.protocol, self.ground_truth.listed
         asked = {"verified": "all", "not_exhaustive": "counted"}
         missing = {
             axis: plain
             for axis, plain in asked.items()
-            if getattr(rules, axis) != plain and _LISTS[axis][0] not in known
+            if getattr(protocol, axis) != plain and _LISTS[axis][0] not in known
         }
         if missing:
             what = " and ".join(_LISTS[axis][1] for axis in missing)
             options = (f"--{axis.replace('_', '-')} {plain}" for axis, plain in missing.items())
             raise UsageError(
-                f"protocol {rules.name} asks of each image {what}, which this ground truth does "
+                f"protocol {protocol.name} asks of each image {what}, which this ground truth does "
                 f"not say: give annotations that do, or do without, {' '.join(options)}"
             )
 
@@ -264,9 +264,9 @@ class EvaluationRun:
 
         What is not scored takes its place, and is beyond every limit itself.
         """
-        rules = self.protocol
-        every = rules.verified == "all" and rules.zero_area == "counted"
-        if rules.limit_scope == "class" and every:
+        protocol = self.protocol
+        every = protocol.verified == "all" and protocol.zero_area == "counted"
+        if protocol.limit_scope == "class" and every:
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
         if self.protocol.limit_scope == "class":
@@ -331,18 +331,18 @@ class EvaluationRun:
         """
         from detap.core.proposals import coverage, reached_thresholds  # seldom needed
 
-        rules = self.protocol
-        if not rules.class_agnostic:
+        protocol = self.protocol
+        if not protocol.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
         detections, truths = self.boxes()
         self._check_pairs(detections, truths)
         counted = np.array(
             [
                 (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
-                for band in rules.area_ranges
+                for band in protocol.area_ranges
             ]
         )
-        if rules.empty_images == "left-out":
+        if protocol.empty_images == "left-out":
             counted &= np.isin(truths.image, detections.image)
         images = len(self.ground_truth.images)
         covered = coverage(
@@ -350,11 +350,11 @@ class EvaluationRun:
             truths,
             counted=counted,
             images=images,
-            limits=rules.detection_limits,
-            pixel_edge=rules.pixel_edge,
+            limits=protocol.detection_limits,
+            pixel_edge=protocol.pixel_edge,
         )
-        thresholds = np.array(rules.search_thresholds)
-        words = reached_thresholds(covered, thresholds, strict=rules.strict_iou)
+        thresholds = np.array(protocol.search_thresholds)
+        words = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
         return words, counted, np.bincount(detections.image, minlength=images)
 
     def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
@@ -399,9 +399,9 @@ class EvaluationRun:
     def notes_of_flags(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""
         found = []
-        truth, rules = self.ground_truth, self.protocol
+        truth, protocol = self.ground_truth, self.protocol
         if self.below_floor:
-            floor = exact(rules.score_floor or 0.0)
+            floor = exact(protocol.score_floor or 0.0)
             message = f"detections score below {floor}, the floor of the protocol, and are left out"
             found.append(Note("below-min-score", message, self.below_floor, severity="info"))
         if self.flat:
@@ -412,17 +412,17 @@ class EvaluationRun:
             ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
             if count:
-                message = f"{what} have no area and are left out under {rules.name}"
+                message = f"{what} have no area and are left out under {protocol.name}"
                 found.append(Note(code, message, int(count), severity="info"))
-        unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
+        unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
                 "detections are of classes of which the ground truth does not say whether they are "
-                f"in the image: under {rules.name} they count nowhere, but for their places in the "
-                "detection limit"
+                f"in the image: under {protocol.name} they count nowhere, but for their places in "
+                "the detection limit"
             )
             found.append(Note("unverified", message, unverified, severity="info"))
-        if rules.class_groups != "none":
+        if protocol.class_groups != "none":
             without = [i for i in self.ground_truth.class_ids if i not in self.groups]
             if without:
                 message = "classes are in no group by frequency, and in none of APr, APc, APf"
@@ -430,12 +430,12 @@ class EvaluationRun:
         found += self.shapes.notes()
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
-            if count and flag not in rules.neutral:
+            if count and flag not in protocol.neutral:
                 found.append(
                     Note(
                         f"{flag}-not-ignored",
-                        f"ground truths marked {flag} count as normal ones under {rules.name}; "
-                        f"--neutral {','.join((*rules.neutral, flag))} leaves them out",
+                        f"ground truths marked {flag} count as normal ones under {protocol.name}; "
+                        f"--neutral {','.join((*protocol.neutral, flag))} leaves them out",
                         count,
                     )
                 )
@@ -457,7 +457,7 @@ def note_of_nothing(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[N
 
 
 def unknown_class_notes(
-    counts: NDArray[np.int64], classes: Sequence[str], rules: Protocol
+    counts: NDArray[np.int64], classes: Sequence[str], protocol: Protocol
 ) -> Iterator[Note]:
     """Say of which of the classes there are detections and no ground truth, where no AP shows it.
 
@@ -467,12 +467,12 @@ def unknown_class_notes(
         As scoring gives them.
     classes : sequence of str
         The names of the first classes; of the others nothing is said.
-    rules : Protocol
+    protocol : Protocol
     """
-    if rules.absent_class != "undefined":
+    if protocol.absent_class != "undefined":
         return
     positives, neutral, detections = counts[:3, : len(classes)]
-    if rules.verified != "all" or rules.zero_area == "dropped":
+    if protocol.verified != "all" or protocol.zero_area == "dropped":
         detections = counts[6, : len(classes)]  # no other is a false positive
     strangers = (positives == 0) & (neutral == 0) & (detections > 0)
     if strangers.any():
@@ -486,11 +486,11 @@ def unknown_class_notes(
         )
 
 
-def notes_of_truth(truth: GroundTruth, rules: Protocol) -> tuple[Note, ...]:
+def notes_of_truth(truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
     """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
     moot = {
-        "ignore-without-effect": "ignore" in rules.neutral,
-        "missing-iscrowd": "crowd" not in rules.neutral,
+        "ignore-without-effect": "ignore" in protocol.neutral,
+        "missing-iscrowd": "crowd" not in protocol.neutral,
     }
     return tuple(note for note in truth.notes if not moot.get(note.code))
 
@@ -514,7 +514,7 @@ def match_params(protocol: Protocol) -> MatchParams:
 
 def _range_areas(shapes: Shapes) -> Floats:
     """Return the areas (G,) that decide the ranges of ground truths."""
-    if shapes.rules.area_source == "annotation":
+    if shapes.protocol.area_source == "annotation":
         return shapes.ground_truth.area
     return shapes.areas()[1]
 
@@ -526,23 +526,23 @@ def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
     return marked
 
 
-def _as_written(table: Detections, rules: Protocol) -> Detections:
+def _as_written(table: Detections, protocol: Protocol) -> Detections:
     """Return the detections as the protocol sees them: rounded or left out, where it says so.
 
     Rounding goes through text, as it does in the implementation that rounds. What scores below the
     floor was never written.
     """
-    if rules.score_floor is not None:
-        kept = table.score >= rules.score_floor
+    if protocol.score_floor is not None:
+        kept = table.score >= protocol.score_floor
         table = table if kept.all() else table.select(np.flatnonzero(kept))
-    if rules.score_decimals is not None:
-        table = replace(table, score=_through_text(table.score, rules.score_decimals))
-    if rules.box_decimals is not None:
-        corners = _through_text(table.corners, rules.box_decimals)
+    if protocol.score_decimals is not None:
+        table = replace(table, score=_through_text(table.score, protocol.score_decimals))
+    if protocol.box_decimals is not None:
+        corners = _through_text(table.corners, protocol.box_decimals)
         sides = corners[:, 2:] - corners[:, :2]
         table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
         if table.polygons is not None:
-            table = replace(table, polygons=_through_text(table.polygons, rules.box_decimals))
+            table = replace(table, polygons=_through_text(table.polygons, protocol.box_decimals))
     return table
 
 

@@ -135,12 +135,12 @@ class _Orders:
 
     def __init__(self, scene: EvaluationRun, evidence: MatchTable) -> None:
         self.scene, self.evidence = scene, evidence
-        self.rules = scene.protocol
+        self.protocol = scene.protocol
         self.detections, self.truths = scene.boxes()
-        self.limits = detection_limits(self.rules.detection_limits)
+        self.limits = detection_limits(self.protocol.detection_limits)
         image = self.detections.image.astype(np.int64)
         self.pair = self.detections.label * np.int64(len(scene.images)) + image
-        scope = self.pair if self.rules.limit_scope == "class" else image
+        scope = self.pair if self.protocol.limit_scope == "class" else image
         self.rank = _ranks(scope, self.detections.score)
         self.within = _ranks(self.pair, self.detections.score)
 
@@ -168,7 +168,7 @@ class _Orders:
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
         # Two of a tie that reach any ground truth may want the same one.
-        reaches = np.flatnonzero(self.evidence.overlap >= self.rules.search_thresholds[0])
+        reaches = np.flatnonzero(self.evidence.overlap >= self.protocol.search_thresholds[0])
         tie = np.stack([self.pair[reaches], self.within.first[reaches]])
         _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[place.ravel()] > 1]] = True
@@ -181,7 +181,7 @@ class _Pair:
 
     def __init__(self, orders: _Orders, rows: Rows, truths: Rows) -> None:
         self.orders = orders
-        scene, rules = orders.scene, orders.rules
+        scene, protocol = orders.scene, orders.protocol
         detections = orders.detections
         self.all = rows
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
@@ -190,8 +190,8 @@ class _Pair:
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
         self.tops = self.rows[self.starts]
         self.overlap = scene.overlaps((detections, orders.truths), self.rows, truths)
-        thresholds = np.array(rules.search_thresholds)[:, None, None]
-        strict = rules.strict_iou
+        thresholds = np.array(protocol.search_thresholds)[:, None, None]
+        strict = protocol.strict_iou
         self.reached: Flags = np.asarray(
             self.overlap > thresholds if strict else self.overlap >= thresholds
         )
@@ -202,13 +202,13 @@ class _Pair:
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
         self.preferred = [self._preferred(place) for place in range(len(self.rows))]
         area = detections.area[self.rows]
-        self.inside = [(area >= band.low) & (area <= band.high) for band in rules.area_ranges]
+        self.inside = [(area >= band.low) & (area <= band.high) for band in protocol.area_ranges]
         self.known: dict[object, tuple[CountBounds, ...]] = {}
 
     def course(self) -> TieBounds:
         """Return what comes of it."""
-        rules, bounds = self.orders.rules, dict[tuple[CountBounds, ...], int]()
-        shape = len(rules.iou_thresholds), len(rules.area_ranges), len(self.orders.limits)
+        protocol, bounds = self.orders.protocol, dict[tuple[CountBounds, ...], int]()
+        shape = len(protocol.iou_thresholds), len(protocol.area_ranges), len(self.orders.limits)
         cells = np.full(shape, -1, np.int32)
         for t, a, m in product(*map(range, shape)):
             if self.rivals[t] or self.straddles[m]:
@@ -228,11 +228,11 @@ class _Pair:
 
     def _preferred(self, place: int) -> list[int]:
         """Return the ground truths that a detection may be matched to, the best first."""
-        rules, overlap = self.orders.rules, self.overlap[place]
-        sign = -1 if rules.equal_iou == "last" else 1
+        protocol, overlap = self.orders.protocol, self.overlap[place]
+        sign = -1 if protocol.equal_iou == "last" else 1
         reached = np.flatnonzero(self.reached[0, place]).tolist()
         ranked = sorted(reached, key=lambda i: (-overlap[i], sign * i))
-        return ranked[:1] if rules.candidate == "best" else ranked
+        return ranked[:1] if protocol.candidate == "best" else ranked
 
     def _claim(self, place: int, a: int, t: int) -> MatchOptions:
         orders = self.orders
@@ -244,7 +244,7 @@ class _Pair:
             row = self.truths[number]
             neutral = not orders.evidence.positive[a, row]
             becomes = NEITHER if neutral else otherwise if orders.scene.void[row] else HIT
-            shared = neutral and orders.rules.candidate == "best"
+            shared = neutral and orders.protocol.candidate == "best"
             tries[neutral].append((number, becomes, not (shared or orders.scene.absorbing[row])))
         return MatchOptions((*tries[0], *tries[1]), otherwise)
 
@@ -264,15 +264,18 @@ class _ProposalOrders:
     """The orders of proposals, whose scores decide what is within a limit, and equal overlaps."""
 
     def __init__(self, scene: EvaluationRun) -> None:
-        self.rules = scene.protocol
+        self.protocol = scene.protocol
         self.detections, self.truths = scene.boxes()
-        self.limits = detection_limits(self.rules.detection_limits)
+        self.limits = detection_limits(self.protocol.detection_limits)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
         area, neutral = self.truths.area, scene.neutral
         self.counted = np.array(
-            [(area >= band.low) & (area <= band.high) & ~neutral for band in self.rules.area_ranges]
+            [
+                (area >= band.low) & (area <= band.high) & ~neutral
+                for band in self.protocol.area_ranges
+            ]
         )
-        if self.rules.empty_images == "left-out":
+        if self.protocol.empty_images == "left-out":
             self.counted &= np.isin(self.truths.image, self.detections.image)
 
     def contests(self) -> Iterator[TieGroup]:
@@ -297,8 +300,8 @@ class _ProposalOrders:
 
     def _reached(self, overlap: Floats) -> Flags:
         """Return which overlaps reach which threshold, (T, ...)."""
-        at = np.array(self.rules.search_thresholds).reshape(-1, *[1] * overlap.ndim)
-        return np.asarray(overlap > at if self.rules.strict_iou else overlap >= at)
+        at = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * overlap.ndim)
+        return np.asarray(overlap > at if self.protocol.strict_iou else overlap >= at)
 
     def _found(self, rows: Rows, truths: Rows) -> Rows:
         """Return how many ground truths of one image its proposals cover, (T, A, M) int64."""
@@ -319,8 +322,8 @@ class _ProposalOrders:
             ),
             counted=self.counted[:, truths],
             images=1,
-            limits=self.rules.detection_limits,
-            pixel_edge=self.rules.pixel_edge,
+            limits=self.protocol.detection_limits,
+            pixel_edge=self.protocol.pixel_edge,
         )
         counted = self.counted[:, None, truths]
         return np.asarray((self._reached(covered) & counted).sum(axis=-1))
@@ -331,7 +334,7 @@ class _ProposalOrders:
             self.truths.corners[truths],
             detection_areas=self.detections.overlap_area[rows],
             truth_areas=self.truths.overlap_area[truths],
-            pixel_edge=self.rules.pixel_edge,
+            pixel_edge=self.protocol.pixel_edge,
         )
         first, last = self.rank.first[rows], self.rank.last[rows]
         groups = []
@@ -363,7 +366,9 @@ class _ProposalOrders:
         that pairs half as many as any other pairing at least. And no more ground truths are covered
         than some proposal reaches that may be within the limit.
         """
-        low = np.empty((len(self.rules.iou_thresholds), len(self.counted), len(self.limits)), int)
+        low = np.empty(
+            (len(self.protocol.iou_thresholds), len(self.counted), len(self.limits)), int
+        )
         high = low.copy()
         for m, limit in enumerate(self.limits):
             sure = self.rank.last[rows] < limit

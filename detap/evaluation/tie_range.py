@@ -86,7 +86,7 @@ class _Bounds:
 
     def __init__(self, result: Result, contests: Sequence[TieGroup]) -> None:
         self.result = result
-        self.rules = result.protocol
+        self.protocol = result.protocol
         self.evidence = result.evidence
         self.positives = result.evidence.positives
         self.contests: list[list[TieGroup]] = [[] for _ in result.classes]
@@ -122,8 +122,8 @@ class _Bounds:
         owner = contest_of[self.evidence.image[rows]]
         moves = np.array([contest.course.moves for contest in self.contests[k]], np.bool_)
         positives = self.positives[:, k]
-        last = len(self.rules.detection_limits) - 1
-        for t, m in product(range(len(self.rules.iou_thresholds)), range(last + 1)):
+        last = len(self.protocol.detection_limits) - 1
+        for t, m in product(range(len(self.protocol.iou_thresholds)), range(last + 1)):
             counted = self.evidence.limit[rows] <= m
             moving: list[int] = []
             if len(moves):
@@ -157,17 +157,17 @@ class _Bounds:
     ) -> None:
         t, k, a = at
         levels = self.result.recall_levels
-        guard = self.rules.precision_guard
+        guard = self.protocol.precision_guard
         end.average_precision[at] = curves.average_precision(
             hits,
             positives,
             levels=levels if len(levels) else None,
-            summing=self.rules.summing,
+            summing=self.protocol.summing,
             guard=guard,
         )
         if len(levels):
             precision = curves.interpolated_precision(
-                hits, positives, levels, summing=self.rules.summing, guard=guard
+                hits, positives, levels, summing=self.protocol.summing, guard=guard
             )
             end._interpolated.write(k, a, t, precision)
 

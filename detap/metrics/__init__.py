@@ -39,25 +39,25 @@ __all__ = [
 ]
 
 
-def summary(rules: "Protocol") -> "tuple[MetricSpec, ...]":
+def summary(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers of a protocol's summary, in order, the headline first."""
-    return tuple(entry for entry in _listed(rules) if entry.metric.scope != "class")
+    return tuple(entry for entry in _listed(protocol) if entry.metric.scope != "class")
 
 
-def columns(rules: "Protocol") -> "tuple[MetricSpec, ...]":
+def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers that a protocol lists of each class, in order."""
-    entries = (entry for entry in _listed(rules) if entry.metric.scope != "overall")
+    entries = (entry for entry in _listed(protocol) if entry.metric.scope != "overall")
     return tuple(entry for entry in entries if not entry.group)
 
 
-def _listed(rules: "Protocol") -> "Iterator[MetricSpec]":
+def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
     """Yield the numbers that a protocol lists, those of its primary metric first."""
-    primary = rules.headline.removeprefix("m")
+    primary = protocol.headline.removeprefix("m")
     for metric in sorted(METRICS, key=lambda metric: metric.headline != primary):
-        yield from metric.listed(rules)
+        yield from metric.listed(protocol)
 
 
-def named(rules: "Protocol", name: str) -> "MetricSpec":
+def named(protocol: "Protocol", name: str) -> "MetricSpec":
     """Return a number of a protocol by its name, also one that the summary leaves out.
 
     ``"AP90"`` is AP at IoU .9, ``"AP75s"`` that at small areas, ``"AR10"`` recall at 10
@@ -68,16 +68,18 @@ def named(rules: "Protocol", name: str) -> "MetricSpec":
     UnknownNameError
         If there is none, with near names. It is a KeyError too.
     """
-    for entry in _all(rules):
+    for entry in _all(protocol):
         if entry.name == name:
             return entry
-    usual = [entry.name for entry in summary(rules)]
-    hint = suggest(name, usual) or suggest(name, dict.fromkeys(entry.name for entry in _all(rules)))
+    usual = [entry.name for entry in summary(protocol)]
+    hint = suggest(name, usual) or suggest(
+        name, dict.fromkeys(entry.name for entry in _all(protocol))
+    )
     hint = hint or f"it has {', '.join(usual)}"
-    raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
+    raise UnknownNameError(f"protocol {protocol.name} has no number {name!r}; {hint}")
 
 
-def named_of_class(rules: "Protocol", name: str) -> "MetricSpec":
+def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
     """Return a number of one class by its name, which is AP where the mean is mAP.
 
     Raises
@@ -85,18 +87,18 @@ def named_of_class(rules: "Protocol", name: str) -> "MetricSpec":
     UnknownNameError
         As of :func:`named`.
     """
-    others = (entry for metric in METRICS for entry in metric.others(rules))
-    for entry in (*columns(rules), *others):
+    others = (entry for metric in METRICS for entry in metric.others(protocol))
+    for entry in (*columns(protocol), *others):
         if entry.class_name == name and entry.metric.scope != "overall":
             return entry
-    return named(rules, name)
+    return named(protocol, name)
 
 
-def metric_named(rules: "Protocol", name: str) -> Metric | None:
+def metric_named(protocol: "Protocol", name: str) -> Metric | None:
     """Return the metric that a number of a report is of; None for a count and the like."""
     from detap.metrics.at_threshold import AT_THRESHOLD  # a plain run has none
 
-    for entry in (*columns(rules), *_all(rules)):
+    for entry in (*columns(protocol), *_all(protocol)):
         if name in (entry.name, entry.class_name):
             return entry.metric
     return AT_THRESHOLD.get(name)
@@ -107,9 +109,9 @@ def after_matching() -> frozenset[str]:
     return frozenset(field for metric in METRICS for field in metric.fields)
 
 
-def _all(rules: "Protocol") -> "Iterator[MetricSpec]":
+def _all(protocol: "Protocol") -> "Iterator[MetricSpec]":
     """Yield all numbers over classes, those of the summary first; a name may occur again."""
-    yield from summary(rules)
+    yield from summary(protocol)
     for metric in METRICS:
         if metric.scope != "class":
-            yield from metric.others(rules)
+            yield from metric.others(protocol)

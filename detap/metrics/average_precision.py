@@ -21,30 +21,30 @@ class AveragePrecision(Accumulated):
     accumulated = "precision"
     headline = "AP"
 
-    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
-        if rules.headline == "AR":
+        if protocol.headline == "AR":
             return
-        whole = self._at(rules, None, 0)
+        whole = self._at(protocol, None, 0)
         yield whole
-        at_thresholds = len(rules.iou_thresholds) > 1 or rules.headline == "AP"
-        if at_thresholds and not rules.class_iou:
-            indices = map(rules.threshold_index, (0.5, 0.75))
-            yield from (self._at(rules, t, 0) for t in indices if t is not None)
-        yield from (self._at(rules, None, area) for area in range(1, len(rules.area_ranges)))
-        if rules.class_groups != "none":
+        at_thresholds = len(protocol.iou_thresholds) > 1 or protocol.headline == "AP"
+        if at_thresholds and not protocol.class_iou:
+            indices = map(protocol.threshold_index, (0.5, 0.75))
+            yield from (self._at(protocol, t, 0) for t in indices if t is not None)
+        yield from (self._at(protocol, None, area) for area in range(1, len(protocol.area_ranges)))
+        if protocol.class_groups != "none":
             what, iou, _, detections = whole.title
             for suffix, group in FREQUENCIES.items():
                 title = (what, iou, f"{group} classes", detections)
                 yield whole._replace(name=f"{whole.name}{suffix}", title=title, group=group)
 
-    def others(self, rules: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each threshold and area range."""
-        if rules.headline == "AR":
+        if protocol.headline == "AR":
             return
-        thresholds = (None, *range(len(rules.iou_thresholds) if not rules.class_iou else 0))
-        for area in range(len(rules.area_ranges)):
-            yield from (self._at(rules, t, area) for t in thresholds)
+        thresholds = (None, *range(len(protocol.iou_thresholds) if not protocol.class_iou else 0))
+        for area in range(len(protocol.area_ranges)):
+            yield from (self._at(protocol, t, area) for t in thresholds)
 
     def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds, and over recall levels where the protocol has them."""
@@ -69,8 +69,8 @@ class AveragePrecision(Accumulated):
             return result._interpolated.mean(entry.area, entry.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
-    def _at(self, rules: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
-        at = "" if threshold is None else percent(rules.iou_thresholds[threshold])
-        name = f"{rules.headline}{at}{rules.area_ranges[area].suffix}"
-        place = (threshold, area, len(rules.detection_limits) - 1)
-        return measure(rules, self, name, place)._replace(class_name=name.removeprefix("m"))
+    def _at(self, protocol: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
+        at = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
+        name = f"{protocol.headline}{at}{protocol.area_ranges[area].suffix}"
+        place = (threshold, area, len(protocol.detection_limits) - 1)
+        return measure(protocol, self, name, place)._replace(class_name=name.removeprefix("m"))

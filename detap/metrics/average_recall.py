@@ -21,28 +21,28 @@ class AverageRecall(Accumulated):
     headline = "AR"
     column_priority = 2
 
-    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit, at IoU .5 and .75 for keypoints, and by area."""
-        limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
-        if rules.headline == "AR":
-            yield from (self._at(rules, area, m, both=True) for m in limits for area in bands)
-        elif rules.headline == "AP":
-            yield from (self._at(rules, 0, limit) for limit in limits)
-            if rules.overlap == "keypoints":
+        limits, bands = range(len(protocol.detection_limits)), range(len(protocol.area_ranges))
+        if protocol.headline == "AR":
+            yield from (self._at(protocol, area, m, both=True) for m in limits for area in bands)
+        elif protocol.headline == "AP":
+            yield from (self._at(protocol, 0, limit) for limit in limits)
+            if protocol.overlap == "keypoints":
                 # pycocotools' summary of keypoints has recall at single thresholds, here unless it
                 # were called as the recall at a limit is.
-                for p in sorted({50, 75}.difference(rules.detection_limits)):
-                    if (t := rules.threshold_index(p / 100)) is not None:
-                        name = f"AR{percent(rules.iou_thresholds[t])}"
-                        yield measure(rules, self, name, (t, 0, limits[-1]))
-            yield from (self._at(rules, area, limits[-1]) for area in bands[1:])
+                for p in sorted({50, 75}.difference(protocol.detection_limits)):
+                    if (t := protocol.threshold_index(p / 100)) is not None:
+                        name = f"AR{percent(protocol.iou_thresholds[t])}"
+                        yield measure(protocol, self, name, (t, 0, limits[-1]))
+            yield from (self._at(protocol, area, limits[-1]) for area in bands[1:])
 
-    def others(self, rules: "Protocol") -> "Iterator[MetricSpec]":
+    def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit and area range, which its name says or leaves out."""
         for both in (False, True):
-            for limit in reversed(range(len(rules.detection_limits))):
-                for area in range(len(rules.area_ranges)):
-                    yield self._at(rules, area, limit, both=both)
+            for limit in reversed(range(len(protocol.detection_limits))):
+                for area in range(len(protocol.area_ranges)):
+                    yield self._at(protocol, area, limit, both=both)
 
     def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""
@@ -55,13 +55,15 @@ class AverageRecall(Accumulated):
 
         return mean_of_defined(result.recall[entry.thresholds, :, entry.area, entry.limit])
 
-    def _at(self, rules: "Protocol", area: int, limit: int, *, both: bool = False) -> "MetricSpec":
-        most = rules.detection_limits[limit]
+    def _at(
+        self, protocol: "Protocol", area: int, limit: int, *, both: bool = False
+    ) -> "MetricSpec":
+        most = protocol.detection_limits[limit]
         named_limit = "" if most is None or (area and not both) else str(most)
-        name = f"AR{named_limit}{rules.area_ranges[area].suffix}"
-        last = area == 0 and limit == len(rules.detection_limits) - 1
-        heading = "AR" if last and rules.headline != "AR" else ""
-        return measure(rules, self, name, (None, area, limit))._replace(heading=heading)
+        name = f"AR{named_limit}{protocol.area_ranges[area].suffix}"
+        last = area == 0 and limit == len(protocol.detection_limits) - 1
+        heading = "AR" if last and protocol.headline != "AR" else ""
+        return measure(protocol, self, name, (None, area, limit))._replace(heading=heading)
 
 
 class FinalRecall(Accumulated):
@@ -72,10 +74,10 @@ class FinalRecall(Accumulated):
     scope = "class"
     accumulated = "recall"
 
-    def listed(self, rules: "Protocol") -> "Iterator[MetricSpec]":
+    def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it over all areas at the largest limit, if the primary metric is mAP."""
-        if rules.headline == "mAP":
-            yield measure(rules, self, self.name, (None, 0, len(rules.detection_limits) - 1))
+        if protocol.headline == "mAP":
+            yield measure(protocol, self, self.name, (None, 0, len(protocol.detection_limits) - 1))
 
     def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""

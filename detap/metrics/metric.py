@@ -56,11 +56,11 @@ class Metric:
     ratcheted = True
     column_priority = 1
 
-    def listed(self, rules: "Protocol") -> Iterable["MetricSpec"]:
+    def listed(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
         """Return its numbers that the reports of a protocol list, in order."""
         return ()
 
-    def others(self, rules: "Protocol") -> Iterable["MetricSpec"]:
+    def others(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
         """Return its numbers that a protocol has when asked by name; a name may occur again."""
         return ()
 
@@ -120,8 +120,8 @@ class Accumulated(Metric):
 
         from detap.core.resampling import Wanted, detected_classes, resample
 
-        rules, evidence = result.protocol, result.evidence
-        every = tuple(range(len(rules.iou_thresholds)))
+        protocol, evidence = result.protocol, result.evidence
+        every = tuple(range(len(protocol.iou_thresholds)))
         wanted = [
             Wanted(
                 entry.metric.accumulated == "precision",
@@ -132,8 +132,8 @@ class Accumulated(Metric):
             for entry in entries
         ]
         values = resample(evidence, weights, wanted, threads=threads)
-        if rules.absent_class != "undefined":
-            absent = averages_of_absent(rules, detected_classes(evidence, weights))
+        if protocol.absent_class != "undefined":
+            absent = averages_of_absent(protocol, detected_classes(evidence, weights))
             for one, table in zip(wanted, values, strict=True):
                 if one.precision:
                     np.copyto(table, absent, where=np.isnan(table))

@@ -76,8 +76,8 @@ class Retrieval(_AtK, kw_only=True):
 
 
 Retrieval.presets = {
-    rules.name: rules
-    for rules in (
+    protocol.name: protocol
+    for protocol in (
         Retrieval(name="retrieval"),
         Retrieval(name="trec_eval", ties="trec", missing_queries="left-out"),
         Retrieval(name="ir_measures", ties="trec"),
@@ -148,13 +148,13 @@ class Classification(_AtK, kw_only=True):
 
     def with_changes(self, **changes: Any) -> "Classification":
         """Return these rules with other values in some fields, and a grid that fits the curve."""
-        rules = self.with_curve(changes.pop("curve")) if "curve" in changes else self
-        return replace(rules, **changes)
+        protocol = self.with_curve(changes.pop("curve")) if "curve" in changes else self
+        return replace(protocol, **changes)
 
 
 Classification.presets = {
-    rules.name: rules
-    for rules in (
+    protocol.name: protocol
+    for protocol in (
         Classification(name="voc2012"),
         Classification(name="voc2007", curve="11-point"),
         Classification(name="non-interpolated", curve="non-interpolated"),

@@ -26,9 +26,9 @@ class Step(NamedTuple):
         names = [worded(entry.name) for entry in self.axes]
         return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
 
-    def values(self, rules: ProtocolBase) -> dict[str, Any]:
+    def values(self, protocol: ProtocolBase) -> dict[str, Any]:
         """Return what a protocol has on these axes, by name."""
-        return {entry.name: getattr(rules, entry.name) for entry in self.axes}
+        return {entry.name: getattr(protocol, entry.name) for entry in self.axes}
 
 
 def steps(first: ProtocolBase, second: ProtocolBase) -> tuple[Step, ...]:

@@ -60,31 +60,33 @@ class MetricSpec(NamedTuple):
 
 
 def measure(
-    rules: "Protocol", metric: "Metric", name: str, place: tuple[int | None, int, int]
+    protocol: "Protocol", metric: "Metric", name: str, place: tuple[int | None, int, int]
 ) -> MetricSpec:
     """Return a number of a metric.
 
     Parameters
     ----------
-    rules : Protocol
+    protocol : Protocol
     metric : Metric
     name : str
     place : (int or None, int, int)
         The indices of the threshold, the area range and the detection limit.
     """
     threshold, area, limit = place
-    thresholds = rules.iou_thresholds if threshold is None else (rules.iou_thresholds[threshold],)
-    if rules.class_iou:
-        thresholds = tuple(sorted({value for _, value in rules.class_iou}))
+    thresholds = (
+        protocol.iou_thresholds if threshold is None else (protocol.iou_thresholds[threshold],)
+    )
+    if protocol.class_iou:
+        thresholds = tuple(sorted({value for _, value in protocol.class_iou}))
     ends = dict.fromkeys((thresholds[0], thresholds[-1]))
-    most = rules.detection_limits[limit]
-    by_image = rules.limit_scope == "image" or rules.class_agnostic
-    of_objects = any((rules.height_min, rules.occlusion_max, rules.truncation_max))
+    most = protocol.detection_limits[limit]
+    by_image = protocol.limit_scope == "image" or protocol.class_agnostic
+    of_objects = any((protocol.height_min, protocol.occlusion_max, protocol.truncation_max))
     title = (
-        f"mean {metric.title}" if rules.headline == "mAP" else metric.title,
-        f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} "
+        f"mean {metric.title}" if protocol.headline == "mAP" else metric.title,
+        f"{'OKS' if protocol.overlap == 'keypoints' else 'IoU'} "
         + "\N{EN DASH}".join(map("{:.6g}".format, ends)),
-        f"{rules.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
+        f"{protocol.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
         "all detections"
         if most is None
         else f"at most {most} per {'image' if by_image else 'image and class'}",

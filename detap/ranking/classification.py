@@ -77,22 +77,22 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
     UsageError
         Where the protocol is unknown.
     """
-    rules = protocols.classification(protocol) if isinstance(protocol, str) else protocol
+    resolved = protocols.classification(protocol) if isinstance(protocol, str) else protocol
     classes = len(table.classes)
-    levels = np.array(rules.recall_levels or protocols.ELEVEN)
+    levels = np.array(resolved.recall_levels or protocols.ELEVEN)
     average, precision = np.full(classes, nan), np.full((classes, len(levels)), nan)
     positives = (table.truth == 1).sum(axis=0)
     for number in range(classes):
         hits, count = _class_hits(table, number), int(positives[number])
-        average[number] = _average(hits, count, rules)
+        average[number] = _average(hits, count, resolved)
         if count:
             precision[number] = curves.interpolated_precision(hits, count, levels)
-    per_sample = _per_sample(table, rules)
+    per_sample = _per_sample(table, resolved)
     counted = per_sample
-    if rules.no_relevant == "zero":
+    if resolved.no_relevant == "zero":
         counted = {name: np.nan_to_num(values, nan=0.0) for name, values in per_sample.items()}
     return ClassificationResult(
-        protocol=rules,
+        protocol=resolved,
         classes=table.classes,
         samples=table.samples,
         average_precision=average,
@@ -107,7 +107,7 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
         },
         levels=levels,
         precision_at_levels=precision,
-        notes=(*table.notes, *_notes(table, rules, positives)),
+        notes=(*table.notes, *_notes(table, resolved, positives)),
     )
 
 
@@ -121,40 +121,42 @@ def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
     return curves.hits_of(table.truth[counted, number][order] == 1)
 
 
-def _average(hits: NDArray[np.int32], positives: int, rules: Classification) -> float:
+def _average(hits: NDArray[np.int32], positives: int, protocol: Classification) -> float:
     if not positives:
-        return 0.0 if rules.absent_class == "zero" else nan
-    if rules.recall_levels is not None:
-        return curves.average_precision(hits, positives, levels=np.array(rules.recall_levels))
-    return curves.average_precision(hits, positives, interpolated=rules.curve != "non-interpolated")
+        return 0.0 if protocol.absent_class == "zero" else nan
+    if protocol.recall_levels is not None:
+        return curves.average_precision(hits, positives, levels=np.array(protocol.recall_levels))
+    return curves.average_precision(
+        hits, positives, interpolated=protocol.curve != "non-interpolated"
+    )
 
 
-def _per_sample(table: Samples, rules: Classification) -> dict[str, Floats]:
+def _per_sample(table: Samples, protocol: Classification) -> dict[str, Floats]:
     """Return AP@k of every sample, its classes being ranked; equal ones in their own order."""
-    values = {f"AP@{k}": np.full(len(table.samples), nan) for k in rules.cutoffs}
+    values = {f"AP@{k}": np.full(len(table.samples), nan) for k in protocol.cutoffs}
     for sample in range(len(table.samples) if values else 0):
         counted = table.truth[sample] >= 0
         score, scored = table.score[sample, counted], table.scored[sample, counted]
         relevant = table.truth[sample, counted] == 1
         hits = curves.hits_of(relevant[np.lexsort((-score, ~scored))])
         ranked = Ordered(hits, int(relevant.sum()), len(relevant))
-        for k in rules.cutoffs:
-            values[f"AP@{k}"][sample] = ranked.average_precision(k, rules.divisor)
+        for k in protocol.cutoffs:
+            values[f"AP@{k}"][sample] = ranked.average_precision(k, protocol.divisor)
     return values
 
 
-def _notes(table: Samples, rules: Classification, positives: Counts) -> list[Note]:
+def _notes(table: Samples, protocol: Classification, positives: Counts) -> list[Note]:
     notes = []
     absent = int((positives == 0).sum())
     if absent:
-        end = "counted as 0" if rules.absent_class == "zero" else "left out of mAP"
+        end = "counted as 0" if protocol.absent_class == "zero" else "left out of mAP"
         notes.append(Note("class-without-positives", f"a class has no positive: {end}", absent))
     unscored = int((~table.scored & (table.truth >= 0)).sum())
     if unscored:
         message = "a sample has no score for a class: it ranks behind all that have one"
         notes.append(Note("unscored-sample", message, unscored))
     none = int((table.truth != 1).all(axis=1).sum())
-    if rules.cutoffs and none:
-        end = {"zero": "counted as 0", "left-out": "left out of the mean"}[rules.no_relevant]
+    if protocol.cutoffs and none:
+        end = {"zero": "counted as 0", "left-out": "left out of the mean"}[protocol.no_relevant]
         notes.append(Note("no-relevant", f"a sample has no label: its AP@k is {end}", none))
     return notes

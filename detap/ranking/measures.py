@@ -226,7 +226,7 @@ class Measure(NamedTuple):
     compute: Callable[[RankedList], float]
 
 
-def _at_cutoff(k: int, rules: Retrieval) -> list[Measure]:
+def _at_cutoff(k: int, protocol: Retrieval) -> list[Measure]:
     divisors = {"all": "all relevant", "hits": f"hits within {k}", "min": f"min({k}, relevant)"}
     first = f"first {k}"
 
@@ -238,8 +238,8 @@ def _at_cutoff(k: int, rules: Retrieval) -> list[Measure]:
     return [
         measure(
             "mAP",
-            f"mean average precision, {first}, by {divisors[rules.divisor]}",
-            lambda x: x.average_precision(k, rules.divisor),
+            f"mean average precision, {first}, by {divisors[protocol.divisor]}",
+            lambda x: x.average_precision(k, protocol.divisor),
             "AP",
         ),
         measure("P", f"precision, {first}", lambda x: x.found(k) / k),
@@ -254,7 +254,7 @@ def _at_cutoff(k: int, rules: Retrieval) -> list[Measure]:
     ]
 
 
-def _whole(rules: Retrieval) -> list[Measure]:
+def _whole(protocol: Retrieval) -> list[Measure]:
     return [
         Measure(
             "R-precision",
@@ -280,19 +280,19 @@ def _whole(rules: Retrieval) -> list[Measure]:
         Measure(
             "nDCG",
             "nDCG",
-            f"normalised discounted cumulative gain, {rules.gain}",
+            f"normalised discounted cumulative gain, {protocol.gain}",
             None,
             lambda x: _ndcg(x, max(x.length, x.relevant)),
         ),
     ]
 
 
-def measures(rules: Retrieval, names: Iterable[str] | None = None) -> tuple[Measure, ...]:
+def measures(protocol: Retrieval, names: Iterable[str] | None = None) -> tuple[Measure, ...]:
     """Return the numbers of the summary, in order, the headline first.
 
     Parameters
     ----------
-    rules : Retrieval
+    protocol : Retrieval
         Its cutoffs give the measures at k.
     names : iterable of str, optional
         Only these, in this order; measures at a k that is no cutoff too.
@@ -309,21 +309,21 @@ def measures(rules: Retrieval, names: Iterable[str] | None = None) -> tuple[Meas
         None,
         lambda x: x.average_precision(max(x.length, 1), "all"),
     )
-    at = [measure for k in rules.cutoffs for measure in _at_cutoff(k, rules)]
-    known = {measure.name: measure for measure in (whole, *at, *_whole(rules))}
+    at = [measure for k in protocol.cutoffs for measure in _at_cutoff(k, protocol)]
+    known = {measure.name: measure for measure in (whole, *at, *_whole(protocol))}
     if names is None:
         return tuple(known.values())
-    return tuple(_named(name, known, rules) for name in dict.fromkeys(names))
+    return tuple(_named(name, known, protocol) for name in dict.fromkeys(names))
 
 
-def _named(name: str, known: dict[str, Measure], rules: Retrieval) -> Measure:
+def _named(name: str, known: dict[str, Measure], protocol: Retrieval) -> Measure:
     if name in known:
         return known[name]
     at = re.fullmatch(r"(.+)@([1-9][0-9]{0,8})", name)
     if at:
-        for measure in _at_cutoff(int(at[2]), rules):
+        for measure in _at_cutoff(int(at[2]), protocol):
             if measure.name == name:
                 return measure
-    choices = [*known, *(m.name.replace("@1", "@k") for m in _at_cutoff(1, rules))]
+    choices = [*known, *(m.name.replace("@1", "@k") for m in _at_cutoff(1, protocol))]
     hint = suggest(name, choices) or f"choose from {', '.join(choices)}"
     raise UsageError(f"measure {name!r} is unknown; {hint}")

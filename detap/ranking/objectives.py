@@ -67,7 +67,11 @@ class Objectives:
 
 
 def objectives(
-    table: Run | Gallery, rules: Retrieval, *, with_losses: bool = True, batches: int | None = None
+    table: Run | Gallery,
+    protocol: Retrieval,
+    *,
+    with_losses: bool = True,
+    batches: int | None = None,
 ) -> Objectives:
     """Return the losses of a retrieval, and its decomposability gap.
 
@@ -78,7 +82,7 @@ def objectives(
     ----------
     table : Run or Gallery
         What was ranked.
-    rules : Retrieval
+    protocol : Retrieval
         Which similarity, which grades are relevant, and whether queries meet themselves.
     with_losses : bool
         Whether losses are wanted, besides gaps.
@@ -90,7 +94,7 @@ def objectives(
     found = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}
     gaps = {name: np.full(count, nan) for name in (GAPS if batches else ())}
     applies = np.zeros(count if batches else 0, np.bool_)
-    lists = _of_run(table, rules) if isinstance(table, Run) else _of_gallery(table, rules)
+    lists = _of_run(table, protocol) if isinstance(table, Run) else _of_gallery(table, protocol)
     for query, scores, relevant in lists:
         if not relevant.any():
             continue
@@ -108,14 +112,14 @@ def objectives(
 Scored = tuple[int, Floats, NDArray[np.bool_]]
 
 
-def _of_run(run: Run, rules: Retrieval) -> Iterator[Scored]:
+def _of_run(run: Run, protocol: Retrieval) -> Iterator[Scored]:
     for query in range(len(run.queries)):
         own = slice(run.start[query], run.start[query + 1])
-        yield query, run.score[own], run.grade[own] >= rules.relevant_from
+        yield query, run.score[own], run.grade[own] >= protocol.relevant_from
 
 
-def _of_gallery(table: Gallery, rules: Retrieval) -> Iterator[Scored]:
-    similarities = None if table.kind == "codes" else Similarities(table, rules)
+def _of_gallery(table: Gallery, protocol: Retrieval) -> Iterator[Scored]:
+    similarities = None if table.kind == "codes" else Similarities(table, protocol)
     signs = table.gallery * np.float32(2) - np.float32(1) if similarities is None else None
     block: NDArray[Any] = np.zeros((0, 0))
     for query in range(len(table.queries)):
@@ -131,7 +135,7 @@ def _of_gallery(table: Gallery, rules: Retrieval) -> Iterator[Scored]:
         if labels.ndim == 2:
             shared = (table.query_labels[query] & labels).any(axis=1)
         relevant = np.asarray(shared, np.bool_)
-        if rules.exclude_self:
+        if protocol.exclude_self:
             kept = np.arange(len(labels)) != query
             scores, relevant = scores[kept], relevant[kept]
         yield query, scores, relevant

@@ -126,9 +126,9 @@ def evaluate(
     InputError
         Where the embeddings have no similarity of the kind asked for.
     """
-    rules = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
-    wanted = measures(rules, names)
-    if isinstance(table, Run) and rules.exclude_self:
+    resolved = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
+    wanted = measures(resolved, names)
+    if isinstance(table, Run) and resolved.exclude_self:
         raise UsageError(
             "queries can be left out of their own rankings in a gallery alone: of a run it is not "
             "known which item a query is"
@@ -136,24 +136,24 @@ def evaluate(
     check_threads(threads)
     source: _RunLists | _GalleryLists
     if isinstance(table, Run):
-        source = _RunLists(table, rules)
+        source = _RunLists(table, resolved)
     else:
-        source = _GalleryLists(table, rules, threads)
-    return _tallied(source, rules, wanted, progress or (lambda _: None))
+        source = _GalleryLists(table, resolved, threads)
+    return _tallied(source, resolved, wanted, progress or (lambda _: None))
 
 
-def _left_out(rules: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
+def _left_out(protocol: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
     """Return which queries the rules leave out of every mean, (Q,)."""
-    drop_none = (of.relevant == 0) & (rules.no_relevant == "left-out")
-    drop_missing = of.missing & (rules.missing_queries == "left-out")
+    drop_none = (of.relevant == 0) & (protocol.no_relevant == "left-out")
+    drop_missing = of.missing & (protocol.missing_queries == "left-out")
     return np.asarray(drop_none | drop_missing)
 
 
-def _contributions(values: Floats, rules: Retrieval, of: "RetrievalResult | _Source") -> Floats:
+def _contributions(values: Floats, protocol: Retrieval, of: "RetrievalResult | _Source") -> Floats:
     """Return values of a measure with the rules for undefined ones applied, (Q,)."""
-    zero = np.full(len(values), rules.no_relevant == "zero") | of.missing
+    zero = np.full(len(values), protocol.no_relevant == "zero") | of.missing
     filled = np.where(np.isnan(values) & zero, 0.0, values)
-    return np.where(_left_out(rules, of), nan, filled)
+    return np.where(_left_out(protocol, of), nan, filled)
 
 
 class _Source(NamedTuple):
@@ -168,7 +168,7 @@ class _Source(NamedTuple):
 
 def _tallied(
     source: "_RunLists | _GalleryLists",
-    rules: Retrieval,
+    protocol: Retrieval,
     wanted: tuple[Measure, ...],
     progress: Callable[[float], None],
 ) -> RetrievalResult:
@@ -192,10 +192,10 @@ def _tallied(
         if depth is None:
             levels += ranked.precision_at_levels()
     # A query without relevant items, or without a ranking, has added 0 to the curves.
-    count = int((~_left_out(rules, known)).sum())
+    count = int((~_left_out(protocol, known)).sum())
     share = 1.0 / count if count else nan
     return RetrievalResult(
-        protocol=rules,
+        protocol=protocol,
         measures=wanted,
         queries=known.queries,
         relevant=known.relevant,
@@ -203,26 +203,26 @@ def _tallied(
         missing=known.missing,
         values=values,
         summary={
-            measure.name: mean_of_defined(_contributions(values[measure.key], rules, known))
+            measure.name: mean_of_defined(_contributions(values[measure.key], protocol, known))
             for measure in wanted
         },
         levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
         precision_at_levels=levels * share if depth is None else np.zeros(0),
         precision_at_ranks=precision * share,
         recall_at_ranks=recall * share,
-        notes=(*known.notes, *_notes(rules, known)),
+        notes=(*known.notes, *_notes(protocol, known)),
     )
 
 
-def _notes(rules: Retrieval, known: _Source) -> Iterator[Note]:
+def _notes(protocol: Retrieval, known: _Source) -> Iterator[Note]:
     ends = {"zero": "counted as 0", "left-out": "left out of the means"}
     none = int((known.relevant == 0).sum())
     if none:
-        end = ends[rules.no_relevant]
+        end = ends[protocol.no_relevant]
         yield Note("no-relevant", f"a query has no relevant item: {end}", none)
     missing = int(known.missing.sum())
     if missing:
-        end = ends[rules.missing_queries]
+        end = ends[protocol.missing_queries]
         yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
 
 
@@ -232,11 +232,11 @@ def _notes(rules: Retrieval, known: _Source) -> Iterator[Note]:
 class _RunLists:
     """The ranked lists of a run."""
 
-    def __init__(self, run: Run, rules: Retrieval) -> None:
+    def __init__(self, run: Run, protocol: Retrieval) -> None:
         self.run = run
-        self.rules = rules
+        self.protocol = protocol
         counts = np.diff(run.start)
-        relevant = run.judged >= rules.relevant_from
+        relevant = run.judged >= protocol.relevant_from
         sums = np.concatenate([[0], np.cumsum(relevant)])
         self.known = _Source(
             queries=run.queries,
@@ -248,13 +248,13 @@ class _RunLists:
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Give each query that has a ranking, with it; all of it, it being there anyway."""
-        run, rules = self.run, self.rules
-        trec = rules.ties == "trec"
+        run, protocol = self.run, self.protocol
+        trec = protocol.ties == "trec"
         score = run.score.astype(np.float32).astype(np.float64) if trec else run.score
         order = ranking.rank_lists(run.start, score, run.name_order if trec else None)
         score, grade = score[order], run.grade[order]
-        binary = bool((run.judged == 1).all()) and rules.relevant_from <= 1
-        make = self._expected if rules.ties == "expected" else self._ordered
+        binary = bool((run.judged == 1).all()) and protocol.relevant_from <= 1
+        make = self._expected if protocol.ties == "expected" else self._ordered
         for query in range(len(run.queries)):
             own = slice(run.start[query], run.start[query + 1])
             judged = run.judged[run.judged_start[query] : run.judged_start[query + 1]]
@@ -264,7 +264,7 @@ class _RunLists:
     def _ordered(
         self, query: int, score: Floats, grade: Floats, judged: Floats | None
     ) -> RankedList:
-        places = np.flatnonzero(grade >= self.rules.relevant_from)
+        places = np.flatnonzero(grade >= self.protocol.relevant_from)
         hits = (places - np.arange(len(places))).astype(np.int32)
         gains = None
         if judged is not None:
@@ -278,7 +278,7 @@ class _RunLists:
     ) -> RankedList:
         first = np.flatnonzero(np.diff(score, prepend=nan))
         size = np.diff(first, append=len(score))
-        relevant = _sums(grade >= self.rules.relevant_from, first).astype(np.int64)
+        relevant = _sums(grade >= self.protocol.relevant_from, first).astype(np.int64)
         some = relevant > 0
         groups = Groups(first[some], size[some], relevant[some])
         gains = None
@@ -289,7 +289,7 @@ class _RunLists:
         return Expected(groups, int(self.known.relevant[query]), len(score), gains)
 
     def _gain(self, grade: Floats) -> Floats:
-        return grade if self.rules.gain == "linear" else np.exp2(grade) - 1.0
+        return grade if self.protocol.gain == "linear" else np.exp2(grade) - 1.0
 
 
 def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
@@ -304,11 +304,11 @@ def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
 class _GalleryLists:
     """The ranked lists of a gallery, made block by block."""
 
-    def __init__(self, table: Gallery, rules: Retrieval, threads: int | None) -> None:
-        self.rules = rules
+    def __init__(self, table: Gallery, protocol: Retrieval, threads: int | None) -> None:
+        self.protocol = protocol
         self.threads = threads
         queries, items = len(table.query_labels), len(table.gallery_labels)
-        if rules.exclude_self and queries != items:
+        if protocol.exclude_self and queries != items:
             raise InputError(
                 Problem(
                     table.files[0].path if table.files else "gallery",
@@ -317,9 +317,9 @@ class _GalleryLists:
                     "queries can be left out of their own rankings where both are the same",
                 )
             )
-        order = _tie_order(table, rules)
+        order = _tie_order(table, protocol)
         self.itself: Integers | None = None
-        if rules.exclude_self:
+        if protocol.exclude_self:
             places = np.arange(items) if order is None else np.argsort(order)
             self.itself = places.astype(np.int32)
         labels = table.gallery_labels if order is None else table.gallery_labels[order]
@@ -333,19 +333,19 @@ class _GalleryLists:
                 ranking.pack_bits(gallery, by_item=True),
             )
         else:
-            self.similarities = Similarities(table, rules, order, threads)
+            self.similarities = Similarities(table, protocol, order, threads)
         counts = ranking.count_relevant(self.relevance, threads)
         self.known = _Source(
             queries=table.queries,
             relevant=counts,
-            ranked=np.full(queries, max(0, items - rules.exclude_self), np.int64),
+            ranked=np.full(queries, max(0, items - protocol.exclude_self), np.int64),
             missing=np.zeros(queries, np.bool_),
-            notes=(*table.notes, *_found_themselves(table, rules)),
+            notes=(*table.notes, *_found_themselves(table, protocol)),
         )
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Give each query with its ranking, to a depth or to its end."""
-        shallow = depth is not None and self.rules.ties != "expected"
+        shallow = depth is not None and self.protocol.ties != "expected"
         for low, high in self._blocks(shallow):
             if shallow:
                 yield from self._first(low, high, depth or 0)
@@ -385,7 +385,7 @@ class _GalleryLists:
         length = int(self.known.ranked[0])
         for row in range(high - low):
             own = slice(found.start[row], found.start[row + 1])
-            if self.rules.ties == "expected":
+            if self.protocol.ties == "expected":
                 groups = ties.groups_of(found.above[own], found.level[own])
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
@@ -413,9 +413,9 @@ class _GalleryLists:
         return np.asarray(shared)
 
 
-def _found_themselves(table: Gallery, rules: Retrieval) -> Iterator[Note]:
+def _found_themselves(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
     """Say where every query ranks itself, which makes numbers too good."""
-    if not rules.exclude_self and np.array_equal(table.query, table.gallery):
+    if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
         yield Note(
             "queries-in-gallery",
             "the queries are the gallery, so that each finds itself; --exclude-self leaves queries "
@@ -423,9 +423,9 @@ def _found_themselves(table: Gallery, rules: Retrieval) -> Iterator[Note]:
         )
 
 
-def _tie_order(table: Gallery, rules: Retrieval) -> NDArray[np.int64] | None:
+def _tie_order(table: Gallery, protocol: Retrieval) -> NDArray[np.int64] | None:
     """Return the order in which equally scored items rank, where it is not that of the gallery."""
-    if rules.ties != "trec":
+    if protocol.ties != "trec":
         return None
     names = table.items or tuple(map(str, range(len(table.gallery_labels))))
     encoded = [name.encode("utf-8", "surrogateescape") for name in names]

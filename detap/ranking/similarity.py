@@ -29,7 +29,7 @@ class Similarities:
     ----------
     table : Gallery
         Of embeddings or scores.
-    rules : Retrieval
+    protocol : Retrieval
         Its `similarity`, and whether ties are trec_eval's (single precision).
     order : (N,) int64, optional
         Another order of the items.
@@ -45,15 +45,15 @@ class Similarities:
     def __init__(
         self,
         table: Gallery,
-        rules: Retrieval,
+        protocol: Retrieval,
         order: NDArray[np.int64] | None = None,
         threads: int | None = None,
     ) -> None:
         self.threads = threads
-        self.single = rules.ties == "trec"
+        self.single = protocol.ties == "trec"
         self.order = order
         self.items = len(table.gallery_labels)
-        self.euclidean = table.kind == "embeddings" and rules.similarity == "euclidean"
+        self.euclidean = table.kind == "embeddings" and protocol.similarity == "euclidean"
         self.query: NDArray[Any] = table.query
         self.gallery: Panels | None = None
         self.scored: np.dtype[Any] = np.dtype(np.float64 if self.euclidean else table.query.dtype)
@@ -61,7 +61,7 @@ class Similarities:
         if table.kind == "scores":
             return
         self.file = table.files[0].path if table.files else "embeddings"
-        self.cosine = rules.similarity == "cosine"
+        self.cosine = protocol.similarity == "cosine"
         if self.cosine:
             own = np.arange(len(table.query))
             blocks = [block.T for block in self._columns(table.query, own, "query")]

@@ -140,9 +140,9 @@ class MeanAveragePrecision:
     def _new_evaluators(self) -> dict[str, Evaluator]:
         """Return an evaluator of each type."""
         repeats: Any = "error" if self.image_key is None else "identical"
-        rules = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
+        protocols = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
         return {
-            kind: Evaluator(protocol=rules[kind], boxes="xywh", repeats=repeats, as_is=True)
+            kind: Evaluator(protocol=protocols[kind], boxes="xywh", repeats=repeats, as_is=True)
             for kind in self.iou_type
         }
 

@@ -84,8 +84,8 @@ def made(case: dict[str, Any]) -> Any:
 
 
 @given(cases(), any_protocol())
-def test_any_protocol_is_the_plain_implementation(case: Case, rules: Protocol) -> None:
-    result = evaluate(*case.tables(), rules)
+def test_any_protocol_is_the_plain_implementation(case: Case, protocol: Protocol) -> None:
+    result = evaluate(*case.tables(), protocol)
     outcome = MatchResults.of(result)
     found, plain = errors(outcome), plain_errors(result, outcome.threshold)
     assert found.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
@@ -96,9 +96,9 @@ def test_any_protocol_is_the_plain_implementation(case: Case, rules: Protocol) -
 
 
 @given(cases(), any_protocol())
-def test_every_detection_is_of_one_kind(case: Case, rules: Protocol) -> None:
+def test_every_detection_is_of_one_kind(case: Case, protocol: Protocol) -> None:
     """Types without missed, true positives and what is left out make up all detections."""
-    result = evaluate(*case.tables(), rules)
+    result = evaluate(*case.tables(), protocol)
     outcome = MatchResults.of(result)
     found = errors(outcome)
     left_out = int((~outcome.counted | outcome.neutral).sum())

@@ -70,9 +70,9 @@ def test_an_unknown_image_is_refused_with_near_names() -> None:
 
 @given(cases(), any_protocol(), st.data())
 def test_every_row_of_an_image_is_judged_once(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    outcome = MatchResults.of(evaluate(*case.tables(), rules))
+    outcome = MatchResults.of(evaluate(*case.tables(), protocol))
     kinds = errors(outcome)
     image = data.draw(st.sampled_from(case.images))
     found = image_results(outcome, image, types=kinds)

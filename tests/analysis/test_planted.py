@@ -67,16 +67,18 @@ def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> 
     """All 1,032 values that were planted once were found: .6f and .4f, with --at and without."""
     overlap, tables = DATA[name][2], tables_of(real_data, name)
     presets = [
-        rules for rules in PRESETS.values() if rules.overlap == overlap and stands(rules, tables)
+        protocol
+        for protocol in PRESETS.values()
+        if protocol.overlap == overlap and stands(protocol, tables)
     ]
     assert presets
     draw = random.Random(32)
-    for rules in draw.sample(presets, min(SAMPLE, len(presets))):
-        summary = score_tables(*tables, rules).summary
+    for protocol in draw.sample(presets, min(SAMPLE, len(presets))):
+        summary = score_tables(*tables, protocol).summary
         metric = draw.choice([name for name, value in summary.items() if not isnan(value)])
         for at in (None, metric):
             text = answer(tables, summary[metric], at, overlap)
-            assert names(text, rules.name), (rules.name, metric, at, text)
+            assert names(text, protocol.name), (protocol.name, metric, at, text)
             assert "No preset" not in text
 
 
@@ -92,7 +94,7 @@ def test_other_overlaps_are_said_not_to_be_searched(
     told = str(origin_report(found).answer)
     assert told.startswith("No preset searched, and nothing tried")
     skipped = {name for group in found.skipped for name in group.presets}
-    others = {name for name, rules in PRESETS.items() if rules.overlap != "box"}
+    others = {name for name, protocol in PRESETS.items() if protocol.overlap != "box"}
     assert others == skipped & others
     again = answer(tables, 0.3195452758576433, None, "mask")
     assert again.startswith("coco-segm gives AP 0.3195452758576433, equal to the 6 digits given")

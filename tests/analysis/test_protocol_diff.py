@@ -129,8 +129,8 @@ def test_it_adds_up_whatever_the_data(
 
 @given(cases(), st.lists(st.sampled_from([*RANKED]), min_size=2, max_size=4))
 def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[str]) -> None:
-    rules = [PRESETS[name] for name in names]
-    both = [*rules, *(entry.with_changes(interpolation="11-point") for entry in rules)]
+    protocols = [PRESETS[name] for name in names]
+    both = [*protocols, *(entry.with_changes(interpolation="11-point") for entry in protocols)]
     asked = ask(case.tables(), both, lambda result: result.summary)
     for entry, numbers in zip(both, asked, strict=True):
         alone = score_tables(*case.tables(), entry).summary
@@ -143,7 +143,7 @@ def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[s
 def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> None:
     """Axes that contradict each other when only one of them changes are one step."""
     ends = [PRESETS[name] for name in (first, second)]
-    alone = [rules.alone(metrics.summary(rules)[0]) for rules in ends]
+    alone = [protocol.alone(metrics.summary(protocol)[0]) for protocol in ends]
     declared = steps(*alone)
     found = module._standing(declared, alone, cars())
     assert sorted(axis.name for step in found for axis in step.axes) == sorted(

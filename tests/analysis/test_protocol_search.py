@@ -158,5 +158,5 @@ def test_a_preset_of_a_new_overlap_is_left_out_by_its_name(monkeypatch: pytest.M
     monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in ("coco", "dota")})
     monkeypatch.setattr(searched, "_SHAPES", {})  # as if quadrilaterals were new
     found, skipped = searched.searched_presets({})
-    assert [rules.name for rules in found] == ["coco"]
+    assert [protocol.name for protocol in found] == ["coco"]
     assert skipped == [("compare polygon: --overlap polygon", ("dota",))]

@@ -170,12 +170,12 @@ IDLE: list[tuple[Protocol, dict[str, Any]]] = [
 
 @given(cases(), st.sampled_from(IDLE))
 def test_none_of_them_changes_a_number(case: Case, idle: tuple[Protocol, dict[str, Any]]) -> None:
-    rules, changes = idle
-    other = replace(rules, **changes)
+    protocol, changes = idle
+    other = replace(protocol, **changes)
     with pytest.raises(UsageError, match="has no effect"):
         other.check_effect(changes)
     truth, found = case.tables()
-    one, two = (score_tables(truth, found, made) for made in (rules, other))
+    one, two = (score_tables(truth, found, made) for made in (protocol, other))
     assert repr(one.summary) == repr(two.summary)
 
 

@@ -49,9 +49,9 @@ def test_a_diamond_in_a_square_of_coco_files(
     assert boxes["summary"]["AP"] == pytest.approx(1)
     table = detap.read_ground_truth(truth)
     detections = detap.read_detections(found, table)
-    rules = detap.protocol("coco").with_changes(overlap="polygon")
+    protocol = detap.protocol("coco").with_changes(overlap="polygon")
     with pytest.raises(UsageError, match="COCO files are read as boxes or masks"):
-        detap.evaluate(table, detections, protocol=rules)
+        detap.evaluate(table, detections, protocol=protocol)
 
 
 def test_coco_results_for_quadrilaterals(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ RULES = replace(
 )
 
 
-def scored(rules: Protocol = RULES, *, evidence: bool = False) -> Result:
+def scored(protocol: Protocol = RULES, *, evidence: bool = False) -> Result:
     """Score, on one image, squares of side 10 at 0 and 100, the second crowd, and one of side 20.
 
     Detections, by score: one shifted by 2 and one by 1 at the first, one in the crowd, one on the
@@ -43,7 +43,7 @@ def scored(rules: Protocol = RULES, *, evidence: bool = False) -> Result:
         boxes=[[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
         score=[0.9, 0.8, 0.7, 0.6],
     )
-    return evaluate(truth, found, rules, evidence=evidence)
+    return evaluate(truth, found, protocol, evidence=evidence)
 
 
 def test_bits_limits_and_truths_by_hand() -> None:
@@ -108,8 +108,8 @@ def test_what_a_detection_weighs(name: str, most: int) -> None:
 
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])
 def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
-    rules = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
-    evidence = scored(rules).evidence
+    protocol = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
+    evidence = scored(protocol).evidence
     assert evidence.found.itemsize == evidence.neutral.itemsize == width
     # The first detection reaches them all: its overlap is 2/3.
     assert evidence.found[0, 0] == 2**count - 1
@@ -181,8 +181,8 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
         boxes=corners,
         score=score,
     )
-    rules = replace(RULES, ties=ties, detection_limits=(limit,))
-    evidence = evaluate(truth, found, rules, evidence=True).evidence
+    protocol = replace(RULES, ties=ties, detection_limits=(limit,))
+    evidence = evaluate(truth, found, protocol, evidence=True).evidence
 
     def key(row: int) -> tuple[float, ...]:
         return (-score[row], image[row], row) if ties == "image" else (-score[row], row)

@@ -26,7 +26,7 @@ def square(x: float, side: float = 10) -> list[float]:
 
 
 def score(
-    truths: list[float], found: list[tuple[float, float]], rules: Protocol, **flags: list[bool]
+    truths: list[float], found: list[tuple[float, float]], protocol: Protocol, **flags: list[bool]
 ) -> Result:
     """Score squares at x of one class on one image; `found` is (x, score)."""
     table = GroundTruth.from_arrays(
@@ -43,7 +43,7 @@ def score(
         boxes=[square(x) for x, _ in found],
         score=[value for _, value in found],
     )
-    return evaluate(table, detections, rules, matches=True)
+    return evaluate(table, detections, protocol, matches=True)
 
 
 def matched(result: Result, threshold: int = 0) -> list[int]:
@@ -114,8 +114,8 @@ def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
 
 
 def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
-    rules = replace(COCO, neutral=("ignore",), absorbing=())
-    result = score([0], [(0, 0.9), (1, 0.8)], rules, ignore=[True])
+    protocol = replace(COCO, neutral=("ignore",), absorbing=())
+    result = score([0], [(0, 0.9), (1, 0.8)], protocol, ignore=[True])
     assert result.matches is not None
     assert_array_equal(result.matches.neutral[0, 0], [True, False])
     # No ground truth counts, so that AP is undefined, and the false positive is no duplicate.
@@ -126,7 +126,7 @@ def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
 def test_area_ranges_leave_out_both_sides() -> None:
     """A large truth is neutral among small ones; a large unmatched detection too."""
     bands = (AreaRange("all", 0, 1e10), AreaRange("small", 0, 150, "s"))
-    rules = replace(COCO, area_ranges=bands)
+    protocol = replace(COCO, area_ranges=bands)
     table = GroundTruth.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[square(0, 10), square(100, 20)]
     )
@@ -136,7 +136,7 @@ def test_area_ranges_leave_out_both_sides() -> None:
         boxes=[square(100, 20), square(300, 20), square(400, 10), square(0, 10)],
         score=[0.9, 0.8, 0.7, 0.6],
     )
-    result = evaluate(table, detections, rules, matches=True)
+    result = evaluate(table, detections, protocol, matches=True)
     assert result.matches is not None
     assert_array_equal(result.matches.neutral[1, 0], [True, True, False, False])
     assert_array_equal(result.matches.neutral[0, 0], [False] * 4)
@@ -145,7 +145,7 @@ def test_area_ranges_leave_out_both_sides() -> None:
 
 
 def test_both_ends_of_an_area_range_belong_to_it() -> None:
-    rules = replace(COCO, area_ranges=(AreaRange("x", 100, 400, "x"),))
+    protocol = replace(COCO, area_ranges=(AreaRange("x", 100, 400, "x"),))
     sides = [9.5, 10, 15, 20, 20.5]  # areas 90.25, 100, 225, 400, 420.25
     boxes = [square(100 * n, side) for n, side in enumerate(sides)]
     away = [[x, y + 500, u, v + 500] for x, y, u, v in boxes]
@@ -153,7 +153,7 @@ def test_both_ends_of_an_area_range_belong_to_it() -> None:
     detections = Detections.from_arrays(
         image=["i"] * 10, label=["c"] * 10, boxes=[*boxes, *away], score=np.linspace(1, 0.1, 10)
     )
-    result = evaluate(table, detections, rules, matches=True)
+    result = evaluate(table, detections, protocol, matches=True)
     assert (result.ground_truths[0], result.neutral[0]) == (3, 2)
     assert (result.true_positives[0], result.false_positives[0]) == (3, 3)
     assert result.matches is not None
@@ -170,14 +170,14 @@ def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
     beyond = replace(COCO, area_ranges=(AreaRange("x", 0, 195, "x"),))
     counts = [
         (result.false_positives[0], result.duplicates[0], result.within[0])
-        for result in (evaluate(table, detections, rules) for rules in (inside, beyond))
+        for result in (evaluate(table, detections, protocol) for protocol in (inside, beyond))
     ]
     assert counts == [(1, 1, 2), (0, 0, 2)]
 
 
 def test_limits_cut_after_ranking() -> None:
-    rules = replace(COCO, detection_limits=(1, 2))
-    result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], rules)
+    protocol = replace(COCO, detection_limits=(1, 2))
+    result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], protocol)
     assert_array_equal(result.recall[0, 0, 0], [1 / 3, 2 / 3])
     assert result.matches is not None
     assert_array_equal(result.matches.counted, [False, True, True])
@@ -190,10 +190,10 @@ def test_limit_over_all_classes_of_an_image() -> None:
     detections = Detections.from_arrays(
         image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2, score=[0.9, 0.8]
     )
-    rules = replace(COCO, detection_limits=(1, 2))
-    assert evaluate(table, detections, rules).recall[0, :, 0].tolist() == [[1, 1], [1, 1]]
-    rules = replace(rules, limit_scope="image")
-    assert evaluate(table, detections, rules).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
+    protocol = replace(COCO, detection_limits=(1, 2))
+    assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [1, 1]]
+    protocol = replace(protocol, limit_scope="image")
+    assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
 
 
 def test_equal_scores_rank_by_file_or_by_image() -> None:

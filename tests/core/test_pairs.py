@@ -59,8 +59,10 @@ def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
 
 
 @given(cases(), st.sampled_from([*RANKED.values(), replace(PRESETS["coco"], class_agnostic=True)]))
-def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(case: Case, rules: Protocol) -> None:
-    scene = EvaluationRun(*case.tables(), rules, None)
+def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(
+    case: Case, protocol: Protocol
+) -> None:
+    scene = EvaluationRun(*case.tables(), protocol, None)
     ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
     for name in ("precision", "average", "recall", "positives", "counts"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)

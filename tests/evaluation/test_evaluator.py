@@ -85,28 +85,28 @@ def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_give_what_the_whole_file_gives(
-    dealt: tuple[Case, list[list[int]]], rules: Protocol
+    dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     """Of a file that lists the images in the order of the ground truth, where ties go by file."""
     case, images = dealt
-    evaluator = Evaluator(case.ground_truth(), rules)
+    evaluator = Evaluator(case.ground_truth(), protocol)
     for names in images:
         evaluator.update(*batch_of(case, names))
     whole = case.with_found(in_order_of_images(case.found))
-    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), rules))
+    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_that_bring_their_ground_truth_give_the_same(
-    dealt: tuple[Case, list[list[int]]], rules: Protocol
+    dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
     case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
-    evaluator = Evaluator(protocol=rules, classes=case.classes)
+    evaluator = Evaluator(protocol=protocol, classes=case.classes)
     for names in images:
         evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
     whole = case.with_found(in_order_of_images(case.found))
-    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), rules))
+    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
 
 def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
@@ -329,41 +329,41 @@ def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_what_processes_saw_adds_up_to_the_whole(
-    dealt: tuple[Case, list[list[int]]], rules: Protocol
+    dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
-    evaluators = [Evaluator(case.ground_truth(), rules) for _ in images]
+    evaluators = [Evaluator(case.ground_truth(), protocol) for _ in images]
     for evaluator, names in zip(evaluators, images, strict=True):
         for name in names:
             evaluator.update(*batch_of(case, [name]))
     blobs = [evaluator.to_bytes() for evaluator in evaluators]
     whole = case.with_found(in_order_of_images(case.found))
     merged = detap.merge(blobs, case.ground_truth()).compute()
-    assert_same_result(merged, detap.evaluate(*whole.tables(), rules))
+    assert_same_result(merged, detap.evaluate(*whole.tables(), protocol))
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
-    dealt: tuple[Case, list[list[int]]], rules: Protocol
+    dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
     case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
     blobs = []
     for names in images:
-        evaluator = Evaluator(protocol=rules, classes=case.classes)
+        evaluator = Evaluator(protocol=protocol, classes=case.classes)
         evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
         blobs.append(evaluator.to_bytes())
     whole = case.with_found(in_order_of_images(case.found))
-    assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), rules))
+    assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
 
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_boxes_that_are_not_kept_change_no_number(
-    dealt: tuple[Case, list[list[int]]], rules: Protocol
+    dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
-    kept = Evaluator(case.ground_truth(), rules)
-    lean = Evaluator(case.ground_truth(), rules, keep_boxes=False)
+    kept = Evaluator(case.ground_truth(), protocol)
+    lean = Evaluator(case.ground_truth(), protocol, keep_boxes=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("detap.evaluation.loop.evaluator._MANY", 3)
         for names in images:

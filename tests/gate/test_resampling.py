@@ -81,15 +81,15 @@ def assert_same(left: float, right: float) -> None:
     assert np.isnan(left) or left == pytest.approx(right, abs=1e-12)
 
 
-@pytest.mark.parametrize("rules", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_weights_of_one_give_the_plain_numbers(rules: Protocol) -> None:
-    result = evaluate(*scene(1), rules)
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_weights_of_one_give_the_plain_numbers(protocol: Protocol) -> None:
+    result = evaluate(*scene(1), protocol)
     ones = Weights.of(np.ones((1, IMAGES), np.uint8))
     again = resampled(result, ones, list(result.summary))
     for name, value in result.summary.items():
         assert_same(again.overall[name][0], value)
-        single = metrics.named(rules, name).name
-        single = single.removeprefix("m") if rules.headline == "mAP" else single
+        single = metrics.named(protocol, name).name
+        single = single.removeprefix("m") if protocol.headline == "mAP" else single
         for k, of_class in enumerate(result.by_class[single]):
             assert_same(again.by_class[name][k, 0], of_class)
 
@@ -105,16 +105,16 @@ def test_precision_is_guarded_as_in_the_reference() -> None:
     assert 1 - 1e-15 < result.measure("AP50") < 1
 
 
-@pytest.mark.parametrize("rules", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_a_weight_counts_as_so_many_copies_of_the_image(protocol: Protocol) -> None:
     truth, found = scene(2)
     weights = draw_weights(IMAGES, 70, seed=5)  # more than one block of lanes
     table = weights.table()
     again = resampled(
-        evaluate(truth, found, rules), weights, [m.name for m in metrics.summary(rules)]
+        evaluate(truth, found, protocol), weights, [m.name for m in metrics.summary(protocol)]
     )
     for b in (0, 1, 63, 64, 69):
-        plain = evaluate(*repeated(truth, found, table[b].tolist()), rules)
+        plain = evaluate(*repeated(truth, found, table[b].tolist()), protocol)
         for name, value in plain.summary.items():
             assert_same(again.overall[name][b], value)
 
@@ -127,21 +127,21 @@ def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None
 @examples(60)
 def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, threads: int) -> None:
     """Average precision and recall of each class, threshold, area and limit, one by one."""
-    rules = replace(PROTOCOLS[name], absent_class="undefined")  # decided outside the kernel
+    protocol = replace(PROTOCOLS[name], absent_class="undefined")  # decided outside the kernel
     truth, found = scene(seed, images=5, boxes=10, found=25)
     weights = draw_weights(5, 2, seed)
     wanted = [
         Wanted(precision=precision, thresholds=(t,), area=a, limit=limit)
-        for t in range(0, len(rules.iou_thresholds), 4)
-        for a in range(len(rules.area_ranges))
-        for limit in range(len(rules.detection_limits))
+        for t in range(0, len(protocol.iou_thresholds), 4)
+        for a in range(len(protocol.area_ranges))
+        for limit in range(len(protocol.detection_limits))
         for precision in (True, False)
-        if not precision or limit == len(rules.detection_limits) - 1
+        if not precision or limit == len(protocol.detection_limits) - 1
     ]
-    evidence = evaluate(truth, found, rules).evidence
+    evidence = evaluate(truth, found, protocol).evidence
     ours = resample(evidence, weights, wanted, threads=threads)
     for b, counts in enumerate(weights.table().tolist()):
-        scores = plain.resampled_scores(truth, found, rules, counts)
+        scores = plain.resampled_scores(truth, found, protocol, counts)
         for one, values in zip(wanted, ours[:, :, b], strict=True):
             (t,) = one.thresholds
             due = scores.recall[t, :, one.area, one.limit]

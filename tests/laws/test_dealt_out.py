@@ -30,9 +30,9 @@ def dealing_out(stretch: int) -> Iterator[None]:
 
 
 def assert_dealing_changes_nothing(
-    case: Case, rules: Protocol, one_class: bool, stretch: int
+    case: Case, protocol: Protocol, one_class: bool, stretch: int
 ) -> None:
-    truth, found = case.tables_for(rules)
+    truth, found = case.tables_for(protocol)
     if one_class:
         truth = replace(truth, label=truth.label * 0)
         found = replace(found, label=found.label * 0)
@@ -44,8 +44,8 @@ def assert_dealing_changes_nothing(
             "not_exhaustive": "counted",
             "class_groups": "none",
         }
-        rules = replace(rules, **every)
-    scene = score_tables(truth, found, rules)._scene
+        protocol = replace(protocol, **every)
+    scene = score_tables(truth, found, protocol)._scene
     scene.threads = 1
     plain = scene.score()
     evidence = scene.evidence()
@@ -63,8 +63,8 @@ def assert_dealing_changes_nothing(
 
 
 @given(cases(), any_rules, st.booleans(), st.integers(1, 4))
-def test_few_boxes(case: Case, rules: Protocol, one_class: bool, stretch: int) -> None:
-    assert_dealing_changes_nothing(case, rules, one_class, stretch)
+def test_few_boxes(case: Case, protocol: Protocol, one_class: bool, stretch: int) -> None:
+    assert_dealing_changes_nothing(case, protocol, one_class, stretch)
 
 
 @pytest.mark.parametrize("name", EVERY_RANKED)
@@ -74,14 +74,14 @@ def test_every_preset(name: str, case: Case, one_class: bool) -> None:
 
 
 @given(crowded_cases(), any_rules, st.booleans(), st.integers(1, 200))
-def test_many_equal_scores(case: Case, rules: Protocol, one_class: bool, stretch: int) -> None:
-    assert_dealing_changes_nothing(case, rules, one_class, stretch)
+def test_many_equal_scores(case: Case, protocol: Protocol, one_class: bool, stretch: int) -> None:
+    assert_dealing_changes_nothing(case, protocol, one_class, stretch)
 
 
 @given(cases(), any_rules, st.integers(1, 4))
-def test_large_classes_among_others(case: Case, rules: Protocol, stretch: int) -> None:
+def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int) -> None:
     """Some classes are dealt out, others are not."""
-    scene = score_tables(*case.tables_for(rules), rules)._scene
+    scene = score_tables(*case.tables_for(protocol), protocol)._scene
     scene.threads = 1
     plain, evidence = scene.score(), scene.evidence()
     with dealing_out(stretch):

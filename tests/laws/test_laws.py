@@ -47,7 +47,7 @@ def assert_same_result(left: Result, right: Result) -> None:
     st.data(),
 )
 def test_the_order_of_images_and_rows_changes_nothing(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     """Scores being distinct; ground truths of one image keep their order, which decides ties."""
     names = dict(zip(case.images, data.draw(st.permutations(range(1, 50))), strict=False))
@@ -69,7 +69,7 @@ def test_the_order_of_images_and_rows_changes_nothing(
         negative=negative,
         not_exhaustive=open_ended,
     )
-    assert_same_result(run(case, rules), run(shuffled, rules))
+    assert_same_result(run(case, protocol), run(shuffled, protocol))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -107,7 +107,7 @@ def test_the_order_of_voc_lines_changes_nothing(fixtures: Path, tmp_path: Path, 
 
 @given(cases(), rules_of_any_preset, st.sampled_from(("double", "cube", "exp", "logit")))
 def test_a_strictly_monotone_change_of_scores_changes_nothing(
-    case: Case, rules: Protocol, kind: str
+    case: Case, protocol: Protocol, kind: str
 ) -> None:
     changes: dict[str, Callable[[float], float]] = {
         "double": lambda s: 2 * s + 1000,
@@ -117,24 +117,24 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
     }
     change = changes[kind]
     # A floor and rounding are measured in scores.
-    rules = replace(rules, score_floor=None, score_decimals=None)
+    protocol = replace(protocol, score_floor=None, score_decimals=None)
     changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
-    assert_same_result(run(case, rules), run(changed, rules))
+    assert_same_result(run(case, protocol), run(changed, protocol))
 
 
 @given(cases(), rules_of_any_preset, st.data())
 def test_an_appended_lowest_false_positive_never_raises_ap(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     image = data.draw(st.sampled_from(case.images))
     label = data.draw(st.sampled_from(case.classes))
     stray = Found(image, label, (5000.0, 5000.0, 40.0, 40.0), -2.0)
-    before, after = run(case, rules), run(case.with_found((*case.found, stray)), rules)
+    before, after = run(case, protocol), run(case.with_found((*case.found, stray)), protocol)
     # In every entry, not only in the mean; undefined stays undefined, unless the protocol counts
     # a class without ground truth as 0 once it is detected.
     assert not (after.average_precision > before.average_precision).any()
     undefined = np.isnan(before.average_precision)
-    if rules.absent_class == "zero-if-detected":
+    if protocol.absent_class == "zero-if-detected":
         undefined[:, after.class_ids.index(label)] = False
     assert_same_bits(np.isnan(after.average_precision), undefined, "undefined")
     assert not (after.precision > before.precision).any()
@@ -163,8 +163,8 @@ def test_removing_a_detection_absorbed_by_a_crowd_changes_nothing(case: Case) ->
 
 
 @given(cases(), rules_of_any_preset, st.sampled_from(get_args(Interpolation)))
-def test_ap_is_a_share_or_undefined(case: Case, rules: Protocol, how: Interpolation) -> None:
-    result = run(case, rules.with_interpolation(how))
+def test_ap_is_a_share_or_undefined(case: Case, protocol: Protocol, how: Interpolation) -> None:
+    result = run(case, protocol.with_interpolation(how))
     for values in (result.average_precision, result.precision, result.recall):
         defined = values[~np.isnan(values)]
         # Eleven elevenths sum to one ulp more than 1, in voc_eval as here.
@@ -172,7 +172,7 @@ def test_ap_is_a_share_or_undefined(case: Case, rules: Protocol, how: Interpolat
         assert (defined <= np.nextafter(1.0, 2)).all()
     positive = np.zeros(len(result.classes), bool)
     positive[np.unique(result.ground_truth.label)] = True
-    if "difficult" not in rules.neutral and "crowd" not in rules.neutral:
+    if "difficult" not in protocol.neutral and "crowd" not in protocol.neutral:
         assert_same_bits(~np.isnan(result.average_precision[0, :, 0]), positive, "defined")
     for name, value in result.summary.items():
         assert np.isnan(value) or 0 <= value <= 1 + ROUNDING, name
@@ -190,9 +190,9 @@ def test_the_envelope_never_lowers_ap(case: Case, name: str) -> None:
 
 @given(cases(), rules_of_any_preset)
 def test_recall_never_falls_and_interpolated_precision_never_rises(
-    case: Case, rules: Protocol
+    case: Case, protocol: Protocol
 ) -> None:
-    result = run(case, rules)
+    result = run(case, protocol)
     for curve in result.curves():
         assert (np.diff(curve.recall) >= 0).all()
         assert (np.diff(curve.interpolated) <= 0).all()
@@ -202,9 +202,9 @@ def test_recall_never_falls_and_interpolated_precision_never_rises(
 
 @given(cases(), rules_of_any_preset, st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
 def test_recall_never_falls_with_the_limit(
-    case: Case, rules: Protocol, limits: tuple[int | None, ...]
+    case: Case, protocol: Protocol, limits: tuple[int | None, ...]
 ) -> None:
-    result = run(case, replace(rules, detection_limits=limits))
+    result = run(case, replace(protocol, detection_limits=limits))
     assert not (np.diff(result.recall, axis=-1) < 0).any()
 
 
@@ -239,9 +239,9 @@ def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> N
 
 
 @given(cases(), st.sampled_from([*RANKED.values()]))
-def test_twice_as_large_is_the_same(case: Case, rules: Protocol) -> None:
+def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
     """IoU has no unit, as long as no pixel is added and no area asked for."""
-    rules = replace(rules, pixel_edge=False, area_ranges=(ANY_AREA,))
+    protocol = replace(protocol, pixel_edge=False, area_ranges=(ANY_AREA,))
 
     def double(item: Truth | Found) -> tuple[float, float, float, float]:
         x, y, w, h = item.box
@@ -252,7 +252,7 @@ def test_twice_as_large_is_the_same(case: Case, rules: Protocol) -> None:
         truths=tuple(replace(t, box=double(t)) for t in case.truths),
         found=tuple(replace(f, box=double(f)) for f in case.found),
     )
-    assert_same_result(run(case, rules), run(doubled, rules))
+    assert_same_result(run(case, protocol), run(doubled, protocol))
 
 
 @given(cases(crowds=False))
@@ -267,9 +267,9 @@ def test_the_ground_truth_itself_is_perfect(case: Case) -> None:
 
 
 @given(cases(), rules_of_any_preset)
-def test_every_detection_is_accounted_for(case: Case, rules: Protocol) -> None:
+def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> None:
     """True, false, neutral and cut ones are all there are; duplicates are among the false."""
-    result = run(case, rules)
+    result = run(case, protocol)
     assert result.matches is not None
     neutral = result.matches.neutral[0, 0] & result.matches.counted
     per_class = np.bincount(result.detections.label[neutral], minlength=len(result.classes))
@@ -279,8 +279,8 @@ def test_every_detection_is_accounted_for(case: Case, rules: Protocol) -> None:
     assert (result.within <= result.detections_count).all()
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
-    floor = -np.inf if rules.score_floor is None else rules.score_floor
+    floor = -np.inf if protocol.score_floor is None else protocol.score_floor
     assert result.detections_count.sum() == sum(f.score >= floor for f in case.found)
     areas = [t.box[2] * t.box[3] if t.area is None else t.area for t in case.truths]
-    dropped = sum(area <= 0 for area in areas) if rules.zero_area == "dropped" else 0
+    dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "dropped" else 0
     assert (result.ground_truths + result.neutral).sum() == len(case.truths) - dropped

@@ -145,13 +145,13 @@ def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str)
     )
 
 
-def of_files(scene: Scene, rules: Protocol) -> tuple[GroundTruth, detap.Result]:
-    options: dict[str, Any] = rules.reading
+def of_files(scene: Scene, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
+    options: dict[str, Any] = protocol.reading
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = scene.write(folder)
         truth = detap.read_ground_truth(gt, **options)
         found = detap.read_detections(dt, truth, **options)
-    return truth, detap.evaluate(truth, found, rules)
+    return truth, detap.evaluate(truth, found, protocol)
 
 
 FORMS = st.sampled_from(["bool", "uint8", "list", "runs"])
@@ -159,16 +159,16 @@ DEALT = st.tuples(st.permutations(IMAGES), st.integers(0, len(IMAGES)))
 
 
 def check_loop(
-    scene: Scene, rules: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
+    scene: Scene, protocol: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
 ) -> None:
     """Score two batches, and two processes of one each; with the ground truth once, or in each."""
     if not scene.truths:
         return
     order, cut = dealt
-    truth, whole = of_files(scene, rules)
+    truth, whole = of_files(scene, protocol)
     given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"truth": truth}
-    one = Evaluator(protocol=rules, **given)
-    apart = [Evaluator(protocol=rules, **given) for _ in range(2)]
+    one = Evaluator(protocol=protocol, **given)
+    apart = [Evaluator(protocol=protocol, **given) for _ in range(2)]
     for images, alone in zip((order[:cut], order[cut:]), apart, strict=True):
         for evaluator in (one, alone):
             if images:

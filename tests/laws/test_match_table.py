@@ -38,9 +38,9 @@ def assert_same_scores(ours: Scores, theirs: Scores) -> None:
 
 @given(cases(), any_rules)
 def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
-    case: Case, rules: Protocol
+    case: Case, protocol: Protocol
 ) -> None:
-    result = evaluate(*case.tables_for(rules), rules)
+    result = evaluate(*case.tables_for(protocol), protocol)
     for threads in (1, 2):
         assert_same_scores(accumulate(result.evidence, threads=threads), result._scene.score())
     last = accumulate(result.evidence, all_limits=True).precision[-1:]
@@ -48,25 +48,29 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
 
 
 @given(cases(), any_rules)
-def test_a_small_limit_has_the_precision_of_being_the_largest(case: Case, rules: Protocol) -> None:
+def test_a_small_limit_has_the_precision_of_being_the_largest(
+    case: Case, protocol: Protocol
+) -> None:
     """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
-    every = accumulate(evaluate(*case.tables_for(rules), rules).evidence, all_limits=True).precision
-    for m in range(1, len(rules.detection_limits)):
-        alone = replace(rules, detection_limits=rules.detection_limits[:m])
-        fused = evaluate(*case.tables_for(rules), alone)._scene.score()
+    every = accumulate(
+        evaluate(*case.tables_for(protocol), protocol).evidence, all_limits=True
+    ).precision
+    for m in range(1, len(protocol.detection_limits)):
+        alone = replace(protocol, detection_limits=protocol.detection_limits[:m])
+        fused = evaluate(*case.tables_for(protocol), alone)._scene.score()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 
-def dealt(case: Case, rules: Protocol, owner: list[int]) -> list[MatchTable]:
+def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
     """Return the evidence of each part of the images, numbered as in the whole."""
-    whole = evaluate(*case.tables_for(rules), rules)
+    whole = evaluate(*case.tables_for(protocol), protocol)
     parts = []
     for part in sorted(set(owner)):
         kept = np.flatnonzero(np.array(owner) == part)
         rows = np.flatnonzero(np.isin(whole.detections.image, kept))
         truths = np.flatnonzero(np.isin(whole.ground_truth.image, kept))
         alone = evaluate(
-            whole.ground_truth.select(truths), whole.detections.select(rows), rules
+            whole.ground_truth.select(truths), whole.detections.select(rows), protocol
         ).evidence
         # Where equal scores rank by image, places in the image are enough.
         place = alone.place if alone.rules.ties_by_image else rows.astype(np.int32)
@@ -76,12 +80,12 @@ def dealt(case: Case, rules: Protocol, owner: list[int]) -> list[MatchTable]:
 
 @given(cases(), any_rules, st.data())
 def test_parts_dealt_at_random_add_up_to_the_whole(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     """Every number, every curve and every resample has the same bytes."""
-    result = evaluate(*case.tables_for(rules), rules)
+    result = evaluate(*case.tables_for(protocol), protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in case.images]
-    parts = data.draw(st.permutations(dealt(case, rules, owner)))
+    parts = data.draw(st.permutations(dealt(case, protocol, owner)))
     cut = data.draw(st.integers(0, len(parts)))
     tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
     merged = MatchTable.concatenate(tree)
@@ -103,20 +107,20 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
     cases(), st.one_of(st.sampled_from([*ANY_RULES, protocol("proposals")]), more_rules), st.data()
 )
 def test_a_part_of_the_images_is_chosen_not_matched_again(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
-    truth, found = case.tables_for(rules)
-    if rules.name == "proposals":
+    truth, found = case.tables_for(protocol)
+    if protocol.name == "proposals":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    ours = on_images(evaluate(truth, found, rules), chosen)
-    theirs = evaluate(*select(truth, found, images=chosen), rules)
+    ours = on_images(evaluate(truth, found, protocol), chosen)
+    theirs = evaluate(*select(truth, found, images=chosen), protocol)
     assert ours.ground_truth.images == theirs.ground_truth.images
     for name in ("average_precision", "recall", "precision", "ground_truths", "neutral", "within"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
     for name in ("detections_count", "true_positives", "false_positives", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
-    if rules.name == "proposals":
+    if protocol.name == "proposals":
         return
     for name in ("image", "found", "neutral", "truth", "positive", "truth_image", "overlap"):
         left, right = getattr(ours.evidence, name), getattr(theirs.evidence, name)
@@ -124,14 +128,14 @@ def test_a_part_of_the_images_is_chosen_not_matched_again(
 
 
 @given(cases(), any_rules)
-def test_bits_say_what_the_arrays_of_matches_say(case: Case, rules: Protocol) -> None:
-    result = evaluate(*case.tables_for(rules), rules, matches=True)
-    bits = evaluate(*case.tables_for(rules), rules, evidence=True).evidence
+def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol) -> None:
+    result = evaluate(*case.tables_for(protocol), protocol, matches=True)
+    bits = evaluate(*case.tables_for(protocol), protocol, evidence=True).evidence
     assert result.matches is not None
     assert_same_bits(bits.counted, result.matches.counted, "counted")
     assert_same_bits(bits.truth[0], result.matches.ground_truth[0, 0], "truth")
-    for a in range(len(rules.area_ranges)):
-        for t in range(len(rules.iou_thresholds)):
+    for a in range(len(protocol.area_ranges)):
+        for t in range(len(protocol.iou_thresholds)):
             neutral = result.matches.neutral[a, t]
             assert_same_bits(bits.is_neutral(a, t), neutral, "neutral")
             right = (result.matches.ground_truth[a, t] >= 0) & ~neutral

@@ -65,16 +65,16 @@ def assert_same_answers(ours: Result, theirs: Result) -> None:
 
 @given(cases(), every_rules, st.sampled_from((1, 3, 7)), st.integers(1, 4), st.data())
 def test_classes_by_chunks_and_scores_by_stretches(
-    case: Case, rules: Protocol, chunk: int, threads: int, data: st.DataObject
+    case: Case, protocol: Protocol, chunk: int, threads: int, data: st.DataObject
 ) -> None:
     """However few rows are held at a time, and by however many threads."""
-    truth, found = case.tables_for(rules)
+    truth, found = case.tables_for(protocol)
     found = image_by_image(found)
-    if rules.pairing == "coverage":
+    if protocol.pairing == "coverage":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    whole = score_tables(truth, found, rules)
+    whole = score_tables(truth, found, protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
-    parts = [Partial.of(score_tables(*tables, rules)) for tables in dealt(truth, found, owner)]
+    parts = [Partial.of(score_tables(*tables, protocol)) for tables in dealt(truth, found, owner)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_module, "CHUNK", chunk)
         patch.setattr(partial_module, "STRETCH", chunk)
@@ -125,18 +125,18 @@ def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
 
 @given(cases(), every_rules, st.booleans(), st.booleans(), st.data())
 def test_shards_in_any_order_and_tree_are_the_whole(
-    case: Case, rules: Protocol, shared: bool, ties: bool, data: st.DataObject
+    case: Case, protocol: Protocol, shared: bool, ties: bool, data: st.DataObject
 ) -> None:
-    truth, found = case.tables_for(rules)
+    truth, found = case.tables_for(protocol)
     found = image_by_image(found)
-    ties = ties and rules.group_of_weight is None  # which has no bounds of ties
-    if rules.pairing == "coverage":
+    ties = ties and protocol.group_of_weight is None  # which has no bounds of ties
+    if protocol.pairing == "coverage":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    whole = score_tables(truth, found, rules)
+    whole = score_tables(truth, found, protocol)
     given = truth if shared else None
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
-        Partial.of(score_tables(*tables, rules), truth=given, tie_range=ties)
+        Partial.of(score_tables(*tables, protocol), truth=given, tie_range=ties)
         for tables in dealt(truth, found, owner)
     ]
     single = Partial.of(whole, truth=given, tie_range=ties)
@@ -155,15 +155,15 @@ def test_shards_in_any_order_and_tree_are_the_whole(
 
 
 @given(cases(), every_rules, st.data())
-def test_some_classes_alone(case: Case, rules: Protocol, data: st.DataObject) -> None:
-    truth, found = case.tables_for(rules)
-    assume(not rules.class_agnostic and rules.limit_scope == "class")
-    assume(rules.group_of_weight is None)  # which has no bounds of ties
+def test_some_classes_alone(case: Case, protocol: Protocol, data: st.DataObject) -> None:
+    truth, found = case.tables_for(protocol)
+    assume(not protocol.class_agnostic and protocol.limit_scope == "class")
+    assume(protocol.group_of_weight is None)  # which has no bounds of ties
     found = image_by_image(found)
     chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))
-    partial = Partial.of(score_tables(truth, found, rules), tie_range=True)
+    partial = Partial.of(score_tables(truth, found, protocol), tie_range=True)
     ours = Partial.from_bytes(partial.of_classes(chosen).to_bytes()).compute()
     names = [truth.classes[label] for label in chosen]
-    theirs = score_tables(*detap.select(truth, found, classes=names), rules)
+    theirs = score_tables(*detap.select(truth, found, classes=names), protocol)
     assert_same_numbers(ours, theirs)
     assert repr(tie_range(ours)) == repr(tie_range(theirs))

@@ -28,7 +28,9 @@ from tests.analysis.data import fixture
 from tests.cases import MORE, Case, cases
 from tests.parity.compare import assert_same_bits
 
-PRESETS = {name: rules for name, rules in Protocol.presets.items() if not rules.class_agnostic}
+PRESETS = {
+    name: protocol for name, protocol in Protocol.presets.items() if not protocol.class_agnostic
+}
 COUNTS = (
     "ground_truths",
     "neutral",
@@ -38,19 +40,19 @@ COUNTS = (
     "duplicates",
     "within",
 )
-FREE_OF_KEYPOINTS = [rules for rules in PRESETS.values() if rules.overlap != "keypoints"]
+FREE_OF_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.overlap != "keypoints"]
 ANY = st.one_of(
     st.sampled_from(FREE_OF_KEYPOINTS),
-    st.sampled_from([rules for rules in MORE.values() if not rules.class_agnostic]),
+    st.sampled_from([protocol for protocol in MORE.values() if not protocol.class_agnostic]),
     st.just(replace(PRESETS["coco"], limit_scope="image", detection_limits=(1, 2, 3))),
     st.just(replace(PRESETS["voc2012"], absent_class="zero-if-detected")),
 )
 
 
-def tables_of(case: Case, rules: Protocol) -> tuple[GroundTruth, Detections]:
+def tables_of(case: Case, protocol: Protocol) -> tuple[GroundTruth, Detections]:
     """Return tables with what the rules ask for, KITTI's columns and names of classes too."""
-    truth, found = case.tables_for(rules)
-    if rules.pairing != "ground-truth":
+    truth, found = case.tables_for(protocol)
+    if protocol.pairing != "ground-truth":
         return truth, found
     extra = {name: np.zeros(len(truth)) for name in ("truncated", "occluded")}
     names = ("Car", "Van", "Pedestrian")[: len(truth.classes)]
@@ -78,35 +80,35 @@ def drawn(data: st.DataObject, names: tuple[str, ...]) -> list[str]:
 
 @given(cases(), ANY, st.data())
 def test_each_selected_class_has_the_numbers_of_the_whole_run(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    truth, found = tables_of(case, rules)
-    whole = score_tables(truth, found, rules)
+    truth, found = tables_of(case, protocol)
+    whole = score_tables(truth, found, protocol)
     names = drawn(data, whole.classes)
     for evidence in (False, True):
-        part = score_tables(truth, found, rules, classes=names, evidence=evidence)
+        part = score_tables(truth, found, protocol, classes=names, evidence=evidence)
         assert_classes_of(part, whole, names)
-        if rules.pairing == "ranked":
+        if protocol.pairing == "ranked":
             labels = [whole.classes.index(name) for name in names]
             assert_same_bits(
                 part.full_precision(), whole.full_precision()[:, :, labels], "full precision"
             )
     images = data.draw(st.lists(st.sampled_from(case.images), min_size=1, unique=True))
     assert_classes_of(on_images(part, images), on_images(whole, images), names)
-    chosen = score_tables(truth, found, rules, classes=names, images=images)
-    assert_classes_of(chosen, score_tables(truth, found, rules, images=images), names)
+    chosen = score_tables(truth, found, protocol, classes=names, images=images)
+    assert_classes_of(chosen, score_tables(truth, found, protocol, images=images), names)
 
 
 @given(cases(), ANY, st.data())
 def test_partials_of_shards_select_as_one_run_does(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(rules.pairing == "ranked")
-    truth, found = case.tables_for(rules)
+    assume(protocol.pairing == "ranked")
+    truth, found = case.tables_for(protocol)
     found = found.select(np.argsort(found.image, kind="stable"))
-    one = score_tables(truth, found, rules)
+    one = score_tables(truth, found, protocol)
     names = drawn(data, truth.classes)
-    part = score_tables(truth, found, rules, classes=names)
+    part = score_tables(truth, found, protocol, classes=names)
     owner = np.array([data.draw(st.integers(0, 2)) for _ in case.images])
     images = [
         [name for name, at in zip(truth.images, owner.tolist(), strict=True) if at == shard]
@@ -114,9 +116,9 @@ def test_partials_of_shards_select_as_one_run_does(
     ]
     whole_shards, chosen_shards = [], []
     for names_of in filter(None, images):
-        alone = score_tables(truth, found, rules, images=names_of)
+        alone = score_tables(truth, found, protocol, images=names_of)
         whole_shards.append(Partial.of(alone, truth=truth).to_bytes())
-        alone = score_tables(truth, found, rules, images=names_of, classes=names)
+        alone = score_tables(truth, found, protocol, images=names_of, classes=names)
         chosen_shards.append(Partial.of(alone, truth=truth).to_bytes())
     union = merge(whole_shards)
     assert_classes_of(union.select(names).compute(), one, names)
@@ -129,16 +131,20 @@ def test_partials_of_shards_select_as_one_run_does(
 
 @given(cases(), ANY, st.data())
 def test_errors_of_selected_classes_are_those_among_all(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(rules.pairing == "ranked")
-    truth, found = case.tables_for(rules)
-    whole = score_tables(truth, found, rules)
+    assume(protocol.pairing == "ranked")
+    truth, found = case.tables_for(protocol)
+    whole = score_tables(truth, found, protocol)
     names = drawn(data, whole.classes)
     labels = [whole.classes.index(name) for name in names]
-    part = score_tables(truth, found, rules, classes=names)
+    part = score_tables(truth, found, protocol, classes=names)
     conventions: list[Any] = ["protocol"]
-    if rules.overlap == "box" and rules.verified == "all" and rules.not_exhaustive == "counted":
+    if (
+        protocol.overlap == "box"
+        and protocol.verified == "all"
+        and protocol.not_exhaustive == "counted"
+    ):
         conventions.append("tidecv")
     for convention in conventions:
         ours, theirs = errors(part, convention), errors(whole, convention)
@@ -152,7 +158,7 @@ def test_errors_of_selected_classes_are_those_among_all(
     cells = confusion(part)
     assert (cells.matrix == confusion(whole).matrix[np.ix_(kept, kept)]).all()
     assert len(cells.detection) == len(cells.ground_truth) == cells.matrix.sum()
-    each = [score_tables(truth, found, rules, classes=[name]) for name in whole.classes]
+    each = [score_tables(truth, found, protocol, classes=[name]) for name in whole.classes]
     crowding = np.array([breakdowns(one).crowding.ground_truths for one in each])
     assert crowding.sum(axis=0).tolist() == breakdowns(whole).crowding.ground_truths.tolist()
     kinds = mistakes(part)
@@ -162,15 +168,15 @@ def test_errors_of_selected_classes_are_those_among_all(
 
 @given(cases(), ANY, st.data())
 def test_ties_of_selected_classes_are_those_among_all(
-    case: Case, rules: Protocol, data: st.DataObject
+    case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(rules.pairing == "ranked" and rules.group_of_weight is None)
-    truth, found = case.tables_for(rules)
+    assume(protocol.pairing == "ranked" and protocol.group_of_weight is None)
+    truth, found = case.tables_for(protocol)
     found = found.select(np.argsort(found.image, kind="stable"))
     names = drawn(data, truth.classes)
-    part = score_tables(truth, found, rules, classes=names)
+    part = score_tables(truth, found, protocol, classes=names)
     ends = tie_range(part)
-    union = Partial.of(score_tables(truth, found, rules), truth=truth, tie_range=True)
+    union = Partial.of(score_tables(truth, found, protocol), truth=truth, tie_range=True)
     assert repr(tie_range(union.select(names).compute())) == repr(ends)
     union = Partial.of(part, truth=truth, tie_range=True)
     assert repr(tie_range(Partial.from_bytes(union.to_bytes()).compute())) == repr(ends)
@@ -195,10 +201,10 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
 @pytest.mark.parametrize("keep_boxes", [True, False])
 def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
     """One detection an image: the dog of .8 is beyond the limit that the cat of .9 has taken."""
-    rules = replace(PRESETS["coco"], limit_scope="image", detection_limits=(1,))
+    protocol = replace(PRESETS["coco"], limit_scope="image", detection_limits=(1,))
     box = [[0.0, 0.0, 10.0, 10.0]]
     truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
-    evaluator = detap.Evaluator(truth, rules, "xyxy", images=[1], keep_boxes=keep_boxes)
+    evaluator = detap.Evaluator(truth, protocol, "xyxy", images=[1], keep_boxes=keep_boxes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("detap.evaluation.loop.evaluator._MANY", 1)
         evaluator.update([1], [box * 2], [[0.9, 0.8]], [["cat", "dog"]])
@@ -229,13 +235,13 @@ def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
     truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
     results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
     found = detap.read_detections(results, truth)
-    rules = replace(PRESETS["lvis"], detection_limits=(20,))
-    whole = score_tables(truth, found, rules)
+    protocol = replace(PRESETS["lvis"], detection_limits=(20,))
+    whole = score_tables(truth, found, protocol)
     most = np.argsort(-whole.ground_truths, kind="stable")[:8]
     names = [whole.classes[label] for label in sorted(most.tolist())]
-    part = score_tables(truth, found, rules, classes=names)
+    part = score_tables(truth, found, protocol, classes=names)
     assert_classes_of(part, whole, names)
-    alone = score_tables(*detap.select(truth, found, classes=names), rules)
+    alone = score_tables(*detap.select(truth, found, classes=names), protocol)
     changed = np.count_nonzero(alone.by_class["AP"] != part.by_class["AP"])
     assert changed > 0
 

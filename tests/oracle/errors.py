@@ -21,41 +21,41 @@ class PlainErrors:
 
 class _Scene:
     def __init__(self, result: Result, t: int) -> None:
-        self.rules = rules = result.protocol
+        self.protocol = protocol = result.protocol
         matches = result.with_matches().matches
         assert matches is not None
         truth, found = result.ground_truth, result.detections
-        self.t, self.threshold = t, rules.search_thresholds[t]
+        self.t, self.threshold = t, protocol.search_thresholds[t]
         self.truth_boxes, self.found_boxes = boxes(truth), boxes(found)
         self.truth_image, self.found_image = truth.image.tolist(), found.image.tolist()
-        agnostic = rules.class_agnostic
+        agnostic = protocol.class_agnostic
         self.truth_label = [0 if agnostic else label for label in truth.label.tolist()]
         self.found_label = [0 if agnostic else label for label in found.label.tolist()]
         score = found.score.tolist()
-        image = self.found_image if rules.ties == "image" else [0] * len(score)
+        image = self.found_image if protocol.ties == "image" else [0] * len(score)
         order = sorted(range(len(score)), key=lambda n: (-score[n], image[n], n))
         self.ranked = [n for n in order if matches.counted[n] and not matches.neutral[0, t, n]]
         self.match = matches.ground_truth[0, t].tolist()
         self.wrong = [n for n in self.ranked if self.match[n] < 0]
-        band = rules.area_ranges[0]
+        band = protocol.area_ranges[0]
         annotated = truth.area.tolist()
-        if rules.area_source == "box":
-            annotated = [area(box, rules) for box in self.truth_boxes]
+        if protocol.area_source == "box":
+            annotated = [area(box, protocol) for box in self.truth_boxes]
         self.positive = [
             g
             for g in range(len(annotated))
             if band.low <= annotated[g] <= band.high
-            and not any(getattr(truth, flag)[g] for flag in rules.neutral)
-            and not (rules.group_of_weight == 0 and truth.group_of[g])
+            and not any(getattr(truth, flag)[g] for flag in protocol.neutral)
+            and not (protocol.group_of_weight == 0 and truth.group_of[g])
         ]
         self.used = {self.match[n] for n in self.ranked if self.match[n] >= 0}
         self.classes = range(len(result.classes))
 
     def overlap(self, n: int, g: int) -> float:
-        return overlap(self.found_boxes[n], self.truth_boxes[g], self.rules, absorbing=False)
+        return overlap(self.found_boxes[n], self.truth_boxes[g], self.protocol, absorbing=False)
 
     def reaches(self, value: float) -> bool:
-        return value > self.threshold if self.rules.strict_iou else value >= self.threshold
+        return value > self.threshold if self.protocol.strict_iou else value >= self.threshold
 
     def type_of(self, n: int) -> tuple[str, int]:
         """Return the type of a false positive, and the ground truth that it aims at, or -1."""
@@ -87,8 +87,8 @@ class _Scene:
             if not positives:
                 values.append(math.nan)
                 continue
-            points = curve(hits, positives, self.rules.precision_guard)
-            values.append(min(area_under(*points, self.rules), 1.0) if hits else 0.0)
+            points = curve(hits, positives, self.protocol.precision_guard)
+            values.append(min(area_under(*points, self.protocol), 1.0) if hits else 0.0)
         return values
 
 

@@ -58,10 +58,10 @@ def compare(ours: Result, theirs: Reference, truth: GroundTruth, detections: Det
         assert_same_bits(ours.measure(name), value, name)
 
 
-def check(case: Case, rules: Protocol = COCO, threads: int | None = None) -> None:
+def check(case: Case, protocol: Protocol = COCO, threads: int | None = None) -> None:
     truth, detections = case.tables()
-    ours = evaluate(truth, detections, rules, threads=threads, matches=True)
-    compare(ours, reference.run(*case.coco(), rules), truth, detections)
+    ours = evaluate(truth, detections, protocol, threads=threads, matches=True)
+    compare(ours, reference.run(*case.coco(), protocol), truth, detections)
 
 
 # One of each thing that has gone wrong in some implementation.
@@ -135,8 +135,8 @@ def other_axes(draw: st.DrawFn) -> Protocol:
 @given(cases(), other_axes())
 @examples(250)
 @example(SEVERAL, replace(COCO, class_agnostic=True))
-def test_other_thresholds_limits_areas_and_without_classes(case: Case, rules: Protocol) -> None:
-    check(case, rules)
+def test_other_thresholds_limits_areas_and_without_classes(case: Case, protocol: Protocol) -> None:
+    check(case, protocol)
 
 
 @given(cases(), st.integers(0, 9), st.booleans())
@@ -243,7 +243,7 @@ def test_coco_val2014_100_with_other_axes(
 ) -> None:
     truth, detections, _ = sample
     folder = real_data / "coco-val2014-100"
-    rules = replace(
+    protocol = replace(
         COCO,
         iou_thresholds=(0.25, 0.5, 0.8, 1.0),
         detection_limits=(3, 20),
@@ -253,9 +253,9 @@ def test_coco_val2014_100_with_other_axes(
     theirs = reference.run(
         json.loads((folder / "instances_val2014_100.json").read_text("utf-8")),
         json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text("utf-8")),
-        rules,
+        protocol,
     )
-    ours = evaluate(truth, detections, rules, threads=2, matches=True)
+    ours = evaluate(truth, detections, protocol, threads=2, matches=True)
     compare(ours, theirs, truth, detections)
 
 

@@ -42,19 +42,19 @@ GRIDS = {
 }
 
 
-def compare(rules: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
-    ours = evaluate(truth, detections, rules, threads=threads, matches=True)
-    plain = score(truth, detections, rules)
-    detections = that_count(detections, rules)
+def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
+    ours = evaluate(truth, detections, protocol, threads=threads, matches=True)
+    plain = score(truth, detections, protocol)
+    detections = that_count(detections, protocol)
     assert_same_bits(ours.recall, plain.recall, "recall")
-    if rules.pairing == "coverage":
+    if protocol.pairing == "coverage":
         return
     assert ours.matches is not None
     matched, neutral, counted = in_file_order(ours, truth, detections)
     assert_same_bits(matched, plain.matched, "matches")
     assert_same_bits(neutral, plain.neutral, "neutral")
     assert_same_bits(counted, plain.counted, "counted")
-    if not rules.class_agnostic:
+    if not protocol.class_agnostic:
         best = ours.matches.overlap
         assert_same_bits(best[counted], plain.overlap[counted], "largest overlap")
     assert_same_bits(ours.full_precision(), plain.precision, "precision")
@@ -75,7 +75,7 @@ def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> No
 @st.composite
 def any_protocol(draw: st.DrawFn) -> Protocol:
     """Draw a preset with any of its axes changed."""
-    rules = draw(st.sampled_from([*RANKED.values()]))
+    protocol = draw(st.sampled_from([*RANKED.values()]))
     bands = ((ANY_AREA,), (ALL_AREAS,), COCO_AREAS, (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")))
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
     axes: dict[str, st.SearchStrategy[Any]] = {
@@ -105,13 +105,13 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     }
     chosen = draw(st.sets(st.sampled_from(sorted(axes))))
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
-    absorbing = changes.get("neutral", rules.neutral)
+    absorbing = changes.get("neutral", protocol.neutral)
     changes["absorbing"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
     interpolation = draw(st.sampled_from((*GRIDS, "all-point")))
     changes["interpolation"] = interpolation
     if interpolation in GRIDS:
         changes["recall_grid"] = draw(st.sampled_from(GRIDS[interpolation]))
-    return replace(rules, **changes)
+    return replace(protocol, **changes)
 
 
 @pytest.mark.parametrize("name", BY_IMAGE)
@@ -123,16 +123,16 @@ def test_every_preset(name: str, case: Case, threads: int) -> None:
 
 @given(cases(), any_protocol(), st.sampled_from(THREADS))
 @examples(400)
-def test_any_axes(case: Case, rules: Protocol, threads: int) -> None:
+def test_any_axes(case: Case, protocol: Protocol, threads: int) -> None:
     truth, detections = case.tables()
     first = np.arange(len(truth)) == 0  # the annotation with the id 0, where that matters
-    compare(rules, replace(truth, zero_id=first), detections, threads)
+    compare(protocol, replace(truth, zero_id=first), detections, threads)
 
 
 @given(crowded_cases(), any_protocol(), st.sampled_from(THREADS))
 @examples(20)
-def test_any_axes_with_many_detections(case: Case, rules: Protocol, threads: int) -> None:
-    compare(rules, *case.tables(), threads)
+def test_any_axes_with_many_detections(case: Case, protocol: Protocol, threads: int) -> None:
+    compare(protocol, *case.tables(), threads)
 
 
 @given(

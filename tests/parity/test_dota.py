@@ -148,7 +148,7 @@ def test_corners_are_rounded_where_boxes_are() -> None:
 # --- against a plain evaluator
 
 
-def plain_ap(truth: GroundTruth, detections: Detections, rules: Protocol) -> float:
+def plain_ap(truth: GroundTruth, detections: Detections, protocol: Protocol) -> float:
     """Return the AP of one class at 11 points, one detection after the other."""
     assert truth.polygons is not None
     assert detections.polygons is not None
@@ -158,7 +158,7 @@ def plain_ap(truth: GroundTruth, detections: Detections, rules: Protocol) -> flo
         claim = np.repeat(detections.polygons[at : at + 1], len(near), axis=0)
         overlaps = polygon_overlaps(claim, truth.polygons[near])
         best = int(near[overlaps.argmax()]) if len(near) else -1
-        if not len(near) or overlaps.max() <= rules.iou_thresholds[0]:
+        if not len(near) or overlaps.max() <= protocol.iou_thresholds[0]:
             hits.append(False)
         elif not truth.difficult[best]:
             hits.append(best not in taken)

@@ -52,14 +52,14 @@ def load(folder: Path, *names: str) -> list[Any]:
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
 
 
-def scored(truth: Any, found: Any, rules: Protocol = RULES, **more: Any) -> Result:
+def scored(truth: Any, found: Any, protocol: Protocol = RULES, **more: Any) -> Result:
     """Return the result of two files of such contents."""
     with tempfile.TemporaryDirectory() as made:
         gt, dt = Path(made, "gt.json"), Path(made, "dt.json")
         gt.write_text(json.dumps(truth))
         dt.write_text(json.dumps(found))
         table = read_ground_truth(gt, keypoints=True)
-        return evaluate(table, read_detections(dt, table, keypoints=True), rules, **more)
+        return evaluate(table, read_detections(dt, table, keypoints=True), protocol, **more)
 
 
 def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
@@ -68,7 +68,7 @@ def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
         assert np.isnan(ours) if value is None else ours == value, name
 
 
-def referee(truth: Any, found: Any, rules: Protocol = RULES) -> COCOeval:
+def referee(truth: Any, found: Any, protocol: Protocol = RULES) -> COCOeval:
     """Return pycocotools, having scored the same; annotations are numbered from 1."""
     truths = COCO()
     truths.dataset = copy.deepcopy(truth)
@@ -77,16 +77,16 @@ def referee(truth: Any, found: Any, rules: Protocol = RULES) -> COCOeval:
     with contextlib.redirect_stdout(io.StringIO()):
         truths.createIndex()
         reference = COCOeval(truths, truths.loadRes(copy.deepcopy(found)), "keypoints")
-        reference.params.kpt_oks_sigmas = np.array(rules.sigmas)
+        reference.params.kpt_oks_sigmas = np.array(protocol.sigmas)
         reference.evaluate()
         reference.accumulate()
     return reference
 
 
-def assert_same(truth: Any, found: Any, rules: Protocol = RULES) -> None:
+def assert_same(truth: Any, found: Any, protocol: Protocol = RULES) -> None:
     """Check every overlap, match, precision and recall."""
-    reference = referee(truth, found, rules)
-    result = scored(truth, found, rules, matches=True)
+    reference = referee(truth, found, protocol)
+    result = scored(truth, found, protocol, matches=True)
     assert_same_overlaps(result, reference)
     assert result.matches is not None
     matched, neutral, counted = _matches(reference, len(found))
@@ -167,14 +167,14 @@ def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
         UsageError, match="there are 17 sigmas, and 14 keypoints in each row of the "
     ):
         scored(truth, found)
-    rules = RULES.with_changes(sigmas=tuple(expected[CROWD_POSE]["sigmas"]))
-    assert Protocol.spelt("coco-keypoints|sigmas:crowdpose") == rules
+    protocol = RULES.with_changes(sigmas=tuple(expected[CROWD_POSE]["sigmas"]))
+    assert Protocol.spelt("coco-keypoints|sigmas:crowdpose") == protocol
     stats = expected[CROWD_POSE]["stats"]
     numbers = {name: value for name, value in stats.items() if "P " not in name}
     assert len(numbers) == 6
-    result = scored(truth, found, rules)
+    result = scored(truth, found, protocol)
     assert_numbers(result, numbers)
-    assert_same(truth, found, rules)
+    assert_same(truth, found, protocol)
     # Its three parts, by how crowded an image is, are slices; it rounds them.
     crowded = [(image["id"], image["crowdIndex"]) for image in truth["images"]]
     for name, low, high in (("easy", -1, 0.2), ("medium", 0.2, 0.8), ("hard", 0.8, 1)):
@@ -216,8 +216,8 @@ def test_worked_cases(real_data: Path, name: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_cross_check(folder: Path, name: str, changes: dict[str, Any]) -> None:
     truth, found = load(folder, *FILES[name])
-    rules = RULES.with_changes(iou_thresholds=(0.5, 0.75), **changes)
-    check = cross_check(scored(truth, found, rules))
+    protocol = RULES.with_changes(iou_thresholds=(0.5, 0.75), **changes)
+    check = cross_check(scored(truth, found, protocol))
     assert check.equal
     assert check.numbers["AP50"][0] > 0.3
 

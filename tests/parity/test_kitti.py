@@ -53,12 +53,12 @@ def tables(images: list[Image]) -> tuple[GroundTruth, Detections]:
     return truth, detections
 
 
-def run(images: list[Image], rules: Protocol = R40) -> Result:
-    return evaluate(*tables(images), rules)
+def run(images: list[Image], protocol: Protocol = R40) -> Result:
+    return evaluate(*tables(images), protocol)
 
 
-def average(images: list[Image], name: str, level: str, rules: Protocol = R40) -> float:
-    result = run(images, rules)
+def average(images: list[Image], name: str, level: str, protocol: Protocol = R40) -> float:
+    result = run(images, protocol)
     where = result.classes.index(name), result.area_ranges.index(level)
     return float(result.average_precision[0][where])
 
@@ -424,8 +424,8 @@ def test_a_neutral_object_of_the_class_is_no_positive() -> None:
     truth, found = tables([Image([cyclist()], [claim(0.9)])])
     marked = replace(truth, crowd=np.array([True]))
     for absorbing in ((), ("crowd",)):
-        rules = R40.with_changes(neutral=("crowd",), absorbing=absorbing)
-        result = evaluate(marked, found, rules)
+        protocol = R40.with_changes(neutral=("crowd",), absorbing=absorbing)
+        result = evaluate(marked, found, protocol)
         at = result.classes.index("Cyclist")
         assert (result.neutral[at], result.false_positives[at]) == (1, 0)
 
@@ -492,8 +492,8 @@ def test_columns_that_are_missing_are_named() -> None:
     found = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match=r"how far each ground truth is occluded.*--occlusion-max"):
         evaluate(truth, found, "kitti")
-    rules = R40.with_changes(occlusion_max=(), truncation_max=())
-    assert evaluate(truth, found, rules).true_positives.tolist() == [1]
+    protocol = R40.with_changes(occlusion_max=(), truncation_max=())
+    assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
 
 
 def test_other_classes_than_are_scored_are_named() -> None:
@@ -501,8 +501,8 @@ def test_other_classes_than_are_scored_are_named() -> None:
     found = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match="scores Car, Pedestrian, Cyclist, and there is none"):
         evaluate(truth, found, R40.with_changes(occlusion_max=(), truncation_max=()))
-    rules = R40.with_changes(occlusion_max=(), truncation_max=(), class_iou=())
-    assert evaluate(truth, found, rules).true_positives.tolist() == [1]
+    protocol = R40.with_changes(occlusion_max=(), truncation_max=(), class_iou=())
+    assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -527,13 +527,13 @@ def test_axes_that_do_not_go_together(changes: dict[str, Any], message: str) -> 
 
 
 def test_a_threshold_is_that_of_all_classes() -> None:
-    rules = R40.with_changes(iou_thresholds=(0.6,))
-    assert rules.class_iou == (("Car", 0.6), ("Pedestrian", 0.6), ("Cyclist", 0.6))
+    protocol = R40.with_changes(iou_thresholds=(0.6,))
+    assert protocol.class_iou == (("Car", 0.6), ("Pedestrian", 0.6), ("Cyclist", 0.6))
 
 
 def test_one_value_goes_for_all_levels() -> None:
-    rules = R40.with_changes(height_min=(60,))
-    result = run([Image([cyclist()], [])], rules)
+    protocol = R40.with_changes(height_min=(60,))
+    result = run([Image([cyclist()], [])], protocol)
     assert result.ground_truths.sum() == 0
     with pytest.raises(UsageError, match="has no number 'mAP50-easy'"):
-        metrics.named(rules, "mAP50-easy")
+        metrics.named(protocol, "mAP50-easy")

@@ -76,8 +76,8 @@ def tables(
 def run(
     truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, limit: int = 300
 ) -> Result:
-    rules = replace(RULES, detection_limits=(limit,))
-    return evaluate(*tables(truths, claims, lists), rules)
+    protocol = replace(RULES, detection_limits=(limit,))
+    return evaluate(*tables(truths, claims, lists), protocol)
 
 
 def same(one: float | None, other: float | None) -> bool:
@@ -88,18 +88,18 @@ def same(one: float | None, other: float | None) -> bool:
 # --- numbers of the reference
 
 
-def read(gold: Path, results: Path, rules: Protocol) -> tuple[GroundTruth, Detections]:
-    masks = rules.reading.get("masks", False)
+def read(gold: Path, results: Path, protocol: Protocol) -> tuple[GroundTruth, Detections]:
+    masks = protocol.reading.get("masks", False)
     truth = read_ground_truth(gold, masks=masks)
     return truth, read_detections(results, truth, masks=masks)
 
 
-@pytest.mark.parametrize("rules", [RULES, MASKS], ids=lambda rules: rules.name)
-def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, rules: Protocol) -> None:
-    folder, kind = real_data / "lvis-val-100-results", KIND[rules.name]
+@pytest.mark.parametrize("protocol", [RULES, MASKS], ids=lambda rules: rules.name)
+def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, protocol: Protocol) -> None:
+    folder, kind = real_data / "lvis-val-100-results", KIND[protocol.name]
     expected = json.loads((folder / "expected.json").read_text("utf-8"))[f"{kind} (lvis 0.5.3)"]
     gold = real_data / "lvis-val-100" / "lvis_val_100.json"
-    result = evaluate(*read(gold, folder / f"lvis_results_{kind}.json", rules), rules)
+    result = evaluate(*read(gold, folder / f"lvis_results_{kind}.json", protocol), protocol)
     assert len(expected["stats"]) == 13 == len(result.summary)
     for name, due in expected["stats"].items():
         assert result.summary[NUMBERS.get(name, name)] == due, name
@@ -112,27 +112,27 @@ def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, rules: P
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-@pytest.mark.parametrize("rules", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.overlap)
+@pytest.mark.parametrize("protocol", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.overlap)
 def test_the_reference_itself_gives_the_same_arrays_and_matches(
-    real_data: Path, monkeypatch: pytest.MonkeyPatch, rules: Protocol
+    real_data: Path, monkeypatch: pytest.MonkeyPatch, protocol: Protocol
 ) -> None:
-    evaluator = _reference(monkeypatch, rules)
+    evaluator = _reference(monkeypatch, protocol)
     folder = real_data / "lvis-val-100-results"
-    results = folder / f"lvis_results_{'bbox' if rules is RULES else 'segm'}.json"
+    results = folder / f"lvis_results_{'bbox' if protocol is RULES else 'segm'}.json"
     gold = real_data / "lvis-val-100" / "lvis_val_100.json"
-    kind = {"box": "bbox", "mask": "segm", "boundary": "boundary"}[rules.overlap]
+    kind = {"box": "bbox", "mask": "segm", "boundary": "boundary"}[protocol.overlap]
     made = evaluator(str(gold), str(results), kind)
     made.evaluate()
     made.accumulate()
-    result = evaluate(*read(gold, results, rules), rules, matches=True)
+    result = evaluate(*read(gold, results, protocol), protocol, matches=True)
     for name, ours in (("precision", result.precision), ("recall", result.recall[..., 0])):
         assert_same_bits(ours, np.where(made.eval[name] == -1, np.nan, made.eval[name]), name)
     annotations = [each["id"] for each in made.lvis_gt.dataset["annotations"]]
     assert_same_matches(result, _cells(made), annotations)
 
 
-def _reference(monkeypatch: pytest.MonkeyPatch, rules: Protocol) -> Any:
-    if rules.overlap == "boundary":
+def _reference(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> Any:
+    if protocol.overlap == "boundary":
         boundary_reference(monkeypatch, "lvis_instance_api.lvis")
         return import_module("boundary_iou.lvis_instance_api.eval").LVISEval
     monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24

@@ -42,8 +42,8 @@ def tables(case: Case) -> tuple[GroundTruth, Detections]:
     return replace(truth, listed={"negative": np.zeros((0, 2), np.int32)}), found
 
 
-def average(case: Case, rules: Protocol) -> float:
-    return float(evaluate(*tables(case), rules).average_precision[0, 0, 0])
+def average(case: Case, protocol: Protocol) -> float:
+    return float(evaluate(*tables(case), protocol).average_precision[0, 0, 0])
 
 
 def around(*groups: tuple[float, float, float, float], box: bool = True) -> tuple[Truth, ...]:
@@ -176,8 +176,8 @@ def test_only_verified_classes_count() -> None:
         score=[0.9, 0.95, 0.8],
     )
 
-    def run(listed: dict[str, list[tuple[Name, Name]]], rules: Protocol) -> Result:
-        return evaluate(GroundTruth.from_arrays(**truth, listed=listed), found, rules)
+    def run(listed: dict[str, list[tuple[Name, Name]]], protocol: Protocol) -> Result:
+        return evaluate(GroundTruth.from_arrays(**truth, listed=listed), found, protocol)
 
     nothing: list[tuple[Name, Name]] = []
     assert run({}, V2).summary["mAP"] == 0.75

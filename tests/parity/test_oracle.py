@@ -16,9 +16,9 @@ from tests.parity.compare import assert_same_bits
 from tests.parity.voc_eval import voc_eval
 
 
-def _compare(case: Case, rules: Protocol) -> None:
-    theirs = reference.run(*case.coco(), rules)
-    ours = score(*case.tables(), rules)
+def _compare(case: Case, protocol: Protocol) -> None:
+    theirs = reference.run(*case.coco(), protocol)
+    ours = score(*case.tables(), protocol)
     assert_same_bits(ours.precision, theirs.precision, "precision")
     assert_same_bits(ours.recall, theirs.recall, "recall")
     assert_same_bits(ours.matched, theirs.matched, "matches")

@@ -41,7 +41,7 @@ def coco_sample(data: Path) -> Tables:
     return truth, coco.read_detections(folder / "instances_val2014_fakebbox100_results.json", truth)
 
 
-def merged(truth: detap.GroundTruth, found: detap.Detections, rules: Protocol) -> Result:
+def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol) -> Result:
     """Return the result of seven shards of random images, merged in random order, by bytes."""
     random = np.random.default_rng(11)
     owner = random.integers(0, 7, len(truth.images))
@@ -49,20 +49,20 @@ def merged(truth: detap.GroundTruth, found: detap.Detections, rules: Protocol) -
     for shard in random.permutation(7):
         images = [truth.images[n] for n in np.flatnonzero(owner == shard)]
         share = detap.select(truth, found, images=images)
-        result = score_tables(*share, rules, evidence=rules.pairing == "ranked")
+        result = score_tables(*share, protocol, evidence=protocol.pairing == "ranked")
         blobs.append(Partial.of(result, truth=truth, input="").to_bytes())
     return detap.merge(blobs, truth).compute()
 
 
 @pytest.mark.parametrize("read", [voc2007, coco_sample], ids=["voc2007", "coco"])
-@pytest.mark.parametrize("rules", RULES, ids=lambda rules: rules.name)
+@pytest.mark.parametrize("protocol", RULES, ids=lambda rules: rules.name)
 def test_shards_of_real_data(
-    read: Callable[[Path], Tables], rules: Protocol, real_data: Path
+    read: Callable[[Path], Tables], protocol: Protocol, real_data: Path
 ) -> None:
     truth, found = read(real_data)
     # As a file that lists image after image, for protocols by which rows rank.
     found = found.select(np.argsort(found.image, kind="stable"))
-    whole, ours = score_tables(truth, found, rules), merged(truth, found, rules)
+    whole, ours = score_tables(truth, found, protocol), merged(truth, found, protocol)
     for name in ("average_precision", "recall", "precision", "within", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(whole, name), name)
     for name in ("ground_truths", "neutral", "detections_count", "true_positives"):

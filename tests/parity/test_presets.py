@@ -108,8 +108,8 @@ ROWS: list[Row] = [
 ]
 
 
-def value(tables: Tables, rules: Protocol, name: str) -> float:
-    return evaluate(*tables, rules).measure(name)
+def value(tables: Tables, protocol: Protocol, name: str) -> float:
+    return evaluate(*tables, protocol).measure(name)
 
 
 def difference(data: dict[str, Tables], row: Row) -> float:
@@ -130,7 +130,7 @@ def test_every_preset_that_promises_anything_is_tried() -> None:
     elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
     elsewhere |= {"open-images-v2", "open-images-challenge"}
     tried = elsewhere | {row[0] for row in ROWS}
-    assert {name for name, rules in PRESETS.items() if rules.tolerance is not None} == tried
+    assert {name for name, protocol in PRESETS.items() if protocol.tolerance is not None} == tried
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def test_the_effect_of_each_field(data: dict[str, Tables]) -> None:
     columns = [heading.strip("`") for heading in head[2:]]
     base = {where: evaluate(*data[where], "coco").summary for where in columns}
     for row in body:
-        rules = Protocol.spelt("|".join(["coco", *re.findall(r"`([^`]+)`", row[0])]))
+        protocol = Protocol.spelt("|".join(["coco", *re.findall(r"`([^`]+)`", row[0])]))
         for where, cell in zip(columns, row[2:], strict=True):
-            now = evaluate(*data[where], rules).summary
+            now = evaluate(*data[where], protocol).summary
             for name, text in zip(("AP", "AP50"), cell.split(", "), strict=True):
                 change = now[name] - base[where][name]
                 assert number(text) == pytest.approx(change, abs=6e-5), (row[0], where)

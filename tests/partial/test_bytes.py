@@ -40,8 +40,8 @@ TIED = Case(
 )
 
 
-def partial_of(case: Case = CASE, rules: Protocol | str = "coco", **more: Any) -> Partial:
-    return Partial.of(detap.evaluate(*case.tables(), rules), **more)
+def partial_of(case: Case = CASE, protocol: Protocol | str = "coco", **more: Any) -> Partial:
+    return Partial.of(detap.evaluate(*case.tables(), protocol), **more)
 
 
 def sealed(body: bytes) -> bytes:
@@ -345,15 +345,15 @@ def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
 
 def some_partials() -> Iterator[Partial]:
     yield partial_of()
-    yield partial_of(rules="voc2007", input="a.json")
+    yield partial_of(protocol="voc2007", input="a.json")
     yield partial_of(truth=CASE.ground_truth())
     yield partial_of(replace(CASE, truths=(), found=()))
     agnostic = replace(CASE, truths=CASE.truths[:1], found=CASE.found[:1], classes=(7,))
-    yield partial_of(agnostic, rules="proposals")
+    yield partial_of(agnostic, protocol="proposals")
     yield partial_of(TIED, tie_range=True)
     tied = replace(agnostic, found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 9.0, 9.0), 0.5)))
     few = replace(detap.protocol("proposals"), detection_limits=(1,))
-    yield partial_of(tied, rules=few, tie_range=True)
+    yield partial_of(tied, protocol=few, tie_range=True)
 
 
 WHOLE = [partial.to_bytes() for partial in some_partials()]

@@ -32,13 +32,13 @@ WHOLE = Case(
 )
 
 
-def result_of(*images: int, case: Case = WHOLE, rules: Protocol | str = "coco") -> Result:
-    return detap.evaluate(*detap.select(*case.tables(), images=images), rules, evidence=True)
+def result_of(*images: int, case: Case = WHOLE, protocol: Protocol | str = "coco") -> Result:
+    return detap.evaluate(*detap.select(*case.tables(), images=images), protocol, evidence=True)
 
 
 def part(*images: int, **more: Any) -> Partial:
     rules, case = more.pop("rules", "coco"), more.pop("case", WHOLE)
-    return Partial.of(result_of(*images, case=case, rules=rules), **more)
+    return Partial.of(result_of(*images, case=case, protocol=rules), **more)
 
 
 def refusal(*parts: Partial | bytes, **how: Any) -> str:
@@ -128,7 +128,7 @@ def test_how_repeats_are_spelt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "told"),
+    ("protocol", "told"),
     [
         ("voc2012", "protocol: name is 'voc2012', where partial 1 has 'coco'"),
         (
@@ -142,8 +142,8 @@ def test_how_repeats_are_spelt() -> None:
         ),
     ],
 )
-def test_another_protocol(rules: Protocol | str, told: str) -> None:
-    assert refusal(part(1), part(2, rules=rules)) == (
+def test_another_protocol(protocol: Protocol | str, told: str) -> None:
+    assert refusal(part(1), part(2, rules=protocol)) == (
         f"partial 2: {told}; only partials of one protocol add up: evaluate both by the same"
     )
 
@@ -201,9 +201,9 @@ def test_a_class_that_is_called_otherwise() -> None:
 
 def test_classes_of_which_one_order_is_due() -> None:
     """As one class, equal scores of an image rank class by class."""
-    rules = replace(detap.protocol("coco"), class_agnostic=True)
-    turned = part(2, case=replace(WHOLE, classes=(9, 7)), rules=rules)
-    assert refusal(part(1, rules=rules), turned) == (
+    protocol = replace(detap.protocol("coco"), class_agnostic=True)
+    turned = part(2, case=replace(WHOLE, classes=(9, 7)), rules=protocol)
+    assert refusal(part(1, rules=protocol), turned) == (
         "partial 2: classes: the ground truth has (9, 7), where partial 1 has (7, 9); evaluate "
         "both with the same classes"
     )

@@ -23,8 +23,8 @@ def scored(
     folder: Path, run: Run, qrels: Qrels, preset: str, **changes: Any
 ) -> retrieval.RetrievalResult:
     table = read_run(*write_trec(folder, run, qrels))
-    rules = protocols.retrieval(preset).with_changes(cutoffs=CUTOFFS, **changes)
-    return retrieval.evaluate(table, rules)
+    protocol = protocols.retrieval(preset).with_changes(cutoffs=CUTOFFS, **changes)
+    return retrieval.evaluate(table, protocol)
 
 
 TREC_NAMES = {
@@ -208,11 +208,11 @@ def test_distances_of_measured_data_wherever_their_origin_is(offset: int) -> Non
         query_labels=labels[:queries].astype(np.int32),
         gallery_labels=labels[queries:].astype(np.int32),
     )
-    rules = protocols.retrieval("retrieval").with_changes(similarity="euclidean")
+    protocol = protocols.retrieval("retrieval").with_changes(similarity="euclidean")
     distances = metrics.pairwise_distances(points[:queries].astype(float), points[queries:])
     due = [
         metrics.average_precision_score(labels[queries:] == labels[query], -distances[query])
         for query in range(queries)
     ]
-    found = retrieval.evaluate(table, rules).summary["mAP"]
+    found = retrieval.evaluate(table, protocol).summary["mAP"]
     assert found == pytest.approx(np.mean(due), abs=1e-12)

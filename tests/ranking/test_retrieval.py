@@ -46,8 +46,8 @@ def as_embeddings(table: Gallery, kind: Any = np.float32) -> Gallery:
 @pytest.mark.parametrize("ties", ["file", "trec", "expected"])
 def test_codes_and_their_vectors_rank_alike(similarity: Any, kind: Any, ties: Any) -> None:
     table = random_codes(1)
-    rules = RULES.with_changes(ties=ties, similarity=similarity)
-    one, other = (retrieval.evaluate(t, rules) for t in (table, as_embeddings(table, kind)))
+    protocol = RULES.with_changes(ties=ties, similarity=similarity)
+    one, other = (retrieval.evaluate(t, protocol) for t in (table, as_embeddings(table, kind)))
     assert one.summary == other.summary
 
 
@@ -92,8 +92,8 @@ def test_distances_do_not_cancel_far_from_the_origin() -> None:
         query_labels=np.array([1], np.int32),
         gallery_labels=np.array([0, 0, 1], np.int32),
     )
-    rules = RULES.with_changes(similarity="euclidean")
-    assert retrieval.evaluate(table, rules).summary["mAP"] == 1.0
+    protocol = RULES.with_changes(similarity="euclidean")
+    assert retrieval.evaluate(table, protocol).summary["mAP"] == 1.0
 
 
 def side_by_side(items: Any) -> ranking.Panels:
@@ -203,11 +203,11 @@ def test_a_gallery_that_is_its_queries_is_said() -> None:
 @given(st.integers(0, 10**6), st.sampled_from(("file", "trec")), st.booleans())
 def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bool) -> None:
     table = random_codes(seed, bits=6, queries=40, items=40)
-    rules = RULES.with_changes(ties=ties, exclude_self=alone)
-    whole = retrieval.evaluate(table, rules)
+    protocol = RULES.with_changes(ties=ties, exclude_self=alone)
+    whole = retrieval.evaluate(table, protocol)
     names = [name for name in whole.summary if name[-1].isdigit()]
     for one in (table, as_embeddings(table)):
-        similar = rules.with_changes(similarity="dot")
+        similar = protocol.with_changes(similarity="dot")
         first = retrieval.evaluate(one, similar, names=names)
         assert first.summary == {name: whole.summary[name] for name in names}
         assert not len(first.levels)
@@ -282,12 +282,12 @@ def test_a_query_is_left_out_of_its_own_ranking() -> None:
         query_labels=np.array([0, 0, 1], np.int32),
         gallery_labels=np.array([0, 0, 1], np.int32),
     )
-    rules = protocols.retrieval("metric-learning").with_changes(cutoffs=(1,))
-    result = retrieval.evaluate(table, rules)
+    protocol = protocols.retrieval("metric-learning").with_changes(cutoffs=(1,))
+    result = retrieval.evaluate(table, protocol)
     assert result.relevant.tolist() == [1, 1, 0]
     assert result.ranked.tolist() == [2, 2, 2]
     assert result.summary["P@1"] == result.summary["mAP@R"] == 1
-    assert retrieval.evaluate(table, rules.with_changes(no_relevant="zero")).summary[
+    assert retrieval.evaluate(table, protocol.with_changes(no_relevant="zero")).summary[
         "P@1"
     ] == pytest.approx(2 / 3)
     fewer = gallery(
@@ -298,7 +298,7 @@ def test_a_query_is_left_out_of_its_own_ranking() -> None:
         gallery_labels=np.zeros(3, np.int32),
     )
     with pytest.raises(InputError, match="has 2 queries and 3 items; queries can be left out"):
-        retrieval.evaluate(fewer, rules)
+        retrieval.evaluate(fewer, protocol)
 
 
 def test_a_query_without_relevant_items_is_noted() -> None:
@@ -403,8 +403,8 @@ def test_what_is_no_call_is_told(call: Any, message: str) -> None:
 
 
 def test_signatures_name_what_departs() -> None:
-    rules = protocols.retrieval("hashing").with_changes(cutoffs=(5,), exclude_self=True)
-    assert rules.signature("1.0") == (
+    protocol = protocols.retrieval("hashing").with_changes(cutoffs=(5,), exclude_self=True)
+    assert protocol.signature("1.0") == (
         "protocol:hashing|divisor:hits|ties:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"
         "detap:1.0"
     )

@@ -52,15 +52,15 @@ def test_every_measure_is_its_mean_over_all_orders(
     query: tuple[list[int], list[int], list[int]], divisor: Any
 ) -> None:
     score, grade, unranked = query
-    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, divisor=divisor)
+    protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, divisor=divisor)
     expected = retrieval.evaluate(
-        one_query(score, grade, unranked), rules.with_changes(ties="expected")
+        one_query(score, grade, unranked), protocol.with_changes(ties="expected")
     )
     each = []
     for order in all_orders(score):
         falling = list(range(len(order), 0, -1))
         table = one_query(falling, [grade[item] for item in order], unranked)
-        each.append(retrieval.evaluate(table, rules))
+        each.append(retrieval.evaluate(table, protocol))
     for name, value in expected.summary.items():
         # Divided by hits, an order without any counts 0, as the rules have it here.
         assert value == pytest.approx(np.mean([one.summary[name] for one in each])), name
@@ -74,10 +74,10 @@ def test_without_ties_expected_is_the_order_of_the_file(
 ) -> None:
     score, grade, unranked = query
     score = list(range(len(score)))
-    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS)
+    protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS)
     table = one_query(score, grade, unranked)
     one, other = (
-        retrieval.evaluate(table, rules.with_changes(ties=t)) for t in ("file", "expected")
+        retrieval.evaluate(table, protocol.with_changes(ties=t)) for t in ("file", "expected")
     )
     assert one.summary == pytest.approx(other.summary, nan_ok=True)
     assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
@@ -87,13 +87,14 @@ def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> No
     random = np.random.default_rng(3)
     score = random.integers(0, 4, (5, 60)) / 4
     labels = random.integers(0, 3, 5), random.integers(0, 3, 60)
-    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, ties="expected")
+    protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, ties="expected")
     one = retrieval.evaluate(
-        gallery(kind="scores", query=score, query_labels=labels[0], gallery_labels=labels[1]), rules
+        gallery(kind="scores", query=score, query_labels=labels[0], gallery_labels=labels[1]),
+        protocol,
     )
     relevance = (labels[0][:, None] == labels[1]).astype(int)
     np.savez(tmp_path / "graded.npz", scores=score, relevance=relevance)
-    other = retrieval.evaluate(read_npz_retrieval(tmp_path / "graded.npz"), rules)
+    other = retrieval.evaluate(read_npz_retrieval(tmp_path / "graded.npz"), protocol)
     assert one.summary == pytest.approx(other.summary, abs=1e-12)
     assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
 

@@ -119,7 +119,7 @@ def test_of_a_comparison() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "shares"),
+    ("protocol", "shares"),
     [
         (
             protocol("coco"),
@@ -133,8 +133,8 @@ def test_of_a_comparison() -> None:
         ),
     ],
 )
-def test_of_classes(rules: Protocol, shares: str) -> None:
-    name, *columns = class_columns(rules)
+def test_of_classes(protocol: Protocol, shares: str) -> None:
+    name, *columns = class_columns(protocol)
     assert name == Column("name", "class", "class", "name")
     found = [
         f"{column.priority} {column.heading}"

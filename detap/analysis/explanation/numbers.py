@@ -45,10 +45,10 @@ def ask(
     threads : int, optional
         The answers do not depend on it.
     """
-    seen = [as_seen(rules, tables[0]) for rules in protocols]
+    seen = [as_seen(protocol, tables[0]) for protocol in protocols]
     groups: dict[Protocol, dict[Protocol, Protocol]] = {}
-    for plain, rules in zip(seen, protocols, strict=True):
-        groups.setdefault(_matching(plain), {}).setdefault(plain, rules)
+    for plain, protocol in zip(seen, protocols, strict=True):
+        groups.setdefault(_matching(plain), {}).setdefault(plain, protocol)
     answers: dict[Protocol, Asked] = {}
     for members in groups.values():
         results = _results(tables, [*members.values()], classes, threads)
@@ -70,22 +70,22 @@ def _results(
     first = _matching(protocols[0])
     how: dict[str, Any] = {"classes": classes, "threads": threads}
     matched = score_tables(*tables, first, **how, evidence=True, curves=False)
-    for rules in protocols:
-        yield finished_by(matched, rules)
+    for protocol in protocols:
+        yield finished_by(matched, protocol)
 
 
-def _matching(rules: Protocol) -> Protocol:
+def _matching(protocol: Protocol) -> Protocol:
     """Return one protocol for all that match alike; other pairings are no matching."""
-    if rules.pairing != "ranked":
-        return rules
+    if protocol.pairing != "ranked":
+        return protocol
     after = metrics.after_matching()
     return replace(
-        rules,
+        protocol,
         **{axis.name: axis.default for axis in protocol_fields(Protocol) if axis.name in after},
     )
 
 
-def stands(rules: Protocol, tables: Tables) -> bool:
+def stands(protocol: Protocol, tables: Tables) -> bool:
     """Return True if tables can be scored by a protocol.
 
     Not so if it contradicts itself, or counts pixels of images whose size is not known.
@@ -93,28 +93,28 @@ def stands(rules: Protocol, tables: Tables) -> bool:
     nothing = np.zeros(0, np.int64)
     truth, detections = tables
     try:
-        score_tables(truth.select(nothing), detections.select(nothing), rules, threads=1)
+        score_tables(truth.select(nothing), detections.select(nothing), protocol, threads=1)
     except (InputError, UsageError):
         return False
     return True
 
 
-def as_seen(rules: Protocol, truth: GroundTruth) -> Protocol:
+def as_seen(protocol: Protocol, truth: GroundTruth) -> Protocol:
     """Return one protocol for all that a ground truth cannot tell apart at a glance.
 
     Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
     make no difference.
     """
-    without = replace(rules, iou_ceiling=1.0).search_thresholds
-    out_of_reach = without == rules.search_thresholds and rules.pairing == "ranked"
+    without = replace(protocol, iou_ceiling=1.0).search_thresholds
+    out_of_reach = without == protocol.search_thresholds and protocol.pairing == "ranked"
     return replace(
-        rules,
+        protocol,
         name="",
-        iou_ceiling=1.0 if out_of_reach else rules.iou_ceiling,
-        neutral=occurring(rules.neutral, truth),
-        absorbing=occurring(rules.absorbing, truth),
-        group_of_weight=rules.group_of_weight if truth.group_of.any() else None,
-        id_zero=rules.id_zero if truth.zero_id.any() else "name",
+        iou_ceiling=1.0 if out_of_reach else protocol.iou_ceiling,
+        neutral=occurring(protocol.neutral, truth),
+        absorbing=occurring(protocol.absorbing, truth),
+        group_of_weight=protocol.group_of_weight if truth.group_of.any() else None,
+        id_zero=protocol.id_zero if truth.zero_id.any() else "name",
     )
 
 
@@ -128,7 +128,7 @@ def headline(result: Result) -> float:
     return next(iter(result.summary.values()))
 
 
-def measure_called(rules: Protocol, at: str | None) -> MetricSpec:
+def measure_called(protocol: Protocol, at: str | None) -> MetricSpec:
     """Return a number of a protocol by its name, be the mean AP called AP there or mAP.
 
     Without a name it is the headline.
@@ -139,10 +139,10 @@ def measure_called(rules: Protocol, at: str | None) -> MetricSpec:
         Where there is none.
     """
     if at is None:
-        return metrics.summary(rules)[0]
+        return metrics.summary(protocol)[0]
     for name in (f"m{at}", at.removeprefix("m")):
         try:
-            return metrics.named(rules, name)
+            return metrics.named(protocol, name)
         except UnknownNameError:
             continue
-    return metrics.named(rules, at)
+    return metrics.named(protocol, at)

@@ -120,8 +120,8 @@ def difference(
         Where they differ in nothing that the number depends on, or the number is undefined.
     """
     protocols = (first, second)
-    measures = [measure_called(rules, at) for rules in protocols]
-    alone = [rules.alone(entry) for rules, entry in zip(protocols, measures, strict=True)]
+    measures = [measure_called(protocol, at) for protocol in protocols]
+    alone = [protocol.alone(entry) for protocol, entry in zip(protocols, measures, strict=True)]
     _check_comparable(protocols, measures, alone)
     truth, detections = tables
     tables = truth, detections.numbered_as(truth)
@@ -147,7 +147,7 @@ def difference(
 def _check_comparable(
     protocols: Sequence[Protocol], measures: Sequence[MetricSpec], alone: Sequence[Protocol]
 ) -> None:
-    first, second = (rules.spelling for rules in protocols)
+    first, second = (protocol.spelling for protocol in protocols)
     if alone[0].headline != alone[1].headline:
         raise UsageError(
             f"{first} is quoted by {measures[0].name} and {second} by {measures[1].name}, which "
@@ -161,10 +161,10 @@ def _check_comparable(
 
 
 def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name: str) -> None:
-    for rules, value in zip(protocols, values, strict=True):
+    for protocol, value in zip(protocols, values, strict=True):
         if isnan(value):
             raise UsageError(
-                f"{name} is undefined by {rules.spelling}: no class has ground truth that counts"
+                f"{name} is undefined by {protocol.spelling}: no class has ground truth that counts"
             )
 
 
@@ -206,7 +206,7 @@ def _in_context(ends: Sequence[Protocol], found: Sequence[Step], context: int) -
 def told_of(step: Step, ends: Sequence[Protocol], truth: GroundTruth | None = None) -> str:
     """Return what a step changes: the first of its axes of which a ground truth tells."""
     for axis in step.axes:
-        before, after = (getattr(rules, axis.name) for rules in ends)
+        before, after = (getattr(protocol, axis.name) for protocol in ends)
         if isinstance(axis.kind, Flags) and truth is not None:
             before, after = (occurring(flags, truth) for flags in (before, after))
         if before != after:

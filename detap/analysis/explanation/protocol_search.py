@@ -193,12 +193,14 @@ class _Search:
     def presets(self) -> tuple[list[_Trial], list[Skipped]]:
         """Score the presets, also those that are alike here; return those that cannot be, too."""
         trials, unfit = list[_Trial](), dict[str, list[str]]()
-        for rules in self.given:
-            trial = _Trial(rules)
-            if not stands(rules, self.tables):
-                unfit.setdefault("need what the ground truth does not say", []).append(rules.name)
+        for protocol in self.given:
+            trial = _Trial(protocol)
+            if not stands(protocol, self.tables):
+                unfit.setdefault("need what the ground truth does not say", []).append(
+                    protocol.name
+                )
             elif not self._has_number(trial):
-                unfit.setdefault(f"have no {self.at}", []).append(rules.name)
+                unfit.setdefault(f"have no {self.at}", []).append(protocol.name)
             else:
                 trials.append(trial)
                 self._is_new(trial)
@@ -233,10 +235,10 @@ class _Search:
 
     def _asked(self, trial: _Trial) -> Protocol:
         """Return a protocol without the numbers that are not asked for."""
-        rules = trial.protocol
+        protocol = trial.protocol
         if self.at is not None:
-            return rules.alone(measure_called(rules, self.at))
-        return _over_all_areas(rules) if trial.changes else rules
+            return protocol.alone(measure_called(protocol, self.at))
+        return _over_all_areas(protocol) if trial.changes else protocol
 
     def candidates(self, tried: Iterable[_Trial]) -> list[ProtocolMatch]:
         """Return the numbers of trials that nothing simpler has."""
@@ -260,11 +262,11 @@ class _Search:
     def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
         """Score every preset with one axis changed."""
         return self.score(
-            _Trial(rules, {axis.name: value}, (preset,))
+            _Trial(protocol, {axis.name: value}, (preset,))
             for preset in presets
             for axis in protocol_fields(Protocol)
             for value in self._values(axis)
-            for rules in _changed(preset.protocol, {axis.name: value})
+            for protocol in _changed(preset.protocol, {axis.name: value})
         )
 
     def _values(self, axis: ProtocolField) -> Iterable[Any]:
@@ -282,7 +284,7 @@ class _Search:
             return (False, True)
         if isinstance(axis.kind, Choice):
             return axis.kind.choices
-        return dict.fromkeys(getattr(rules, axis.name) for rules in self.given)
+        return dict.fromkeys(getattr(protocol, axis.name) for protocol in self.given)
 
     def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
         """Score presets with two axes changed: the likeliest, were their changes to add up."""
@@ -294,10 +296,10 @@ class _Search:
         self.pairs = len(pairs)
         pairs.sort(key=lambda pair: self._distance(*pair))
         return self.score(
-            _Trial(rules, changes, (*one.simpler, one, other))
+            _Trial(protocol, changes, (*one.simpler, one, other))
             for one, other in pairs[: self.most_pairs]
             for changes in [{**one.changes, **other.changes}]
-            for rules in _changed(one.simpler[0].protocol, changes)
+            for protocol in _changed(one.simpler[0].protocol, changes)
         )
 
     def _distance(self, one: _Trial, other: _Trial) -> float:
@@ -310,12 +312,12 @@ class _Search:
         return min(ways, default=1.0)
 
 
-def _over_all_areas(rules: Protocol) -> Protocol:
+def _over_all_areas(protocol: Protocol) -> Protocol:
     """Return the rules that have the numbers over all areas at the largest limit."""
-    return replace(rules.over(0), detection_limits=rules.detection_limits[-1:])
+    return replace(protocol.over(0), detection_limits=protocol.detection_limits[-1:])
 
 
-def _changed(rules: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
+def _changed(protocol: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
     """Give a protocol with other values, where it can have them."""
     with suppress(UsageError):
-        yield rules.with_changes(**changes)
+        yield protocol.with_changes(**changes)

@@ -157,40 +157,40 @@ def account(
         Where a summary has no such number.
     """
     records = (first, second)
-    rules = [Protocol.recorded(record["protocol"]) for record in records]
-    names = tuple(_name(record, r, at) for record, r in zip(records, rules, strict=True))
+    protocols = [Protocol.recorded(record["protocol"]) for record in records]
+    names = tuple(_name(record, r, at) for record, r in zip(records, protocols, strict=True))
     values = tuple(
         nan if record["summary"][name] is None else float(record["summary"][name])
         for record, name in zip(records, names, strict=True)
     )
-    asked = [r.alone(measure_called(r, name)) for r, name in zip(rules, names, strict=True)]
+    asked = [r.alone(measure_called(r, name)) for r, name in zip(protocols, names, strict=True)]
     found = steps(*asked)
-    told = ReportDiff(names, values, tuple(_causes(records, rules, found)), found)
+    told = ReportDiff(names, values, tuple(_causes(records, protocols, found)), found)
     if found:
         told = replace(told, told=told_of(found[0], asked))
     told = replace(told, remarks=tuple(_remarks(records, names)))
     if made is None or told.remarks or any(map(isnan, values)):
         return replace(told, portions=_from_reports(told))
-    return _from_tables(told, (records, (rules[0], rules[1])), at, made, threads)
+    return _from_tables(told, (records, (protocols[0], protocols[1])), at, made, threads)
 
 
-def _name(record: Record, rules: Protocol, at: str | None) -> str:
+def _name(record: Record, protocol: Protocol, at: str | None) -> str:
     """Return what a summary calls a number: the AP50 of one threshold may be its mAP."""
     summary = record["summary"]
     if at is None:
         return str(next(iter(summary)))
-    asked = measure_called(rules, at)
-    wanted = rules.alone(asked)
+    asked = measure_called(protocol, at)
+    wanted = protocol.alone(asked)
     for name in summary:
-        entry = metrics.named(rules, name)
-        if entry.metric is asked.metric and not entry.group and rules.alone(entry) == wanted:
+        entry = metrics.named(protocol, name)
+        if entry.metric is asked.metric and not entry.group and protocol.alone(entry) == wanted:
             return str(name)
     hint = suggest(at, summary) or f"it has {', '.join(summary)}"
     raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")
 
 
 def _causes(
-    records: Sequence[Record], rules: Sequence[Protocol], found: Sequence[Step]
+    records: Sequence[Record], protocols: Sequence[Protocol], found: Sequence[Step]
 ) -> Iterator[Cause]:
     for name, role in SIDES.items():
         sides = _sides(records, role)
@@ -201,7 +201,7 @@ def _causes(
             read = [recorded_reading(record) for record in records]
             if any(read):
                 yield Cause("reading", read[0] != read[1], *map(_spelled, read))
-    yield Cause("protocol", bool(found), *(entry.spelling for entry in rules))
+    yield Cause("protocol", bool(found), *(entry.spelling for entry in protocols))
     versions = [str(record.get("detap_version")) for record in records]
     yield Cause("version", versions[0] != versions[1], *versions)
 
@@ -251,14 +251,14 @@ def _from_tables(
     threads: int | None,
 ) -> ReportDiff:
     """Return the portions, the protocols being scored on what one report was made from."""
-    records, rules = reports
+    records, protocols = reports
     base = next((side for side in (0, 1) if _is_of(records[side], made.inputs)), None)
     if base is None:
         remark = "the inputs that were given, as they were read, are those of neither report"
         return replace(told, remarks=(remark,), portions=_from_reports(told))
     asked = [
         entry.alone(measure_called(entry, name))
-        for entry, name in zip(rules, told.names, strict=True)
+        for entry, name in zip(protocols, told.names, strict=True)
     ]
     truth, detections = made.tables
     tables = truth, detections.numbered_as(truth)
@@ -294,14 +294,14 @@ def _from_tables(
     return replace(
         told,
         portions=tuple(Contribution(*portion) for portion in portions.items()),
-        protocols=difference(tables, *rules, at, classes=made.classes, threads=threads)
+        protocols=difference(tables, *protocols, at, classes=made.classes, threads=threads)
         if told.steps
         else None,
     )
 
 
 def _read_as_the_other(
-    told: ReportDiff, record: Record, rules: Protocol, made: ReportInputs, threads: int | None
+    told: ReportDiff, record: Record, protocol: Protocol, made: ReportInputs, threads: int | None
 ) -> float | None:
     """Return what a report's protocol gives on the other's inputs, read with its own options.
 
@@ -314,7 +314,7 @@ def _read_as_the_other(
     except DetapError:
         return None
     tables = truth, detections.numbered_as(truth)
-    return ask(tables, [rules], headline, classes=made.classes, threads=threads)[0]
+    return ask(tables, [protocol], headline, classes=made.classes, threads=threads)[0]
 
 
 def _does_not_come_out(told: ReportDiff, side: int, value: float) -> str:

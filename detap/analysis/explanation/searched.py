@@ -51,18 +51,18 @@ def searched_presets(
     also = ("box", "polygon") if polygons and "overlap" not in changes else ("box",)
     presets, skipped = [], dict[str, list[str]]()
     rejected: list[UsageError] = []
-    for name, rules in Protocol.presets.items():
-        if rules.overlap not in (overlap, *also):
-            shapes = _SHAPES.get(rules.overlap, rules.overlap)
-            reason = f"compare {shapes}: --overlap {rules.overlap}"
+    for name, protocol in Protocol.presets.items():
+        if protocol.overlap not in (overlap, *also):
+            shapes = _SHAPES.get(protocol.overlap, protocol.overlap)
+            reason = f"compare {shapes}: --overlap {protocol.overlap}"
             skipped.setdefault(reason, []).append(name)
             continue
         try:
-            presets.append((rules.overlap != overlap, rules.with_changes(**changes)))
+            presets.append((protocol.overlap != overlap, protocol.with_changes(**changes)))
         except UsageError as error:
             rejected.append(error)
             skipped.setdefault("reject the options given", []).append(name)
     if not presets:
         raise rejected[0]
-    found = [rules for _, rules in sorted(presets, key=lambda pair: pair[0])]
+    found = [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])]
     return found, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]

@@ -62,17 +62,17 @@ def command(context: click.Context, /, **options: Any) -> None:
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    rules = preset_from(options, Protocol, inputs.format.protocol)
+    protocol = preset_from(options, Protocol, inputs.format.protocol)
     sigmas = options.pop("sigmas")
     if sigmas is not None:
-        rules = rules.with_changes(sigmas=sigmas.value)
+        protocol = protocol.with_changes(sigmas=sigmas.value)
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in outputs.sinks:
         if sink.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
     outputs.check()
-    read = _read(inputs.scored_by(rules, digests=outputs.want_digests), rules)
+    read = _read(inputs.scored_by(protocol, digests=outputs.want_digests), protocol)
     _write(read, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)
@@ -88,7 +88,7 @@ class _Read(NamedTuple):
     omitted: int
 
 
-def _read(inputs: Inputs, rules: Protocol) -> _Read:
+def _read(inputs: Inputs, protocol: Protocol) -> _Read:
     """Read both inputs, the detections also where the ground truth cannot be read."""
     truth = detections = None
     problems: list[Problem] = []
@@ -110,10 +110,10 @@ def _read(inputs: Inputs, rules: Protocol) -> _Read:
                 raise
             problems.append(Problem(escape(inputs.dt[0]), "", f"not examined: {error}"))
     read = _Read(truth, detections, problems, omitted)
-    return read if problems else _judged(read, rules)
+    return read if problems else _judged(read, protocol)
 
 
-def _judged(read: _Read, rules: Protocol) -> _Read:
+def _judged(read: _Read, protocol: Protocol) -> _Read:
     """Return what was read with what looks wrong about it, as eval refuses or notes it."""
     from dataclasses import replace
 
@@ -122,10 +122,10 @@ def _judged(read: _Read, rules: Protocol) -> _Read:
 
     truth, detections = read.truth, read.detections
     for table in (truth, detections):
-        if table is not None and rules.overlap == "keypoints":
-            check_skeleton(table, rules.sigmas)
+        if table is not None and protocol.overlap == "keypoints":
+            check_skeleton(table, protocol.sigmas)
     try:
-        notes = check_boxes(truth, detections, boxes=rules.overlap == "box")
+        notes = check_boxes(truth, detections, boxes=protocol.overlap == "box")
     except InputError as error:
         return read._replace(problems=error.problems)
     if detections is not None:

@@ -15,8 +15,8 @@ from detap.cli.options import (
     general_options,
     option,
     output_options,
+    protocol_from,
     protocol_options,
-    rules_from,
     selection_options,
     stack,
     strict_option,
@@ -125,14 +125,14 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         raise UsageError("a comparison reads both detectors from files, not from stdin")
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
-    rules = rules_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.format.protocol)
     if not options["resamples"]:
         _refuse_idle(options["resolve_drop"])
     outputs = Outputs.from_options(options, inputs.paths(second))
     outputs.refuse_others("a comparison")
     outputs.check()
     digests = outputs.want_digests
-    inputs = inputs.scored_by(rules, digests=digests)
+    inputs = inputs.scored_by(protocol, digests=digests)
     sources = inputs.begin()
     from detap.checks.sanity_notes import comparison_notes
     from detap.report.sections.comparison import comparison_report
@@ -140,7 +140,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     truth, before = inputs.read(sources)
     after = inputs.read_others(second, truth)
     session.timed("reading")
-    comparison = _evaluated((truth, before, after), rules, options)
+    comparison = _evaluated((truth, before, after), protocol, options)
     session.timed("comparing")
     report = comparison_report(
         comparison,
@@ -175,7 +175,7 @@ def _refuse_idle(drop: float | None) -> None:
 
 def _evaluated(
     tables: "tuple[GroundTruth, Detections, Detections]",
-    rules: Protocol,
+    protocol: Protocol,
     options: Mapping[str, Any],
 ) -> "Comparison":
     from detap.analysis.comparison import compare, numbered_alike  # numpy
@@ -185,8 +185,8 @@ def _evaluated(
     before, after = numbered_alike(before, after)
     threads, choice = options["threads"], selected(truth, before, options)
     return compare(
-        score_tables(truth, before, rules, **choice, threads=threads),
-        score_tables(truth, after, rules, **choice, threads=threads),
+        score_tables(truth, before, protocol, **choice, threads=threads),
+        score_tables(truth, after, protocol, **choice, threads=threads),
         confidence=options["confidence"],
         resamples=options["resamples"],
         seed=options["seed"],

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from detap import metrics
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.rank import classification, retrieval
-from detap.cli.options import Option, general_options, option, rules_from, stack
+from detap.cli.options import Option, general_options, option, protocol_from, stack
 from detap.cli.settings import (
     ConfiguredCommand,
     Settings,
@@ -151,37 +151,37 @@ def _check_together(shown: str, values: dict[str, Any]) -> None:
     entry = FORMATS.get(values.get("file_format") or "")
     if values["preset"] is None and entry is None:
         return
-    rules = rules_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
-    if not isinstance(rules, Protocol):
+    protocol = protocol_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
+    if not isinstance(protocol, Protocol):
         return
     limits = [limit for asked in LIMITS for limit in values[asked]]
     if limits:
         from detap.gates.metric_names import check_measure
 
-        numbers = _numbers(rules)
+        numbers = _numbers(protocol)
         for limit in limits:
             check_measure(limit.name, numbers)
 
 
-def _numbers(rules: Protocol) -> "Metrics":
+def _numbers(protocol: Protocol) -> "Metrics":
     """Return the numbers that a protocol has, all undefined."""
     from detap.gates.metric_names import Metrics
     from detap.report.sections.detection import class_columns
 
-    known = AT_THRESHOLD if rules.pairing == "ranked" else ()
+    known = AT_THRESHOLD if protocol.pairing == "ranked" else ()
 
     def more(name: str) -> float:
         if name not in known:
-            metrics.named(rules, name)
+            metrics.named(protocol, name)
         return nan
 
     def more_rows(name: str) -> list[float]:
         if name not in known:
-            metrics.named_of_class(rules, name)
+            metrics.named_of_class(protocol, name)
         return [nan]
 
-    summary = {measure.name: nan for measure in metrics.summary(rules)}
-    row = {column.key: nan for column in class_columns(rules)[1:]}
+    summary = {measure.name: nan for measure in metrics.summary(protocol)}
+    row = {column.key: nan for column in class_columns(protocol)[1:]}
     return Metrics(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
 
 

@@ -13,8 +13,8 @@ from detap.cli.options import (
     input_options,
     option,
     output_options,
+    protocol_from,
     protocol_options,
-    rules_from,
     selection_options,
     stack,
     strict_option,
@@ -139,16 +139,16 @@ def command(session: Session, /, **options: Any) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
-    rules = rules_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.format.protocol)
     sources = [*inputs.paths(gates.before), *gates.paths()]
     outputs = Outputs.from_options(options, sources, other_files(options))
-    check_report_options(options, rules)
+    check_report_options(options, protocol)
     if options["cross_check"]:
         from detap.analysis.crosscheck import check_supported  # rarely wanted
 
-        check_supported(rules)
+        check_supported(protocol)
     outputs.check()
-    return _evaluate(inputs, (rules, gates), outputs, options, session)
+    return _evaluate(inputs, (protocol, gates), outputs, options, session)
 
 
 def _evaluate(
@@ -179,7 +179,7 @@ def _evaluate(
 
 
 def _in_shards(
-    inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]
+    inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
 ) -> bool:
     """Return whether inputs are evaluated one by one: where partials can answer what is asked.
 
@@ -190,7 +190,7 @@ def _in_shards(
     """
     if options["scheduler"] is not None and options["engine"] is None:
         raise UsageError("--scheduler is for --engine dask: give that as well")
-    by_boxes = _by_boxes(inputs, rules, outputs, options)
+    by_boxes = _by_boxes(inputs, protocol, outputs, options)
     engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
     if engine is None:
         return not by_boxes and len(inputs.dt) > 1
@@ -201,11 +201,13 @@ def _in_shards(
     return True
 
 
-def _by_boxes(inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]) -> str:
+def _by_boxes(
+    inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
+) -> str:
     """Return the first thing asked that needs all boxes at once; empty where nothing does."""
     asked = {
         **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
-        "--classes with --class-agnostic": options["classes"] and rules.class_agnostic,
+        "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
         "--repartition": inputs.repartition,
         "the report page": outputs.want_material,
     }
@@ -220,7 +222,7 @@ def _in_one_run(
     session: Session,
 ) -> "tuple[Evaluated, CrossCheck | None]":
     """Evaluate all inputs as one table, and compare with pycocotools where that is asked for."""
-    (inputs, sources), (rules, gates) = files, how
+    (inputs, sources), (protocol, gates) = files, how
     # numpy is imported here, while threads read the files.
     from detap.evaluation.detection import score_tables, with_advice
 
@@ -238,7 +240,7 @@ def _in_one_run(
     scored = score_tables(
         truth,
         detections,
-        rules,
+        protocol,
         **choice,
         threads=threads,
         evidence=options["evidence"],
@@ -246,7 +248,7 @@ def _in_one_run(
     )
     result, before = with_advice(scored), None
     if earlier is not None:
-        before = score_tables(truth, earlier, rules, **choice, threads=threads, evidence=True)
+        before = score_tables(truth, earlier, protocol, **choice, threads=threads, evidence=True)
     session.timed("evaluating")
     check, checked = None, []
     if options["cross_check"]:

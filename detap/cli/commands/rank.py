@@ -17,7 +17,7 @@ from detap.cli.options import (
     general_options,
     option,
     output_options,
-    rules_from,
+    protocol_from,
     stack,
     strict_option,
     threads_option,
@@ -171,9 +171,9 @@ def retrieval(session: Session, /, **options: Any) -> int:
     gates = Gates.from_options(options, _RANKINGS)
     given = tuple(name for name in _ONLY if options[name] is not None)
     usual = "ir_measures" if "run" in read.roles else "retrieval"
-    rules = rules_from(options, Retrieval, usual)
+    protocol = protocol_from(options, Retrieval, usual)
     outputs = _outputs(options, read, gates)
-    return _score_retrieval(_Work(read, gates, outputs, options, session), rules, given)
+    return _score_retrieval(_Work(read, gates, outputs, options, session), protocol, given)
 
 
 classification_inputs = stack(
@@ -225,9 +225,9 @@ def classification(session: Session, /, **options: Any) -> int:
     """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
     read = _classification_input(options)
     gates = Gates.from_options(options, _RANKINGS)
-    rules = rules_from(options, Classification, "voc2012")
+    protocol = protocol_from(options, Classification, "voc2012")
     outputs = _outputs(options, read, gates)
-    return _score_classification(_Work(read, gates, outputs, options, session), rules)
+    return _score_classification(_Work(read, gates, outputs, options, session), protocol)
 
 
 # --- what is read
@@ -391,14 +391,14 @@ def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
             )
 
 
-def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> int:
+def _score_retrieval(work: _Work, protocol: Retrieval, given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.measures import measures  # numpy comes with it
     from detap.ranking.retrieval import evaluate
     from detap.report.sections import ranking
 
     names = _names(work.options["measures"])
-    measures(rules, names)  # a misspelt one is told before anything is read
+    measures(protocol, names)  # a misspelt one is told before anything is read
     work.session.timed("starting")
     work.session.doing("Reading")
     table: Run | Gallery = work.read.read()
@@ -408,12 +408,12 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     share = [0.0]
     work.session.doing("Ranking", lambda: share[0])
     result = evaluate(
-        table, rules, names=names, threads=threads, progress=partial(share.__setitem__, 0)
+        table, protocol, names=names, threads=threads, progress=partial(share.__setitem__, 0)
     )
     work.session.timed("ranking")
     before = None
     if work.gates.before is not None:
-        before = evaluate(work.read.read(work.gates.before), rules, names=names, threads=threads)
+        before = evaluate(work.read.read(work.gates.before), protocol, names=names, threads=threads)
         _check_alike(result, before, work.gates.before)
     objectives = None
     if work.options["losses"] or work.options["batches"]:
@@ -421,7 +421,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
 
         work.session.doing("Computing losses")
         with_losses, batches = work.options["losses"], work.options["batches"]
-        objectives = compute(table, rules, with_losses=with_losses, batches=batches)
+        objectives = compute(table, protocol, with_losses=with_losses, batches=batches)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
     earlier = None if before is None else (ranking.retrieval_report(before), before)
@@ -435,13 +435,13 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     return work.finish(report, judged, table.files)
 
 
-def _score_classification(work: _Work, rules: Classification) -> int:
+def _score_classification(work: _Work, protocol: Classification) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.classification import evaluate  # numpy comes with it
     from detap.report.sections import ranking
 
     table: Samples = work.read.read()
-    result: ClassificationResult = evaluate(table, rules)
+    result: ClassificationResult = evaluate(table, protocol)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.classification_report(result, inputs=inputs)
     return work.finish(report, _judged(work, (report, None), baseline), table.files)

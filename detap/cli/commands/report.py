@@ -17,8 +17,8 @@ from detap.cli.options import (
     general_options,
     input_options,
     option,
+    protocol_from,
     protocol_options,
-    rules_from,
     stack,
     strict_option,
     threads_option,
@@ -125,7 +125,7 @@ def command(session: Session, /, **options: Any) -> None:
         runs = read_runs(history)
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
-    rules = rules_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.format.protocol)
     if before == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures is not None and not os.path.isdir(pictures):
@@ -135,7 +135,7 @@ def command(session: Session, /, **options: Any) -> None:
     sources += [*([kept] if kept else []), *(path for path, _ in runs)]
     check_target(page, sources)
     report, read = _report(
-        inputs, rules, {**options, "kept": kept, "before": before}, (slicing, session)
+        inputs, protocol, {**options, "kept": kept, "before": before}, (slicing, session)
     )
     if runs:
         report = _with_history(report, runs)
@@ -152,11 +152,11 @@ def command(session: Session, /, **options: Any) -> None:
 
 
 def _report(
-    inputs: Inputs, rules: Protocol, options: Mapping[str, Any], how: tuple[Gates, Session]
+    inputs: Inputs, protocol: Protocol, options: Mapping[str, Any], how: tuple[Gates, Session]
 ) -> "tuple[Report, list[SourceFile]]":
     """Return the report, and what was read for it."""
     slicing, session = how
-    inputs = inputs.scored_by(rules, digests=True)
+    inputs = inputs.scored_by(protocol, digests=True)
     sources = inputs.begin()
     # As for eval: numpy would start a thread of its linear algebra for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -177,8 +177,8 @@ def _report(
     choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
     scoring = {**choice, "threads": threads, "evidence": True}
     if options["before"] is not None:
-        before = score_tables(truth, others, rules, **scoring)
-    result = with_advice(score_tables(truth, detections, rules, **scoring))
+        before = score_tables(truth, others, protocol, **scoring)
+    result = with_advice(score_tables(truth, detections, protocol, **scoring))
     slices, notes = slicing.read_slices(
         result.images, lambda name: inputs.format.image_attribute(truth, name)
     )

@@ -11,8 +11,8 @@ from detap.cli.options import (
     input_options,
     option,
     output_options,
+    protocol_from,
     protocol_options,
-    rules_from,
     strict_option,
 )
 from detap.cli.output import Outputs
@@ -57,11 +57,11 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     IMAGE is its id (COCO) or name (VOC). Detections come by falling score.
     """
     inputs = Inputs.from_options(options)
-    rules = rules_from(options, Protocol, inputs.format.protocol)
+    protocol = protocol_from(options, Protocol, inputs.format.protocol)
     outputs = Outputs.from_options(options, inputs.paths())
     outputs.refuse_others("an image")
     outputs.check()
-    inputs = inputs.scored_by(rules, digests=outputs.want_digests)
+    inputs = inputs.scored_by(protocol, digests=outputs.want_digests)
     sources = inputs.begin()
     from detap.analysis.image_results import image_results  # numpy, while reading
     from detap.evaluation.detection import score_tables
@@ -69,7 +69,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
 
     truth, detections = inputs.read(sources)
     session.timed("reading")
-    result = score_tables(truth, detections, rules, evidence=True)
+    result = score_tables(truth, detections, protocol, evidence=True)
     found = image_results(result, image, iou=options["at_iou"])
     session.timed("judging")
     report = image_report(

@@ -205,12 +205,12 @@ class Terms(NamedTuple):
     ----------
     form : {"xyxy", "xywh", "cxcywh"}
         What the numbers of a box are.
-    rules : Protocol
+    protocol : Protocol
         Which says what rows have beside boxes.
     """
 
     form: str
-    rules: Protocol
+    protocol: Protocol
 
     def asked(self, given: Mapping[str, Any], spelt: str) -> dict[str, Ragged]:
         """Return what of the shapes that are given is compared; the rest must not be given.
@@ -226,18 +226,18 @@ class Terms(NamedTuple):
         UsageError
         """
         for name in KINDS:
-            asked, there = name in self.rules.reading, given.get(name) is not None
+            asked, there = name in self.protocol.reading, given.get(name) is not None
             if asked and not there:
                 hint = f"give {spelt.format(name)}, an entry for each image"
-                raise UsageError(f"protocol {self.rules.name} compares {name}: {hint}")
+                raise UsageError(f"protocol {self.protocol.name} compares {name}: {hint}")
             if there and not asked:
                 others = (preset.name for preset in PRESETS.values() if name in preset.reading)
                 raise UsageError(
-                    f"protocol {self.rules.name} does not look at {name}: leave "
+                    f"protocol {self.protocol.name} does not look at {name}: leave "
                     f"{spelt.format(name)} out, or choose one that compares them, such as "
                     f"{next(others)}"
                 )
-        return {name: given[name] for name in self.rules.reading}
+        return {name: given[name] for name in self.protocol.reading}
 
     def places(
         self, batch: Batch, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
@@ -257,7 +257,7 @@ class Terms(NamedTuple):
         if sizes is not None and "keypoints" in shapes:
             raise UsageError("sizes are for boxes alone: give boxes and keypoints in pixels")
         found = {} if boxes is None else {"boxes": batch.boxes(boxes, self.form, sizes)}
-        due = len(self.rules.sigmas) or None
+        due = len(self.protocol.sigmas) or None
         found |= {name: batch.shapes(name, parts, due) for name, parts in shapes.items()}
         if boxes is None:
             found["boxes"] = boxes_of(batch, {name: found[name] for name in shapes})
@@ -299,7 +299,7 @@ def truth_rows(
     images: Sequence[Name], truth: Mapping[str, Any], *, terms: Terms, sizes: object
 ) -> Rows:
     """Return the ground truths of a batch; an area is NaN where it is that of the box."""
-    known = ("boxes", "labels", "area", *FLAGS, *terms.rules.reading)
+    known = ("boxes", "labels", "area", *FLAGS, *terms.protocol.reading)
     for name in truth:
         if name not in (*known, *KINDS):
             hint = suggest(str(name), known)

@@ -20,11 +20,11 @@ _KINDS = {
 
 
 def shapes_of(
-    ground_truth: GroundTruth, detections: Detections, rules: Protocol, threads: int | None
+    ground_truth: GroundTruth, detections: Detections, protocol: Protocol, threads: int | None
 ) -> Shapes:
     """Return the shapes of two tables that a protocol compares."""
     kind: Callable[..., Shapes] = Shapes
-    if rules.overlap in _KINDS:
-        file, name = _KINDS[rules.overlap]
+    if protocol.overlap in _KINDS:
+        file, name = _KINDS[protocol.overlap]
         kind = getattr(import_module(f"{__name__}.{file}"), name)
-    return kind(ground_truth, detections, rules, threads)
+    return kind(ground_truth, detections, protocol, threads)

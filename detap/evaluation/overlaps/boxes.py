@@ -18,7 +18,7 @@ class Shapes:
     ----------
     ground_truth, detections : GroundTruth and Detections
         G and N rows.
-    rules : Protocol
+    protocol : Protocol
     threads : int or None
         No result depends on it.
     """
@@ -27,17 +27,17 @@ class Shapes:
         self,
         ground_truth: GroundTruth,
         detections: Detections,
-        rules: Protocol,
+        protocol: Protocol,
         threads: int | None,
     ) -> None:
         self.ground_truth, self.detections = ground_truth, detections
-        self.rules, self.threads = rules, threads
+        self.protocol, self.threads = protocol, threads
 
     def areas(self) -> tuple[Floats, Floats]:
         """Return the areas of the N detections and of the G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
         claim, truth = (
-            pixel_areas(table.corners) if self.rules.pixel_edge else table.box_area
+            pixel_areas(table.corners) if self.protocol.pixel_edge else table.box_area
             for table in tables
         )
         return claim, truth
@@ -51,7 +51,7 @@ class Shapes:
             Those of :meth:`areas`. A row of results may have another, of its mask.
         """
         area = self.detections.area
-        return own if area is None or self.rules.pixel_edge else area
+        return own if area is None or self.protocol.pixel_edge else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs | None:
         """Return what overlaps of the same image and class; None where boxes say so themselves.
@@ -77,7 +77,7 @@ class Shapes:
         whose, choice : str
             What these are called, and the value of `detection_area` that takes them.
         """
-        areas, ranges = self.deciding(self.areas()[0]), self.rules.area_ranges
+        areas, ranges = self.deciding(self.areas()[0]), self.protocol.area_ranges
         moved = np.zeros(len(areas), np.bool_)
         for band in ranges:
             within = [(found >= band.low) & (found <= band.high) for found in (areas, shapes)]
@@ -98,6 +98,6 @@ class Shapes:
         tables = self.ground_truth, self.detections
         count = sum(len(table) for table in tables if table.polygons is not None)
         if count:
-            how = "--overlap polygon" if self.rules.pairing == "ranked" else "--protocol dota"
+            how = "--overlap polygon" if self.protocol.pairing == "ranked" else "--protocol dota"
             message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
             yield Note("polygons-as-boxes", message, count)

@@ -22,7 +22,7 @@ class KeypointShapes(Shapes):
 
     def deciding(self, own: Floats) -> Floats:
         """As :meth:`Shapes.deciding`: of a detection's own row, or its extent."""
-        if self.rules.detection_area == "extent":
+        if self.protocol.detection_area == "extent":
             return self._extents()
         return super().deciding(own)
 
@@ -35,7 +35,7 @@ class KeypointShapes(Shapes):
             *boxes,
             claims=self._keypoints(self.detections)[:, :, :2],
             poses=Poses(poses, np.hstack([truth.corners[:, :2], sides])),
-            sigmas=self.rules.sigmas,
+            sigmas=self.protocol.sigmas,
             lowest=lowest,
             threads=self.threads,
         )
@@ -43,18 +43,18 @@ class KeypointShapes(Shapes):
     def _keypoints(self, table: GroundTruth | Detections) -> Floats:
         """Return the keypoints of a table, as many in each row as there are sigmas."""
         if not len(table):
-            return np.zeros((0, len(self.rules.sigmas), 3))
+            return np.zeros((0, len(self.protocol.sigmas), 3))
         if table.keypoints is None:
             raise UsageError(
                 f"no keypoints of the {table._title} were read: read COCO files with "
                 "keypoints=True, give keypoints= to from_arrays, or score boxes"
             )
-        check_skeleton(table, self.rules.sigmas)
+        check_skeleton(table, self.protocol.sigmas)
         return table.keypoints
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its keypoints, decides the range."""
-        if self.rules.detection_area == "box":
+        if self.protocol.detection_area == "box":
             yield from self.of_boxes(self._extents(), "keypoints'", "extent")
 
 

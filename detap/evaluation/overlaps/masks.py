@@ -24,7 +24,7 @@ class MaskShapes(Shapes):
 
     def deciding(self, own: Floats) -> Floats:
         """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
-        return self._pixels if self.rules.detection_area == "pixels" else super().deciding(own)
+        return self._pixels if self.protocol.detection_area == "pixels" else super().deciding(own)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`.
@@ -37,14 +37,14 @@ class MaskShapes(Shapes):
         claims, claim = _masks_of(self.detections)
         truths, truth = _masks_of(self.ground_truth)
         self._check_sizes((truths.sizes[truth], claims.sizes[claim]))
-        of_boundaries = self.rules.overlap == "boundary"
+        of_boundaries = self.protocol.overlap == "boundary"
         return mask_pairs(
             *boxes,
             masks=(claims.arrays, truths.arrays),
             numbers=(claim, truth),
             absorbing=absorbing,
             lowest=lowest,
-            dilation_ratio=self.rules.dilation_ratio if of_boundaries else 0.0,
+            dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
             threads=self.threads,
         )
 
@@ -62,7 +62,7 @@ class MaskShapes(Shapes):
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its mask, decides the range of a detection."""
-        if self.rules.detection_area == "box":
+        if self.protocol.detection_area == "box":
             yield from self.of_boxes(self._pixels, "mask's", "pixels")
 
 

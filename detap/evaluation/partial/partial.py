@@ -217,27 +217,27 @@ class Partial:
         scene, selection = result._scene, result.selection
         every = scene.of_all_classes
         chosen = selection is not None and selection.classes is not None
-        rules, found = scene.protocol, scene.detections
+        protocol, found = scene.protocol, scene.detections
         source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
             whole = GroundTruthDigest.of(truth)
             position = positions(scene.ground_truth, truth, some_classes=chosen)
-        if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
+        if protocol.ties == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
-                f"protocol {rules.name} ranks equal scores by place in the file, and these "
+                f"protocol {protocol.name} ranks equal scores by place in the file, and these "
                 "detections are of no file: give them image by image, in the order of the ground "
                 "truth, or name their input, Partial.of(result, input=...)"
             )
-        block = _block(result, by_image=rules.ties == "image" or not source, tie_range=tie_range)
+        block = _block(result, by_image=protocol.ties == "image" or not source, tie_range=tie_range)
         # An image without detections is of no input, whichever of several states it.
         sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
         notes = tuple(scene.notes_of_tables())
-        shared, own = noted(notes, () if truth is None else notes_of_truth(truth, rules))
+        shared, own = noted(notes, () if truth is None else notes_of_truth(truth, protocol))
         partial = cls(
-            protocol=rules,
+            protocol=protocol,
             images=scene.images,
             class_ids=found.class_ids,
             class_names=found.classes,
@@ -254,7 +254,7 @@ class Partial:
             own_notes=own,
             pieces=(BlockSlice.whole(block, len(scene.images)),),
             boxes=evidence_of(
-                every.ground_truth, every.detections, boxes=rules.overlap == "box", whole=True
+                every.ground_truth, every.detections, boxes=protocol.overlap == "box", whole=True
             ),
             counts=_counts_of(every, whole=whole is not None),
             categories=sample_of_images(every.detections.categories, every.images),
@@ -817,13 +817,13 @@ def _groups_of(scene: EvaluationRun) -> dict[Name, str]:
 def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     """Return the rows of a partial, with the ties that compete where these are asked for."""
     scene = result._scene
-    rules = scene.protocol
-    if rules.pairing == "coverage":
+    protocol = scene.protocol
+    if protocol.pairing == "coverage":
         words, counted, proposals = scene.covered()
         image, evidence = scene.ground_truth.image, None
-        block = block_of_coverage(words, counted, image, proposals, match_params(rules))
+        block = block_of_coverage(words, counted, image, proposals, match_params(protocol))
     else:
-        rules.refuse_unranked("evaluate all images in one run, of one input")
+        protocol.refuse_unranked("evaluate all images in one run, of one input")
         evidence = result.evidence
         block = block_of(evidence, by_image=by_image)
     if not tie_range:

@@ -11,7 +11,7 @@ from detap.tables.detection import Detections, Flags, GroundTruth
 def partial_of_images(
     truth: GroundTruth,
     detections: Detections,
-    rules: Protocol,
+    protocol: Protocol,
     images: Flags | None = None,
     *,
     whole: bool = True,
@@ -27,7 +27,7 @@ def partial_of_images(
         Of I images.
     detections : Detections
         Numbered as `truth`.
-    rules : Protocol
+    protocol : Protocol
     images : (I,) bool, optional
         Which images these are; all by default.
     whole : bool
@@ -42,7 +42,7 @@ def partial_of_images(
     if images is not None and not images.all():
         table, detections = shrink(truth, images), shrink(detections, images)
     result = score_tables(
-        table, detections, rules, threads=threads, evidence=True, curves=False, judge=False
+        table, detections, protocol, threads=threads, evidence=True, curves=False, judge=False
     )
     return Partial.of(result, truth=truth if whole else None, input=input, tie_range=tie_range)
 

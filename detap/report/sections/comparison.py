@@ -128,12 +128,12 @@ def comparison_report(
     drop : float, optional
         Of which it is said how many images tell it from noise.
     """
-    rules = comparison.first.protocol
+    protocol = comparison.first.protocol
     numbers = tuple(_number(comparison, name) for name in comparison.names)
     return Report(
         kind="comparison",
         signature=comparison.second.signature,
-        protocol=rules.as_dict(),
+        protocol=protocol.as_dict(),
         inputs=tuple(inputs),
         table=Table(_columns("number", "number", comparison), numbers),
         notes=tuple(notes),

@@ -84,10 +84,11 @@ def detection_report(
     )
 
 
-def _reproduction(rules: "Protocol") -> Block:
+def _reproduction(protocol: "Protocol") -> Block:
     """Say how far numbers may be from those of the preset's source."""
-    data = {"source": rules.source, "tolerance": rules.tolerance, "residue": rules.residue}
-    line = f"{rules.name} is {rules.source}, to within {rules.tolerance:g}: {rules.residue}"
+    data = {"source": protocol.source, "tolerance": protocol.tolerance, "residue": protocol.residue}
+    within = f"to within {protocol.tolerance:g}: {protocol.residue}"
+    line = f"{protocol.name} is {protocol.source}, {within}"
     return Block("reproduces", "", data, (line,))
 
 

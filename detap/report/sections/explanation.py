@@ -274,7 +274,7 @@ def difference_blocks(found: Difference) -> list[Block]:
 
 def _axes(found: Difference) -> Block:
     first, second = (end.protocol.alone(end.measure) for end in (found.first, found.second))
-    plain = [rules.as_dict() for rules in (first, second)]
+    plain = [protocol.as_dict() for protocol in (first, second)]
     names = [axis.name for step in found.steps for axis in step.axes]
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
