@@ -67,7 +67,7 @@ def main() -> int:
     put(status=told)
     if record is not None:
         title, value = headline(record)
-        put(headline=title, value=value, folder=str(folder), report=str(report))
+        put(primary_metric=title, value=value, folder=str(folder), report=str(report))
         put(summary=str(folder / "summary.md"), page=str(page) if page.exists() else "")
     if told == "error" and status in STATUSES:
         print(

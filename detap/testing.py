@@ -48,11 +48,11 @@ def assert_detections(
     baseline: "Path | Detections | None" = None,
     max_drop: Limits | None = None,
     max_rise: Limits | None = None,
-    allow_different: bool = False,
+    allow_mismatch: bool = False,
     confidence: float | None = None,
     resamples: int | None = None,
     seed: int | None = None,
-    resolve_drop: float | None = None,
+    detectable_drop: float | None = None,
     min_ground_truths: int | None = None,
     score_threshold: "Threshold | None" = None,
     threads: int | None = None,
@@ -80,14 +80,14 @@ def assert_detections(
         The largest drops from the baseline, as for ``--max-drop``: 0.005, or ``"1%"``.
     max_rise : mapping of str to number or text, or a number
         The largest rises, as for ``--max-rise``.
-    allow_different : bool
+    allow_mismatch : bool
         Whether an earlier report may be of another ground truth or protocol.
     confidence : float, optional
         With detections as the baseline: a drop or rise fails only where its whole interval is
         beyond.
     resamples, seed : int, optional
-        Of that interval, or of `resolve_drop`: 1000 and 0 by default.
-    resolve_drop : float, optional
+        Of that interval, or of `detectable_drop`: 1000 and 0 by default.
+    detectable_drop : float, optional
         A drop: a note of the result, or the assertion, says how many images would tell it from
         noise, of these two detectors with detections as the baseline, and else of this one and
         another as noisy.
@@ -133,9 +133,9 @@ def assert_detections(
         confidence=confidence,
         resamples=resamples,
         seed=seed,
-        resolve_drop=resolve_drop,
+        detectable_drop=detectable_drop,
         fewest=min_ground_truths,
-        allow_different=allow_different,
+        allow_mismatch=allow_mismatch,
     )
     resolved = protocol or ("coco" if file_format is None else file_format.protocol)
     numbers = {"threads": threads, "score": _threshold(score_threshold)}
@@ -145,7 +145,7 @@ def assert_detections(
     }
     how = numbers, choice
     now, judged = _judged((truth, found, before), resolved, demands, baseline, how)
-    shown = _images_needed(judged, resolve_drop)
+    shown = _images_needed(judged, detectable_drop)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole, shown))
     for note in judged.notes:

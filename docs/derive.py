@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[1]
 def axes_table(rules: type[ProtocolBase]) -> list[str]:
     """Return what each axis is, with its option and default."""
     rows = [
-        f"| `{axis.name}` | `{axis.option}` | {axis.kind.says} | `{axis.kind.spell(axis.default)}` "
+        f"| `{axis.name}` | `{axis.option}` | {axis.kind.values} "
+        f"| `{axis.kind.format(axis.default)}` "
         f"| {axis.meaning} |"
         for axis in protocol_fields(rules)
     ]
@@ -99,7 +100,7 @@ def _spellings(axis: ProtocolField) -> str:
 def _values(axis: ProtocolField) -> str:
     if isinstance(axis.kind, YesNo):
         return ""
-    return axis.kind.forms or axis.kind.says
+    return axis.kind.syntax or axis.kind.values
 
 
 def reading_table() -> list[str]:

@@ -17,18 +17,16 @@ from detap.tables.masks import Masks
 PLAIN = {
     name: protocol
     for name, protocol in PRESETS.items()
-    if protocol.overlap == "box"
+    if protocol.iou_type == "bbox"
     and protocol.verified == "all"
-    and protocol.not_exhaustive == "counted"
+    and protocol.not_exhaustive == "count"
 }
 """The presets that boxes and flags are enough for."""
 
-BY_IMAGE = {
-    name: protocol for name, protocol in PLAIN.items() if protocol.pairing != "ground-truth"
-}
+BY_IMAGE = {name: protocol for name, protocol in PLAIN.items() if protocol.matching != "kitti"}
 """Those of them under which no image decides what becomes of another's boxes."""
 
-RANKED = {name: protocol for name, protocol in PLAIN.items() if protocol.pairing == "ranked"}
+RANKED = {name: protocol for name, protocol in PLAIN.items() if protocol.matching == "by-score"}
 """Those of them under which each detection is right or wrong by itself."""
 
 _SHAPES = ("box", "mask", "boundary", "polygon")
@@ -36,7 +34,7 @@ _SHAPES = ("box", "mask", "boundary", "polygon")
 EVERY_RANKED = {
     name: protocol
     for name, protocol in PRESETS.items()
-    if protocol.pairing == "ranked" and protocol.overlap in _SHAPES
+    if protocol.matching == "by-score" and protocol.iou_type in _SHAPES
 }
 """All presets under which it is, those too that need :meth:`Case.tables_for` them."""
 
@@ -124,7 +122,7 @@ class Case:
             truth = self._listing(truth)
         if protocol.reading.get("masks"):
             truth, found = _masked(truth), _masked(found)
-        if protocol.overlap == "polygon":
+        if protocol.iou_type == "polygon":
             truth, found = _leaning(truth), _leaning(found)
         return truth, found
 

@@ -48,14 +48,14 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
     [
         {},
         {"iou_thresholds": (0.3, 0.5, 1.0)},
-        {"detection_limits": (2, 7)},
-        {"detection_limits": (3, None)},
+        {"max_dets": (2, 7)},
+        {"max_dets": (3, None)},
         {"area_ranges": protocol("proposals").area_ranges},
         {"area_source": "box"},
         {"class_agnostic": True},
-        {"iou_grid": "float32", "recall_grid": "float32"},
+        {"iou_dtype": "float32", "recall_grid": "float32"},
         {"recall_grid": "hundredths"},
-        {"score_floor": 0.3},
+        {"min_score": 0.3},
     ],
     ids=str,
 )

@@ -104,7 +104,7 @@ def test_fact_03_annotation_id_zero(tmp_path: Path) -> None:
 
 
 def test_fact_03_three_perfect_detections(fixtures: Path) -> None:
-    folder = fixtures / "id-zero" / "coco"
+    folder = fixtures / "annotation-id-zero" / "coco"
     assert scored(folder, "coco").summary["AP"] == pytest.approx(1, abs=1e-12)
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(str(folder / "instances.json"))
@@ -117,7 +117,7 @@ def test_fact_03_three_perfect_detections(fixtures: Path) -> None:
 
 def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
     """Also where the detection is outside the area range, and where the annotation is a crowd."""
-    result = scored(fixtures / "id-zero" / "coco", "coco-strict")
+    result = scored(fixtures / "annotation-id-zero" / "coco", "coco-strict")
     assert result.summary["AP"] == pytest.approx((1 + 51 / 101 / 2) / 2, abs=1e-12)
     dog = result.classes.index("dog")
     assert (result.true_positives[dog], result.false_positives[dog]) == (1, 1)
@@ -127,7 +127,7 @@ def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
 
 
 def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
-    folder = fixtures / "id-zero" / "coco"
+    folder = fixtures / "annotation-id-zero" / "coco"
     arguments = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
     done = subprocess.run(
         [sys.executable, "-m", "detap", "eval", *arguments],
@@ -184,7 +184,7 @@ def test_fact_05_ignore_is_overwritten_by_iscrowd(fixtures: Path) -> None:
     )
     assert result.summary["AP"] == theirs.summary["AP"]
     assert any("ignore" in note.message and note.severity == "warning" for note in result.notes)
-    honoured = scored(folder, replace(protocol("coco"), neutral=("crowd", "ignore")))
+    honoured = scored(folder, replace(protocol("coco"), ignore_flags=("crowd", "ignore")))
     assert honoured.summary["AP"] == pytest.approx(1, abs=1e-12)
 
 
@@ -197,7 +197,7 @@ def test_fact_06_area_1024_is_small_and_medium(fixtures: Path, files: str) -> No
 
 def test_fact_07_ap_is_taken_at_the_largest_limit(fixtures: Path) -> None:
     folder = fixtures / "ranking-10101" / "coco"
-    rules = replace(protocol("coco"), detection_limits=(1, 10, 300))
+    rules = replace(protocol("coco"), max_dets=(1, 10, 300))
     result = scored(folder, rules)
     assert result.summary["AP"] == pytest.approx(76.4 / 101, abs=1e-12)
     assert list(result.summary)[6:9] == ["AR1", "AR10", "AR300"]
@@ -234,7 +234,7 @@ def test_fact_09_iou_exactly_at_a_threshold(rows: int, thresholds_reached: int) 
     assert (result.recall[:, 0, 0, -1] == 1).sum() == thresholds_reached
     truth, found = case.tables()
     at = (rows / 10,)
-    reached = replace(protocol("voc2012"), iou_thresholds=at, pixel_edge=False)
+    reached = replace(protocol("voc2012"), iou_thresholds=at, inclusive_pixels=False)
     assert evaluate(truth, found, reached).summary["mAP"] == 1
     assert evaluate(truth, found, replace(reached, strict_iou=True)).summary["mAP"] == 0
 
@@ -288,7 +288,7 @@ def test_fact_12_cut_at_100_per_class_after_sorting_by_score() -> None:
     assert result.by_class["AP"].tolist() == pytest.approx([0, 51 / 101], abs=1e-12)
     assert result.matches is not None
     assert result.matches.counted.tolist() == [False, *[True] * 101]
-    over_all = replace(protocol("coco"), limit_scope="image")
+    over_all = replace(protocol("coco"), max_dets_scope="image")
     assert evaluate(*case.tables(), over_all).by_class["AP"].tolist() == [0, 0]
     first = case.with_found((replace(case.found[0], score=0.99), *case.found[1:]))
     assert evaluate(*first.tables(), "coco").by_class["AP"][0] == pytest.approx(1, abs=1e-12)
@@ -305,7 +305,7 @@ def test_fact_13_images_without_proposals_count(fixtures: Path) -> None:
         folder = fixtures / "proposals" / files
         counted = scored(folder, "proposals").summary
         assert counted["AR100"] == pytest.approx((7 / 10 + 1) / 4, abs=1e-12)
-        detectron = replace(protocol("proposals"), empty_images="left-out")
+        detectron = replace(protocol("proposals"), empty_images="exclude")
         assert scored(folder, detectron).summary["AR100"] == pytest.approx(
             (7 / 10 + 1) / 3, abs=1e-12
         )
@@ -322,11 +322,11 @@ def test_fact_15_what_the_axes_are_worth_on_a_real_detector(real_data: Path) -> 
     eleven, every = protocol("voc2007-py"), protocol("voc2012-py")
     assert 0.004 <= mean(every) - mean(eleven) <= 0.0245
     for rules in (eleven, every):
-        assert 0.003 <= mean(rules) - mean(replace(rules, pixel_edge=False)) <= 0.004
-        assert 0.07 <= mean(rules) - mean(replace(rules, neutral=())) <= 0.09
+        assert 0.003 <= mean(rules) - mean(replace(rules, inclusive_pixels=False)) <= 0.004
+        assert 0.07 <= mean(rules) - mean(replace(rules, ignore_flags=())) <= 0.09
     # The other side of the same coin, by an independent implementation.
     averages = [voc_eval(truth, found, k, pixel=0.0)[2] for k in range(3)]
-    ours = evaluate(truth, found, replace(every, pixel_edge=False)).by_class["AP"]
+    ours = evaluate(truth, found, replace(every, inclusive_pixels=False)).by_class["AP"]
     assert ours[:3].tolist() == pytest.approx(averages, abs=1e-12)
 
 

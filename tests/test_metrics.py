@@ -44,7 +44,7 @@ class MissesPerImage(Metric):
     bounds = (0.0, float("inf"))
 
     def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        yield measure(protocol, self, self.name, (0, 0, len(protocol.detection_limits) - 1))
+        yield measure(protocol, self, self.name, (0, 0, len(protocol.max_dets) - 1))
 
     def by_class(self, result: Result, entry: MetricSpec) -> Floats:
         missed = result.ground_truths - result.true_positives
@@ -303,7 +303,7 @@ def test_a_comparison_leaves_out_the_interval_of_what_cannot_be_resampled(
 
 @pytest.mark.parametrize(
     ("options", "first", "second"),
-    [([], 26 / 101, 51 / 101), (["--headline", "AR", "--max-dets", "100"], 0.25, 0.5)],
+    [([], 26 / 101, 51 / 101), (["--primary-metric", "AR", "--max-dets", "100"], 0.25, 0.5)],
 )
 @pytest.mark.usefixtures("folder")
 def test_classes_are_compared_by_the_primary_metric(
@@ -364,7 +364,7 @@ def test_its_scope_says_where_it_is_listed(
     [
         ("interpolation", "all-point"),
         ("recall_grid", "float32"),
-        ("precision_guard", 0.5),
+        ("precision_eps", 0.5),
         ("absent_class", "zero"),
     ],
 )
@@ -425,7 +425,7 @@ def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert (
         "| `AP` | average precision | share | higher | 0 to 1 | overall and by class | yes | "
-        "`interpolation`, `recall_grid`, `precision_guard`, `absent_class` |"
+        "`interpolation`, `recall_grid`, `precision_eps`, `absent_class` |"
     ) in known
     assert "| `F1` | F1 | share | higher | 0 to 1 | overall and by class | no |  |" in known
 

@@ -70,11 +70,11 @@ def test_axes_say_what_they_stand_for() -> None:
     assert_array_equal(result.iou_thresholds, np.linspace(0.5, 0.95, 10))
     assert_array_equal(result.recall_levels, np.linspace(0, 1, 101))
     assert result.area_ranges == ("all", "small", "medium", "large")
-    assert result.detection_limits == (1, 10, 100)
+    assert result.max_dets == (1, 10, 100)
     voc = detap.evaluate(one(), found(), "voc2012")
     assert voc.recall_levels.shape == (0,)
     assert voc.area_ranges == ("all",)
-    assert voc.detection_limits == (None,)
+    assert voc.max_dets == (None,)
 
 
 def test_numbers_of_a_class_by_name() -> None:
@@ -109,7 +109,7 @@ def test_exactly_sixty_four_thresholds() -> None:
         assert_array_equal(result.matches.ground_truth[0], 0)
         assert [curve.average_precision for curve in result.curves()] == pytest.approx([1] * 64)
         # 30 of 40 columns: IoU 3/4 = 48/64, in pixels counted inclusively as well.
-        edge = float(protocol.pixel_edge)
+        edge = float(protocol.inclusive_pixels)
         wide = detap.GroundTruth.from_arrays(
             image=["a"], label=["cat"], boxes=[[0, 0, 40 - edge, 9]]
         )
@@ -149,12 +149,12 @@ def test_a_flag_that_the_protocol_counts_is_noted(
     assert note.count == 1
     assert note.severity == "warning"
     assert note.message == (
-        f"ground truths marked {flag} count as normal ones under {protocol.name}; "
-        f"--neutral {protocol.neutral[0]},{flag} leaves them out"
+        f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
+        f"--ignore-flags {protocol.ignore_flags[0]},{flag} leaves them out"
     )
     assert detap.evaluate(table, found(), other).notes == ()
     # The remedy, followed: the object no longer counts, so that nothing is left to be found.
-    with_remedy = replace(protocol, neutral=(*protocol.neutral, flag))
+    with_remedy = replace(protocol, ignore_flags=(*protocol.ignore_flags, flag))
     assert np.isnan(next(iter(detap.evaluate(table, found(), with_remedy).summary.values())))
 
 

@@ -73,7 +73,7 @@ def test_a_class_that_is_only_detected_is_told_from_one_that_is_nowhere(
         score=[0.9, 0.8],
     )
     for preset in ("voc2012", "coco"):
-        rules = replace(protocol(preset), absent_class=absent, precision_guard=0.0)  # type: ignore[arg-type]
+        rules = replace(protocol(preset), absent_class=absent, precision_eps=0.0)  # type: ignore[arg-type]
         result = evaluate(truth, found, rules)
         assert next(iter(result.summary.values())) == pytest.approx(expected, abs=1e-15)
         dog, bird = result.by_class["AP"][1:]
@@ -92,9 +92,9 @@ def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
     )
     # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
     assert evaluate(truth, found, VOC).summary["mAP"] == pytest.approx(5 / 6)
-    kept = evaluate(truth, found, replace(VOC, score_floor=0.05))  # at the floor it counts
+    kept = evaluate(truth, found, replace(VOC, min_score=0.05))  # at the floor it counts
     assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
-    result = evaluate(truth, found, replace(VOC, score_floor=0.5))
+    result = evaluate(truth, found, replace(VOC, min_score=0.5))
     assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
     (note,) = (note for note in result.notes if note.code == "below-min-score")
     assert note.message == "detections score below 0.5, the floor of the protocol, and are left out"
@@ -110,7 +110,7 @@ def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
     )
     protocol = replace(COCO, iou_thresholds=(0.6,))
     assert evaluate(truth, found, protocol).true_positives[0] == 1
-    single = replace(protocol, iou_grid="float32")
+    single = replace(protocol, iou_dtype="float32")
     assert single.search_thresholds == (float(np.float32(0.6)),)
     assert evaluate(truth, found, single).true_positives[0] == 0
     assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
@@ -129,7 +129,7 @@ def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, cou
 def test_a_curve_has_neither_neutral_detections_nor_those_beyond_the_limit() -> None:
     # By score: on the difficult one, beside all, on the plain one; the last is beyond the limit.
     truth = squares(2, difficult=[True, False])
-    (curve,) = score(truth, [0, 9, 1, 8], replace(VOC, detection_limits=(3,))).curves()
+    (curve,) = score(truth, [0, 9, 1, 8], replace(VOC, max_dets=(3,))).curves()
     assert_array_equal(curve.score, [0.8, 0.9 - 0.2])
     assert_array_equal(curve.precision, [0, 1 / 2])
     assert_array_equal(curve.recall, [0, 1])
@@ -165,7 +165,7 @@ def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int |
         score=[0.54, 0.56],
     )
     protocol = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
-    result = evaluate(squares(1), found, replace(protocol, pixel_edge=False))
+    result = evaluate(squares(1), found, replace(protocol, inclusive_pixels=False))
     assert result.true_positives[0] == (decimals == 0)
     # The second is first, or of the same score in the order of the file.
     rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
@@ -191,7 +191,7 @@ def test_rounding_is_that_of_text(values: list[float], decimals: int) -> None:
 @pytest.mark.parametrize("preset", ["voc2007", "coco"])
 def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
     # One of four cats, behind two false positives: precision 1/3 up to a recall of 1/4.
-    rules = replace(protocol(preset), precision_guard=0.0)
+    rules = replace(protocol(preset), precision_eps=0.0)
     result = score(squares(4), [9, 8, 0], rules)
     if preset == "voc2007":
         # voc_eval: ap = ap + p / 11, level by level.
@@ -227,7 +227,7 @@ def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
         boxes=[(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
         score=[0.3, 0.9, 0.9, 0.1],
     )
-    changes = {"score_floor": 0.2, "score_decimals": 0, "flat_boxes": "dropped"}
+    changes = {"min_score": 0.2, "score_decimals": 0, "degenerate_boxes": "drop"}
     result = evaluate(truth, found, protocol("padilla").with_changes(**changes))
     assert result.detections.score.tolist() == [0, 1]
     assert errors(result).count.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]

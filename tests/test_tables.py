@@ -367,14 +367,14 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
 ) -> None:
     proposals = found(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
     table = truth(image=["a", "a"])
-    rules = replace(protocol("proposals"), detection_limits=(None,))
+    rules = replace(protocol("proposals"), max_dets=(None,))
     monkeypatch.setattr("detap.evaluation.run.MOST_ROWS", 5)
     with pytest.raises(
         UsageError, match=r"image 'a' has 6 pairs of .* 5 can be numbered: lower the"
     ):
         evaluate(table, proposals, rules)
     # The remedy, followed: two proposals an image.
-    assert evaluate(table, proposals, replace(rules, detection_limits=(2,))).summary
+    assert evaluate(table, proposals, replace(rules, max_dets=(2,))).summary
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64, ">f8"])

@@ -72,21 +72,19 @@ def test_no_order_of_ties_goes_further(rules: str) -> None:
 RULES = {
     "coco": replace(protocol("coco"), iou_thresholds=(0.3, 0.6)),
     "coco-limits": replace(
-        protocol("coco"), iou_thresholds=(0.3, 0.6), detection_limits=(1, 3), area_ranges=AREAS
+        protocol("coco"), iou_thresholds=(0.3, 0.6), max_dets=(1, 3), area_ranges=AREAS
     ),
     "coco-strict": replace(protocol("coco-strict"), iou_thresholds=(0.3,)),
     "image-limit": replace(
-        protocol("coco"), iou_thresholds=(0.3,), detection_limits=(2, 4), limit_scope="image"
+        protocol("coco"), iou_thresholds=(0.3,), max_dets=(2, 4), max_dets_scope="image"
     ),
     "class-agnostic": replace(protocol("coco"), iou_thresholds=(0.3,), class_agnostic=True),
     "voc2012": replace(protocol("voc2012"), iou_thresholds=(0.3,)),
-    "voc2007": replace(protocol("voc2007"), iou_thresholds=(0.3,), detection_limits=(2,)),
-    "zero": replace(protocol("voc2012"), absent_class="zero", candidate="best-free"),
-    "zero-if-detected": replace(
-        protocol("tidecv-ap"), iou_thresholds=(0.3,), detection_limits=(2,)
-    ),
-    "trapezoid": replace(protocol("ultralytics"), iou_thresholds=(0.3, 0.6), score_floor=0.3),
-    "proposals": replace(protocol("proposals"), iou_thresholds=(0.3, 0.6), detection_limits=(1, 3)),
+    "voc2007": replace(protocol("voc2007"), iou_thresholds=(0.3,), max_dets=(2,)),
+    "zero": replace(protocol("voc2012"), absent_class="zero", candidate="best-unmatched"),
+    "zero-if-detected": replace(protocol("tidecv-ap"), iou_thresholds=(0.3,), max_dets=(2,)),
+    "trapezoid": replace(protocol("ultralytics"), iou_thresholds=(0.3, 0.6), min_score=0.3),
+    "proposals": replace(protocol("proposals"), iou_thresholds=(0.3, 0.6), max_dets=(1, 3)),
 }
 
 
@@ -133,7 +131,7 @@ def outside(
     """Return which numbers of any order leave the range, and how wide each is beyond need."""
     found = found.numbered_as(truth)
     ranges = tie_range(score_tables(truth, found, protocol))
-    protocol = replace(protocol, ties="file")
+    protocol = replace(protocol, tie_break="file")
     orders = [
         score_tables(truth, found.select(np.array(rows, np.int32)), protocol).summary
         for rows in every_order(found.score)
@@ -202,9 +200,9 @@ def test_a_tie_at_the_detection_limit() -> None:
     found = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]], score=[1, 1]
     )
-    rules = replace(protocol("voc2012"), detection_limits=(1,))
+    rules = replace(protocol("voc2012"), max_dets=(1,))
     assert tie_range(score_tables(truth, found, rules))["mAP"] == (0, 1, 1)
-    proposals = replace(protocol("proposals"), detection_limits=(1,))
+    proposals = replace(protocol("proposals"), max_dets=(1,))
     assert tie_range(score_tables(truth, found, proposals))["AR1"] == (0, 1, 1)
 
 

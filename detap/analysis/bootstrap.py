@@ -73,7 +73,9 @@ def resampled(
     """
     check_threads(threads)
     protocol = result.protocol
-    protocol.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
+    protocol.require_score_matching(
+        "use another --protocol, or omit --confidence and --detectable-drop"
+    )
     measures = [metrics.named_of_class(protocol, name) for name in names]
     if not measures:
         return Resampled({}, {})

@@ -133,7 +133,7 @@ def breakdowns(
     everything = outcome if outcome.whole is None else outcome.whole[0]
     crowded = everything.boxes[1].image[everything.positive]
     crowd = np.bincount(crowded, minlength=outcome.images).astype(np.int64)
-    edge = 1.0 if outcome.protocol.pixel_edge else 0.0
+    edge = 1.0 if outcome.protocol.inclusive_pixels else 0.0
     return Breakdowns(
         iou=outcome.iou,
         score_threshold=score,

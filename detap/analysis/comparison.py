@@ -88,7 +88,7 @@ def mistakes(result: Result, *, threshold: int = 0) -> ErrorCounts:
         Where the protocol ranks no detections: none is a mistake there.
     """
     protocol = result.protocol
-    protocol.refuse_unranked("compare with another protocol")
+    protocol.require_score_matching("compare with another protocol")
     scene = result._scene
     if result.whole is not None and isinstance(scene, ChosenClasses):
         return _of_selected(mistakes(result.whole, threshold=threshold), scene)

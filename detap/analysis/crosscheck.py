@@ -31,14 +31,14 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 _FREE = frozenset(
     {
         "iou_thresholds",
-        "iou_grid",
+        "iou_dtype",
         "recall_grid",
-        "score_floor",
+        "min_score",
         "area_ranges",
         "area_source",
-        "detection_limits",
+        "max_dets",
         "class_agnostic",
-        "id_zero",
+        "annotation_id_zero",
         "detection_area",
         "sigmas",
     }
@@ -46,8 +46,8 @@ _FREE = frozenset(
 """Axes of a protocol in which pycocotools follows; in all others it is the coco preset."""
 
 _TYPES = {
-    "box": ("bbox", "coco"),
-    "mask": ("segm", "coco-segm"),
+    "bbox": ("bbox", "coco"),
+    "segm": ("segm", "coco-segm"),
     "keypoints": ("keypoints", "coco-keypoints"),
 }
 """What pycocotools calls an overlap, and the preset in which it follows."""
@@ -138,7 +138,7 @@ ZERO = "it takes a match with the annotation of id 0 for none"
 
 def check_supported(protocol: Protocol) -> None:
     """Raise UsageError where pycocotools has no such protocol."""
-    preset = PRESETS[_TYPES.get(protocol.overlap, _TYPES["box"])[1]]
+    preset = PRESETS[_TYPES.get(protocol.iou_type, _TYPES["bbox"])[1]]
     other = [
         entry.name.replace("_", "-")
         for entry in protocol_fields(Protocol)
@@ -167,7 +167,9 @@ def cross_check(result: Result) -> CrossCheck:
     """
     protocol, truth = result.protocol, result.ground_truth
     check_supported(protocol)
-    reference, inexact = _reference(result, truth.zero_id & (protocol.id_zero == "no-match"))
+    reference, inexact = _reference(
+        result, truth.zero_id & (protocol.annotation_id_zero == "unmatched")
+    )
     numbers = _numbers(result, reference)
     arrays = {
         name: _compare(ours, _undefined(reference[name]))
@@ -185,7 +187,7 @@ def cross_check(result: Result) -> CrossCheck:
         f"pycocotools {version('pycocotools')}",
         notes,
     )
-    if protocol.id_zero == "no-match" or not truth.zero_id.any():
+    if protocol.annotation_id_zero == "unmatched" or not truth.zero_id.any():
         return check
     with_zero, _ = _reference(result, truth.zero_id)
     if all(_compare(reference[name], with_zero[name])[1] == 0 for name in arrays):
@@ -256,7 +258,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     claim_records = _records(
         claims, claim_boxes, area=result._scene.boxes()[0].area, score=claims.score
     )
-    put = {"mask": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.overlap)
+    put = {"segm": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.iou_type)
     if put is not None:
         put(truths, truth_records)
         put(claims, claim_records)
@@ -265,7 +267,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
         evaluation = COCOeval(
             _coco(truths, claims, truth_records),
             _coco(truths, claims, claim_records),
-            _TYPES[result.protocol.overlap][0],
+            _TYPES[result.protocol.iou_type][0],
         )
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
@@ -347,9 +349,9 @@ def _set_parameters(parameters: Any, result: Result) -> None:
     parameters.recThrs = np.array(protocol.recall_levels)
     parameters.areaRng = [[band.low, band.high] for band in protocol.area_ranges]
     parameters.areaRngLbl = [band.name for band in protocol.area_ranges]
-    parameters.maxDets = [most if limit is None else limit for limit in protocol.detection_limits]
+    parameters.maxDets = [most if limit is None else limit for limit in protocol.max_dets]
     parameters.useCats = int(not protocol.class_agnostic)
-    if protocol.overlap == "keypoints":
+    if protocol.iou_type == "keypoints":
         parameters.kpt_oks_sigmas = np.array(protocol.sigmas)
 
 

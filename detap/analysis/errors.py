@@ -348,7 +348,7 @@ class _Repairs:
             positives,
             levels=self.levels if len(self.levels) else None,
             summing=protocol.summing,
-            guard=protocol.precision_guard,
+            guard=protocol.precision_eps,
         )
         if self.analysis.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
@@ -365,8 +365,8 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     The ground truths that the protocol in force leaves out are its ignore regions. They stay out
     of the matching: a detection that has no match leaves AP where one of them covers it.
     """
-    result.protocol.refuse_unranked(NOT_ANALYSED)
-    result.protocol.refuse_other_overlaps("type the errors by the protocol: --errors")
+    result.protocol.require_score_matching(NOT_ANALYSED)
+    result.protocol.require_boxes("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")
     scene = result._scene
     protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
@@ -386,12 +386,12 @@ def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
     return Protocol(
         name=protocol.name,
         iou_thresholds=(iou,),
-        candidate="best-free",
+        candidate="best-unmatched",
         equal_iou="first",
         area_ranges=(ANY_AREA,),
-        detection_limits=(_TIDECV_LIMIT,),
-        limit_scope="image",
-        ties="image",
+        max_dets=(_TIDECV_LIMIT,),
+        max_dets_scope="image",
+        tie_break="image",
         interpolation="101-point",
         recall_grid="hundredths",
         class_agnostic=protocol.class_agnostic,
@@ -401,7 +401,7 @@ def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
 def _covered(scene: EvaluationRun, outcome: MatchResults, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
-    plain = replace(scene.protocol, pixel_edge=False)
+    plain = replace(scene.protocol, inclusive_pixels=False)
     same = EvaluationRun(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
     around = surroundings_of(same, scene.neutral, absorbing=True)
     overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap

@@ -175,7 +175,7 @@ class MatchResults:
             detection_areas=detections.overlap_area[rows],
             truth_areas=truths.overlap_area[found],
             absorbing=self.scene.absorbing[found],
-            pixel_edge=self.protocol.pixel_edge,
+            inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
     @cached_property
@@ -210,7 +210,7 @@ def surroundings_of(
         among,
         taken=taken,
         absorbing=absorbing,
-        pixel_edge=scene.protocol.pixel_edge,
+        inclusive_pixels=scene.protocol.inclusive_pixels,
     )
 
 
@@ -229,7 +229,7 @@ def threshold_of(protocol: Protocol, iou: float | None) -> int:
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    protocol.refuse_unranked(NOT_ANALYSED)
+    protocol.require_score_matching(NOT_ANALYSED)
     if iou is None:
         return protocol.threshold_index(USUAL_IOU) or 0
     index = protocol.threshold_index(iou)

@@ -42,7 +42,7 @@ def notes_of_arrays(result: "Result") -> Iterator[Note]:
     """
     truth, detections = result.ground_truth, result.detections
     # Where pixels are counted inclusively, corners that coincide are a box of one pixel.
-    hollow = not result.protocol.pixel_edge
+    hollow = not result.protocol.inclusive_pixels
     if not truth.files and hollow and (empty := int(np.count_nonzero(truth.box_area <= 0))):
         yield zero_area_truths(empty)
     if detections.files:
@@ -69,7 +69,7 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     """
     truth, detections = result.ground_truth, result.detections
     reached = result.recall[0, :, 0, -1]
-    if result.average_precision.size and result.protocol.pairing == "ranked":
+    if result.average_precision.size and result.protocol.matching == "by-score":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
     if not len(detections) or not len(truth) or not len(defined):

@@ -93,7 +93,7 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
             "Repeatable.",
         ),
         _gate(
-            "--allow-different",
+            "--allow-mismatch",
             is_flag=True,
             help="Compare with a baseline of other data or another protocol all the same.",
         ),
@@ -126,7 +126,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
             help="Seed of the resamples. [default: 0]",
         ),
         _gate(
-            "--resolve-drop",
+            "--detectable-drop",
             type=Text(parse_fraction),
             metavar="X",
             help=f"Say how many {units} it would take to tell a drop of X from noise: with "
@@ -230,9 +230,9 @@ class Gates(Record):
             confidence=options.pop("confidence", None),
             resamples=options.pop("resamples", None),
             seed=options.pop("seed", None),
-            resolve_drop=options.pop("resolve_drop", None),
+            detectable_drop=options.pop("detectable_drop", None),
             fewest=options.pop("min_ground_truths", None),
-            allow_different=options.pop("allow_different", False),
+            allow_mismatch=options.pop("allow_mismatch", False),
         )
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:
@@ -244,13 +244,13 @@ class Gates(Record):
     @property
     def any(self) -> bool:
         """Whether there is anything to judge or to slice."""
-        asked = self.demands.limits or self.demands.resolve_drop
+        asked = self.demands.limits or self.demands.detectable_drop
         return bool(asked or self.slices or self.slice_by)
 
     @property
     def want_evidence(self) -> bool:
         """Whether more is asked of the detections than the numbers of the protocol."""
-        others = (self.before, self.slices, self.slice_by, self.demands.resolve_drop)
+        others = (self.before, self.slices, self.slice_by, self.demands.detectable_drop)
         if any(others) or not self.demands.limits:
             return any(others)
         from detap.metrics.at_threshold import AT_THRESHOLD

@@ -56,7 +56,7 @@ class Inputs(Record):
         Detected formats of detections by path; detection may read files of a folder.
     named : Format or None
         That of the detections, where it was named.
-    repartition : bool
+    merge_images : bool
         Whether an image may be in several inputs.
     part : bool
         Whether detections become a partial, which is judged when merged.
@@ -68,7 +68,7 @@ class Inputs(Record):
     reading: Mapping[str, Any]
     detected: dict[Any, Format]
     named: Format | None = None
-    repartition: bool = False
+    merge_images: bool = False
     part: bool = False
 
     @classmethod
@@ -83,13 +83,13 @@ class Inputs(Record):
             if (value := options.pop(option.name)) is not None
         }
         as_is = {"as_is": True} if options.pop("as_is") else {}
-        repartition = options.pop("repartition")
+        merge_images = options.pop("merge_images")
         limits = limits_of(options)
         if STDIN in gt:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         named = None if names[1] is None else format_named(names[1])
         found = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, repartition)
+        inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, merge_images)
         check_options(reading, [found], map(inputs.format_of, dt))
         gt, dt = expand_folders(gt, lambda _: found), expand_folders(dt, inputs.format_of)
         part = options.get("partial") is not None
@@ -159,7 +159,7 @@ class Inputs(Record):
             sources,
             lambda source: self.format.read_ground_truth(source, self.reading),
             self.reading["limits"],
-            repartition=self.repartition,
+            merge_images=self.merge_images,
         )
 
     def read_detections(self, sources: Iterable[Any], truth: "GroundTruth | None") -> "Detections":
@@ -169,7 +169,7 @@ class Inputs(Record):
             lambda source: self.format_of(source).read_detections(source, truth, self.reading),
             truth,
             self.reading["limits"],
-            repartition=self.repartition,
+            merge_images=self.merge_images,
             check=not self.part,
         )
 

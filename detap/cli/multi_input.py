@@ -200,7 +200,7 @@ class _Run:
 
         inputs, given = self.inputs, tuple(sorted(self.inputs.reading.items()))
         ties = self.options["tie_range"]
-        truth = InputFiles(inputs.format.name, gt, given, self._folder, inputs.repartition)
+        truth = InputFiles(inputs.format.name, gt, given, self._folder, inputs.merge_images)
         if dt is None:
             return Shard(truth, None, self.protocol, whole, images, ties=ties)
         found = InputFiles(inputs.format_of(dt).name, (dt,), given, self._folder)

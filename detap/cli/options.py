@@ -14,14 +14,12 @@ import click
 from detap.cli.command import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Path, Target, Text, Whole, target
-from detap.errors import UsageError
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
 from detap.io.limits import MOST_RECORDS
 from detap.protocols import Protocol
 from detap.protocols.fields import ProtocolBase, ProtocolField, YesNo, protocol_fields
-from detap.records import Record
 from detap.report.writers.registry import WRITERS
 from detap.text_input import nearest
 
@@ -31,20 +29,13 @@ if TYPE_CHECKING:
 _PATHS = ("path", "path or text", "target")
 
 
-class Sibling(Record):
-    """What overlaps, and what the name of a preset ends in."""
-
-    overlap: str
-    suffix: str
-
-
-SIBLINGS = {
-    "bbox": Sibling("box", ""),
-    "segm": Sibling("mask", "-segm"),
-    "boundary": Sibling("boundary", "-boundary"),
-    "keypoints": Sibling("keypoints", "-keypoints"),
+IOU_TYPE_SUFFIXES = {
+    "bbox": "",
+    "segm": "-segm",
+    "boundary": "-boundary",
+    "keypoints": "-keypoints",
 }
-"""What people call it."""
+"""The end of the names of presets that differ in the IoU type: lvis, lvis-segm."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -201,7 +192,7 @@ _reading_options = stack(
         "convention or backward, shifted category ids.",
     ),
     _input(
-        "--repartition",
+        "--merge_images",
         is_flag=True,
         help="Take the boxes of an image together that several inputs have.",
     ),
@@ -318,22 +309,15 @@ _PRESET = _preset_option(
     Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
 )
 
-_IOU_TYPE = _axis(
-    "--iou-type",
-    type=click.Choice(list(SIBLINGS)),
-    help="Boxes, masks, boundaries or keypoints: the preset of that kind beside the one named: "
-    "coco, coco-segm, coco-boundary, coco-keypoints.",
-)
+_FIELDS = {field.name: field for field in protocol_fields(Protocol)}
 
-preset_options = stack(_PRESET, _IOU_TYPE)
-"""Which preset, for a command that only reads what it scores."""
+preset_options = stack(_PRESET, _option_of(_FIELDS["iou_type"]))
+"""The preset, for a command that only reads what it evaluates."""
 
-sigmas_option = _option_of(
-    next(axis for axis in protocol_fields(Protocol) if axis.name == "sigmas")
-)
-"""What says how many keypoints an object has, for such a command."""
+sigmas_option = _option_of(_FIELDS["sigmas"])
+"""The number of keypoints of an object, for such a command."""
 
-protocol_options = stack(_PRESET, change_options(Protocol), _IOU_TYPE)
+protocol_options = stack(_PRESET, change_options(Protocol))
 
 classes_option = _selection(
     "--classes", multiple=True, metavar="NAMES", help="Only these, separated by commas."
@@ -455,25 +439,22 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
 def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Take what names a preset out of `options` and return it, as :func:`protocol_from` does.
 
-    ``--iou-type`` chooses the one beside it that differs in what overlaps.
+    ``--iou-type`` selects the sibling preset of that type where there is one (``lvis`` and ``segm``
+    give ``lvis-segm``). Otherwise it changes the field like any other option.
     """
-    protocol: Any = kind.preset(options.pop("preset") or default)
-    iou_type = options.pop("iou_type", None)
-    if iou_type is None or protocol.overlap == SIBLINGS[iou_type].overlap:
-        return protocol
-    own = next((kind.suffix for kind in SIBLINGS.values() if kind.overlap == protocol.overlap), "")
-    name = protocol.name.removesuffix(own) + SIBLINGS[iou_type].suffix
-    if name not in protocol.presets:
-        raise UsageError(
-            f"--iou-type {iou_type}: there is no protocol {name}; --overlap "
-            f"{SIBLINGS[iou_type].overlap} departs from {protocol.name}"
-        )
-    return protocol.preset(name)
+    preset: Any = kind.preset(options.pop("preset") or default)
+    iou_type = options.get("iou_type")
+    if iou_type is None or preset.iou_type == iou_type:
+        return preset
+    suffix = IOU_TYPE_SUFFIXES.get(preset.iou_type, "")
+    name = preset.name.removesuffix(suffix) + IOU_TYPE_SUFFIXES.get(iou_type, "")
+    sibling: Any = preset.presets.get(name)
+    return sibling if sibling and sibling.iou_type == iou_type else preset
 
 
 def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str, Any]:
     """Take the options of :func:`change_options` out of `options`, and return those given."""
-    found = {axis: options.pop(axis.name) for axis in protocol_fields(kind)}
+    found = {axis: options.pop(axis.name, None) for axis in protocol_fields(kind)}
     return {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
 
 

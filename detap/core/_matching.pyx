@@ -142,7 +142,7 @@ cdef class Scorer(Finisher):
         self.limits = limits
         self.strict, self.best_free = rules.strict, rules.best_free
         self.last_of_equal, self.ties_by_image = rules.last_of_equal, rules.ties_by_image
-        self.edge = 1.0 if rules.pixel_edge else 0.0
+        self.edge = 1.0 if rules.inclusive_pixels else 0.0
         self.ranked = ranked
         self._group(most, stretch)
 

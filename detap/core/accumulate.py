@@ -1,6 +1,6 @@
 """From evidence to counts, precision and recall.
 
-Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits. Undefined is NaN.
+Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets. Undefined is NaN.
 """
 
 from collections.abc import Callable, Iterable, Sequence

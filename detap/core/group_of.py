@@ -160,7 +160,7 @@ class _Grouping:
             detection_areas=self.detections.overlap_area[claim],
             truth_areas=self.truths.overlap_area[truth],
             absorbing=np.ones(len(claim), np.bool_),
-            pixel_edge=self.rules.pixel_edge,
+            inclusive_pixels=self.rules.inclusive_pixels,
         )
         rank = np.zeros(len(self.evidence), np.intp)
         rank[self.evidence.ranking.rows] = np.arange(len(self.evidence.ranking.rows))

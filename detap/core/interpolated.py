@@ -5,7 +5,7 @@ many levels there are. They are kept instead of the R values at the levels: slot
 have that no hit reaches, slot h that of hit h. A class of R ground truths or more has slots 1 to R,
 one for each level.
 
-Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, S slots.
+Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, S slots.
 """
 
 from collections.abc import Sequence

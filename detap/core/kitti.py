@@ -241,7 +241,7 @@ class _Choices:
                 detection_areas=self.detections.overlap_area[claim],
                 truth_areas=self.truths.overlap_area[truth],
                 absorbing=np.full(len(each), absorbing),
-                pixel_edge=self.rules.pixel_edge,
+                inclusive_pixels=self.rules.inclusive_pixels,
             )
             reached = overlap > least if self.rules.strict else overlap >= least
             found.append(_Pairs(truth[reached], claim[reached], overlap[reached]))

@@ -5,7 +5,7 @@ So curves, parts of the images, resamples and numbers at other limits need no se
 detection it is enough to know at which thresholds it was a true positive, and at which it counts
 neither way. These are bits of one word for each area range, of the narrowest type that holds them.
 
-Axes: T thresholds, K classes, A area ranges, M detection limits, I images, N detections, G ground
+Axes: T thresholds, K classes, A area ranges, M max dets, I images, N detections, G ground
 truths, C cells of area range and threshold.
 """
 

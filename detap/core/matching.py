@@ -1,6 +1,6 @@
 """Matching detections to ground truths, and the counts and curves that follow.
 
-Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections,
+Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections,
 G ground truths, P candidate pairs, C cells of area range and threshold. Undefined is NaN.
 """
 
@@ -115,7 +115,7 @@ class Pairs(NamedTuple):
             raise ValueError("pairs of a detection do not ascend by ground truth")
 
 
-def detection_limits(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
+def max_dets_array(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
     """Return the limits as an array, the absent one as :data:`UNLIMITED`."""
     return np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
 
@@ -194,7 +194,7 @@ def match_and_accumulate(
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
         taken,
-        detection_limits(rules.limits),
+        max_dets_array(rules.limits),
         images,
         scores,
         all_limits,

@@ -88,7 +88,7 @@ class GroundTruthIndex:
         Which of these a detection has taken.
     absorbing : bool
         Whether overlap is the intersection over the detection's own area.
-    pixel_edge : bool
+    inclusive_pixels : bool
         As for :func:`detap.core.overlap.overlaps`.
     """
 
@@ -100,7 +100,7 @@ class GroundTruthIndex:
         *,
         taken: Flags | None = None,
         absorbing: bool = False,
-        pixel_edge: bool = False,
+        inclusive_pixels: bool = False,
     ) -> None:
         rows = np.flatnonzero(among)
         rows = rows[np.argsort(truths.image[rows], kind="stable")]
@@ -115,7 +115,7 @@ class GroundTruthIndex:
             area=truths.overlap_area[rows],
             absorbing=np.full(len(rows), absorbing, np.uint8),
             taken=flags.view(np.uint8),
-            edge=1.0 if pixel_edge else 0.0,
+            edge=1.0 if inclusive_pixels else 0.0,
         )
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:

@@ -26,7 +26,7 @@ def overlaps(
     detection_areas: Floats,
     truth_areas: Floats,
     absorbing: NDArray[np.bool_] | None = None,
-    pixel_edge: bool = False,
+    inclusive_pixels: bool = False,
 ) -> Floats:
     """Return the overlap of each detection with each ground truth.
 
@@ -40,7 +40,7 @@ def overlaps(
         Areas in the boxes' own encoding: recomputed from corners they differ in the last bits.
     absorbing : (G,) bool, optional
         For these, intersection over the detection's own area, as for COCO's crowds.
-    pixel_edge : bool
+    inclusive_pixels : bool
         Whether corners are first and last pixels, so that 1 is added to each side.
 
     Returns
@@ -61,7 +61,7 @@ def overlaps(
         np.ascontiguousarray(truths, np.float64),
         np.ascontiguousarray(truth_areas, np.float64),
         np.ascontiguousarray(absorbing, np.bool_).view(np.uint8),
-        1.0 if pixel_edge else 0.0,
+        1.0 if inclusive_pixels else 0.0,
         out,
     )
     return out
@@ -74,7 +74,7 @@ def paired_overlaps(
     detection_areas: Floats,
     truth_areas: Floats,
     absorbing: NDArray[np.bool_] | None = None,
-    pixel_edge: bool = False,
+    inclusive_pixels: bool = False,
 ) -> Floats:
     """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
 
@@ -82,10 +82,10 @@ def paired_overlaps(
     ----------
     detections, truths : (P, 4) float64
         Corners, pair by pair.
-    detection_areas, truth_areas, absorbing, pixel_edge
+    detection_areas, truth_areas, absorbing, inclusive_pixels
         As for :func:`overlaps`, whose bits these are; each (P,).
     """
-    edge = 1.0 if pixel_edge else 0.0
+    edge = 1.0 if inclusive_pixels else 0.0
     low = np.maximum(detections[:, :2], truths[:, :2])
     sides = np.minimum(detections[:, 2:], truths[:, 2:]) - low + edge
     common = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)

@@ -25,7 +25,7 @@ class MatchParams(NamedTuple):
     levels: tuple[float, ...]
     summing: Summing
     guard: float
-    pixel_edge: bool
+    inclusive_pixels: bool
 
 
 def recall_targets(levels: NDArray[np.float64], summing: Summing) -> NDArray[np.float64]:

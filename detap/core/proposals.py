@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from detap.core import _proposals
 from detap.core.accumulate import Scores
-from detap.core.matching import Boxes, detection_limits
+from detap.core.matching import Boxes, max_dets_array
 from detap.core.params import MatchParams
 
 Floats = NDArray[np.float64]
@@ -20,7 +20,7 @@ def coverage(
     counted: NDArray[np.bool_],
     images: int,
     limits: tuple[int | None, ...],
-    pixel_edge: bool = False,
+    inclusive_pixels: bool = False,
 ) -> Floats:
     """Return the overlap of each ground truth with the proposal that it is paired with.
 
@@ -37,7 +37,7 @@ def coverage(
         How many images there are.
     limits : tuple of M int or None
         Ascending; so many of the best-scored proposals of each image take part.
-    pixel_edge : bool
+    inclusive_pixels : bool
         As for :func:`detap.core.overlap.overlaps`.
 
     Returns
@@ -61,8 +61,8 @@ def coverage(
         gt_areas=truths.overlap_area,
         counted=np.ascontiguousarray(counted).view(np.uint8),
         images=images,
-        limits=detection_limits(limits),
-        edge=1.0 if pixel_edge else 0.0,
+        limits=max_dets_array(limits),
+        edge=1.0 if inclusive_pixels else 0.0,
         out=out,
     )
     return out
@@ -114,7 +114,7 @@ def finish_coverage(
     total = scores.positives.astype(np.float64)
     total[total == 0] = np.nan
     scores.recall[:, 0] = found / total
-    most = detection_limits(rules.limits)[-1]
+    most = max_dets_array(rules.limits)[-1]
     within = int(np.minimum(proposals.astype(np.int64), most).sum())
     right = int(found[0, 0, -1])
     positives = int(scores.positives[0, 0])

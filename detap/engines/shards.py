@@ -46,7 +46,7 @@ class InputFiles(NamedTuple):
     options : tuple of (str, value)
         What else the readers take.
     folder : str
-    repartition : bool
+    merge_images : bool
         Whether an image may be in several of the files.
     """
 
@@ -54,7 +54,7 @@ class InputFiles(NamedTuple):
     paths: tuple[str, ...]
     options: tuple[tuple[str, Any], ...] = ()
     folder: str = ""
-    repartition: bool = False
+    merge_images: bool = False
 
     def place(self, path: str) -> str:
         """Return where a file lies."""
@@ -197,7 +197,7 @@ def _truth(reading: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, Ground
         map(reading.place, reading.paths),
         lambda path: entry.read_ground_truth(path, options),
         options.get("limits", DEFAULT_LIMITS),
-        repartition=reading.repartition,
+        merge_images=reading.merge_images,
     )
     return table, reading.named(table)
 
@@ -304,7 +304,7 @@ def _key(shard: Shard) -> str:
         ],
         "chosen": [
             *(shard.whole, shard.images, shard.elsewhere, shard.ties),
-            sides[0].repartition,
+            sides[0].merge_images,
         ],
     }
     return blake2b(json.dumps(record).encode(), digest_size=20).hexdigest()

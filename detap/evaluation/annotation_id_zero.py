@@ -35,7 +35,7 @@ def weighed(result: Result) -> Result:
     one_class = EvaluationRun(
         truth.select(_rows(result, truth, label)),
         result.detections.select(_rows(result, result.detections, label)),
-        replace(current, id_zero=protocol(other).id_zero),
+        replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
         result._scene.threads,
         as_seen=True,
     )

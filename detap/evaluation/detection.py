@@ -156,7 +156,7 @@ def score_tables(
     _check_units(ground_truth, resolved)
     detections = detections.numbered_as(ground_truth)
     if judge:
-        boxes = resolved.overlap == "box"
+        boxes = resolved.iou_type == "bbox"
         notes = check_boxes(ground_truth, detections, boxes=boxes)
         if notes:
             detections = replace(detections, notes=(*detections.notes, *notes))
@@ -182,9 +182,9 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
     if not of_unknown_size(ground_truth):
         return
     for asked, what, otherwise in (
-        (protocol.pixel_edge, "counts whole pixels", "--no-pixel-edge"),
+        (protocol.inclusive_pixels, "counts whole pixels", "--no-inclusive-pixels"),
         (len(protocol.area_ranges) > 1, "tells areas apart, in pixels", "--area-ranges none"),
-        (protocol.height_min, "asks for heights in pixels", ""),
+        (protocol.min_height, "asks for heights in pixels", ""),
     ):
         if asked:
             why = f"the protocol {protocol.name} {what}"
@@ -215,7 +215,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
     scene = EvaluationRun(truth, detections, result.protocol, threads, as_seen=True)
-    if result.protocol.pairing == "ranked":
+    if result.protocol.matching == "by-score":
         scores = accumulate(whole.evidence.of_images(numbers), threads=threads)
     else:
         scores = scene.paired()

@@ -13,7 +13,7 @@ from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats
 from detap.text_input import join_names
 
-COLUMNS = {"occlusion_max": "occluded", "truncation_max": "truncated"}
+COLUMNS = {"max_occlusion": "occluded", "max_truncation": "truncated"}
 """The column of the ground truth that each axis looks at."""
 
 
@@ -115,7 +115,7 @@ def _neighbours(protocol: Protocol, classes: Sequence[str], name: str) -> list[i
     """Return the numbers of the classes that are neutral to another."""
     near = {
         neighbour.casefold()
-        for owner, neighbour in protocol.neighbour_classes
+        for owner, neighbour in protocol.neighbor_classes
         if owner == "*" or owner.casefold() == name.casefold()
     }
     return [k for k, other in enumerate(classes) if other.casefold() in near and other != name]
@@ -125,8 +125,8 @@ def _inside(protocol: Protocol, columns: Choosers) -> Flags:
     """Return which ground truths are in each range, (A, G) bool."""
     truths, bands = columns.truths, protocol.area_ranges
     inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in bands])
-    if protocol.height_min:
-        inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(protocol.height_min)
+    if protocol.min_height:
+        inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(protocol.min_height)
     for axis, column in COLUMNS.items():
         most = getattr(protocol, axis)
         if most and column not in columns.extra:
@@ -145,9 +145,9 @@ def _low(protocol: Protocol, detections: Boxes) -> Flags:
     """Return which detections are outside each range, (A, N) bool."""
     bands = protocol.area_ranges
     low = np.array([(detections.area < b.low) | (detections.area > b.high) for b in bands])
-    if protocol.height_min:
+    if protocol.min_height:
         height = np.abs(detections.corners[:, 3] - detections.corners[:, 1])
-        low |= height < _by_range(protocol.height_min)
+        low |= height < _by_range(protocol.min_height)
     return low
 
 

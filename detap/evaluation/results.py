@@ -89,7 +89,7 @@ class Curve(NamedTuple):
 class Result(Record):
     """The numbers of one evaluation. Undefined is NaN.
 
-    Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections.
+    Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Result(Record):
     recall_levels : (R,) float64
         Empty where the protocol takes all points.
     area_ranges : tuple of A str
-    detection_limits : tuple of M int or None
+    max_dets : tuple of M int or None
     average_precision : (T, K, A) float64
         At the largest detection limit.
     recall : (T, K, A, M) float64
@@ -202,9 +202,9 @@ class Result(Record):
         return tuple(band.name for band in self.protocol.area_ranges)
 
     @property
-    def detection_limits(self) -> tuple[int | None, ...]:
-        """The M detection limits; None is no limit."""
-        return self.protocol.detection_limits
+    def max_dets(self) -> tuple[int | None, ...]:
+        """The M max dets; None is no limit."""
+        return self.protocol.max_dets
 
     @cached_property
     def precision(self) -> Floats:
@@ -312,7 +312,7 @@ class Result(Record):
         return self._scene.matched(tuple(cells))
 
     def _refuse_unranked(self) -> None:
-        self.protocol.refuse_unranked("evaluate with another protocol for that")
+        self.protocol.require_score_matching("evaluate with another protocol for that")
 
     @cached_property
     def matches(self) -> Matches | None:
@@ -345,7 +345,7 @@ class Result(Record):
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curve of each class that has one, at each threshold."""
-        if self.protocol.pairing == "coverage":
+        if self.protocol.matching == "by-iou":
             return []
         return [
             self._curve(label, t)
@@ -446,7 +446,7 @@ class Result(Record):
         found = np.cumsum(good)
         positives = int(self.ground_truths[label])
         hits = core_curves.hits_of(good)
-        guard = self.protocol.precision_guard
+        guard = self.protocol.precision_eps
         levels = self.recall_levels
         if len(levels):
             interpolated = core_curves.interpolated_precision(

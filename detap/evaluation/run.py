@@ -74,7 +74,7 @@ class EvaluationRun:
         as_seen: bool = False,
     ) -> None:
         check_threads(threads)
-        if protocol.class_agnostic and protocol.ties == "image":
+        if protocol.class_agnostic and protocol.tie_break == "image":
             # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
             # and equal overlaps follow that order.
             ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
@@ -83,12 +83,12 @@ class EvaluationRun:
         self.ground_truth = ground_truth
         written = detections if as_seen else _as_written(detections, protocol)
         self.detections = written
-        if protocol.flat_boxes == "dropped" and not as_seen:
+        if protocol.degenerate_boxes == "drop" and not as_seen:
             kept = (written.corners[:, 2:] > written.corners[:, :2]).all(axis=1)
             self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
         self.below_floor = len(detections) - len(written)
         self.flat = len(written) - len(self.detections)
-        if protocol.zero_area == "dropped":
+        if protocol.zero_area == "drop":
             area = _range_areas(shapes_of(ground_truth, self.detections, protocol, threads))
             if not (area > 0).all():
                 ground_truth = ground_truth.select(np.flatnonzero(area > 0))
@@ -97,10 +97,10 @@ class EvaluationRun:
         self.threads = threads
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
-        self.neutral = _flagged(ground_truth, protocol.neutral)
+        self.neutral = _flagged(ground_truth, protocol.ignore_flags)
         self.neutral |= self.group & (protocol.group_of_weight == 0)
-        self.absorbing = _flagged(ground_truth, protocol.absorbing) | self.group
-        self.void = ground_truth.zero_id & (protocol.id_zero == "no-match")
+        self.absorbing = _flagged(ground_truth, protocol.crowd_flags) | self.group
+        self.void = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
         self._boxes: tuple[Boxes, Boxes] | None = None
@@ -109,7 +109,7 @@ class EvaluationRun:
     def _check_lists(self) -> None:
         """Refuse ground truth that does not say what the protocol asks of it."""
         protocol, known = self.protocol, self.ground_truth.listed
-        asked = {"verified": "all", "not_exhaustive": "counted"}
+        asked = {"verified": "all", "not_exhaustive": "count"}
         missing = {
             axis: plain
             for axis, plain in asked.items()
@@ -147,21 +147,21 @@ class EvaluationRun:
     @cached_property
     def without_area(self) -> Flags:
         """Detections that the protocol drops because they have no area, (N,)."""
-        if self.protocol.zero_area == "counted":
+        if self.protocol.zero_area == "count":
             return np.zeros(len(self.detections), np.bool_)
         own = self.shapes.areas()[0]
         return ~(self.shapes.deciding(own) > 0)
 
     @cached_property
     def not_scored(self) -> Flags:
-        """Detections that use up the detection limits but are not scored, (N,)."""
+        """Detections that use up the max dets but are not scored, (N,)."""
         return self.unverified | self.without_area
 
     @cached_property
     def open_ended(self) -> Flags:
         """Detections of classes of which not every object of the image is annotated, (N,)."""
         claims = self.detections
-        if self.protocol.not_exhaustive == "counted":
+        if self.protocol.not_exhaustive == "count":
             return np.zeros(len(claims), np.bool_)
         return self.ground_truth.in_lists(("not_exhaustive",), claims.image, claims.label)
 
@@ -229,7 +229,7 @@ class EvaluationRun:
             detection_areas=detections.overlap_area[rows],
             truth_areas=of_truth.overlap_area[truths],
             absorbing=self.absorbing[truths],
-            pixel_edge=self.protocol.pixel_edge,
+            inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
     def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
@@ -265,11 +265,11 @@ class EvaluationRun:
         What is not scored takes its place, and is beyond every limit itself.
         """
         protocol = self.protocol
-        every = protocol.verified == "all" and protocol.zero_area == "counted"
-        if protocol.limit_scope == "class" and every:
+        every = protocol.verified == "all" and protocol.zero_area == "count"
+        if protocol.max_dets_scope == "class" and every:
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
-        if self.protocol.limit_scope == "class":
+        if self.protocol.max_dets_scope == "class":
             scope = scope * np.int64(len(self.classes)) + self.detections.label
         rank = _rank_within(scope, self.detections.score)
         rank[self.not_scored] = UNLIMITED
@@ -290,11 +290,11 @@ class EvaluationRun:
 
         Evidence is kept, and curves matter, where detections are ranked.
         """
-        if self.protocol.pairing == "coverage":
+        if self.protocol.matching == "by-iou":
             from detap.core.proposals import finish_coverage  # seldom needed
 
             return finish_coverage(*self.covered(), match_params(self.protocol))
-        if self.protocol.pairing == "ground-truth":
+        if self.protocol.matching == "kitti":
             return self.chosen()
         return self.score(evidence=evidence, curves=curves)
 
@@ -342,7 +342,7 @@ class EvaluationRun:
                 for band in protocol.area_ranges
             ]
         )
-        if protocol.empty_images == "left-out":
+        if protocol.empty_images == "exclude":
             counted &= np.isin(truths.image, detections.image)
         images = len(self.ground_truth.images)
         covered = coverage(
@@ -350,8 +350,8 @@ class EvaluationRun:
             truths,
             counted=counted,
             images=images,
-            limits=protocol.detection_limits,
-            pixel_edge=protocol.pixel_edge,
+            limits=protocol.max_dets,
+            inclusive_pixels=protocol.inclusive_pixels,
         )
         thresholds = np.array(protocol.search_thresholds)
         words = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
@@ -360,7 +360,7 @@ class EvaluationRun:
     def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
         """Refuse images of more pairs than int32 can number."""
         images = len(self.ground_truth.images)
-        most = self.protocol.detection_limits[-1]
+        most = self.protocol.max_dets[-1]
         proposals = np.bincount(detections.image, minlength=images)
         pairs = np.bincount(truths.image, minlength=images) * (
             proposals if most is None else np.minimum(proposals, most)
@@ -391,7 +391,7 @@ class EvaluationRun:
         found = [
             note
             for note in self.detections.notes
-            if note != INTERLEAVED or self.protocol.ties == "file"
+            if note != INTERLEAVED or self.protocol.tie_break == "file"
         ]
         of_truth = notes_of_truth(self.ground_truth, self.protocol)
         return [*of_truth, *found, *self.notes_of_flags()]
@@ -401,7 +401,7 @@ class EvaluationRun:
         found = []
         truth, protocol = self.ground_truth, self.protocol
         if self.below_floor:
-            floor = exact(protocol.score_floor or 0.0)
+            floor = exact(protocol.min_score or 0.0)
             message = f"detections score below {floor}, the floor of the protocol, and are left out"
             found.append(Note("below-min-score", message, self.below_floor, severity="info"))
         if self.flat:
@@ -430,12 +430,12 @@ class EvaluationRun:
         found += self.shapes.notes()
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
-            if count and flag not in protocol.neutral:
+            if count and flag not in protocol.ignore_flags:
                 found.append(
                     Note(
                         f"{flag}-not-ignored",
-                        f"ground truths marked {flag} count as normal ones under {protocol.name}; "
-                        f"--neutral {','.join((*protocol.neutral, flag))} leaves them out",
+                        f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
+                        f"--ignore-flags {','.join((*protocol.ignore_flags, flag))}",
                         count,
                     )
                 )
@@ -472,7 +472,7 @@ def unknown_class_notes(
     if protocol.absent_class != "undefined":
         return
     positives, neutral, detections = counts[:3, : len(classes)]
-    if protocol.verified != "all" or protocol.zero_area == "dropped":
+    if protocol.verified != "all" or protocol.zero_area == "drop":
         detections = counts[6, : len(classes)]  # no other is a false positive
     strangers = (positives == 0) & (neutral == 0) & (detections > 0)
     if strangers.any():
@@ -489,8 +489,8 @@ def unknown_class_notes(
 def notes_of_truth(truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
     """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
     moot = {
-        "ignore-without-effect": "ignore" in protocol.neutral,
-        "missing-iscrowd": "crowd" not in protocol.neutral,
+        "ignore-without-effect": "ignore" in protocol.ignore_flags,
+        "missing-iscrowd": "crowd" not in protocol.ignore_flags,
     }
     return tuple(note for note in truth.notes if not moot.get(note.code))
 
@@ -500,15 +500,15 @@ def match_params(protocol: Protocol) -> MatchParams:
     return MatchParams(
         thresholds=protocol.search_thresholds,
         strict=protocol.strict_iou,
-        best_free=protocol.candidate == "best-free",
+        best_free=protocol.candidate == "best-unmatched",
         last_of_equal=protocol.equal_iou == "last",
         area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
-        limits=protocol.detection_limits,
-        ties_by_image=protocol.ties == "image",
+        limits=protocol.max_dets,
+        ties_by_image=protocol.tie_break == "image",
         levels=protocol.recall_levels,
         summing=protocol.summing,
-        guard=protocol.precision_guard,
-        pixel_edge=protocol.pixel_edge,
+        guard=protocol.precision_eps,
+        inclusive_pixels=protocol.inclusive_pixels,
     )
 
 
@@ -532,8 +532,8 @@ def _as_written(table: Detections, protocol: Protocol) -> Detections:
     Rounding goes through text, as it does in the implementation that rounds. What scores below the
     floor was never written.
     """
-    if protocol.score_floor is not None:
-        kept = table.score >= protocol.score_floor
+    if protocol.min_score is not None:
+        kept = table.score >= protocol.min_score
         table = table if kept.all() else table.select(np.flatnonzero(kept))
     if protocol.score_decimals is not None:
         table = replace(table, score=_through_text(table.score, protocol.score_decimals))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.match_table import MatchTable
-from detap.core.matching import detection_limits
+from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
 from detap.core.proposals import coverage
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, spans
@@ -137,10 +137,10 @@ class _Orders:
         self.scene, self.evidence = scene, evidence
         self.protocol = scene.protocol
         self.detections, self.truths = scene.boxes()
-        self.limits = detection_limits(self.protocol.detection_limits)
+        self.limits = max_dets_array(self.protocol.max_dets)
         image = self.detections.image.astype(np.int64)
         self.pair = self.detections.label * np.int64(len(scene.images)) + image
-        scope = self.pair if self.protocol.limit_scope == "class" else image
+        scope = self.pair if self.protocol.max_dets_scope == "class" else image
         self.rank = _ranks(scope, self.detections.score)
         self.within = _ranks(self.pair, self.detections.score)
 
@@ -266,7 +266,7 @@ class _ProposalOrders:
     def __init__(self, scene: EvaluationRun) -> None:
         self.protocol = scene.protocol
         self.detections, self.truths = scene.boxes()
-        self.limits = detection_limits(self.protocol.detection_limits)
+        self.limits = max_dets_array(self.protocol.max_dets)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
         area, neutral = self.truths.area, scene.neutral
         self.counted = np.array(
@@ -275,7 +275,7 @@ class _ProposalOrders:
                 for band in self.protocol.area_ranges
             ]
         )
-        if self.protocol.empty_images == "left-out":
+        if self.protocol.empty_images == "exclude":
             self.counted &= np.isin(self.truths.image, self.detections.image)
 
     def contests(self) -> Iterator[TieGroup]:
@@ -322,8 +322,8 @@ class _ProposalOrders:
             ),
             counted=self.counted[:, truths],
             images=1,
-            limits=self.protocol.detection_limits,
-            pixel_edge=self.protocol.pixel_edge,
+            limits=self.protocol.max_dets,
+            inclusive_pixels=self.protocol.inclusive_pixels,
         )
         counted = self.counted[:, None, truths]
         return np.asarray((self._reached(covered) & counted).sum(axis=-1))
@@ -334,7 +334,7 @@ class _ProposalOrders:
             self.truths.corners[truths],
             detection_areas=self.detections.overlap_area[rows],
             truth_areas=self.truths.overlap_area[truths],
-            pixel_edge=self.protocol.pixel_edge,
+            inclusive_pixels=self.protocol.inclusive_pixels,
         )
         first, last = self.rank.first[rows], self.rank.last[rows]
         groups = []

@@ -56,7 +56,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     UsageError
         Where the result was merged from partials that do not keep which ties compete.
     """
-    proposals = result.protocol.pairing == "coverage"
+    proposals = result.protocol.matching == "by-iou"
     source = result._source
     contests: Sequence[TieGroup]
     if isinstance(source, EvaluationRun):
@@ -122,7 +122,7 @@ class _Bounds:
         owner = contest_of[self.evidence.image[rows]]
         moves = np.array([contest.course.moves for contest in self.contests[k]], np.bool_)
         positives = self.positives[:, k]
-        last = len(self.protocol.detection_limits) - 1
+        last = len(self.protocol.max_dets) - 1
         for t, m in product(range(len(self.protocol.iou_thresholds)), range(last + 1)):
             counted = self.evidence.limit[rows] <= m
             moving: list[int] = []
@@ -157,7 +157,7 @@ class _Bounds:
     ) -> None:
         t, k, a = at
         levels = self.result.recall_levels
-        guard = self.protocol.precision_guard
+        guard = self.protocol.precision_eps
         end.average_precision[at] = curves.average_precision(
             hits,
             positives,

@@ -28,7 +28,7 @@ def read_ground_truth(
     path: _Path | Sequence[_Path],
     *,
     format: str | None = None,
-    repartition: bool = False,
+    merge_images: bool = False,
     **options: Any,
 ) -> "GroundTruth":
     """Read ground truth in any format.
@@ -38,7 +38,7 @@ def read_ground_truth(
     path : str or path, or a sequence of them
         A file or a folder. Several paths, a pattern such as ``"shards/*.json"``, or a folder of
         files (in a format whose data sets are files) are read as one.
-    repartition : bool
+    merge_images : bool
         If True, several files may have boxes of the same image.
     format : str, optional
         A value of ``--format``; detected by default.
@@ -64,7 +64,7 @@ def read_ground_truth(
         paths,
         lambda one: file_format.read_ground_truth(one, reading),
         limits,
-        repartition=repartition,
+        merge_images=merge_images,
     )
 
 
@@ -73,7 +73,7 @@ def read_detections(
     truth: "GroundTruth",
     *,
     format: str | None = None,
-    repartition: bool = False,
+    merge_images: bool = False,
     **options: Any,
 ) -> "Detections":
     """Read detections in any format, with the image and class indices of the ground truth.
@@ -84,7 +84,7 @@ def read_detections(
         As in :func:`read_ground_truth`; ``"-"`` is standard input.
     truth : GroundTruth
         The ground truth that the detections are scored against.
-    format, repartition, **options
+    format, merge_images, **options
         As in :func:`read_ground_truth`, which also lists the errors.
     """
     paths = _paths(path)
@@ -104,7 +104,7 @@ def read_detections(
         lambda one: file_format.read_detections(one, truth, options),
         truth,
         options.get("limits", DEFAULT_LIMITS),
-        repartition=repartition,
+        merge_images=merge_images,
     )
 
 

@@ -135,7 +135,7 @@ def ground_truth_of(
     read: "Callable[[Any], GroundTruth]",
     limits: Limits = DEFAULT_LIMITS,
     *,
-    repartition: bool = False,
+    merge_images: bool = False,
 ) -> "GroundTruth":
     """Read the ground truth of one or several inputs as one table.
 
@@ -146,7 +146,7 @@ def ground_truth_of(
     read : callable
         Reads one of them.
     limits : Limits
-    repartition : bool
+    merge_images : bool
         If True, several inputs may have boxes of the same image.
 
     Raises
@@ -160,7 +160,7 @@ def ground_truth_of(
     from detap.checks.inputs import warned_of_truth
     from detap.tables.concat import join_ground_truths
 
-    joined = join_ground_truths(tables, repartition=repartition)
+    joined = join_ground_truths(tables, merge_images=merge_images)
     joined = replace(joined, notes=(*joined.notes, *warned_of_truth(joined)))
     if not len(joined):
         message = f"no annotations in any of the {len(tables)} ground-truth inputs"
@@ -174,14 +174,14 @@ def detections_of(
     truth: "GroundTruth | None",
     limits: Limits = DEFAULT_LIMITS,
     *,
-    repartition: bool = False,
+    merge_images: bool = False,
     check: bool = True,
 ) -> "Detections":
     """Read the detections of one or several inputs as one table.
 
     Parameters
     ----------
-    sources, read, limits, repartition
+    sources, read, limits, merge_images
         As in :func:`ground_truth_of`.
     truth : GroundTruth or None
         Defines the image and class indices. If None, the detections' own names define them.
@@ -199,7 +199,7 @@ def detections_of(
     from detap.checks.inputs import warned_of_detections
     from detap.tables.concat import join_detections
 
-    joined = join_detections(tables, truth, repartition=repartition)
+    joined = join_detections(tables, truth, merge_images=merge_images)
     if not check:
         return joined
     return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, truth)))

@@ -398,9 +398,9 @@ HIERARCHY = Option(
 )
 SHAPES = Option(
     "shapes",
-    "Polygons and other shapes: an error (boxes, the default), or replaced by their bounds.",
-    choices=("boxes", "bounds"),
-    default="boxes",
+    "Reject polygons and other shapes (the default), or read their bounding boxes (bbox).",
+    choices=("reject", "bbox"),
+    default="reject",
 )
 ATTRIBUTE_FLAGS = Option(
     "attribute_flags",

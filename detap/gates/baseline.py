@@ -187,7 +187,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         return [by_row.get(row_key(row), {}).get(name) for row in record[key]]
 
     return Metrics(
-        headline=next(iter(record["summary"])),
+        primary_metric=next(iter(record["summary"])),
         summary=record["summary"],
         rows=rows_beside(record[key], at_threshold),
         unit=UNITS[key],
@@ -195,7 +195,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         more_rows=more_rows,
         slices={
             tag: Metrics(
-                headline=next(iter(record["summary"])),
+                primary_metric=next(iter(record["summary"])),
                 summary=part["summary"],
                 rows=rows_beside(part[key], at_threshold),
                 unit=UNITS[key],
@@ -424,7 +424,7 @@ def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
     """Return what gives the metric of a number of a JSON report from its name."""
     if record["kind"] != "detection":
         return lambda name: None
-    return cache(partial(metric_named, Protocol.recorded(record["protocol"])))
+    return cache(partial(metric_named, Protocol.from_report(record["protocol"])))
 
 
 def _is_worse(metric: Metric | None, value: float | None, before: float | None) -> bool:

@@ -89,11 +89,11 @@ class GateConfig(Value):
         Of these intervals.
     fewest : int
         Drops and rises of classes with fewer ground truths only warn.
-    allow_different : bool
+    allow_mismatch : bool
         Whether a baseline may be of another ground truth or protocol.
     spell : OptionNames
         How all of it was spelt.
-    resolve_drop : float or None
+    detectable_drop : float or None
         A wished-for drop: how many images would tell it from noise?
     """
 
@@ -102,9 +102,9 @@ class GateConfig(Value):
     resamples: int
     seed: int
     fewest: int
-    allow_different: bool
+    allow_mismatch: bool
     spell: OptionNames
-    resolve_drop: float | None = None
+    detectable_drop: float | None = None
 
     @classmethod
     def of(
@@ -117,9 +117,9 @@ class GateConfig(Value):
         confidence: float | None = None,
         resamples: int | None = None,
         seed: int | None = None,
-        resolve_drop: float | None = None,
+        detectable_drop: float | None = None,
         fewest: int | None = None,
-        allow_different: bool = False,
+        allow_mismatch: bool = False,
     ) -> Self:
         """Return what is asked, with the defaults of what is not said.
 
@@ -129,7 +129,7 @@ class GateConfig(Value):
         spell : OptionNames
         baseline, before : bool
             Whether there is an earlier report, or an earlier detector or ranking.
-        confidence, resamples, seed, resolve_drop, fewest, allow_different
+        confidence, resamples, seed, detectable_drop, fewest, allow_mismatch
             As above; None is the default.
 
         Raises
@@ -143,9 +143,9 @@ class GateConfig(Value):
             "confidence": confidence,
             "resamples": resamples,
             "seed": seed,
-            "resolve_drop": resolve_drop,
+            "detectable_drop": detectable_drop,
             "min_ground_truths": fewest,
-            "allow_different": allow_different or None,
+            "allow_mismatch": allow_mismatch or None,
         }
         changes = [limit.kind for limit in limits if limit.kind in CHANGES]
         _check_ranges(spell, given)
@@ -157,14 +157,14 @@ class GateConfig(Value):
             DEFAULT_RESAMPLES if resamples is None else resamples,
             seed or 0,
             (DEFAULT_FEWEST if confidence is not None else 0) if fewest is None else fewest,
-            allow_different,
+            allow_mismatch,
             spell,
-            resolve_drop,
+            detectable_drop,
         )
 
 
 def _check_ranges(spell: OptionNames, given: Mapping[str, Any]) -> None:
-    for name in ("confidence", "resolve_drop"):
+    for name in ("confidence", "detectable_drop"):
         try:
             if given[name] is not None:
                 parse_fraction(given[name])
@@ -186,7 +186,7 @@ def _check_changes(spell: OptionNames, given: Mapping[str, Any], changes: Sequen
         if not (baseline or before):
             either = kept if kept == earlier else f"{kept} or {earlier}"
             raise UsageError(f"{spell(f'max_{changes[0]}')} needs {either} to compare with")
-    elif baseline or (before and given["resolve_drop"] is None):
+    elif baseline or (before and given["detectable_drop"] is None):
         raise UsageError(
             f"{kept if baseline else earlier} needs {spell('max_drop')} or {spell('max_rise')}, "
             "which says how much may be lost"
@@ -196,18 +196,18 @@ def _check_changes(spell: OptionNames, given: Mapping[str, Any], changes: Sequen
 def _check_needs(spell: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]) -> None:
     """Refuse what is of no use without another thing, which is not given."""
     baseline, before = given["baseline"], given["baseline_detections"]
-    confidence, resolve_drop = given["confidence"], given["resolve_drop"]
-    if confidence is not None and not before and (baseline or resolve_drop is None):
+    confidence, detectable_drop = given["confidence"], given["detectable_drop"]
+    if confidence is not None and not before and (baseline or detectable_drop is None):
         raise UsageError(
             f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
             "tell how noisy they are"
         )
-    resampled = confidence is not None or resolve_drop is not None
+    resampled = confidence is not None or detectable_drop is not None
     for name, useful, needed in (
         ("resamples", resampled, spell("confidence")),
         ("seed", resampled, spell("confidence")),
         ("min_ground_truths", changes or before, f"{spell('max_drop')} or {spell('max_rise')}"),
-        ("allow_different", baseline, spell("baseline")),
+        ("allow_mismatch", baseline, spell("baseline")),
     ):
         if given[name] is not None and not useful:
             raise UsageError(f"{spell(name)} is of no use without {needed}")

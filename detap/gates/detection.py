@@ -121,7 +121,7 @@ class SliceNumbers:
 
 
 def _numbers(result: Result, score: Threshold | None) -> Metrics:
-    known = AT_THRESHOLD if result.protocol.pairing == "ranked" else ()
+    known = AT_THRESHOLD if result.protocol.matching == "by-score" else ()
 
     @cache
     def point() -> OperatingPoint:
@@ -205,7 +205,7 @@ class Intervals:
                 elif judged and limit.kind in CHANGES:
                     raise UsageError(_no_interval(name, entry, limit, demands))
         if not found:
-            found[None] = {self._numbers.headline}
+            found[None] = {self._numbers.primary_metric}
         return {tag: sorted(measures) for tag, measures in found.items()}
 
     def _entry(self, name: MetricName) -> MetricSpec | None:

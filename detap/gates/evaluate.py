@@ -76,7 +76,7 @@ def evaluate_gates(
         then = _held_to(kept, demands, numbers, then, record)
     by_intervals = demands.confidence is not None and before is not None
     spread = noise = None
-    if by_intervals or demands.resolve_drop is not None:
+    if by_intervals or demands.detectable_drop is not None:
         spread = now.noise(before, demands)
         noise = spread if by_intervals else None
     case = _Case(numbers, then, noise, demands)
@@ -124,7 +124,7 @@ def _held_to(
     now = record()
     recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
     recorded = recorded.with_ids_of(numbers)
-    if not demands.allow_different:
+    if not demands.allow_mismatch:
         whole = numbers.with_lost(recorded)
         changes = [limit.name for limit in demands.limits if limit.kind in CHANGES]
         names = [name for text in changes for name in resolve(text, whole, recorded)]
@@ -136,7 +136,7 @@ def _held_to(
         if then is not None:
             whose = demands.spell("baseline_detections")
             found += other_numbers(kept.record, then.summary, whose)
-        refuse_differences(escape(kept.path), found, demands.spell("allow_different"))
+        refuse_differences(escape(kept.path), found, demands.spell("allow_mismatch"))
     return recorded if then is None else then
 
 

@@ -42,7 +42,7 @@ class Metrics:
 
     Attributes
     ----------
-    headline : str
+    primary_metric : str
         The name of the number that a limit without a name is for.
     summary : mapping of str to float or None
         Undefined is NaN or None.
@@ -66,7 +66,7 @@ class Metrics:
         Whether there are no images at all, as in a slice whose images are not there.
     """
 
-    headline: str
+    primary_metric: str
     summary: Mapping[str, Value]
     rows: Sequence[Mapping[str, Any]] = ()
     unit: str = "class"
@@ -139,7 +139,7 @@ class Metrics:
             return [nan] * len(self.by_row(measure))
 
         return Metrics(
-            self.headline,
+            self.primary_metric,
             dict.fromkeys(self.summary, nan),
             [_undefined(row) for row in self.rows],
             unit=self.unit,
@@ -318,7 +318,7 @@ def resolve(
         Where nothing is called so, with near names; or a wildcard means nothing.
     """
     if name is None:
-        return [MetricName(numbers.headline, None, False, None, numbers.headline)]
+        return [MetricName(numbers.primary_metric, None, False, None, numbers.primary_metric)]
     if not name.startswith("slice:"):
         return list(_within(name, name, (numbers, baseline), None))
     if not numbers.slices:

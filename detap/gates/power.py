@@ -56,7 +56,7 @@ def resolved(
         How noisy they are.
     demands : GateConfig
     """
-    criterion = Criterion(spread.confidence, spread.paired, demands.resolve_drop)
+    criterion = Criterion(spread.confidence, spread.paired, demands.detectable_drop)
     by_interval = spread.paired and demands.confidence is not None
 
     def reach(name: MetricName, limit: float | None) -> Iterator[DetectableDrop]:

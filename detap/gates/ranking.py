@@ -36,7 +36,7 @@ class Ranked:
     def numbers(self) -> Metrics:
         """Return all that gates can name."""
         return Metrics(
-            headline=next(iter(self.summary)),
+            primary_metric=next(iter(self.summary)),
             summary=self.summary,
             rows=self.rows,
             unit=self.unit,

@@ -198,7 +198,7 @@ def _images(
     labels: Sequence[int], threshold: int, now: Result, then: Result | None
 ) -> tuple[ImageErrors, ...]:
     """Return the images with most mistakes at a threshold, or most more than before."""
-    if now.protocol.pairing != "ranked" or not all(r.has_boxes for r in (now, then) if r):
+    if now.protocol.matching != "by-score" or not all(r.has_boxes for r in (now, then) if r):
         return ()
     counts = mistakes(now, threshold=threshold).of_classes(labels)
     if then is not None:

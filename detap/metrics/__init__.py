@@ -52,8 +52,8 @@ def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
 
 def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
     """Yield the numbers that a protocol lists, those of its primary metric first."""
-    primary = protocol.headline.removeprefix("m")
-    for metric in sorted(METRICS, key=lambda metric: metric.headline != primary):
+    primary = protocol.primary_metric.removeprefix("m")
+    for metric in sorted(METRICS, key=lambda metric: metric.primary_metric != primary):
         yield from metric.listed(protocol)
 
 

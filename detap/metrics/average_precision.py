@@ -17,17 +17,17 @@ class AveragePrecision(Accumulated):
 
     name = "AP"
     title = "average precision"
-    fields = ("interpolation", "recall_grid", "precision_guard", "absent_class")
+    fields = ("interpolation", "recall_grid", "precision_eps", "absent_class")
     accumulated = "precision"
-    headline = "AP"
+    primary_metric = "AP"
 
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
-        if protocol.headline == "AR":
+        if protocol.primary_metric == "AR":
             return
         whole = self._at(protocol, None, 0)
         yield whole
-        at_thresholds = len(protocol.iou_thresholds) > 1 or protocol.headline == "AP"
+        at_thresholds = len(protocol.iou_thresholds) > 1 or protocol.primary_metric == "AP"
         if at_thresholds and not protocol.class_iou:
             indices = map(protocol.threshold_index, (0.5, 0.75))
             yield from (self._at(protocol, t, 0) for t in indices if t is not None)
@@ -40,7 +40,7 @@ class AveragePrecision(Accumulated):
 
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each threshold and area range."""
-        if protocol.headline == "AR":
+        if protocol.primary_metric == "AR":
             return
         thresholds = (None, *range(len(protocol.iou_thresholds) if not protocol.class_iou else 0))
         for area in range(len(protocol.area_ranges)):
@@ -71,6 +71,6 @@ class AveragePrecision(Accumulated):
 
     def _at(self, protocol: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
         at = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
-        name = f"{protocol.headline}{at}{protocol.area_ranges[area].suffix}"
-        place = (threshold, area, len(protocol.detection_limits) - 1)
+        name = f"{protocol.primary_metric}{at}{protocol.area_ranges[area].suffix}"
+        place = (threshold, area, len(protocol.max_dets) - 1)
         return measure(protocol, self, name, place)._replace(class_name=name.removeprefix("m"))

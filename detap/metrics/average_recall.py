@@ -18,20 +18,20 @@ class AverageRecall(Accumulated):
     name = "AR"
     title = "average recall"
     accumulated = "recall"
-    headline = "AR"
+    primary_metric = "AR"
     column_priority = 2
 
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit, at IoU .5 and .75 for keypoints, and by area."""
-        limits, bands = range(len(protocol.detection_limits)), range(len(protocol.area_ranges))
-        if protocol.headline == "AR":
+        limits, bands = range(len(protocol.max_dets)), range(len(protocol.area_ranges))
+        if protocol.primary_metric == "AR":
             yield from (self._at(protocol, area, m, both=True) for m in limits for area in bands)
-        elif protocol.headline == "AP":
+        elif protocol.primary_metric == "AP":
             yield from (self._at(protocol, 0, limit) for limit in limits)
-            if protocol.overlap == "keypoints":
+            if protocol.iou_type == "keypoints":
                 # pycocotools' summary of keypoints has recall at single thresholds, here unless it
                 # were called as the recall at a limit is.
-                for p in sorted({50, 75}.difference(protocol.detection_limits)):
+                for p in sorted({50, 75}.difference(protocol.max_dets)):
                     if (t := protocol.threshold_index(p / 100)) is not None:
                         name = f"AR{percent(protocol.iou_thresholds[t])}"
                         yield measure(protocol, self, name, (t, 0, limits[-1]))
@@ -40,7 +40,7 @@ class AverageRecall(Accumulated):
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each limit and area range, which its name says or leaves out."""
         for both in (False, True):
-            for limit in reversed(range(len(protocol.detection_limits))):
+            for limit in reversed(range(len(protocol.max_dets))):
                 for area in range(len(protocol.area_ranges)):
                     yield self._at(protocol, area, limit, both=both)
 
@@ -58,11 +58,11 @@ class AverageRecall(Accumulated):
     def _at(
         self, protocol: "Protocol", area: int, limit: int, *, both: bool = False
     ) -> "MetricSpec":
-        most = protocol.detection_limits[limit]
+        most = protocol.max_dets[limit]
         named_limit = "" if most is None or (area and not both) else str(most)
         name = f"AR{named_limit}{protocol.area_ranges[area].suffix}"
-        last = area == 0 and limit == len(protocol.detection_limits) - 1
-        heading = "AR" if last and protocol.headline != "AR" else ""
+        last = area == 0 and limit == len(protocol.max_dets) - 1
+        heading = "AR" if last and protocol.primary_metric != "AR" else ""
         return measure(protocol, self, name, (None, area, limit))._replace(heading=heading)
 
 
@@ -76,8 +76,8 @@ class FinalRecall(Accumulated):
 
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it over all areas at the largest limit, if the primary metric is mAP."""
-        if protocol.headline == "mAP":
-            yield measure(protocol, self, self.name, (None, 0, len(protocol.detection_limits) - 1))
+        if protocol.primary_metric == "mAP":
+            yield measure(protocol, self, self.name, (None, 0, len(protocol.max_dets) - 1))
 
     def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""

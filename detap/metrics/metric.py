@@ -36,7 +36,7 @@ class Metric:
         in these alone are matched once.
     accumulated : {"precision", "recall"} or None
         The array of pycocotools' ``COCOeval.eval`` that it is a mean of; None if of neither.
-    headline : {"AP", "AR"} or None
+    primary_metric : {"AP", "AR"} or None
         The `headline` of protocols whose primary metric it is; None if of none.
     ratcheted : bool
         Whether ``detap baseline`` keeps the better of two values.
@@ -52,7 +52,7 @@ class Metric:
     scope: Literal["class", "overall", "both"] = "both"
     fields: tuple[str, ...] = ()
     accumulated: Literal["precision", "recall"] | None = None
-    headline: Literal["AP", "AR"] | None = None
+    primary_metric: Literal["AP", "AR"] | None = None
     ratcheted = True
     column_priority = 1
 

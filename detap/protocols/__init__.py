@@ -19,22 +19,22 @@ from detap.protocols.fields import (
     ALL_AREAS,
     ANY_AREA,
     COCO_AREAS,
-    MOST_THRESHOLDS,
+    MAX_THRESHOLDS,
     PROPOSAL_AREAS,
     RECALL_GRIDS,
     AreaRange,
     linspace,
 )
-from detap.protocols.presets import COCO_IOU_CEILING, COCO_PRECISION_GUARD, PRESETS, protocol
+from detap.protocols.presets import COCO_MAX_IOU_THRESHOLD, COCO_PRECISION_EPS, PRESETS, protocol
 from detap.protocols.summary import MetricSpec
 
 __all__ = [
     "ALL_AREAS",
     "ANY_AREA",
     "COCO_AREAS",
-    "COCO_IOU_CEILING",
-    "COCO_PRECISION_GUARD",
-    "MOST_THRESHOLDS",
+    "COCO_MAX_IOU_THRESHOLD",
+    "COCO_PRECISION_EPS",
+    "MAX_THRESHOLDS",
     "PRESETS",
     "PROPOSAL_AREAS",
     "RECALL_GRIDS",

@@ -1,4 +1,4 @@
-"""How detections are matched and scored, as data: the axes of a detection protocol."""
+"""Detection protocols: the fields that define matching and scoring."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,8 +16,8 @@ from detap.protocols.fields import (
     ByClass,
     Decimals,
     Flags,
-    Floor,
     Limits,
+    MinScore,
     Number,
     NumberList,
     ProtocolBase,
@@ -34,568 +34,556 @@ from detap.protocols.summary import MetricSpec
 Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
 
 _LEVELS = {"11-point": 11, "40-point": 40, "101-point": 101, "trapezoid-101": 101}
-"""How many recall levels an interpolation has; that of all points has none."""
+"""The number of recall levels of an interpolation; all-point has none."""
 
 
-_BY_RANGE = ("height_min", "occlusion_max", "truncation_max")
-_OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
-"""What pairing by ground truth alone looks at."""
+_KITTI_LIMITS = ("min_height", "max_occlusion", "max_truncation")
+_KITTI_ONLY = ("class_iou", "neighbor_classes", *_KITTI_LIMITS)
+"""Fields that only KITTI's matching uses."""
 
-_OF_LISTS = ("verified", "not_exhaustive", "class_groups")
-"""What needs classes, and detections that rank."""
+_CLASS_LISTS = ("verified", "not_exhaustive", "class_groups")
+"""Fields that need classes and score matching."""
 
-_OVERLAPS = {
-    "pixel_edge": ("box",),
-    "box_decimals": ("box", "polygon"),
-    "detection_area": ("mask", "boundary", "keypoints"),
+_USED_BY_IOU_TYPE = {
+    "inclusive_pixels": ("bbox",),
+    "box_decimals": ("bbox", "polygon"),
+    "detection_area": ("segm", "boundary", "keypoints"),
     "dilation_ratio": ("boundary",),
-    "group_of_weight": ("box",),
-    "flat_boxes": ("box",),
+    "group_of_weight": ("bbox",),
+    "degenerate_boxes": ("bbox",),
     "sigmas": ("keypoints",),
-    "class_agnostic": ("box", "mask", "boundary", "polygon"),
+    "class_agnostic": ("bbox", "segm", "boundary", "polygon"),
 }
-"""Which overlaps look at an axis that not all do."""
+"""The IoU types that use a field; all types use the other fields."""
 
-_AREAS = {"extent": ("keypoints",), "pixels": ("mask", "boundary")}
-"""Which overlaps have an area of a detection that not all have."""
+_AREAS = {"extent": ("keypoints",), "pixels": ("segm", "boundary")}
+"""The IoU types that have this area of a detection; all types have its box's."""
 
-_READING = {"mask": "masks", "boundary": "masks", "keypoints": "keypoints"}
-"""What readers must be asked for beside boxes."""
+_READING = {"segm": "masks", "boundary": "masks", "keypoints": "keypoints"}
+"""The reader option that an IoU type needs."""
 
-_OF_RANKING = (
+_NOT_KITTI = (
     "candidate",
     "equal_iou",
-    "detection_limits",
-    "limit_scope",
-    "ties",
+    "max_dets",
+    "max_dets_scope",
+    "tie_break",
     "absent_class",
     "class_agnostic",
     "group_of_weight",
     "zero_area",
     "empty_images",
-    "id_zero",
-    *_OF_LISTS,
+    "annotation_id_zero",
+    *_CLASS_LISTS,
 )
-"""What it does not look at: no detection claims, and none is ranked."""
+"""Fields that KITTI's matching does not use: it does not rank detections."""
 
 
-_NOT_OF_COVERAGE = (
-    "absorbing",
+_NOT_BY_IOU = (
+    "crowd_flags",
     "candidate",
     "equal_iou",
-    "limit_scope",
+    "max_dets_scope",
     "interpolation",
     "recall_grid",
-    "precision_guard",
+    "precision_eps",
     "absent_class",
-    "id_zero",
+    "annotation_id_zero",
 )
-"""What pairing by coverage does not look at besides: it has recall alone, of one class."""
+"""Fields that matching by IoU does not use either: it gives the recall of one class."""
 
 
 class Protocol(ProtocolBase, kw_only=True):
     """How detections are matched and scored.
 
-    Each field is an axis on which implementations differ; its text stands beside it, and
-    docs/protocols.md has them as a table. `name` is the preset that this is, or departs from.
+    Each field is a setting on which implementations differ; docs/protocols.md lists them.
+    `name` is the preset, or the preset that this protocol was derived from.
     """
 
     presets: ClassVar[Mapping[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("overlap", "sigmas", "detection_area", "dilation_ratio", "pixel_edge"),
-        ("neutral", "absorbing", "group_of_weight"),
+        ("iou_type", "sigmas", "detection_area", "dilation_ratio", "inclusive_pixels"),
+        ("ignore_flags", "crowd_flags", "group_of_weight"),
         ("candidate", "equal_iou"),
-        ("interpolation", "recall_grid", "precision_guard"),
-        ("detection_limits", "limit_scope"),
-        ("area_ranges", *_BY_RANGE),
+        ("interpolation", "recall_grid", "precision_eps"),
+        ("max_dets", "max_dets_scope"),
+        ("area_ranges", *_KITTI_LIMITS),
     )
 
     iou_thresholds: tuple[float, ...] = protocol_field(
         (0.5,),
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
-        "Overlaps from which a detection can be a true positive; the option may be repeated. A "
-        "range is made as numpy.linspace makes it, so that `0.5:0.95:0.05` is COCO's own list to "
-        "the last bit.",
+        "IoU thresholds of a true positive. The option may be repeated. A range has the values of "
+        "numpy.linspace, so `0.5:0.95:0.05` equals COCO's list to the last bit.",
         kind=Thresholds(),
         option="--iou",
     )
-    iou_grid: Literal["float64", "float32"] = protocol_field(
+    iou_dtype: Literal["float64", "float32"] = protocol_field(
         "float64",
-        "IoU thresholds are as given, or rounded to float32 first.",
-        "IoU thresholds are as they are given; or rounded to float32 first, as torch.linspace has "
-        "them: an overlap of exactly .6 or .8 then misses.",
+        "Floating-point type of the IoU thresholds.",
+        "Floating-point type of the IoU thresholds. In float32 (torch.linspace) an IoU of exactly "
+        "0.6 or 0.8 misses its threshold.",
     )
     strict_iou: bool = protocol_field(
         False,
-        "Overlap must exceed the threshold.",
-        "The overlap must exceed the threshold (`>`), not merely reach it (`>=`).",
+        "Require IoU > threshold instead of >=.",
+        "Require IoU > threshold instead of IoU >= threshold.",
     )
-    iou_ceiling: float = protocol_field(
+    max_iou_threshold: float = protocol_field(
         1.0,
-        "Thresholds are lowered to this.",
-        "Thresholds are lowered to this, so that a threshold of 1 can be met despite rounding.",
+        "Lower greater IoU thresholds to this.",
+        "Lower greater IoU thresholds to this, so that rounding does not make a threshold of 1 "
+        "unreachable (pycocotools: 1 \N{MINUS SIGN} 1e-10).",
         kind=Number(0, 1, above=True, metavar="IOU"),
     )
-    pixel_edge: bool = protocol_field(
+    inclusive_pixels: bool = protocol_field(
         False,
-        "Width is x2 - x1 + 1, in whole pixels.",
-        "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
+        "Compute box widths as x2 - x1 + 1 (VOC).",
+        "Box corners are the first and last pixel (VOC): width = x2 \N{MINUS SIGN} x1 + 1.",
     )
-    overlap: Literal["box", "mask", "boundary", "keypoints", "polygon"] = protocol_field(
-        "box",
-        "What overlaps: boxes, masks, masks and their boundaries, keypoints (OKS), or "
-        "quadrilaterals (rotated boxes).",
-        "What overlaps: boxes; masks, pixel by pixel, as COCO files have them in polygons and run "
-        "lengths of either kind; masks and their boundaries, whichever overlap is less; keypoints, "
-        "of which OKS says how near they lie; or quadrilaterals, such as rotated boxes, of which a "
-        "plain box is one too.",
+    iou_type: Literal["bbox", "segm", "boundary", "keypoints", "polygon"] = protocol_field(
+        "bbox",
+        "What is compared: boxes, masks, mask boundaries, keypoints (OKS) or quadrilaterals. "
+        "Selects the sibling preset where there is one: coco-segm, coco-keypoints, lvis-segm.",
+        "What IoU is computed on: boxes; masks (COCO polygons and RLE); masks and their "
+        "boundaries, the lower of both (Boundary IoU); keypoints (OKS); or quadrilaterals such as "
+        "rotated boxes, a plain box being one too. On the command line a preset with a sibling of "
+        "that type becomes the sibling: `lvis` with `segm` is `lvis-segm`.",
     )
     sigmas: tuple[float, ...] = protocol_field(
         (),
-        "Keypoints: what a distance means at each: coco, crowdpose, or one number for each.",
-        "Keypoints: how far from the truth one lies for how little, as a share of the object's "
-        "size; one number for each keypoint of the skeleton, in the file's order.",
+        "Keypoints: OKS sigmas: coco, crowdpose, or one number per keypoint.",
+        "Keypoints: OKS standard deviations, one per keypoint in the file's order.",
         kind=Sigmas(),
     )
     detection_area: Literal["box", "pixels", "extent"] = protocol_field(
         "box",
-        "The area that decides the range of an unmatched mask or pose: its row's bbox, or its own.",
-        "The area that decides the range of an unmatched mask: of the `bbox` where its row has "
-        "one, else its pixels; or always its pixels. Of keypoints likewise, or always their "
-        "extent.",
+        "Area that puts an unmatched mask or keypoints into an area range: box, or their own.",
+        "Area that puts an unmatched detection into an area range. Masks: of the `bbox` if there "
+        "is one, else of the mask; or always of the mask (`pixels`). Keypoints: of the `bbox`, or "
+        "always of their bounding box (`extent`).",
     )
     dilation_ratio: float = protocol_field(
         0.02,
-        "How deep the boundary of a mask is, in diagonals of the image.",
-        "How deep the boundary of a mask is, in diagonals of the image: rounded to whole pixels, "
-        "halves to even, and at least one.",
+        "Boundary width as a fraction of the image diagonal.",
+        "Boundary width as a fraction of the image diagonal, rounded half to even, at least 1 "
+        "pixel.",
         kind=Number(0, 1, above=True, metavar="RATIO"),
     )
-    candidate: Literal["best", "best-free"] = protocol_field(
+    candidate: Literal["best", "best-unmatched"] = protocol_field(
         "best",
-        "The ground truth a detection may match: the best, taken or not, or the best free.",
-        "The ground truth that a detection may match: the one of largest IoU, even if another "
-        "detection has taken it (then this one is a duplicate); or the one of largest IoU among "
-        "those still free, neutral ones last.",
+        "Ground truth that a detection can match: the one of highest IoU, or the best unmatched.",
+        "Ground truth that a detection can match: the one of highest IoU, even if it is matched "
+        "already, which makes the detection a duplicate (VOC); or the one of highest IoU among the "
+        "unmatched, ignored ones last (COCO).",
     )
     equal_iou: Literal["first", "last"] = protocol_field(
         "first",
-        "The best of equal ones.",
-        "Which of several of equal IoU is the best, in file order.",
+        "Which ground truth wins at equal IoU.",
+        "Which ground truth in file order wins at equal IoU.",
     )
-    neutral: tuple[str, ...] = protocol_field(
+    ignore_flags: tuple[str, ...] = protocol_field(
         (),
-        "Ground truths that count neither way: difficult, crowd, ignore, group_of, no_keypoints; "
-        "or none.",
-        "Flags of ground truths that need not be found. A detection matched with one counts "
-        "neither way. What is no longer neutral stops absorbing too.",
-        kind=Flags(without="count", having="count neither way"),
+        "Ignore these ground truths: difficult, crowd, ignore, group_of, no_keypoints, or none.",
+        "Flags of ignored ground truths. They are neither TP nor FN, and detections matched to "
+        "them are neither TP nor FP. A flag removed here is removed from `crowd_flags` too.",
+        kind=Flags(without="count", having="are ignored"),
     )
-    absorbing: tuple[str, ...] = protocol_field(
+    crowd_flags: tuple[str, ...] = protocol_field(
         (),
-        "Neutral ones that take any number of detections; or none.",
-        "Neutral ones that take any number of detections; the overlap with them is the "
-        "intersection over the detection's own area.",
-        kind=Flags(without="take one detection each", having="take any number of detections"),
+        "Flags of ignored ground truths that any number of detections can match; or none.",
+        "Flags of ignored ground truths that any number of detections can match, as pycocotools "
+        "treats `iscrowd`. Their overlap is intersection over detection area (IoA).",
+        kind=Flags(without="match one detection each", having="match any number of detections"),
     )
     group_of_weight: int | None = protocol_field(
         None,
-        "Boxes around groups: as any other (none), or a second stage in which false positives "
-        "lie in them; 1: a group is to be found, 0: not.",
-        "What is made of ground truths marked group_of. Nothing (`none`): they are boxes as any "
-        "other. Or detections are first matched to the other boxes; each false positive, "
-        "duplicates included, then goes to the group in which most of it lies, if that is a share "
-        "of its own area that reaches the IoU threshold, and counts neither way. With 1 a group "
-        "is to be found: the best-scored of its detections, if it scores above 0, is one true "
-        "positive, and a group without any is a miss. With 0 it need not be found.",
+        "Open Images group boxes: plain boxes (none), or matched by IoA after the others; weight "
+        "in recall 1 or 0.",
+        "Ground truths with the flag group_of. `none`: plain boxes. Otherwise detections match "
+        "the other boxes first. Each false positive (duplicates too) is then assigned to the group "
+        "box of highest IoA, if that reaches the IoU threshold, and is ignored. With 1, a group "
+        "box is a ground truth: its best detection of positive score is one TP, no detection is "
+        "one FN. With 0 it is not required.",
         kind=Weight(),
     )
     area_ranges: tuple[AreaRange, ...] = protocol_field(
         (ANY_AREA,),
         "coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels.",
-        "For each, ground truths outside it are neutral, and so are unmatched detections outside "
-        "it. In square pixels, both ends included; all areas always come first. The numbers of a "
-        "range called `tiny` are named `AP-tiny`; `small`, `medium` and `large` give `APs`, `APm`, "
+        "In each range, ground truths outside it are ignored, and so are unmatched detections "
+        "outside it. In square pixels, both ends included; all areas always come first. Metrics of "
+        "a range `tiny` are named `AP-tiny`; `small`, `medium` and `large` give `APs`, `APm`, "
         "`APl`.",
         kind=Areas(),
     )
     area_source: Literal["annotation", "box"] = protocol_field(
         "annotation",
-        "The area that decides a ground truth's range.",
-        "The area of a ground truth that decides its range, and by which OKS measures distances.",
+        "Area of a ground truth: of its annotation, or of its box.",
+        "Area of a ground truth, for area ranges and OKS: of its annotation, or of its box.",
     )
-    detection_limits: tuple[int | None, ...] = protocol_field(
+    max_dets: tuple[int | None, ...] = protocol_field(
         (None,),
-        "Best-scored detections that count: 1,10,100; none is no limit. AP is taken at the "
-        "largest.",
-        "So many of the best-scored detections count. AP is taken at the largest.",
+        "Best-scored detections kept: 1,10,100, or none for all. AP uses the largest.",
+        "Number of best-scored detections kept. AP uses the largest; AR has a value for each.",
         kind=Limits(),
-        option="--max-dets",
     )
-    limit_scope: Literal["class", "image"] = protocol_field(
+    max_dets_scope: Literal["class", "image"] = protocol_field(
         "class",
-        "The limit is for each class of an image, or for the image.",
-        "The limit holds for each class of an image, or for the image over all classes.",
+        "Apply --max-dets per image and class, or per image.",
+        "Apply `max_dets` per image and class, or per image over all classes (LVIS).",
     )
-    ties: Literal["image", "file"] = protocol_field(
-        "file", "Equal scores rank by image and then by place in the file, or by place alone."
+    tie_break: Literal["image", "file"] = protocol_field(
+        "file", "Rank equal scores by image and then file order, or by file order."
     )
     interpolation: Interpolation = protocol_field(
         "all-point",
-        "How the curve becomes its average precision.",
-        "How the precision-recall curve becomes its average precision: the mean of interpolated "
-        "precision at 11, 40 or 101 recall levels; the area under it; or the area under the line "
-        "that joins its points, by the trapezoidal rule over 101 levels.",
-        option="--ap",
+        "Interpolation of the precision-recall curve.",
+        "AP from the precision-recall curve: mean interpolated precision at 11, 40 or 101 recall "
+        "levels; the area under the interpolated curve (`all-point`); or the trapezoidal rule over "
+        "101 levels of the linearly interpolated curve.",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
         protocol_field(
             "linspace",
-            "Who makes the recall levels of 11, 101 or 40 points.",
-            "Who makes the recall levels: the first two have 11, the next three 101; they differ "
-            "in their last bits. The last has 40, from 1/40 to 1.",
+            "Floating-point values of the recall levels.",
+            "Floating-point values of the recall levels, which differ in the last bits: `matlab` "
+            "and `arange` have 11; `linspace`, `hundredths` and `float32` have 101; `fortieths` "
+            "has 40, from 1/40 to 1.",
         )
     )
-    precision_guard: float = protocol_field(
-        0.0, "Added to TP + FP in the precision.", kind=Number(0, 1)
+    precision_eps: float = protocol_field(
+        0.0,
+        "Number added to TP + FP in the precision.",
+        "Number added to TP + FP in the precision (pycocotools: `np.spacing(1)`).",
+        kind=Number(0, 1),
     )
     absent_class: Literal["undefined", "zero", "zero-if-detected"] = protocol_field(
         "undefined",
-        "The AP of a class without ground truth.",
-        "The AP of a class without ground truth that counts. Undefined stays outside the mean; "
-        "zero if detected is undefined where there are no detections of it either.",
+        "AP of a class without ground truth.",
+        "AP of a class without ground truth that is not ignored. `undefined` is left out of the "
+        "mean; `zero-if-detected` is undefined without detections of the class.",
     )
     class_agnostic: bool = protocol_field(
-        False, "Score classes as one.", "All classes are scored as one."
+        False, "Treat all classes as one.", "Treat all classes as one."
     )
-    pairing: Literal["ranked", "coverage", "ground-truth"] = protocol_field(
-        "ranked",
-        "Detections claim ground truths by falling score, or (proposals) by falling IoU, or "
-        "ground truths choose detections (KITTI).",
-        "Detections claim ground truths by falling score; or ground truths and proposals are "
-        "paired off by falling IoU, whatever the score; or ground truths, in file order, choose "
-        "detections, first by score and then by overlap (KITTI).",
+    matching: Literal["by-score", "by-iou", "kitti"] = protocol_field(
+        "by-score",
+        "Match detections greedily by score, proposals greedily by IoU, or as KITTI does.",
+        "`by-score`: detections in descending score order match greedily. `by-iou`: pairs in "
+        "descending IoU order match greedily, whatever the score (proposal recall). `kitti`: each "
+        "ground truth in file order takes a detection, by score and then by IoU.",
     )
     class_iou: tuple[tuple[str, float], ...] = protocol_field(
         (),
-        "Pairing by ground truth: the classes scored and their IoU thresholds: Car=0.7; or none: "
-        "all, at --iou.",
-        "Pairing by ground truth: which classes are scored, and at which threshold each; `none` is "
-        "all classes, at `iou_thresholds`. Changing `iou_thresholds` sets them all. Here and "
-        "below, names are compared without regard to case.",
+        "KITTI: evaluated classes and their IoU thresholds: Car=0.7; none: all, at --iou.",
+        "KITTI: evaluated classes and their IoU thresholds; `none`: all classes at "
+        "`iou_thresholds`. Changing `iou_thresholds` changes them all. Here and below, class names "
+        "are compared without case.",
         kind=ByClass(
             Number(0, 1, above=True, metavar="IOU"),
             "classes and thresholds, or `none`",
             "Car=0.7,Cyclist=0.5",
         ),
     )
-    neighbour_classes: tuple[tuple[str, str], ...] = protocol_field(
+    neighbor_classes: tuple[tuple[str, str], ...] = protocol_field(
         (),
-        "Pairing by ground truth: classes whose ground truths are neutral to another: Car=Van; "
-        "*=DontCare is to all; or none.",
-        "Pairing by ground truth: classes so like another that their ground truths are neutral to "
-        "it; those of `*=DontCare` are to all.",
-        kind=ByClass(Word(), "classes and neighbours, or `none`", "Car=Van,*=DontCare"),
-    )
-    height_min: tuple[float, ...] = protocol_field(
-        (),
-        "Pairing by ground truth: least height in pixels, for each of --area-ranges or for all; "
+        "KITTI: classes whose ground truths are ignored for another: Car=Van; *=DontCare for all; "
         "or none.",
-        "Pairing by ground truth: ground truths not higher than this, in pixels, are neutral, and "
-        "so are lower detections. One for each area range, or one for all.",
-        kind=NumberList(),
+        "KITTI: classes whose ground truths are ignored for another class; those of `*=DontCare` "
+        "are ignored for all.",
+        kind=ByClass(Word(), "classes and neighbors, or `none`", "Car=Van,*=DontCare"),
     )
-    occlusion_max: tuple[float, ...] = protocol_field(
+    min_height: tuple[float, ...] = protocol_field(
         (),
-        "Pairing by ground truth: most occlusion, as KITTI's labels have it, likewise; or none.",
-        "Pairing by ground truth: ground truths more occluded than this, as KITTI's labels tell "
-        "it, are neutral. Likewise.",
+        "KITTI: minimum height in pixels, one per area range or one for all; or none.",
+        "KITTI: minimum box height in pixels, exclusive, one per area range or one for all. Lower "
+        "ground truths and detections are ignored.",
         kind=NumberList(),
     )
-    truncation_max: tuple[float, ...] = protocol_field(
+    max_occlusion: tuple[float, ...] = protocol_field(
         (),
-        "Pairing by ground truth: most truncation, from 0 to 1, likewise; or none.",
-        "Pairing by ground truth: ground truths more truncated than this, from 0 to 1, are "
-        "neutral. Likewise.",
+        "KITTI: maximum occlusion level, one per area range or one for all; or none.",
+        "KITTI: maximum occlusion level, one per area range or one for all. More occluded ground "
+        "truths are ignored.",
         kind=NumberList(),
     )
-    empty_images: Literal["counted", "left-out"] = protocol_field(
-        "counted",
-        "Proposals: ground truths of images without any proposal.",
-        "Proposals: whether the ground truths of an image without any proposal count as missed.",
+    max_truncation: tuple[float, ...] = protocol_field(
+        (),
+        "KITTI: maximum truncation from 0 to 1, one per area range or one for all; or none.",
+        "KITTI: maximum truncation from 0 to 1, one per area range or one for all. More truncated "
+        "ground truths are ignored.",
+        kind=NumberList(),
     )
-    id_zero: Literal["name", "no-match"] = protocol_field(
-        "name",
-        "What an annotation id of 0 is: a name like any other, or, as in pycocotools, none.",
-        "An annotation id of 0 is a name like any other; or a match with it counts as none, "
-        "as in pycocotools (quirk 3).",
+    empty_images: Literal["count", "exclude"] = protocol_field(
+        "count",
+        "Proposals: count or exclude ground truths of images without proposals.",
+        "Proposals: count ground truths of images without proposals as missed, or exclude them.",
     )
-    score_floor: float | None = protocol_field(
+    annotation_id_zero: Literal["valid", "unmatched"] = protocol_field(
+        "valid",
+        "A match with annotation id 0 is valid, or (pycocotools) unmatched.",
+        "A match with annotation id 0 is valid; or the detection counts as unmatched, as in "
+        "pycocotools (quirk 3).",
+    )
+    min_score: float | None = protocol_field(
         None,
-        "Detections of a lower score are left out; none leaves out none.",
-        "Detections of a lower score are left out, as if whoever wrote them had done so.",
-        kind=Floor(),
+        "Drop detections of a lower score; none keeps all.",
+        "Drop detections of a lower score, as if the detector had not written them.",
+        kind=MinScore(),
     )
     score_decimals: int | None = protocol_field(
         None,
-        "Round scores first; none does not.",
-        "Scores are rounded to so many decimals first, as if written to a text file and read "
-        "again.",
+        "Round scores to this many decimals; none does not.",
+        "Round scores to this many decimals, as if they had been written to a text file.",
         kind=Decimals(),
     )
     box_decimals: int | None = protocol_field(
-        None, "Round corners first; none does not.", "Corners likewise.", kind=Decimals()
+        None,
+        "Round box corners to this many decimals; none does not.",
+        "Round box corners to this many decimals.",
+        kind=Decimals(),
     )
-    flat_boxes: Literal["counted", "dropped"] = protocol_field(
-        "counted",
-        "Detections without width or height count, or are left out.",
-        "Detections whose box ends where it begins, or before: they count, or are left out.",
+    degenerate_boxes: Literal["keep", "drop"] = protocol_field(
+        "keep",
+        "Keep or drop detections with zero or negative width or height.",
     )
-    zero_area: Literal["counted", "dropped"] = protocol_field(
-        "counted",
-        "Ground truths and detections without area count, or are left out.",
-        "Ground truths and detections whose area is not above 0: they count; or are left out, "
-        "detections after the detection limits (LVIS).",
+    zero_area: Literal["count", "drop"] = protocol_field(
+        "count",
+        "Count or drop ground truths and detections without area.",
+        "Count or drop ground truths and detections of area 0 or less; detections are dropped "
+        "after `max_dets` (LVIS).",
     )
     verified: Literal["all", "listed"] = protocol_field(
         "all",
-        "Which detections can be judged: all, or those of classes that were looked for in their "
-        "image (LVIS, Open Images).",
-        "Which detections can be judged: all; or those of classes that have ground truth in their "
-        "image, or that the ground truth lists as there or as absent (`neg_category_ids` of LVIS, "
-        "labels of images of Open Images). Others take their places in the detection limits, and "
-        "count nowhere.",
+        "Evaluate all detections, or those of classes verified in their image (LVIS, Open Images).",
+        "Evaluate all detections; or those of classes that have ground truth in their image or "
+        "are listed as present or absent (`neg_category_ids` of LVIS, image labels of Open "
+        "Images). Others use up `max_dets` and are ignored.",
     )
-    not_exhaustive: Literal["counted", "neutral"] = protocol_field(
-        "counted",
-        "Unmatched detections of classes of which not every object was annotated in their image "
-        "(LVIS).",
-        "Unmatched detections, duplicates too, of classes of which the ground truth says that not "
-        "every object of the image was annotated (`not_exhaustive_category_ids` of LVIS): false "
-        "positives; or they count neither way.",
+    not_exhaustive: Literal["count", "ignore"] = protocol_field(
+        "count",
+        "Count or ignore unmatched detections of classes not exhaustively annotated in the image.",
+        "Count unmatched detections (duplicates too) of classes not exhaustively annotated in "
+        "their image (`not_exhaustive_category_ids` of LVIS) as false positives, or ignore them.",
     )
     class_groups: Literal["none", "frequency"] = protocol_field(
         "none",
-        "Groups of classes with numbers of their own: APr, APc, APf of rare, common, frequent ones "
-        "(LVIS).",
-        "Groups of classes with numbers of their own: by `frequency` of LVIS's categories, which "
-        "gives APr, APc and APf, the means over the rare, common and frequent ones that have "
-        "ground truth.",
+        "Metrics per group of classes: APr, APc, APf of rare, common and frequent ones (LVIS).",
+        "Metrics per group of classes: `frequency` of LVIS's categories gives APr, APc and APf, "
+        "the means over rare, common and frequent classes with ground truth.",
     )
-    headline: Literal["AP", "mAP", "AR"] = protocol_field(
+    primary_metric: Literal["AP", "mAP", "AR"] = protocol_field(
         "AP",
-        "The number that comes first, and with it which others there are.",
-        "The number that is quoted, and with it what the summary holds.",
+        "Metric quoted first; it determines the other metrics of the summary.",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not set(self.absorbing) <= set(self.neutral):
-            raise UsageError("only neutral ground truths can absorb detections")
-        if self.group_of_weight is not None and "group_of" in self.neutral:
+        if not set(self.crowd_flags) <= set(self.ignore_flags):
+            raise UsageError("crowd_flags must be among ignore_flags")
+        if self.group_of_weight is not None and "group_of" in self.ignore_flags:
             raise UsageError(
-                "group_of is neutral and has a group of weight too: take it from the neutral ones, "
-                "or say --group-of-weight none"
+                "group_of has a group_of_weight and is among ignore_flags; remove it from "
+                "--ignore-flags, or use --group-of-weight none"
             )
-        by_truth = self.pairing == "ground-truth"
-        self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH, "pairing")
-        if self.pairing == "coverage":
-            self._refuse_other((*_OF_LISTS, "group_of_weight", "zero_area"), "pairing")
-        self._check_overlap()
-        if self.class_agnostic and any(getattr(self, n) != getattr(Protocol, n) for n in _OF_LISTS):
+        kitti = self.matching == "kitti"
+        self._require_default(_NOT_KITTI if kitti else _KITTI_ONLY, "matching")
+        if self.matching == "by-iou":
+            self._require_default((*_CLASS_LISTS, "group_of_weight", "zero_area"), "matching")
+        self._check_iou_type()
+        if self.class_agnostic and any(
+            getattr(self, name) != getattr(Protocol, name) for name in _CLASS_LISTS
+        ):
             raise UsageError(
-                "lists of classes and groups of classes need classes: to score classes as one, "
-                "give --verified all --not-exhaustive counted --class-groups none too"
+                "class_agnostic needs --verified all --not-exhaustive count --class-groups none: "
+                "their lists and groups are of classes"
             )
-        for name in _BY_RANGE:
+        for name in _KITTI_LIMITS:
             if len(getattr(self, name)) not in (0, 1, len(self.area_ranges)):
                 raise UsageError(
-                    f"{name.replace('_', ' ')} has {len(getattr(self, name))} values, and there "
-                    f"are {len(self.area_ranges)} area ranges: give one for each, or one for all"
+                    f"{name} has {len(getattr(self, name))} values for {len(self.area_ranges)} "
+                    "area ranges; give one per range, or one for all"
                 )
-        if by_truth:
+        if kitti:
             self._check_points()
 
-    def _refuse_other(self, names: tuple[str, ...], where: str) -> None:
-        """Refuse what the value of another axis does not look at: it would seem to be heeded."""
+    def _require_default(self, names: tuple[str, ...], other: str) -> None:
+        """Raise if a field is changed that the value of another field makes unused."""
         for name in names:
             if getattr(self, name) != getattr(Protocol, name):  # the default
                 raise UsageError(
-                    f"{name.replace('_', ' ')} has no say where {where} is "
-                    f"{getattr(self, where)}: leave out {_option_of(name)}, or start from another "
-                    "--protocol"
+                    f"{name} has no effect with {other} {getattr(self, other)}; leave out "
+                    f"{_option_of(name)}, or use another --protocol"
                 )
 
-    def _check_overlap(self) -> None:
-        self._refuse_other(self._unheeded(self.overlap), "overlap")
-        if self.overlap == "keypoints" and not self.sigmas:
+    def _check_iou_type(self) -> None:
+        self._require_default(self._unused_fields(self.iou_type), "iou_type")
+        if self.iou_type == "keypoints" and not self.sigmas:
+            raise UsageError("keypoints need --sigmas: coco, crowdpose, or one number per keypoint")
+        if self.iou_type != "keypoints" and "no_keypoints" in self.ignore_flags:
             raise UsageError(
-                "keypoints need sigmas, one number for each: --sigmas coco, crowdpose or your own"
+                f"no_keypoints has no effect with iou_type {self.iou_type}; remove it from "
+                "--ignore-flags, or use --iou-type keypoints"
             )
-        if self.overlap != "keypoints" and "no_keypoints" in self.neutral:
+        if self.iou_type != "bbox" and self.matching != "by-score":
             raise UsageError(
-                f"no_keypoints has no say where overlap is {self.overlap}: leave it out of "
-                "--neutral, or give --overlap keypoints"
-            )
-        if self.overlap != "box" and self.pairing != "ranked":
-            raise UsageError(
-                f"overlap {self.overlap} goes with pairing ranked, not with {self.pairing}"
+                f"iou_type {self.iou_type} requires matching by-score, not {self.matching}"
             )
 
     def _check_points(self) -> None:
         if len(self.iou_thresholds) > 1:
-            raise UsageError("pairing by ground truth takes one IoU threshold")
+            raise UsageError("matching kitti takes one IoU threshold")
         points = [40 * level for level in self.recall_levels]
         if not points or any(abs(point - round(point)) > SAME_THRESHOLD for point in points):
             raise UsageError(
-                f"pairing by ground truth gives precision at 41 points, from which "
-                f"{self.interpolation} interpolation cannot be taken: use 40-point or 11-point"
+                "matching kitti gives precision at 41 points, which "
+                f"{self.interpolation} interpolation cannot use; use 40-point or 11-point"
             )
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
-        """The R recall levels of the interpolation; empty where it takes all points."""
+        """The R recall levels of the interpolation; empty for all-point."""
         if self.interpolation not in _LEVELS:
             return ()
         levels = RECALL_GRIDS[self.recall_grid]
         if len(levels) != _LEVELS[self.interpolation]:
             raise UsageError(
-                f"recall grid {self.recall_grid!r} has {len(levels)} levels; "
-                f"it does not go with {self.interpolation} interpolation"
+                f"recall_grid {self.recall_grid} has {len(levels)} levels, "
+                f"{self.interpolation} interpolation needs {_LEVELS[self.interpolation]}"
             )
         return levels
 
     @property
     def summing(self) -> Literal["pairwise", "one-by-one", "trapezoid"]:
-        """In which order precision at the recall levels is summed up, as core has it."""
+        """The order in which the core sums precision over the recall levels."""
         if self.interpolation == "trapezoid-101":
             return "trapezoid"
         return "one-by-one" if self.interpolation == "11-point" else "pairwise"
 
     @property
     def search_thresholds(self) -> tuple[float, ...]:
-        """The T thresholds that overlaps are compared with: rounded, and below the ceiling."""
+        """The T thresholds that IoU is compared with, after rounding and the maximum."""
         return tuple(map(self.searched, self.iou_thresholds))
 
     def searched(self, threshold: float) -> float:
-        """Return what overlaps are compared with for a threshold."""
-        made = float32(threshold) if self.iou_grid == "float32" else threshold
-        return min(made, self.iou_ceiling)
+        """Return the value that IoU is compared with for a threshold."""
+        rounded = float32(threshold) if self.iou_dtype == "float32" else threshold
+        return min(rounded, self.max_iou_threshold)
 
-    def refuse_unranked(self, hint: str) -> None:
-        """Refuse what asks of each detection whether it is right, where that is not known.
+    def require_score_matching(self, hint: str) -> None:
+        """Raise if detections are not matched by score, so that none is a TP or FP by itself.
 
         Raises
         ------
         UsageError
         """
-        if self.pairing != "ranked":
+        if self.matching != "by-score":
             raise UsageError(
-                f"protocol {self.name} pairs by {self.pairing.replace('-', ' ')}, under which no "
-                f"detection is right or wrong by itself; {hint}"
+                f"protocol {self.name} uses matching {self.matching}, which labels no detection TP "
+                f"or FP; {hint}"
             )
 
-    def refuse_other_overlaps(self, hint: str) -> None:
-        """Refuse what asks how boxes lie to each other, where something else overlaps.
+    def require_boxes(self, hint: str) -> None:
+        """Raise if the protocol does not compare boxes.
 
         Raises
         ------
         UsageError
         """
-        if self.overlap != "box":
+        if self.iou_type != "bbox":
             raise UsageError(
-                f"protocol {self.name} has the overlap {self.overlap}, and this looks at boxes; "
-                f"{hint}"
+                f"protocol {self.name} has iou_type {self.iou_type}, this requires bbox; {hint}"
             )
 
     def refuse_lists(self, hint: str) -> None:
-        """Refuse an analysis that ignores the classes an image lists.
+        """Raise if the protocol uses class lists of images, which the analysis ignores.
 
         Raises
         ------
         UsageError
         """
-        plain = {"verified": "all", "not_exhaustive": "counted"}
+        plain = {"verified": "all", "not_exhaustive": "count"}
         used = {name: value for name, value in plain.items() if getattr(self, name) != value}
         if used:
             options = " ".join(f"--{n.replace('_', '-')} {value}" for n, value in used.items())
             raise UsageError(
-                f"protocol {self.name} scores by the classes that each image lists, and this "
-                f"analysis ignores those lists; {hint}, or score every class: {options}"
+                f"protocol {self.name} uses the class lists of images, which this analysis "
+                f"ignores; {hint}, or evaluate every class: {options}"
             )
 
     @property
     def reading(self) -> dict[str, bool]:
-        """What readers must be asked for beside boxes, as options of theirs."""
-        return {_READING[self.overlap]: True} if self.overlap in _READING else {}
+        """The reader options that the protocol needs."""
+        return {_READING[self.iou_type]: True} if self.iou_type in _READING else {}
 
     def with_changes(self, **changes: Any) -> "Protocol":
-        """Return these rules with other values in some fields, and with what goes with them.
+        """Return a copy with changed fields and the fields that depend on them.
 
-        An interpolation brings a recall grid of as many levels; ground truths that are no longer
-        neutral no longer absorb; a threshold is that of all classes; axes that another overlap does
-        not look at fall back, and keypoints bring COCO's sigmas.
+        An interpolation sets a recall grid of as many levels. Flags removed from `ignore_flags` are
+        removed from `crowd_flags`. A threshold replaces those of `class_iou`. An IoU type resets
+        the fields that it does not use, and keypoints set COCO's sigmas.
         """
-        if "overlap" in changes and changes["overlap"] != self.overlap:
-            changes = self._for_overlap(changes["overlap"]) | changes
+        if "iou_type" in changes and changes["iou_type"] != self.iou_type:
+            changes = self._changes_of_iou_type(changes["iou_type"]) | changes
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
         if "interpolation" in changes and "recall_grid" not in changes:
             changes["recall_grid"] = self._grid_of(changes["interpolation"])
-        if "neutral" in changes and "absorbing" not in changes:
-            kept = set(changes["neutral"])
-            changes["absorbing"] = tuple(flag for flag in self.absorbing if flag in kept)
+        if "ignore_flags" in changes and "crowd_flags" not in changes:
+            ignored = set(changes["ignore_flags"])
+            changes["crowd_flags"] = tuple(flag for flag in self.crowd_flags if flag in ignored)
         return replace(self, **changes)
 
     def check_effect(self, changed: Iterable[str]) -> None:
-        """Refuse fields that were changed and have no effect on any number.
+        """Raise if a changed field affects no metric.
 
         Parameters
         ----------
         changed : iterable of str
-            The names of the fields.
+            Names of fields.
 
         Raises
         ------
         UsageError
         """
         all_points = self.interpolation not in _LEVELS
-        unlimited = set(self.detection_limits) == {None}
+        unlimited = set(self.max_dets) == {None}
         any_area = not any(band.low > 0 or not isinf(band.high) for band in self.area_ranges)
-        coverage = self.pairing == "coverage"
-        idle = {
-            "recall_grid": all_points and "--ap all-point takes all points",
-            "limit_scope": unlimited and "there is no limit: give --max-dets too",
-            "area_source": any_area and "there is one range, of all areas: give --area-ranges too",
-            "empty_images": not coverage and "it is for proposals: --pairing coverage",
+        by_iou = self.matching == "by-iou"
+        unused = {
+            "recall_grid": all_points and "--interpolation all-point has no recall levels",
+            "max_dets_scope": unlimited and "--max-dets is none",
+            "area_source": any_area and "--area-ranges has all areas only",
+            "empty_images": not by_iou and "it requires --matching by-iou",
         }
-        if coverage:
-            why = "pairing by coverage gives recall alone, of one class"
-            idle |= dict.fromkeys(_NOT_OF_COVERAGE, why)
+        if by_iou:
+            why = "matching by-iou gives the recall of one class"
+            unused |= dict.fromkeys(_NOT_BY_IOU, why)
         for name in changed:
-            if idle.get(name):
+            if unused.get(name):
                 option = _option_of(name)
-                raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
+                raise UsageError(f"{option} has no effect: {unused[name]}; leave out {option}")
 
-    def _unheeded(self, overlap: str) -> tuple[str, ...]:
-        """Return the axes whose values an overlap does not look at."""
-        names = tuple(name for name, heeding in _OVERLAPS.items() if overlap not in heeding)
-        known = _AREAS.get(self.detection_area, _OVERLAPS["detection_area"])
-        return names if overlap in known else (*names, "detection_area")
+    def _unused_fields(self, iou_type: str) -> tuple[str, ...]:
+        """Return the fields that an IoU type does not use."""
+        names = tuple(name for name, users in _USED_BY_IOU_TYPE.items() if iou_type not in users)
+        having = _AREAS.get(self.detection_area, _USED_BY_IOU_TYPE["detection_area"])
+        return names if iou_type in having else (*names, "detection_area")
 
-    def _for_overlap(self, overlap: str) -> dict[str, Any]:
-        """Return what changes with the overlap."""
-        found = {name: getattr(Protocol, name) for name in self._unheeded(overlap)}
-        if overlap == "keypoints":
-            found["sigmas"] = SIGMAS["coco"]
-        elif "no_keypoints" in self.neutral:
-            found["neutral"] = tuple(flag for flag in self.neutral if flag != "no_keypoints")
-        return found
+    def _changes_of_iou_type(self, iou_type: str) -> dict[str, Any]:
+        """Return the changes that a new IoU type makes to other fields."""
+        changes = {name: getattr(Protocol, name) for name in self._unused_fields(iou_type)}
+        if iou_type == "keypoints":
+            changes["sigmas"] = SIGMAS["coco"]
+        elif "no_keypoints" in self.ignore_flags:
+            flags = self.ignore_flags
+            changes["ignore_flags"] = tuple(flag for flag in flags if flag != "no_keypoints")
+        return changes
 
     def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
-        """Return the protocol with another interpolation, and a recall grid that goes with it."""
+        """Return a copy with another interpolation and a matching recall grid."""
         return self.with_changes(interpolation=interpolation)
 
     def _grid_of(self, interpolation: Interpolation) -> Any:
@@ -609,11 +597,11 @@ class Protocol(ProtocolBase, kw_only=True):
         if _LEVELS.get(self.interpolation) == _LEVELS.get(interpolation):
             grid = self.recall_grid
         elif interpolation == "11-point" and self.strict_iou:
-            grid = "arange"  # as py-faster-rcnn, whose other departure that is
+            grid = "arange"  # py-faster-rcnn has both
         return grid
 
     def threshold_index(self, threshold: float) -> int | None:
-        """Return the index of an IoU threshold, or None where it is not among them.
+        """Return the index of an IoU threshold, or None if it is not among them.
 
         Within :data:`SAME_THRESHOLD`: linspace(.5, .95, 10)[8] is 0.8999999999999999 (quirk 8).
         """
@@ -622,40 +610,40 @@ class Protocol(ProtocolBase, kw_only=True):
                 return index
         return None
 
-    def alone(self, entry: MetricSpec) -> "Protocol":
-        """Return the rules that have no number but this one, and what is needed for it.
+    def only_metric(self, metric: MetricSpec) -> "Protocol":
+        """Return the protocol reduced to what one metric needs, with no other metric.
 
         Raises
         ------
         UsageError
-            If it is the mean over a group of classes, or of a metric that no protocol is quoted by.
+            If it is a mean over a group of classes, or not the primary metric of any protocol.
         """
-        if entry.metric.headline is None:
+        if metric.metric.primary_metric is None:
             raise UsageError(
-                f"{entry.name} cannot be explained: no protocol has {entry.metric.name} alone; ask "
-                "for AP or AR"
+                f"{metric.name} cannot be explained: no protocol has {metric.metric.name} alone; "
+                "use AP or AR"
             )
-        if entry.group:
+        if metric.group:
             raise UsageError(
-                f"{entry.name} is a mean over {entry.group} classes alone; ask for "
-                f"{entry.metric.name}, or select the classes (--classes)"
+                f"{metric.name} is a mean over {metric.group} classes; use {metric.metric.name}, "
+                "or select the classes with --classes"
             )
-        all_of, at = self.iou_thresholds, entry.threshold
+        all_of, at = self.iou_thresholds, metric.threshold
         return replace(
-            self.over(entry.area),
+            self.only_area_range(metric.area),
             iou_thresholds=all_of if at is None else (all_of[at],),
-            detection_limits=(self.detection_limits[entry.limit],),
-            headline=entry.metric.headline,
+            max_dets=(self.max_dets[metric.limit],),
+            primary_metric=metric.metric.primary_metric,
             class_groups="none",
         )
 
-    def over(self, area: int) -> "Protocol":
-        """Return the rules that know only one of the area ranges, with what they say for it."""
-        said = {name: getattr(self, name) for name in ("area_ranges", *_BY_RANGE)}
-        of_one = {name: values[area : area + 1] for name, values in said.items() if len(values) > 1}
+    def only_area_range(self, area: int) -> "Protocol":
+        """Return the protocol reduced to one of its area ranges."""
+        values = {name: getattr(self, name) for name in ("area_ranges", *_KITTI_LIMITS)}
+        of_one = {name: v[area : area + 1] for name, v in values.items() if len(v) > 1}
         return replace(self, **of_one)
 
 
 def _option_of(name: str) -> str:
     """Return the option that sets a field."""
-    return next(entry.option for entry in protocol_fields(Protocol) if entry.name == name)
+    return next(field.option for field in protocol_fields(Protocol) if field.name == name)

@@ -1,9 +1,8 @@
-"""An axis, once: what values a field of a protocol takes, and what is said of it.
+"""Declaration of protocol fields: kinds of values, checks, options and texts.
 
-A field of a protocol is declared by :func:`protocol_field`. Its name, choices, default and texts
-stand there and nowhere else: the check of its value, the option of the command line, its spelling
-in the signature, its line of the JSON schema and its row of the docs all derive from it
-(``python -m docs.derive`` writes the last).
+:func:`protocol_field` declares a field. Its check, command-line option, text in the signature,
+JSON schema and docs table row are derived from the declaration (``python -m docs.derive`` writes
+the table).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,22 +18,22 @@ from detap.records import Record, Value
 from detap.text_input import is_whole, number, suggest
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
-"""What a ground truth can be marked with."""
+"""Flags of ground truths."""
 
 SAME_THRESHOLD = 1e-9
-"""IoU thresholds nearer than this are one: no two of a protocol may be."""
+"""Minimum difference of two IoU thresholds of a protocol."""
 
-MOST_LIMITS = 254
-"""core holds the first limit that admits a detection as one byte."""
+MAX_MAX_DETS = 254
+"""Maximum number of `max_dets` values: the core stores an index of them in one byte."""
 
-MOST_THRESHOLDS = 64
-"""core holds what happens at each threshold as the bits of one word."""
+MAX_THRESHOLDS = 64
+"""Maximum number of IoU thresholds: the core stores one bit per threshold in a 64-bit word."""
 
 
 def linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
-    """Return `count` numbers from `start` to `stop`, the very floats of ``numpy.linspace``.
+    """Return the floats of ``numpy.linspace(start, stop, count)`` without importing NumPy.
 
-    Its order of operations, without importing it: linspace(.5, .95, 10)[8] is 0.8999999999999999,
+    With its order of operations: linspace(.5, .95, 10)[8] is 0.8999999999999999,
     linspace(0, 1, 101)[35] one ulp above 35/100.
     """
     step = (stop - start) / (count - 1)
@@ -48,7 +47,7 @@ def float32(value: float) -> float:
 
 
 def linspace32(start: float, stop: float, count: int) -> tuple[float, ...]:
-    """Return `count` numbers from `start` to `stop`, the very floats of ``torch.linspace``.
+    """Return the floats of ``torch.linspace(start, stop, count)``.
 
     It counts up from the left and down from the right, in float32, rounding once.
     """
@@ -59,25 +58,25 @@ def linspace32(start: float, stop: float, count: int) -> tuple[float, ...]:
 
 
 RECALL_GRIDS: dict[str, tuple[float, ...]] = {
-    # MATLAB's 0:0.1:1 counts up from the left to the middle and down from the right behind it:
+    # MATLAB's 0:0.1:1 counts up from the left to the middle and down from the right after it:
     # .3 = 3 * .1 is one ulp above 3/10, all others are the nearest floats to k/10.
     "matlab": tuple(i * 0.1 if i <= 5 else 1.0 - (10 - i) * 0.1 for i in range(11)),
     # numpy.arange(0, 1.1, .1): .3, .6 and .7 are one ulp above k/10.
     "arange": tuple(i * 0.1 for i in range(11)),
     "linspace": linspace(0.0, 1.0, 101),
     "hundredths": tuple(i / 100 for i in range(101)),
-    # torch.linspace(0, 1, 101), as torchmetrics has it.
+    # torch.linspace(0, 1, 101), as in torchmetrics.
     "float32": linspace32(0.0, 1.0, 101),
-    # The points of the KITTI benchmark but the first.
+    # The points of the KITTI benchmark without the first.
     "fortieths": tuple(i / 40 for i in range(1, 41)),
 }
-"""The recall levels at which interpolated precision is read, by the name of who makes them so."""
+"""Recall levels at which interpolated precision is read, by name."""
 
 
 class AreaRange(NamedTuple):
     """Areas from `low` to `high` square pixels, both ends included.
 
-    `suffix` is what the range adds to the name of a measure: ``"s"`` in ``APs``.
+    `suffix` is added to the names of its metrics: ``"s"`` in ``APs``.
     """
 
     name: str
@@ -87,10 +86,10 @@ class AreaRange(NamedTuple):
 
 
 ANY_AREA = AreaRange("all", -inf, inf)
-"""Where a protocol knows no ranges: negative areas (of boxes clipped away) and huge ones count."""
+"""All areas, without bounds: negative ones (of boxes clipped away) and huge ones too."""
 
 ALL_AREAS = AreaRange("all", 0.0, 1e10)
-"""pycocotools' range of all areas: an unmatched detection beyond it counts neither way."""
+"""pycocotools' range of all areas: an unmatched detection outside it is ignored."""
 
 COCO_AREAS = (
     ALL_AREAS,
@@ -106,7 +105,7 @@ PROPOSAL_AREAS = (
     AreaRange("512-inf", 512.0**2, 1e10, "-512-inf"),
 )
 KITTI_LEVELS = tuple(AreaRange(n, -inf, inf, f"-{n}") for n in ("moderate", "easy", "hard"))
-"""KITTI's levels, the quoted one first: of any area; what else is asked of objects differs."""
+"""KITTI's difficulty levels, the quoted one first; their other limits differ, not their areas."""
 
 _HEAD = (0.26, 0.25, 0.25, 0.35, 0.35)
 _LIMBS = (0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
@@ -116,89 +115,90 @@ SIGMAS: dict[str, tuple[float, ...]] = {
     "coco": tuple(tenth / 10 for tenth in (*_HEAD, *_LIMBS)),
     "crowdpose": tuple(thousandth / 1000 for thousandth in _CROWD_POSE),
 }
-"""What one distance means at each keypoint, by the name of the skeleton."""
+"""OKS sigmas by the name of the skeleton."""
 
 
 # --- kinds of values
 
 
 class Kind:
-    """What values an axis takes.
+    """The values that a field takes.
 
     Attributes
     ----------
     metavar : str or None
-        What the help shows for a value; None where the choices say it.
+        Placeholder of a value in the help; None if the choices are shown.
     repeatable : bool
-        Whether the option may be repeated; the values are then one list.
+        Whether the option may be repeated; the values form one list.
     choices : tuple of str
-        Where there are a few.
-    says, forms : str
-        The values, as the docs tell them; and how an option is given them, where that differs.
+        The possible values, if they are few.
+    values, syntax : str
+        The values for the docs, and the syntax of the option if it differs.
     """
 
     metavar: str | None = None
     repeatable = False
     choices: tuple[str, ...] = ()
-    says = ""
-    forms = ""
+    values = ""
+    syntax = ""
 
     def accept(self, name: str, value: Any) -> Any:
-        """Return the value as plain Python, or raise UsageError where an axis cannot have it."""
+        """Return a value as plain Python, or raise UsageError if it is invalid."""
         del name
         return value
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text of the command line stands for, or raise ValueError."""
+        """Return the value of a command-line text, or raise ValueError."""
         if text not in self.choices:
-            raise ValueError(f"{text!r} is none of {', '.join(self.choices)}")
+            raise ValueError(f"{text!r} is not one of {', '.join(self.choices)}")
         return text
 
-    def spell(self, value: Any) -> str:
-        """Return a value as the signature has it, every number exact."""
+    def format(self, value: Any) -> str:
+        """Format a value for the signature, with exact numbers."""
         return str(value)
 
-    def brief(self, value: Any) -> str:
-        """Return a value as people are shown it: the middle of a long list is left out."""
-        parts = self.spell(value).split(",")
+    def format_short(self, value: Any) -> str:
+        """Format a value for people, without the middle of a long list."""
+        parts = self.format(value).split(",")
         return ",".join(parts if len(parts) < 4 else [*parts[:2], "...", parts[-1]])
 
-    def told(self, name: str, before: Any, after: Any) -> str:
-        """Return what a change of the value is, behind "the difference is"."""
-        return f"{worded(name)} {self.brief(after)} instead of {self.brief(before)}"
+    def describe_change(self, name: str, before: Any, after: Any) -> str:
+        """Describe a change of the value as a noun phrase."""
+        short = self.format_short
+        return f"{display_name(name)} {short(after)} instead of {short(before)}"
 
-    def revive(self, value: Any) -> Any:
-        """Return a value that was plain JSON as :meth:`accept` takes it."""
+    def from_json(self, value: Any) -> Any:
+        """Return a plain JSON value as :meth:`accept` takes it."""
         return value
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value."""
-        raise NotImplementedError  # pragma: no cover - every kind answers
+        raise NotImplementedError  # pragma: no cover - every kind has one
 
 
-def _refuse(name: str, value: object, what: str) -> UsageError:
-    return UsageError(f"{worded(name)} {value!r} {what}")
+def _invalid(name: str, value: object, why: str) -> UsageError:
+    return UsageError(f"{name} {value!r} {why}")
 
 
 class YesNo(Kind):
     """True or false."""
 
     choices = ("yes", "no")
-    says = "`yes`, `no`"
+    values = "`yes`, `no`"
 
     def accept(self, name: str, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise _refuse(name, value, "is not True or False")
+            raise _invalid(name, value, "is not True or False")
         return value
 
     def parse(self, text: str) -> bool:
         return bool(super().parse(text) == "yes")
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return "yes" if value else "no"
 
-    def told(self, name: str, before: Any, after: Any) -> str:
-        return f"that {worded(name)} is {'on' if after else 'off'}"
+    def describe_change(self, name: str, before: Any, after: Any) -> str:
+        return f"that {display_name(name)} is {'on' if after else 'off'}"
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
@@ -209,11 +209,11 @@ class Choice(Kind):
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices
-        self.says = ", ".join(f"`{choice}`" for choice in choices)
+        self.values = ", ".join(f"`{choice}`" for choice in choices)
 
     def accept(self, name: str, value: Any) -> Any:
         if value not in self.choices:
-            raise _refuse(name, value, f"is unknown; choose from {', '.join(self.choices)}")
+            raise _invalid(name, value, f"is unknown; choose from {', '.join(self.choices)}")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -223,14 +223,14 @@ class Choice(Kind):
 class Flags(Choice):
     """Several of :data:`FLAGS`, or none.
 
-    `without` and `having` say what ground truths of a flag do that is not among them, or is.
+    `having` and `without` describe ground truths of a flag that is listed, or is not.
     """
 
     metavar = "FLAGS"
 
     def __init__(self, without: str, having: str) -> None:
         super().__init__(*FLAGS)
-        self.forms = f"{self.says}; `none`"
+        self.syntax = f"{self.values}; `none`"
         self._does = {False: without, True: having}
 
     def accept(self, name: str, value: Any) -> Any:
@@ -241,13 +241,13 @@ class Flags(Choice):
             return ()
         return tuple(part.strip().replace("-", "_") for part in text.split(","))
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join(value) or "none"
 
-    def told(self, name: str, before: Any, after: Any) -> str:
+    def describe_change(self, name: str, before: Any, after: Any) -> str:
         changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
         return "that " + " and ".join(
-            f"{worded(flag)} objects {self._does[flag in after]}" for flag in changed
+            f"{display_name(flag)} objects {self._does[flag in after]}" for flag in changed
         )
 
     def schema(self) -> dict[str, Any]:
@@ -262,55 +262,54 @@ class Number(Kind):
     ) -> None:
         self.low, self.high, self.above, self.metavar = low, high, above, metavar
         ends = (f"above {low:g}" if above else f"{low:g}", f"{high:g}")
-        self.says = ends[0] if high == inf else " to ".join(ends)
+        self.values = ends[0] if high == inf else " to ".join(ends)
 
     def accept(self, name: str, value: Any) -> float:
-        found = _real(name, value)
-        if fault := self._fault(found):
-            raise _refuse(name, found, fault)
-        return found
+        result = _real(name, value)
+        if problem := self._problem(result):
+            raise _invalid(name, result, problem)
+        return result
 
-    def _fault(self, value: float) -> str:
-        """Return what is wrong about a number, or nothing; NaN is within nothing."""
-        reaches = value > self.low if self.above else value >= self.low
-        if reaches and value <= self.high:
+    def _problem(self, value: float) -> str:
+        """Return why a number is invalid, or an empty string; NaN is outside every range."""
+        above_low = value > self.low if self.above else value >= self.low
+        if above_low and value <= self.high:
             return ""
-        if not self.above:
-            return f"is not from {self.low:g} to {self.high:g}"
-        return f"is not above {self.low:g}" + f" and at most {self.high:g}" * (self.high < inf)
+        end = f"{self.high:g}]" if self.high < inf else "inf)"
+        return f"is outside {'(' if self.above else '['}{self.low:g}, {end}"
 
     def parse(self, text: str) -> float:
         value = number(text)
-        if fault := self._fault(value):
-            raise ValueError(f"{text!r} {fault}")
+        if problem := self._problem(value):
+            raise ValueError(f"{text!r} {problem}")
         return value
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return exact(value)
 
     def schema(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"type": "number"}
-        found["exclusiveMinimum" if self.above else "minimum"] = self.low
+        schema: dict[str, Any] = {"type": "number"}
+        schema["exclusiveMinimum" if self.above else "minimum"] = self.low
         if self.high != inf:
-            found["maximum"] = self.high
-        return found
+            schema["maximum"] = self.high
+        return schema
 
 
 class NumberList(Kind):
-    """Several numbers, none of which need be whole or ascend: ``25,40,25``; or none."""
+    """Several numbers, in any order: ``25,40,25``; or none."""
 
     metavar = "LIST"
-    says = "numbers, or `none`"
-    forms = "`25`; `25,40,25`; `none`"
+    values = "numbers, or `none`"
+    syntax = "`25`; `25,40,25`; `none`"
     _one = Number(0)
 
     def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        return tuple(self._one.accept(name, entry) for entry in _listed(name, value))
+        return tuple(self._one.accept(name, item) for item in _listed(name, value))
 
     def parse(self, text: str) -> tuple[float, ...]:
         return () if text == "none" else tuple(map(self._one.parse, text.split(",")))
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join(map(exact, value)) or "none"
 
     def schema(self) -> dict[str, Any]:
@@ -318,10 +317,10 @@ class NumberList(Kind):
 
 
 class Sigmas(NumberList):
-    """What one distance means at each keypoint, or the name of a skeleton; or none."""
+    """OKS sigmas, one per keypoint, or the name of a skeleton; or none."""
 
-    says = "numbers above 0, or `none`"
-    forms = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
+    values = "numbers above 0, or `none`"
+    syntax = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
     _one = Number(0, above=True)
 
     def parse(self, text: str) -> tuple[float, ...]:
@@ -333,7 +332,7 @@ class Word(Kind):
 
     def accept(self, name: str, value: Any) -> str:
         if not (isinstance(value, str) and value):
-            raise _refuse(name, value, "is no name")
+            raise _invalid(name, value, "is not a name")
         return value
 
     def parse(self, text: str) -> str:
@@ -348,15 +347,15 @@ class ByClass(Kind):
 
     metavar = "CLASS=..."
 
-    def __init__(self, one: Kind, says: str, example: str) -> None:
-        self.one, self.says = one, says
-        self.forms = f"`{example}`; `none`"
+    def __init__(self, one: Kind, values: str, example: str) -> None:
+        self.one, self.values = one, values
+        self.syntax = f"`{example}`; `none`"
 
     def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
         given = value.items() if hasattr(value, "items") else _listed(name, value)
         pairs = [_listed(name, pair) for pair in given]
         if any(len(pair) != 2 for pair in pairs):
-            raise _refuse(name, value, "is no pairs of a class and what it has")
+            raise _invalid(name, value, "is not pairs of a class and a value")
         word = Word()
         return tuple((word.accept(name, k), self.one.accept(name, v)) for k, v in pairs)
 
@@ -369,8 +368,8 @@ class ByClass(Kind):
             raise ValueError(f"{text!r} is not class=value")
         return name, self.one.parse(value)
 
-    def spell(self, value: Any) -> str:
-        return ",".join(f"{name}={self.one.spell(entry)}" for name, entry in value) or "none"
+    def format(self, value: Any) -> str:
+        return ",".join(f"{name}={self.one.format(item)}" for name, item in value) or "none"
 
     def schema(self) -> dict[str, Any]:
         pair = {"type": "array", "prefixItems": [{"type": "string"}, self.one.schema()]}
@@ -381,23 +380,23 @@ class Decimals(Kind):
     """A number of decimals; None does not round."""
 
     metavar = "N"
-    says = "number, or `none`"
-    _most = 99
+    values = "number, or `none`"
+    _max = 99
 
     def accept(self, name: str, value: Any) -> int | None:
-        if value is None or (_is_whole(value) and 0 <= value <= self._most):
-            found: int | None = value
-            return found
-        raise _refuse(name, value, f"is not None or a whole number to {self._most}")
+        if value is None or (_is_whole(value) and 0 <= value <= self._max):
+            decimals: int | None = value
+            return decimals
+        raise _invalid(name, value, f"is not None or an integer from 0 to {self._max}")
 
     def parse(self, text: str) -> int | None:
         if text == "none":
             return None
         if not (is_whole(text) and len(text) <= 2):
-            raise ValueError(f"{text!r} is neither a small whole number nor 'none'")
+            raise ValueError(f"{text!r} is not an integer below 100 or 'none'")
         return int(text)
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return "none" if value is None else str(value)
 
     def schema(self) -> dict[str, Any]:
@@ -405,31 +404,31 @@ class Decimals(Kind):
 
 
 class Weight(Decimals):
-    """What something counts: 0 or 1; None where nothing is made of it."""
+    """A weight, 0 or 1; None for no special treatment."""
 
-    says = "`none`, `0` or `1`"
-    _most = 1
+    values = "`none`, `0` or `1`"
+    _max = 1
 
     def schema(self) -> dict[str, Any]:
         return {"enum": [None, 0, 1]}
 
 
-class Floor(Kind):
-    """A least number, of any sign; None is none."""
+class MinScore(Kind):
+    """A minimum score, of any sign; None for no minimum."""
 
     metavar = "X"
-    says = "number, or `none`"
+    values = "number, or `none`"
 
     def accept(self, name: str, value: Any) -> float | None:
-        found = None if value is None else _real(name, value)
-        if found is not None and not isfinite(found):
-            raise _refuse(name, found, "is not None or a finite number")
-        return found
+        score = None if value is None else _real(name, value)
+        if score is not None and not isfinite(score):
+            raise _invalid(name, score, "is not None or a finite number")
+        return score
 
     def parse(self, text: str) -> float | None:
         return None if text == "none" else number(text)
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return "none" if value is None else exact(value)
 
     def schema(self) -> dict[str, Any]:
@@ -441,26 +440,25 @@ class Thresholds(Kind):
 
     metavar = "LIST"
     repeatable = True
-    says = "from above 0 to 1, ascending"
-    forms = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
-    _most_steps = 1000
+    values = "from above 0 to 1, ascending"
+    syntax = "`0.5`; `0.5,0.75`; `0.5:0.95:0.05`"
+    _max_steps = 1000
     _one = Number(0, 1, above=True)
 
     def accept(self, name: str, value: Any) -> tuple[float, ...]:
-        found = tuple(self._one.accept("IoU threshold", entry) for entry in _listed(name, value))
-        if not found:
-            raise UsageError("at least one IoU threshold is needed")
-        if len(found) > MOST_THRESHOLDS:
-            raise UsageError(f"{len(found)} IoU thresholds; at most {MOST_THRESHOLDS} are possible")
-        if list(found) != sorted(set(found)):
-            raise UsageError("IoU thresholds must ascend, each given once")
-        for lower, upper in pairwise(found):
+        thresholds = tuple(self._one.accept("IoU threshold", item) for item in _listed(name, value))
+        if not thresholds:
+            raise UsageError("at least one IoU threshold is required")
+        if len(thresholds) > MAX_THRESHOLDS:
+            raise UsageError(f"{len(thresholds)} IoU thresholds; the maximum is {MAX_THRESHOLDS}")
+        if list(thresholds) != sorted(set(thresholds)):
+            raise UsageError("IoU thresholds must be in ascending order without duplicates")
+        for lower, upper in pairwise(thresholds):
             if upper - lower < SAME_THRESHOLD:
                 raise UsageError(
-                    f"IoU thresholds {lower!r} and {upper!r} are too near each other: numbers are "
-                    f"named by thresholds that differ by {SAME_THRESHOLD} at least"
+                    f"IoU thresholds {lower!r} and {upper!r} differ by less than {SAME_THRESHOLD}"
                 )
-        return found
+        return thresholds
 
     def parse(self, text: str) -> tuple[float, ...]:
         return tuple(value for part in text.split(",") for value in self._part(part))
@@ -473,16 +471,16 @@ class Thresholds(Kind):
             raise ValueError(f"{text!r} is not start:stop:step")
         start, stop, step = map(number, parts)
         if not (start < stop and step > 0):
-            raise ValueError(f"{text!r} does not ascend")
+            raise ValueError(f"{text!r} is not in ascending order")
         steps = (stop - start) / step
-        if steps > self._most_steps:
-            raise ValueError(f"{text!r} has more than {self._most_steps} steps")
+        if steps > self._max_steps:
+            raise ValueError(f"{text!r} has more than {self._max_steps} steps")
         if abs(steps - round(steps)) > 1e-6:
-            raise ValueError(f"{text!r} does not reach {parts[1]} in whole steps")
-        # As numpy.linspace, so that 0.5:0.95:0.05 is COCO's list to the last bit.
+            raise ValueError(f"{text!r} does not reach {parts[1]} in equal steps")
+        # As numpy.linspace: 0.5:0.95:0.05 equals COCO's list to the last bit.
         return linspace(start, stop, round(steps) + 1)
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join(exact(threshold) for threshold in value)
 
     def schema(self) -> dict[str, Any]:
@@ -491,30 +489,30 @@ class Thresholds(Kind):
 
 
 class Limits(Kind):
-    """Detection limits: ``1,10,100``; ``none`` is no limit."""
+    """Values of `max_dets`: ``1,10,100``; ``none`` is no limit."""
 
     metavar = "LIST"
-    says = "numbers, ascending, or `none`"
-    _most = 2**63 - 1
-    forms = "`1,10,100`; `none`"
+    values = "numbers, ascending, or `none`"
+    _max = 2**63 - 1
+    syntax = "`1,10,100`; `none`"
 
     def accept(self, name: str, value: Any) -> tuple[int | None, ...]:
-        found: tuple[int | None, ...] = _listed(name, value)
-        if not found:
-            raise UsageError("at least one detection limit is needed")
-        for limit in found:
+        limits: tuple[int | None, ...] = _listed(name, value)
+        if not limits:
+            raise UsageError("at least one value of max_dets is required")
+        for limit in limits:
             if limit is not None and not _is_whole(limit):
-                raise UsageError(f"detection limit {limit!r} is not None or a whole number")
-        sizes = [inf if limit is None else limit for limit in found]
+                raise UsageError(f"max_dets {limit!r} is not None or an integer")
+        sizes = [inf if limit is None else limit for limit in limits]
         if any(size < 1 for size in sizes):
-            raise UsageError("a detection limit must be at least 1")
-        if any(self._most < size < inf for size in sizes):
-            raise UsageError(f"a detection limit is above {self._most}; None is no limit")
+            raise UsageError("max_dets must be at least 1")
+        if any(self._max < size < inf for size in sizes):
+            raise UsageError(f"max_dets is above {self._max}; None is no limit")
         if sizes != sorted(set(sizes)):
-            raise UsageError("detection limits must ascend, each given once")
-        if len(found) > MOST_LIMITS:
-            raise UsageError(f"{len(found)} detection limits; at most {MOST_LIMITS} are possible")
-        return found
+            raise UsageError("max_dets must be in ascending order without duplicates")
+        if len(limits) > MAX_MAX_DETS:
+            raise UsageError(f"{len(limits)} values of max_dets; the maximum is {MAX_MAX_DETS}")
+        return limits
 
     def parse(self, text: str) -> tuple[int | None, ...]:
         return tuple(self._limit(part.strip()) for part in text.split(","))
@@ -523,10 +521,10 @@ class Limits(Kind):
         if text == "none":
             return None
         if not is_whole(text):
-            raise ValueError(f"{text!r} is neither a whole number nor 'none'")
+            raise ValueError(f"{text!r} is not an integer or 'none'")
         return int(text[:18])
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join("none" if limit is None else str(limit) for limit in value)
 
     def schema(self) -> dict[str, Any]:
@@ -538,29 +536,29 @@ class Limits(Kind):
 
 
 class Cutoffs(Kind):
-    """The k of measures at k: ``1,5,10``."""
+    """The k of metrics at k: ``1,5,10``."""
 
     metavar = "LIST"
     repeatable = True
-    says = "whole numbers from 1, ascending"
-    forms = "`5`; `1,5,10`"
+    values = "whole numbers from 1, ascending"
+    syntax = "`5`; `1,5,10`"
 
     def accept(self, name: str, value: Any) -> tuple[int, ...]:
-        found: tuple[int, ...] = _listed(name, value)
-        for k in found:
+        cutoffs: tuple[int, ...] = _listed(name, value)
+        for k in cutoffs:
             if not _is_whole(k) or k < 1:
-                raise UsageError(f"k is {k!r}; it must be 1 or more, and whole")
-        if list(found) != sorted(set(found)):
-            raise UsageError("the k do not ascend")
-        return found
+                raise UsageError(f"k {k!r} is not an integer of at least 1")
+        if list(cutoffs) != sorted(set(cutoffs)):
+            raise UsageError("k must be in ascending order without duplicates")
+        return cutoffs
 
     def parse(self, text: str) -> tuple[int, ...]:
         parts = [part.strip() for part in text.split(",")]
         if not all(is_whole(part) and 0 < int(part[:12]) < 10**9 for part in parts):
-            raise ValueError(f"{text!r} is no list of whole numbers from 1")
+            raise ValueError(f"{text!r} is not a list of integers of at least 1")
         return tuple(map(int, parts))
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join(map(str, value)) or "none"
 
     def schema(self) -> dict[str, Any]:
@@ -568,11 +566,11 @@ class Cutoffs(Kind):
 
 
 class Areas(Kind):
-    """Area ranges: those of a name, or ``small=0:1024,large=1024:1e10``."""
+    """Area ranges: a named set, or ``small=0:1024,large=1024:1e10``."""
 
     metavar = "RANGES"
-    says = "ranges"
-    forms = "`coco`, `proposals`, `kitti`, `none`, or `small=0:1024,large=1024:`"
+    values = "ranges"
+    syntax = "`coco`, `proposals`, `kitti`, `none`, or `small=0:1024,large=1024:`"
     named: ClassVar[dict[str, tuple[AreaRange, ...]]] = {
         "coco": COCO_AREAS,
         "proposals": PROPOSAL_AREAS,
@@ -582,34 +580,34 @@ class Areas(Kind):
     _suffixes: ClassVar[dict[str, str]] = {"small": "s", "medium": "m", "large": "l"}
 
     def accept(self, name: str, value: Any) -> tuple[AreaRange, ...]:
-        found: tuple[AreaRange, ...] = _listed(name, value)
-        if not found:
-            raise UsageError("at least one area range is needed")
-        for band in found:
-            if not isinstance(band, AreaRange):
-                raise UsageError(f"area range {band!r} is not an AreaRange")
-            what = "suffix" if isinstance(band.name, str) else "name"
-            if not isinstance(getattr(band, what), str):
-                raise UsageError(f"area range {band!r}: the {what} is not a string")
-            end = f"end of area range {band.name!r}"
-            low, high = _real(end, band.low), _real(end, band.high)
+        area_ranges: tuple[AreaRange, ...] = _listed(name, value)
+        if not area_ranges:
+            raise UsageError("at least one area range is required")
+        for area_range in area_ranges:
+            if not isinstance(area_range, AreaRange):
+                raise UsageError(f"area range {area_range!r} is not an AreaRange")
+            part = "suffix" if isinstance(area_range.name, str) else "name"
+            if not isinstance(getattr(area_range, part), str):
+                raise UsageError(f"area range {area_range!r}: the {part} is not a string")
+            end = f"end of area range {area_range.name!r}"
+            low, high = _real(end, area_range.low), _real(end, area_range.high)
             if (low, high) != (-inf, inf) and not 0 <= low <= high:
                 raise UsageError(
-                    f"area range {band.name!r} goes from {exact(low)} to {exact(high)}; "
-                    "it must ascend from 0 or more"
+                    f"area range {area_range.name!r} goes from {exact(low)} to {exact(high)}; "
+                    "it must be ascending and not negative"
                 )
-        for what in ("name", "suffix"):
-            if len({getattr(band, what) for band in found}) < len(found):
-                raise UsageError(f"two area ranges have the same {what}")
-        return found
+        for part in ("name", "suffix"):
+            if len({getattr(area_range, part) for area_range in area_ranges}) < len(area_ranges):
+                raise UsageError(f"two area ranges have the same {part}")
+        return area_ranges
 
     def parse(self, text: str) -> tuple[AreaRange, ...]:
         for name, ranges in self.named.items():
-            if text in (name, self.spell(ranges)):
+            if text in (name, self.format(ranges)):
                 return ranges
-        bands = [self._band(part.strip()) for part in text.split(",")]
-        # The headline is taken over all areas: these always come first.
-        return (ALL_AREAS, *(band for band in bands if band != ALL_AREAS))
+        area_ranges = [self._band(part.strip()) for part in text.split(",")]
+        # The primary metric uses all areas: they always come first.
+        return (ALL_AREAS, *(area_range for area_range in area_ranges if area_range != ALL_AREAS))
 
     def _band(self, text: str) -> AreaRange:
         if text == "all":
@@ -618,29 +616,30 @@ class Areas(Kind):
         low, between, high = ends.partition(":" if ":" in ends else "-")
         if not (_is_name(name) and between):
             known = ", ".join(self.named)
-            raise ValueError(f"{text!r} is neither name=low:high nor one of {known}, all")
-        if text == self.spell((ALL_AREAS,)):
+            raise ValueError(f"{text!r} is not name=low:high or one of {known}, all")
+        if text == self.format((ALL_AREAS,)):
             return ALL_AREAS
         if name == "all":
-            raise ValueError("'all' always means all areas; give the range another name")
+            raise ValueError("'all' means all areas; give the range another name")
         suffix = self._suffixes.get(name, f"-{name}")
         return AreaRange(name, number(low), number(high) if high else ALL_AREAS.high, suffix)
 
-    def revive(self, value: Any) -> Any:
-        found = []
-        for band in value:
-            ends = {key: band[key] for key in ("low", "high") if band[key] is not None}
-            found.append(AreaRange(**{**band, "low": -inf, "high": inf, **ends}))
-        return found
+    def from_json(self, value: Any) -> Any:
+        area_ranges = []
+        for area_range in value:
+            ends = {key: area_range[key] for key in ("low", "high") if area_range[key] is not None}
+            area_ranges.append(AreaRange(**{**area_range, "low": -inf, "high": inf, **ends}))
+        return area_ranges
 
-    def spell(self, value: Any) -> str:
+    def format(self, value: Any) -> str:
         return ",".join(
-            "any" if band == ANY_AREA else f"{band.name}={_ends(band)}" for band in value
+            "any" if area_range == ANY_AREA else f"{area_range.name}={_ends(area_range)}"
+            for area_range in value
         )
 
     def schema(self) -> dict[str, Any]:
         end = {
-            "description": "In square pixels, included; null is without end.",
+            "description": "In square pixels, included; null is unbounded.",
             "type": ["number", "null"],
         }
         ends = {"name": {"type": "string"}, "low": end, "high": end, "suffix": {"type": "string"}}
@@ -659,13 +658,13 @@ def _ends(band: AreaRange) -> str:
 
 
 def exact(value: float) -> str:
-    """Return a number so that two are spelt alike only where they are equal."""
-    # Of float, not of what is derived from it: numpy's own repr names its type.
+    """Format a number so that only equal numbers have equal texts."""
+    # float's own repr: NumPy's subclasses include their type.
     return float.__repr__(float(value)).removesuffix(".0")
 
 
-def worded(name: str) -> str:
-    """Return the name of an axis, or of what it can hold, as people are told it."""
+def display_name(name: str) -> str:
+    """Return the name of a field or value for people."""
     return name.replace("_", " ")
 
 
@@ -674,19 +673,19 @@ def _is_whole(value: object) -> bool:
 
 
 def _real(name: str, value: Any) -> float:
-    """Return a plain float, also for numpy's: signatures spell it."""
+    """Return a plain float, also of NumPy's types: the signature prints it."""
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise _refuse(name, value, "is not a number")
+        raise _invalid(name, value, "is not a number")
     try:
         return float(value)
     except OverflowError:
-        raise UsageError(f"{worded(name)} is too large for a number") from None
+        raise UsageError(f"{name} is too large for a float") from None
 
 
 def _listed(name: str, value: Any) -> tuple[Any, ...]:
-    """Return a sequence as a tuple; text is none, although it has letters."""
+    """Return a sequence as a tuple; text does not count as a sequence."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise _refuse(name, value, "is not a tuple")
+        raise _invalid(name, value, "is not a tuple")
     return tuple(value)
 
 
@@ -696,25 +695,24 @@ def _is_name(text: str) -> bool:
     )
 
 
-# --- axes
+# --- fields
 
 
 class ProtocolField(Record):
-    """One axis of a protocol.
+    """One field of a protocol.
 
     Attributes
     ----------
     name : str
-        Of the field.
     kind : Kind
-        What values it takes.
+        The values that it takes.
     default : object
     option : str
-        Of the command line.
+        Its command-line option.
     help : str
-        What it says, in a line of the help.
+        One line of help.
     meaning : str
-        The same at length, for the docs.
+        The description in the docs.
     """
 
     name: str
@@ -739,62 +737,63 @@ def protocol_field(
     ----------
     default : object
     help : str
-        A line of the help.
+        One line of help.
     meaning : str, optional
-        The same at length; the line itself where left out.
+        The description in the docs; by default the help.
     kind : Kind, optional
-        By default the field's type says it: bool, or a Literal of names.
+        By default from the field's type: bool, or a Literal of names.
     option : str, optional
         By default the field's name with dashes.
     """
-    return field(default=default, metadata={"axis": (kind, option, help, meaning or help)})
+    return field(default=default, metadata={"field": (kind, option, help, meaning or help)})
 
 
-def protocol_fields(rules: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
-    """Return the axes of a kind of protocol, in order."""
-    if rules not in _AXES:
-        declared = (entry for entry in fields(rules) if "axis" in entry.metadata)
-        _AXES[rules] = tuple(_axis(entry) for entry in declared)
-    return _AXES[rules]
+def protocol_fields(kind: "type[ProtocolBase]") -> tuple[ProtocolField, ...]:
+    """Return the fields of a kind of protocol, in order."""
+    if kind not in _FIELDS:
+        declared = (item for item in fields(kind) if "field" in item.metadata)
+        _FIELDS[kind] = tuple(map(_protocol_field, declared))
+    return _FIELDS[kind]
 
 
-_AXES: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
+_FIELDS: "dict[type[ProtocolBase], tuple[ProtocolField, ...]]" = {}
 
 
-def _axis(entry: "Field[Any]") -> ProtocolField:
-    kind, option, help_text, meaning = entry.metadata["axis"]
-    option = option or f"--{entry.name.replace('_', '-')}"
+def _protocol_field(declared: "Field[Any]") -> ProtocolField:
+    name = declared.name
+    kind, option, help_text, meaning = declared.metadata["field"]
+    option = option or f"--{name.replace('_', '-')}"
     return ProtocolField(
-        entry.name, kind or _kind_of(entry), entry.default, option, help_text, meaning
+        name, kind or _kind_of(declared), declared.default, option, help_text, meaning
     )
 
 
-def _kind_of(entry: "Field[Any]") -> Kind:
-    if entry.type is bool:
+def _kind_of(declared: "Field[Any]") -> Kind:
+    if declared.type is bool:
         return YesNo()
-    if get_origin(entry.type) is Literal:
-        return Choice(*get_args(entry.type))
-    raise TypeError(f"axis {entry.name} needs a kind")  # pragma: no cover - a slip of ours
+    if get_origin(declared.type) is Literal:
+        return Choice(*get_args(declared.type))
+    raise TypeError(f"field {declared.name} needs a kind")  # pragma: no cover - our mistake
 
 
 class Presets(Mapping[str, Any]):
-    """Presets by name, each made when it is first asked for: a run wants one of them.
+    """Presets by name, each created on first access: a run needs one of them.
 
     Parameters
     ----------
     *recipes : functools.partial
-        Each makes one; its keyword `name` is what it is called. That of a preset which departs from
+        Each creates the preset of its keyword `name`. The recipe of a preset that is derived from
         another is a partial of the other's.
     """
 
     def __init__(self, *recipes: partial[Any]) -> None:
         self._recipes = {recipe.keywords["name"]: recipe for recipe in recipes}
-        self._made: dict[str, Any] = {}
+        self._created: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = self._recipes[name]()
-        return self._made[name]
+        if name not in self._created:
+            self._created[name] = self._recipes[name]()
+        return self._created[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._recipes)
@@ -804,26 +803,26 @@ class Presets(Mapping[str, Any]):
 
 
 class ProtocolBase(Value, kw_only=True):
-    """What detection and ranking protocols share: axes with values, and a signature.
+    """Base of detection and ranking protocols: fields with presets and a signature.
 
     Attributes
     ----------
     name : str
-        The preset that this is, or departs from.
+        The preset, or the preset that this protocol was derived from.
     source : str
-        What the preset reproduces.
+        The implementation that the preset reproduces.
     tolerance : float or None
-        By how much its numbers may differ from those of the source, 0 being to the last bit; None
-        where the source was read and could not be run.
+        Largest difference from the source's numbers, 0 for the same bits; None if the source was
+        read and could not be run.
     residue : str
-        What the difference comes from.
+        The cause of that difference.
     """
 
     presets: ClassVar[Mapping[str, Any]] = {}
     """The presets of this kind of protocol, by name."""
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Axes that only make sense together, in the order in which differences are walked through."""
+    """Fields that are changed together when two protocols are compared, in order."""
 
     name: str
     source: str = field(default="", compare=False)
@@ -831,149 +830,147 @@ class ProtocolBase(Value, kw_only=True):
     residue: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        for entry in protocol_fields(type(self)):
-            value = getattr(self, entry.name)
-            # What is as by default needs no check: most of every preset is, at every start.
-            if value is not entry.default:
-                object.__setattr__(self, entry.name, entry.kind.accept(entry.name, value))
+        for declared in protocol_fields(type(self)):
+            value = getattr(self, declared.name)
+            # Defaults need no check: skipping them saves time at every start.
+            if value is not declared.default:
+                object.__setattr__(self, declared.name, declared.kind.accept(declared.name, value))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every field under its own name, ready for JSON."""
-        record = {"name": self.name}
-        return record | {
-            entry.name: _plain(getattr(self, entry.name)) for entry in protocol_fields(type(self))
-        }
+        """Return every field by name, ready for JSON."""
+        names = (declared.name for declared in protocol_fields(type(self)))
+        return {"name": self.name} | {name: _plain(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        """Return the rules that :meth:`as_dict` gave.
+        """Return the protocol of :meth:`as_dict`.
 
         Raises
         ------
         UsageError
-            Where the preset is unknown, or a field is missing or has a value that it cannot have.
+            If the preset is unknown, or a field is unknown, missing or invalid.
         TypeError, ValueError, AttributeError
-            Where a value is not even of the right shape.
+            If a value has the wrong shape.
         """
-        known = {entry.name: entry for entry in protocol_fields(cls)}
-        strange = {"name", *known}.symmetric_difference(record)
-        if strange:
-            raise UsageError(f"protocol field {min(strange)!r} is unknown, or missing")
-        values = {name: entry.kind.revive(record[name]) for name, entry in known.items()}
+        declared = {item.name: item for item in protocol_fields(cls)}
+        wrong = {"name", *declared}.symmetric_difference(record)
+        if wrong:
+            raise UsageError(f"protocol field {min(wrong)!r} is unknown or missing")
+        values = {name: item.kind.from_json(record[name]) for name, item in declared.items()}
         return replace(cls.preset(record["name"]), **values)
 
     @classmethod
-    def recorded(cls, record: dict[str, Any]) -> Self:
-        """Return the rules of a report; axes that its version did not have are as they were.
+    def from_report(cls, record: dict[str, Any]) -> Self:
+        """Return the protocol of a report; fields that the report lacks have their defaults.
 
         Raises
         ------
         UsageError
-            Where the record is none of such rules.
+            If the record is not a protocol.
         """
-        defaults = {entry.name: _plain(entry.default) for entry in protocol_fields(cls)}
+        defaults = {item.name: _plain(item.default) for item in protocol_fields(cls)}
         try:
             return cls.from_dict({**defaults, **record})
         except (TypeError, ValueError, AttributeError, KeyError) as error:
-            raise UsageError(f"the protocol cannot be read: {error}") from None
+            raise UsageError(f"invalid protocol: {error}") from None
 
-    def always_said(self) -> tuple[str, ...]:
-        """Return the axes that the signature names even where they are the preset's."""
+    def always_in_signature(self) -> tuple[str, ...]:
+        """Return the fields that the signature names even if they equal the preset's."""
         return ()
 
     def signature(self, version: str, selected: Iterable[str] = ()) -> str:
-        """Return the one line that makes a number reproducible.
+        """Return the line that makes a metric reproducible.
 
         Parameters
         ----------
         version : str
-            detap's own.
+            detap's version.
         selected : iterable of str
-            The selection of classes and images, as ``classes:2-of-80-0c1f2a3b``.
+            The selection of classes and images, such as ``classes:2-of-80-0c1f2a3b``.
         """
-        return "|".join((f"protocol:{self.spelling}", *selected, f"detap:{version}"))
+        return "|".join((f"protocol:{self.text}", *selected, f"detap:{version}"))
 
     @property
-    def spelling(self) -> str:
-        """The preset and what departs from it, as :meth:`spelt` takes them."""
-        kinds = {entry.name: entry.kind for entry in protocol_fields(type(self))}
-        base = self.preset(self.name)
-        departing = (name for name in kinds if getattr(self, name) != getattr(base, name))
-        said = dict.fromkeys((*self.always_said(), *departing))
-        parts = [f"{n.replace('_', '-')}:{kinds[n].spell(getattr(self, n))}" for n in said]
+    def text(self) -> str:
+        """The preset and the changed fields, as :meth:`parse` reads them."""
+        kinds = {item.name: item.kind for item in protocol_fields(type(self))}
+        preset = self.preset(self.name)
+        changed = (name for name in kinds if getattr(self, name) != getattr(preset, name))
+        names = dict.fromkeys((*self.always_in_signature(), *changed))
+        parts = [f"{n.replace('_', '-')}:{kinds[n].format(getattr(self, n))}" for n in names]
         return "|".join([self.name, *parts])
 
     def check_effect(self, changed: Iterable[str]) -> None:
-        """Refuse fields that were changed and have no effect on any number."""
+        """Raise if a changed field affects no metric."""
 
     def with_changes(self, **changes: Any) -> Self:
-        """Return these rules with other values in some fields, and with what goes with them."""
+        """Return a copy with changed fields and the fields that depend on them."""
         return replace(self, **changes)
 
     @classmethod
     def preset(cls, name: str) -> Self:
-        """Return the preset of that name.
+        """Return the preset of a name.
 
         Raises
         ------
         UsageError
-            Where there is none; the message lists near ones.
+            If there is none; the message suggests similar ones.
         """
         if name not in cls.presets:
             hint = suggest(name, cls.presets) or f"choose from {', '.join(cls.presets)}"
-            raise UsageError(f"protocol {name!r} is unknown; {hint}")
-        found: Self = cls.presets[name]
-        return found
+            raise UsageError(f"unknown protocol {name!r}; {hint}")
+        preset: Self = cls.presets[name]
+        return preset
 
     @classmethod
-    def spelt(cls, text: str) -> Self:
-        """Return the rules of a signature: ``coco``, ``coco|neutral:none``, as reports show it.
+    def parse(cls, text: str) -> Self:
+        """Return the protocol of a signature: ``coco`` or ``coco|ignore-flags:none``.
 
-        Axes may be called as their options too; ``protocol:`` in front, the selection and detap's
-        version are ignored.
+        Fields may have the names of their options. ``protocol:`` in front, the selection and
+        detap's version are ignored.
 
         Raises
         ------
         UsageError
-            Where the preset or an axis is unknown, or a value is none of the axis.
+            If the preset or a field is unknown, or a value is invalid.
         """
-        name, *parts = text.removeprefix("protocol:").split("|")
-        known = {entry.name.replace("_", "-"): entry for entry in protocol_fields(cls)}
-        known |= {entry.option.removeprefix("--"): entry for entry in protocol_fields(cls)}
+        preset, *parts = text.removeprefix("protocol:").split("|")
+        declared = {item.name.replace("_", "-"): item for item in protocol_fields(cls)}
+        declared |= {item.option.removeprefix("--"): item for item in protocol_fields(cls)}
         changes = {}
         for part in parts:
-            called, _, value = part.partition(":")
-            if called in ("detap", "classes", "images"):
+            name, _, value = part.partition(":")
+            if name in ("detap", "classes", "images"):
                 continue
-            if called not in known:
-                hint = suggest(called, known) or "write an axis as preset|axis:value"
-                raise UsageError(f"protocol {text!r} has no axis {called!r}; {hint}")
-            axis = known[called]
+            if name not in declared:
+                hint = suggest(name, declared) or "the syntax is preset|field:value"
+                raise UsageError(f"protocol {text!r}: unknown field {name!r}; {hint}")
+            item = declared[name]
             try:
-                changes[axis.name] = axis.kind.parse(value)
+                changes[item.name] = item.kind.parse(value)
             except ValueError as error:
-                raise UsageError(f"protocol {text!r}: {called}: {error}") from None
-        return cls.preset(name).with_changes(**changes)
+                raise UsageError(f"protocol {text!r}: {name}: {error}") from None
+        return cls.preset(preset).with_changes(**changes)
 
     @classmethod
     def of(cls, given: Self | str) -> Self:
-        """Return rules as they are, or the preset of a name.
+        """Return a protocol unchanged, or the preset of a name.
 
         Raises
         ------
         UsageError
-            Where it is neither, or there is no such preset.
+            If it is neither, or there is no such preset.
         """
         if not isinstance(given, cls | str):
             kind = cls.__name__
-            raise UsageError(f"protocol {given!r} is neither a {kind} nor the name of a preset")
+            raise UsageError(f"protocol {given!r} is not a {kind} or the name of a preset")
         return cls.preset(given) if isinstance(given, str) else given
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: null is without end."""
+    """Return a value for JSON; null is unbounded."""
     if isinstance(value, AreaRange):
-        return {key: _plain(entry) for key, entry in value._asdict().items()}
+        return {key: _plain(item) for key, item in value._asdict().items()}
     if isinstance(value, tuple):
-        return tuple(_plain(entry) for entry in value)
+        return tuple(_plain(item) for item in value)
     return None if isinstance(value, float) and isinf(value) else value

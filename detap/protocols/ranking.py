@@ -11,7 +11,7 @@ ELEVEN = tuple(level / 10 for level in range(11))
 """The recall levels of the classic table; trec_eval's iprec_at_recall."""
 
 Divisor = Literal["all", "hits", "min"]
-Undefined = Literal["zero", "left-out"]
+Undefined = Literal["zero", "exclude"]
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
@@ -41,7 +41,7 @@ class Retrieval(_AtK, kw_only=True):
 
     presets: ClassVar[Mapping[str, "Retrieval"]] = {}
 
-    ties: Literal["file", "trec", "expected"] = protocol_field(
+    tie_break: Literal["file", "trec", "expected"] = protocol_field(
         "file",
         "Equal scores rank in the order of the file, or as trec_eval ranks them, or every measure "
         "is its expected value over their orders.",
@@ -70,19 +70,19 @@ class Retrieval(_AtK, kw_only=True):
         "gallery are the same and this is not given, a warning says so: each query finds itself.",
     )
 
-    def always_said(self) -> tuple[str, ...]:
+    def always_in_signature(self) -> tuple[str, ...]:
         """Return the axes that change numbers of the same name: every report says them."""
-        return ("divisor", "ties", "no_relevant")
+        return ("divisor", "tie_break", "no_relevant")
 
 
 Retrieval.presets = {
     protocol.name: protocol
     for protocol in (
         Retrieval(name="retrieval"),
-        Retrieval(name="trec_eval", ties="trec", missing_queries="left-out"),
-        Retrieval(name="ir_measures", ties="trec"),
+        Retrieval(name="trec_eval", tie_break="trec", missing_queries="exclude"),
+        Retrieval(name="ir_measures", tie_break="trec"),
         Retrieval(name="hashing", divisor="hits"),
-        Retrieval(name="metric-learning", no_relevant="left-out", exclude_self=True),
+        Retrieval(name="metric-learning", no_relevant="exclude", exclude_self=True),
     )
 }
 
@@ -97,7 +97,9 @@ class Classification(_AtK, kw_only=True):
     presets: ClassVar[Mapping[str, "Classification"]] = {}
 
     curve: Curve = protocol_field(
-        "all-point", "How a class's ranking becomes its average precision.", option="--ap"
+        "all-point",
+        "How a class's ranking becomes its average precision.",
+        option="--interpolation",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = protocol_field(
         "matlab", "Who makes the recall levels of 11 or 101 points."
@@ -120,7 +122,7 @@ class Classification(_AtK, kw_only=True):
         grid = RECALL_GRIDS[self.recall_grid]
         return grid if self.curve == f"{len(grid)}-point" else None
 
-    def always_said(self) -> tuple[str, ...]:
+    def always_in_signature(self) -> tuple[str, ...]:
         """Return the axes that change numbers of the same name: every report says them."""
         return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
 
@@ -133,7 +135,7 @@ class Classification(_AtK, kw_only=True):
         """
         idle: dict[str, str] = {}
         if self.recall_levels is None:
-            idle["recall_grid"] = f"--ap {self.curve} takes no recall levels"
+            idle["recall_grid"] = f"--interpolation {self.curve} takes no recall levels"
         if not self.cutoffs:
             idle |= dict.fromkeys(("divisor", "no_relevant"), "it is for measures at k: give --k")
         for name in sorted(idle.keys() & {*changed}):

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from detap.protocols.fields import ProtocolBase, ProtocolField, protocol_fields, worded
+from detap.protocols.fields import ProtocolBase, ProtocolField, display_name, protocol_fields
 
 
 class Step(NamedTuple):
@@ -23,7 +23,7 @@ class Step(NamedTuple):
     @property
     def name(self) -> str:
         """What the axes are called."""
-        names = [worded(entry.name) for entry in self.axes]
+        names = [display_name(entry.name) for entry in self.axes]
         return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
 
     def values(self, protocol: ProtocolBase) -> dict[str, Any]:

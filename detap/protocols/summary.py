@@ -79,12 +79,12 @@ def measure(
     if protocol.class_iou:
         thresholds = tuple(sorted({value for _, value in protocol.class_iou}))
     ends = dict.fromkeys((thresholds[0], thresholds[-1]))
-    most = protocol.detection_limits[limit]
-    by_image = protocol.limit_scope == "image" or protocol.class_agnostic
-    of_objects = any((protocol.height_min, protocol.occlusion_max, protocol.truncation_max))
+    most = protocol.max_dets[limit]
+    by_image = protocol.max_dets_scope == "image" or protocol.class_agnostic
+    of_objects = any((protocol.min_height, protocol.max_occlusion, protocol.max_truncation))
     title = (
-        f"mean {metric.title}" if protocol.headline == "mAP" else metric.title,
-        f"{'OKS' if protocol.overlap == 'keypoints' else 'IoU'} "
+        f"mean {metric.title}" if protocol.primary_metric == "mAP" else metric.title,
+        f"{'OKS' if protocol.iou_type == 'keypoints' else 'IoU'} "
         + "\N{EN DASH}".join(map("{:.6g}".format, ends)),
         f"{protocol.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
         "all detections"

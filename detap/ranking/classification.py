@@ -157,6 +157,6 @@ def _notes(table: Samples, protocol: Classification, positives: Counts) -> list[
         notes.append(Note("unscored-sample", message, unscored))
     none = int((table.truth != 1).all(axis=1).sum())
     if protocol.cutoffs and none:
-        end = {"zero": "counted as 0", "left-out": "left out of the mean"}[protocol.no_relevant]
+        end = {"zero": "counted as 0", "exclude": "left out of the mean"}[protocol.no_relevant]
         notes.append(Note("no-relevant", f"a sample has no label: its AP@k is {end}", none))
     return notes

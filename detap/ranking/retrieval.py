@@ -144,8 +144,8 @@ def evaluate(
 
 def _left_out(protocol: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
     """Return which queries the rules leave out of every mean, (Q,)."""
-    drop_none = (of.relevant == 0) & (protocol.no_relevant == "left-out")
-    drop_missing = of.missing & (protocol.missing_queries == "left-out")
+    drop_none = (of.relevant == 0) & (protocol.no_relevant == "exclude")
+    drop_missing = of.missing & (protocol.missing_queries == "exclude")
     return np.asarray(drop_none | drop_missing)
 
 
@@ -215,7 +215,7 @@ def _tallied(
 
 
 def _notes(protocol: Retrieval, known: _Source) -> Iterator[Note]:
-    ends = {"zero": "counted as 0", "left-out": "left out of the means"}
+    ends = {"zero": "counted as 0", "exclude": "left out of the means"}
     none = int((known.relevant == 0).sum())
     if none:
         end = ends[protocol.no_relevant]
@@ -249,12 +249,12 @@ class _RunLists:
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Give each query that has a ranking, with it; all of it, it being there anyway."""
         run, protocol = self.run, self.protocol
-        trec = protocol.ties == "trec"
+        trec = protocol.tie_break == "trec"
         score = run.score.astype(np.float32).astype(np.float64) if trec else run.score
         order = ranking.rank_lists(run.start, score, run.name_order if trec else None)
         score, grade = score[order], run.grade[order]
         binary = bool((run.judged == 1).all()) and protocol.relevant_from <= 1
-        make = self._expected if protocol.ties == "expected" else self._ordered
+        make = self._expected if protocol.tie_break == "expected" else self._ordered
         for query in range(len(run.queries)):
             own = slice(run.start[query], run.start[query + 1])
             judged = run.judged[run.judged_start[query] : run.judged_start[query + 1]]
@@ -345,7 +345,7 @@ class _GalleryLists:
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Give each query with its ranking, to a depth or to its end."""
-        shallow = depth is not None and self.protocol.ties != "expected"
+        shallow = depth is not None and self.protocol.tie_break != "expected"
         for low, high in self._blocks(shallow):
             if shallow:
                 yield from self._first(low, high, depth or 0)
@@ -385,7 +385,7 @@ class _GalleryLists:
         length = int(self.known.ranked[0])
         for row in range(high - low):
             own = slice(found.start[row], found.start[row + 1])
-            if self.protocol.ties == "expected":
+            if self.protocol.tie_break == "expected":
                 groups = ties.groups_of(found.above[own], found.level[own])
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
@@ -425,7 +425,7 @@ def _found_themselves(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
 
 def _tie_order(table: Gallery, protocol: Retrieval) -> NDArray[np.int64] | None:
     """Return the order in which equally scored items rank, where it is not that of the gallery."""
-    if protocol.ties != "trec":
+    if protocol.tie_break != "trec":
         return None
     names = table.items or tuple(map(str, range(len(table.gallery_labels))))
     encoded = [name.encode("utf-8", "surrogateescape") for name in names]

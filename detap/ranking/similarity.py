@@ -50,7 +50,7 @@ class Similarities:
         threads: int | None = None,
     ) -> None:
         self.threads = threads
-        self.single = protocol.ties == "trec"
+        self.single = protocol.tie_break == "trec"
         self.order = order
         self.items = len(table.gallery_labels)
         self.euclidean = table.kind == "embeddings" and protocol.similarity == "euclidean"

@@ -32,8 +32,8 @@ from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 Table = TypeVar("Table", GroundTruth, Detections)
 
 APART = (
-    "give each image in one input; or, if these are different boxes of it, repartition=True "
-    "(--repartition)"
+    "give each image in one input; or, if these are different boxes of it, merge_images=True "
+    "(--merge_images)"
 )
 """What to do where an image is in two inputs."""
 
@@ -41,14 +41,14 @@ OF_ONE = frozenset({"images-without-file"})
 """The notes that an input makes of itself alone: what one has no file of another may have."""
 
 
-def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = False) -> GroundTruth:
+def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = False) -> GroundTruth:
     """Return the ground truths of several inputs as one table.
 
     Parameters
     ----------
     tables : sequence of GroundTruth
         At least one.
-    repartition : bool
+    merge_images : bool
         Whether an image may be in several, which then each have some of its boxes.
 
     Returns
@@ -63,7 +63,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = Fal
     """
     if len(tables) == 1:
         return tables[0]
-    if not repartition:
+    if not merge_images:
         refuse_shared((table.path, table.images) for table in tables)
     images, ids = (_union(tables, names) for names in ("images", "class_ids"))
     return _stacked(
@@ -77,7 +77,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = Fal
 
 
 def join_detections(
-    tables: Sequence[Detections], truth: GroundTruth | None = None, *, repartition: bool = False
+    tables: Sequence[Detections], truth: GroundTruth | None = None, *, merge_images: bool = False
 ) -> Detections:
     """Return the detections of several inputs as one table.
 
@@ -87,7 +87,7 @@ def join_detections(
         At least one.
     truth : GroundTruth, optional
         What they are numbered as; classes that it lacks follow its own, sorted.
-    repartition : bool
+    merge_images : bool
         Whether an image may have detections in several.
 
     Returns
@@ -102,7 +102,7 @@ def join_detections(
     """
     if len(tables) == 1:
         return tables[0]
-    if not repartition:
+    if not merge_images:
         # All tables may list every image of the ground truth: those count that rows are of.
         refuse_shared((table.path, images_seen(table)) for table in tables)
     images = _union(tables, "images") if truth is None else truth.images

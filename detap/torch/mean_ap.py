@@ -41,7 +41,7 @@ except ImportError as error:  # pragma: no cover - tested where torch is absent
 _AVERAGES = ("macro", "micro")
 _AREAS = ("small", "medium", "large")
 _TYPES = ("bbox", "segm")
-_OF_MASKS: dict[str, Any] = {"overlap": "mask", "detection_area": "pixels"}
+_OF_MASKS: dict[str, Any] = {"iou_type": "segm", "detection_area": "pixels"}
 
 Items = Sequence[Mapping[str, Tensor]]
 
@@ -266,10 +266,10 @@ class MeanAveragePrecision:
 
     def _numbers(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
         """Return the numbers of a type by their names."""
-        most = self._protocol.detection_limits[-1]
+        most = self._protocol.max_dets[-1]
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
-        names |= {f"mar_{limit}": f"AR{limit}" for limit in self._protocol.detection_limits}
+        names |= {f"mar_{limit}": f"AR{limit}" for limit in self._protocol.max_dets}
         names |= {f"mar_{area}": f"AR{area[0]}" for area in _AREAS}
         summary = {} if result is None else result.summary
         values = {key: self._tensor([summary.get(name, nan)]) for key, name in names.items()}
@@ -328,9 +328,9 @@ def _protocol(
         raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {known}")
     changes: dict[str, Any] = {"recall_grid": grids[0]}
     if iou_thresholds is not None:
-        changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_grid": "float64"}
+        changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_dtype": "float64"}
     if limits is not None:
-        changes["detection_limits"] = tuple(sorted(limits))
+        changes["max_dets"] = tuple(sorted(limits))
     return replace(PRESETS["torchmetrics"], **changes)
 
 

@@ -140,7 +140,7 @@ def test_what_is_refused() -> None:
         result.errors(iou=0.52)
     proposals = evaluate(result.ground_truth, result.detections, "proposals")
     for convention in ("protocol", "tidecv"):
-        with pytest.raises(UsageError, match="pairs by coverage, under which no detection is ri"):
+        with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
             proposals.errors(convention)
     with pytest.raises(UsageError, match="tidecv matches by its own rules: give the result"):
         errors(MatchResults.of(result), "tidecv")

@@ -20,10 +20,10 @@ from tests.formats.voc_files import write
 _COCO = "coco-val2014-100/instances_val2014"
 _OBB = "formats2/ultralytics-obb"
 DATA: dict[str, tuple[str, str, str, dict[str, Any]]] = {
-    "coco": (f"{_COCO}_100.json", f"{_COCO}_fakebbox100_results.json", "box", {}),
-    "cartucho": ("cartucho-85/ground-truth", "cartucho-85/detection-results", "box", {}),
-    "kitti": ("kitti-from-voc/label_2", "kitti-from-voc/results", "box", {}),
-    "masks": (f"{_COCO}_100.json", f"{_COCO}_fakesegm100_results.json", "mask", {"masks": True}),
+    "coco": (f"{_COCO}_100.json", f"{_COCO}_fakebbox100_results.json", "bbox", {}),
+    "cartucho": ("cartucho-85/ground-truth", "cartucho-85/detection-results", "bbox", {}),
+    "kitti": ("kitti-from-voc/label_2", "kitti-from-voc/results", "bbox", {}),
+    "masks": (f"{_COCO}_100.json", f"{_COCO}_fakesegm100_results.json", "segm", {"masks": True}),
     "boundaries": (
         f"{_COCO}_100.json",
         f"{_COCO}_fakesegm100_results.json",
@@ -51,7 +51,7 @@ def tables_of(folder: Path, name: str) -> Tables:
 
 
 def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
-    changes = {} if overlap == "box" else {"overlap": overlap}
+    changes = {} if overlap == "bbox" else {"iou_type": overlap}
     return str(
         origin_report(origin(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)).answer
     )
@@ -69,7 +69,7 @@ def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> 
     presets = [
         protocol
         for protocol in PRESETS.values()
-        if protocol.overlap == overlap and stands(protocol, tables)
+        if protocol.iou_type == overlap and stands(protocol, tables)
     ]
     assert presets
     draw = random.Random(32)
@@ -94,11 +94,11 @@ def test_other_overlaps_are_said_not_to_be_searched(
     told = str(origin_report(found).answer)
     assert told.startswith("No preset searched, and nothing tried")
     skipped = {name for group in found.skipped for name in group.presets}
-    others = {name for name, protocol in PRESETS.items() if protocol.overlap != "box"}
+    others = {name for name, protocol in PRESETS.items() if protocol.iou_type != "bbox"}
     assert others == skipped & others
-    again = answer(tables, 0.3195452758576433, None, "mask")
+    again = answer(tables, 0.3195452758576433, None, "segm")
     assert again.startswith("coco-segm gives AP 0.3195452758576433, equal to the 6 digits given")
-    assert again.endswith(" (all with overlap mask)")  # also coco, which itself compares boxes
+    assert again.endswith(" (all with iou type segm)")  # also coco, which itself compares boxes
 
 
 def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> None:
@@ -118,4 +118,4 @@ def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> 
     assert "open-images-v2" in {entry.protocol.name for entry in found.equal}
     (left_out,) = (group for group in found.skipped if "voc2007" in group.presets)
     assert left_out.reason == "need what the ground truth does not say"
-    assert Protocol.presets["voc2007"].pixel_edge
+    assert Protocol.presets["voc2007"].inclusive_pixels

@@ -61,14 +61,14 @@ def test_the_difficult_cat_by_hand() -> None:
     given_all, given_points = 2 / 3 - 1 / 2, 67 / 101 - 51 / 101
     points, points_counted = 51 / 101 - 1 / 2, 67 / 101 - 2 / 3
     expected = {
-        "neutral, absorbing": (given_all, given_points),
-        "interpolation, precision guard": (points_counted, points),
+        "ignore flags, crowd flags": (given_all, given_points),
+        "interpolation, precision eps": (points_counted, points),
     }
     for name, part in parts(found).items():
         ends = expected.get(name, (0.0, 0.0))
         assert part[:2] == pytest.approx(ends, abs=1e-14), name
         assert part[2:] == pytest.approx((sum(ends) / 2, min(ends), max(ends)), abs=1e-14), name
-    assert dict(zip(parts(found), found.told, strict=True))["neutral, absorbing"] == (
+    assert dict(zip(parts(found), found.told, strict=True))["ignore flags, crowd flags"] == (
         "that difficult objects count"
     )
     assert found.contexts == 256
@@ -85,14 +85,14 @@ def test_the_worked_example(real_data: Path) -> None:
     assert f"{found.total:.10f}" == "-0.0943578689"
     told = {name: [f"{number:+.9f}" for number in part[:3]] for name, part in parts(found).items()}
     assert told == {
-        "pixel edge": ["-0.003703852", "-0.004604239", "-0.004103638"],
-        "neutral, absorbing": ["-0.088905229", "-0.087428525", "-0.088275968"],
+        "inclusive pixels": ["-0.003703852", "-0.004604239", "-0.004103638"],
+        "ignore flags, crowd flags": ["-0.088905229", "-0.087428525", "-0.088275968"],
         "candidate, equal iou": ["+0.000089556", "+0.000384802", "+0.000253565"],
-        "interpolation, precision guard": ["-0.001847409", "-0.002719816", "-0.002241744"],
-        "detection limits": ["+0.000000487", "+0.000000485", "+0.000000470"],
+        "interpolation, precision eps": ["-0.001847409", "-0.002719816", "-0.002241744"],
+        "max dets": ["+0.000000487", "+0.000000485", "+0.000000470"],
         "area ranges": ["+0.000008577", "+0.000009424", "+0.000009445"],
-        "iou ceiling": ["+0.000000000"] * 3,
-        "ties": ["+0.000000000"] * 3,
+        "max iou threshold": ["+0.000000000"] * 3,
+        "tie break": ["+0.000000000"] * 3,
     }
     ranges = [[f"{number:.6f}" for number in part[3:]] for part in parts(found).values()]
     assert ranges[:4] == [
@@ -109,11 +109,11 @@ def test_it_adds_up_whatever_the_data(
     case: Case, first: str, second: str, data: st.DataObject
 ) -> None:
     """Of two presets, in some of the steps between them."""
-    one, other = (replace(PRESETS[name], headline="AP") for name in (first, second))
-    between = steps(one.over(0), other.over(0))
+    one, other = (replace(PRESETS[name], primary_metric="AP") for name in (first, second))
+    between = steps(one.only_area_range(0), other.only_area_range(0))
     taken = data.draw(st.permutations(range(len(between)))) if between else []
-    changes = [between[number].values(other.over(0)) for number in taken[:4]]
-    other = one.over(0)
+    changes = [between[number].values(other.only_area_range(0)) for number in taken[:4]]
+    other = one.only_area_range(0)
     for values in changes:
         other = replace(other, **values)
     try:
@@ -143,7 +143,7 @@ def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[s
 def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> None:
     """Axes that contradict each other when only one of them changes are one step."""
     ends = [PRESETS[name] for name in (first, second)]
-    alone = [protocol.alone(metrics.summary(protocol)[0]) for protocol in ends]
+    alone = [protocol.only_metric(metrics.summary(protocol)[0]) for protocol in ends]
     declared = steps(*alone)
     found = module._standing(declared, alone, cars())
     assert sorted(axis.name for step in found for axis in step.axes) == sorted(
@@ -155,10 +155,16 @@ def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> 
 
 def test_what_another_pairing_brings_with_it_is_one_step() -> None:
     """Between KITTI and VOC: the pairing, which clashes either way, gives the step its name."""
-    found = difference(cars(), protocol("kitti"), replace(protocol("voc2012"), pixel_edge=False))
-    assert [step.name for step in found.steps] == ["absorbing", "pairing and 8 more", "strict iou"]
-    assert {axis.name for axis in found.steps[1].axes} >= {"class_iou", "height_min", "recall_grid"}
-    assert found.told[1] == "pairing ranked instead of ground-truth, and what goes with it"
+    found = difference(
+        cars(), protocol("kitti"), replace(protocol("voc2012"), inclusive_pixels=False)
+    )
+    assert [step.name for step in found.steps] == [
+        "crowd flags",
+        "matching and 8 more",
+        "strict iou",
+    ]
+    assert {axis.name for axis in found.steps[1].axes} >= {"class_iou", "min_height", "recall_grid"}
+    assert found.told[1] == "matching by-score instead of kitti, and what goes with it"
 
 
 def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,20 +189,22 @@ def test_much_data_is_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
     truth, _ = difficult()
     coco = protocol("coco")
-    same = replace(coco, iou_ceiling=1.0, id_zero="no-match", neutral=(), absorbing=())
+    same = replace(
+        coco, max_iou_threshold=1.0, annotation_id_zero="unmatched", ignore_flags=(), crowd_flags=()
+    )
     assert as_seen(coco, truth) == as_seen(same, truth)
     for other in (
         replace(coco, iou_thresholds=(1.0,)),
-        replace(coco, neutral=("difficult", "crowd")),
+        replace(coco, ignore_flags=("difficult", "crowd")),
     ):
         assert as_seen(other, truth) != as_seen(coco, truth)
 
 
 def test_flags_that_nothing_bears_are_not_told() -> None:
     coco = protocol("coco")
-    found = difference(difficult(), coco, replace(coco, neutral=("difficult", "crowd")))
-    assert found.told == ("that difficult objects count neither way",)
-    found = difference(difficult(), coco, replace(coco, neutral=(), absorbing=()))
+    found = difference(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
+    assert found.told == ("that difficult objects are ignored",)
+    found = difference(difficult(), coco, replace(coco, ignore_flags=(), crowd_flags=()))
     assert found.told == ("that crowd objects count",)
     assert found.total == 0
     assert all(isnan(share) for share in found.shares)
@@ -220,14 +228,14 @@ def test_a_number_by_either_name() -> None:
             "coco and coco differ in nothing that AP depends on: there is nothing to explain",
         ),
         ("coco", "coco|max-dets:1,100", "AP50", "differ in nothing that AP50 depends on"),
-        ("coco", "coco|headline:mAP", None, "differ in nothing that AP depends on"),
+        ("coco", "coco|primary-metric:mAP", None, "differ in nothing that AP depends on"),
         ("voc2012", "coco", "AP75", "protocol voc2012 has no number 'AP75'"),
         (
             "coco",
             "proposals",
             None,
             "coco is quoted by AP and proposals by AR100, which are of two kinds; "
-            "name one that both have with --at",
+            "name one that both have with --metric",
         ),
         (
             "coco",
@@ -239,7 +247,7 @@ def test_a_number_by_either_name() -> None:
 )
 def test_what_has_no_difference(first: str, second: str, at: str | None, message: str) -> None:
     with pytest.raises(UsageError, match=message.replace("|", r"\|")):
-        difference(difficult(), Protocol.spelt(first), Protocol.spelt(second), at)
+        difference(difficult(), Protocol.parse(first), Protocol.parse(second), at)
 
 
 def test_a_number_that_is_undefined() -> None:
@@ -249,11 +257,11 @@ def test_a_number_that_is_undefined() -> None:
         UsageError,
         match="APl is undefined by coco: no class has ground truth that counts",
     ):
-        difference(difficult(), coco, replace(coco, pixel_edge=True), "APl")
+        difference(difficult(), coco, replace(coco, inclusive_pixels=True), "APl")
 
 
 def test_proposals_differ_from_coco_in_the_recall() -> None:
     found = difference(difficult(), protocol("coco"), protocol("proposals"), "AR100")
     names = [step.name for step in found.steps]
-    assert "class agnostic, pairing" in names
+    assert "class agnostic, matching" in names
     assert headline(score_tables(*difficult(), protocol("proposals"))) == found.second.value

@@ -54,12 +54,12 @@ def test_to_how_many_digits_a_number_is_equal() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("high", "--number: 'high' is not a number"),
-        ("nan", "--number: 'nan' is not a number"),
-        ("-0.5", "--number -0.5 is neither from 0 to 1 nor in percent"),
-        ("101.25", "--number 101.25 is neither from 0 to 1 nor in percent"),
-        ("0.67", "--number 0.67 has too few digits: many protocols would give it; write 3 behind"),
-        ("67", "--number 67 has too few digits"),
+        ("high", "--value: 'high' is not a number"),
+        ("nan", "--value: 'nan' is not a number"),
+        ("-0.5", "--value -0.5 is neither from 0 to 1 nor in percent"),
+        ("101.25", "--value 101.25 is neither from 0 to 1 nor in percent"),
+        ("0.67", "--value 0.67 has too few digits: many protocols would give it; write 3 behind"),
+        ("67", "--value 67 has too few digits"),
     ],
 )
 def test_what_is_no_number_to_look_for(text: str, message: str) -> None:
@@ -79,8 +79,8 @@ def test_an_axis_has_to_be_changed() -> None:
     """7/11 is that of 2007 where difficult objects count."""
     found = origin(difficult(), TargetValue.of("0.63636"))
     assert [told(entry) for entry in found.equal][:2] == [
-        "mAP by voc2007: neutral ()",
-        "mAP by voc2007-py: neutral ()",
+        "mAP by voc2007: ignore_flags ()",
+        "mAP by voc2007-py: ignore_flags ()",
     ]
     assert len(found.scored) == 2
 
@@ -90,7 +90,7 @@ def test_two_axes_have_to_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Protocol, "presets", {"coco": Protocol.preset("coco")})
     found = origin(difficult(), TargetValue.of("0.545455"), "AP50")
     assert {frozenset(entry.changes.items()) for entry in found.equal} == {
-        frozenset({("interpolation", "11-point"), ("neutral", ("difficult",))})
+        frozenset({("interpolation", "11-point"), ("ignore_flags", ("difficult",))})
     }
     assert len(found.scored) == 3
 
@@ -131,9 +131,9 @@ def test_a_number_of_a_name_is_looked_for_alone() -> None:
 
 
 def test_values_that_are_held_are_in_all() -> None:
-    found = origin(difficult(), TargetValue.of("0.63636"), changes={"neutral": ()})
+    found = origin(difficult(), TargetValue.of("0.63636"), changes={"ignore_flags": ()})
     assert told(found.equal[0]) == "mAP by voc2007"
-    assert all(entry.protocol.neutral == () for entry in found.candidates)
+    assert all(entry.protocol.ignore_flags == () for entry in found.candidates)
 
 
 def test_known_numbers_of_other_tools(real_data: Path) -> None:
@@ -141,8 +141,8 @@ def test_known_numbers_of_other_tools(real_data: Path) -> None:
     tables = _voc2007(real_data)
     for text, due in (
         (".6762879", "AP50 by coco"),
-        (".682513", "mAP by voc2012: neutral ()"),
-        (".743535", "mAP by voc2007-py: pixel_edge False"),
+        (".682513", "mAP by voc2012: ignore_flags ()"),
+        (".743535", "mAP by voc2007-py: inclusive_pixels False"),
         (".770646", "mAP by voc2012"),
     ):
         assert told(origin(tables, TargetValue.of(text)).candidates[0]) == due
@@ -159,4 +159,4 @@ def test_a_preset_of_a_new_overlap_is_left_out_by_its_name(monkeypatch: pytest.M
     monkeypatch.setattr(searched, "_SHAPES", {})  # as if quadrilaterals were new
     found, skipped = searched.searched_presets({})
     assert [protocol.name for protocol in found] == ["coco"]
-    assert skipped == [("compare polygon: --overlap polygon", ("dota",))]
+    assert skipped == [("compare polygon: --iou-type polygon", ("dota",))]

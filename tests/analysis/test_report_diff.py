@@ -35,7 +35,7 @@ def record(
     protocol: str = "voc2012", tables: Tables | None = None, detections: str = "d", **more: Any
 ) -> Record:
     """Return what detap eval writes, as far as it is looked at."""
-    result = evaluate(*(tables or difficult()), Protocol.spelt(protocol))
+    result = evaluate(*(tables or difficult()), Protocol.parse(protocol))
     return {
         "schema_version": 1,
         "detap_version": __version__,
@@ -66,7 +66,7 @@ def test_nothing_differs() -> None:
 @pytest.mark.parametrize(
     ("second", "cause", "value"),
     [
-        (record("voc2012|neutral:none"), "protocol", 2 / 3 - 1 / 2),
+        (record("voc2012|ignore-flags:none"), "protocol", 2 / 3 - 1 / 2),
         (record(tables=worse(), detections="e"), "detections", -1 / 2),
         (record(selection={"classes": ["cat"], "images": None}), "selection", 0),
         (record(detap_version="0.0.9"), "version", 0),
@@ -126,7 +126,7 @@ def test_what_the_protocol_and_the_detector_have(side: int) -> None:
     Without the .8, difficult counted: of three cats one is found by the first detection.
     """
     first = record()
-    second = record("voc2012|neutral:none", tables=worse(), detections="e")
+    second = record("voc2012|ignore-flags:none", tables=worse(), detections="e")
     given = made() if side == 0 else made(worse(), "e")
     found = account(first, second, made=given)
     protocol = (2 / 3 - 1 / 2, 1 / 3)[side]
@@ -141,14 +141,16 @@ def test_what_the_protocol_and_the_detector_have(side: int) -> None:
 def test_what_the_version_has() -> None:
     """An earlier version said .25 where this one says 1/2."""
     first = record(detap_version="0.0.9", summary={"mAP": 0.25})
-    second = record("voc2012|neutral:none")
+    second = record("voc2012|ignore-flags:none")
     found = account(first, second, made=made())
     assert portions(found) == pytest.approx({"protocol": 1 / 6, "version": 1 / 4}, abs=1e-15)
 
 
 def test_what_the_version_and_the_detector_have_is_not_told_apart() -> None:
     first = record()
-    second = record("voc2012|neutral:none", tables=worse(), detections="e", detap_version="0.0.9")
+    second = record(
+        "voc2012|ignore-flags:none", tables=worse(), detections="e", detap_version="0.0.9"
+    )
     found = account(first, second, made=made())
     assert list(portions(found)) == ["protocol", "detections, version"]
 
@@ -173,7 +175,7 @@ def test_inputs_that_do_not_give_the_number() -> None:
 
 def test_numbers_that_stand_in_the_way() -> None:
     raised = record(kept=["mAP"])
-    found = account(record("voc2012|neutral:none"), raised)
+    found = account(record("voc2012|ignore-flags:none"), raised)
     assert found.remarks == ("mAP of the second is older than its report, which was raised",)
     assert not found.is_known
     found = account(record("coco"), record("voc2012", summary={"mAP": None}), "AP50")

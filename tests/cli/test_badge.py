@@ -37,10 +37,10 @@ def test_a_number_without_gates_is_neither_good_nor_bad(
     # (51/101 + 1) / 2: one of two cats is found, and the dog.
     due = {"schemaVersion": 1, "label": "AP", "message": "0.7525", "color": "blue"}
     assert made(detap) == due
-    assert made(detap, "--number", "class:cat.AP", "--label", "cats")["message"] == "0.5050"
-    assert made(detap, "--number", "class:cat.AP", "--label", "cats")["label"] == "cats"
+    assert made(detap, "--metric", "class:cat.AP", "--label", "cats")["message"] == "0.5050"
+    assert made(detap, "--metric", "class:cat.AP", "--label", "cats")["label"] == "cats"
     # Of three cats that are seen, two are none.
-    assert made(detap, "--number", "class:cat.false_positives")["message"] == "2"
+    assert made(detap, "--metric", "class:cat.false_positives")["message"] == "2"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_gate_with_a_warning_is_yellow(
 
 def test_an_undefined_number_is_grey(report: Callable[..., None], detap: Run) -> None:
     report("--fail-under", "0.1")
-    found = made(detap, "--number", "class:bird.AP")
+    found = made(detap, "--metric", "class:bird.AP")
     assert (found["message"], found["color"]) == ("undefined", "lightgrey")
 
 
@@ -80,8 +80,8 @@ def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--number", "AP5O"], "no summary has a number 'AP5O'; did you mean 'AP75' or 'AP50'"),
-        (["--number", "class:*.AP"], "'class:*.AP' stands for 2 numbers; a badge shows one"),
+        (["--metric", "AP5O"], "no summary has a number 'AP5O'; did you mean 'AP75' or 'AP50'"),
+        (["--metric", "class:*.AP"], "'class:*.AP' stands for 2 numbers; a badge shows one"),
         (["-o", "report.json"], "is an input"),
         (["-o", "b.svg"], "b.svg: a badge is JSON, which shields.io draws; name it .json"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Ended
 
 Run = Callable[..., Ended]
-EXACT = ["--protocol", "coco", "--neutral", "none", "--absorbing", "none"]
+EXACT = ["--protocol", "coco", "--ignore-flags", "none", "--crowd-flags", "none"]
 """Neither format can say what the other calls neutral."""
 
 

@@ -20,7 +20,7 @@ Run = Callable[..., Ended]
 
 CASE = ROOT / "fixtures" / "difficult" / "voc"
 DATA = ("--gt", CASE / "Annotations", "--dt", CASE / "detections")
-PROTOCOLS = ("--from", "voc2012", "--to", "coco", "--at", "AP50")
+PROTOCOLS = ("--from", "voc2012", "--to", "coco", "--metric", "AP50")
 
 
 def record(detap: Run, *arguments: str | Path) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def test_a_sentence_first(detap: Run) -> None:
     lines = detap("explain", *DATA, *PROTOCOLS).out.splitlines()
     assert lines[0] == "99 % of the difference is that difficult objects count"
     assert lines[2].split()[:4] == ["axis", "part", "Shapley", "in"]
-    assert ["neutral", "difficult", "crowd"] in [line.split() for line in lines]
+    assert ["ignore", "flags", "difficult", "crowd"] in [line.split() for line in lines]
 
 
 def test_the_json_has_all(detap: Run) -> None:
@@ -51,8 +51,11 @@ def test_the_json_has_all(detap: Run) -> None:
     assert found["numbers"]["first"]["number"] == "mAP50"
     assert found["numbers"]["second"]["value"] == pytest.approx(67 / 101)
     assert found["contexts"] == {"scored": 256, "all": True}
-    assert found["axes"]["neutral"] == {"first": ["difficult"], "second": ["crowd"]}
-    assert [step["name"] for step in found["steps"]][:2] == ["pixel edge", "neutral, absorbing"]
+    assert found["axes"]["ignore_flags"] == {"first": ["difficult"], "second": ["crowd"]}
+    assert [step["name"] for step in found["steps"]][:2] == [
+        "inclusive pixels",
+        "ignore flags, crowd flags",
+    ]
     assert sum(step["shapley"] for step in found["steps"]) == pytest.approx(67 / 101 - 1 / 2)
     assert [entry["role"] for entry in found["inputs"]] == ["ground_truth", "detections"]
     assert all(len(entry["sha256"]) == 64 for entry in found["inputs"])
@@ -102,18 +105,18 @@ def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_number(detap: Run) -> None:
-    ended = detap("explain", *DATA, "--number", "66.34", "--at", "AP50")
+    ended = detap("explain", *DATA, "--value", "66.34", "--metric", "AP50")
     assert ended.out.startswith(f"coco gives AP50 {67 / 101!r}"[:-3])
     assert "equal to the 4 digits given" in ended.out
     assert " is 66.34" not in ended.out
-    found = record(detap, *DATA, "--number", "66.34", "--at", "AP50", "--most", "1")
+    found = record(detap, *DATA, "--value", "66.34", "--metric", "AP50", "--top", "1")
     assert len(found["protocols"]) == 1
     assert found["protocols"][0]["digits"] == 4
     assert found["search"]["scored"]["one_axis"] == 0
 
 
 def test_a_number_that_nothing_gives(detap: Run) -> None:
-    ended = detap("explain", *DATA, "--number", "0.7777")
+    ended = detap("explain", *DATA, "--value", "0.7777")
     assert ended.status == 0
     text = " ".join(ended.out.split())
     assert text.startswith("No preset searched, and nothing tried with one axis or two changed, ")
@@ -122,10 +125,10 @@ def test_a_number_that_nothing_gives(detap: Run) -> None:
 
 def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
     """fixtures/difficult: 1/2 by all points, of which the last is at recall 1/2."""
-    ended = detap("explain", *DATA, "--number", "0.500", "--at", "mAP")
+    ended = detap("explain", *DATA, "--value", "0.500", "--metric", "mAP")
     equal = "voc2012 gives mAP 0.5, equal to the 3 digits given; so do voc2012-py, cartucho and"
     assert " ".join(ended.out.split()).startswith(equal)
-    found = record(detap, *DATA, "--number", "66.337", "--at", "AP50", "--most", "1")
+    found = record(detap, *DATA, "--value", "66.337", "--metric", "AP50", "--top", "1")
     for name in ("coco-strict", "globox", "torchmetrics"):
         assert f" {name}" in found["answer"], name
 
@@ -134,7 +137,7 @@ def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
     ("options", "rejecting"),
     [
         (["--max-dets", "5"], ["kitti", "kitti-r11"]),
-        (["--ap", "all-point"], ["kitti", "kitti-r11"]),
+        (["--interpolation", "all-point"], ["kitti", "kitti-r11"]),
         (["--area-ranges", "none"], ["kitti", "kitti-r11"]),
         (["--class-agnostic"], ["lvis", "kitti", "kitti-r11", "open-images-challenge"]),
     ],
@@ -143,35 +146,35 @@ def test_presets_that_reject_an_option_are_left_out_and_named(
     detap: Run, options: list[str], rejecting: list[str]
 ) -> None:
     """fixtures/difficult by voc2012: 1/2, whatever these are."""
-    found = record(detap, *DATA, "--number", "0.500", "--at", "mAP", *options)
+    found = record(detap, *DATA, "--value", "0.500", "--metric", "mAP", *options)
     assert "voc2012" in [entry["name"] for entry in found["protocols"]]
     skipped = {group["reason"]: group["presets"] for group in found["search"]["not_searched"]}
     assert skipped["reject the options given"] == rejecting
-    text = " ".join(detap("explain", *DATA, "--number", "0.500", *options).out.split())
-    assert "Not searched: coco-segm, lvis-segm (compare masks: --overlap mask); " in text
+    text = " ".join(detap("explain", *DATA, "--value", "0.500", *options).out.split())
+    assert "Not searched: coco-segm, lvis-segm (compare masks: --iou-type segm); " in text
     assert f"{', '.join(rejecting)} (reject the options given)" in text
 
 
 def test_options_that_all_presets_reject(detap: Run) -> None:
-    ended = detap("explain", *DATA, "--number", "0.500", "--sigmas", "coco")
+    ended = detap("explain", *DATA, "--value", "0.500", "--sigmas", "coco")
     assert (ended.status, ended.out) == (2, "")
-    assert "sigmas has no say where overlap is box: leave out --sigmas" in ended.err
-    ended = detap("explain", *DATA, "--number", "0.500", "--class-iou", "cat=0.5")
+    assert "sigmas has no effect with iou_type bbox; leave out --sigmas" in ended.err
+    ended = detap("explain", *DATA, "--value", "0.500", "--class-iou", "cat=0.5")
     assert (ended.status, ended.out) == (2, "")
     assert "protocol kitti asks how far each ground truth is occluded" in ended.err
 
 
 def test_axes_hold_for_all(detap: Run) -> None:
     """Where difficult objects count in both, that is no step: 2/3 and 67/101 are left."""
-    found = record(detap, *DATA, *PROTOCOLS, "--neutral", "none")
+    found = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none")
     assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
-    assert "neutral, absorbing" not in [step["name"] for step in found["steps"]]
-    ended = detap("explain", *DATA, "--number", "0.63636", "--neutral", "none")
+    assert "ignore flags, crowd flags" not in [step["name"] for step in found["steps"]]
+    ended = detap("explain", *DATA, "--value", "0.63636", "--ignore-flags", "none")
     assert ended.out.startswith("voc2007 gives mAP 0.63636363")
 
 
 def test_a_protocol_may_be_a_signature_or_a_report(detap: Run, tmp_path: Path) -> None:
-    path = report(detap, tmp_path / "a.json", "--neutral", "none")
+    path = report(detap, tmp_path / "a.json", "--ignore-flags", "none")
     found = record(detap, *DATA, "--from", "voc2012", "--to", path)
     assert found["answer"] == "All of the difference is that difficult objects count"
     signature = json.loads(path.read_text("utf-8"))["signature"]
@@ -187,10 +190,10 @@ def test_classes_and_images_may_be_chosen(detap: Run) -> None:
 def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
-    ended = detap("explain", first, second, "--at", "AP50")
+    ended = detap("explain", first, second, "--metric", "AP50")
     assert ended.out.startswith("All of the difference is that the protocol is another\n")
     assert "Give what one of them was made from with --gt and --dt" in ended.out
-    found = record(detap, first, second, "--at", "AP50")
+    found = record(detap, first, second, "--metric", "AP50")
     assert found["kind"] == "account"
     assert found["inputs"] == []
     assert found["causes"]["protocol"]["differs"] is True
@@ -202,7 +205,7 @@ def test_two_reports_with_what_they_were_made_from(detap: Run, tmp_path: Path) -
     """The remedy that the reports alone lead to."""
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
-    found = record(detap, first, second, "--at", "AP50", *DATA)
+    found = record(detap, first, second, "--metric", "AP50", *DATA)
     assert found["answer"] == "99 % of the difference is that difficult objects count"
     steps = record(detap, *DATA, *PROTOCOLS)["steps"]
     assert found["attribution"]["steps"] == steps
@@ -219,10 +222,10 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "detap.toml").write_text('neutral = "none"\nprotocol = "voc2007"\n', "utf-8")
+    (tmp_path / "detap.toml").write_text('ignore-flags = "none"\nprotocol = "voc2007"\n', "utf-8")
     found = record(detap, *DATA, *PROTOCOLS)
     assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
-    assert record(detap, first, second, "--at", "AP50")["numbers"]["first"]["value"] == 0.5
+    assert record(detap, first, second, "--metric", "AP50")["numbers"]["first"]["value"] == 0.5
     monkeypatch.setenv("DETAP_FROM", "coco")
     assert "explain one thing at a time" in detap("explain", first, second).err
 
@@ -230,21 +233,24 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say what to explain: two reports, or --from and --to, or a --number"),
-        ((*PROTOCOLS, "--number", ".5"), "explain one thing at a time: two reports, or --from"),
-        (("a.json", "b.json", "--number", ".5"), "explain one thing at a time"),
+        ((), "say what to explain: two reports, or --from and --to, or a --value"),
+        ((*PROTOCOLS, "--value", ".5"), "explain one thing at a time: two reports, or --from"),
+        (("a.json", "b.json", "--value", ".5"), "explain one thing at a time"),
         (("a.json",), "two reports are explained, not 1"),
         (("a.json", "b.json", "c.json"), "two reports are explained, not 3"),
         (("--from", "coco"), "--to is left out; a difference is that of two protocols"),
         (("--to", "coco"), "--from is left out"),
-        (("a.json", "b.json", "--neutral", "none"), "reports have their protocols: leave"),
+        (("a.json", "b.json", "--ignore-flags", "none"), "reports have their protocols: leave"),
         (PROTOCOLS, "--gt is left out; numbers are explained on some data"),
         (("a.json", "b.json", *DATA[:2]), "--dt is left out"),
-        ((*DATA, "--from", "cocoo", "--to", "voc2012"), "'cocoo' is unknown; did you mean coco"),
+        (
+            (*DATA, "--from", "cocoo", "--to", "voc2012"),
+            "unknown protocol 'cocoo'; did you mean coco",
+        ),
         ((*DATA, "--from", "coco", "--to", "coco"), "there is nothing to explain"),
-        ((*DATA, *PROTOCOLS[:4], "--at", "AP99"), "has no number 'AP99'"),
-        ((*DATA, "--number", "0.5"), "--number 0.5 has too few digits"),
-        (("--gt", "no.json", "--dt", "no", "--number", "x"), "--number: 'x' is not a number"),
+        ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no number 'AP99'"),
+        ((*DATA, "--value", "0.5"), "--value 0.5 has too few digits"),
+        (("--gt", "no.json", "--dt", "no", "--value", "x"), "--value: 'x' is not a number"),
         ((*DATA, *PROTOCOLS, "--output-format", "junit"), "an explanation has no form as junit"),
         (
             (*DATA, "--from", "coco", "--to", "nothing.json"),
@@ -262,7 +268,7 @@ def test_what_cannot_be_explained(
 
 def test_two_protocols_that_give_the_same(detap: Run) -> None:
     """With COCO's guard 1/2 is 0.4999999999999999: one number, in which nothing has a part."""
-    guarded = "voc2012|precision-guard:2.220446049250313e-16"
+    guarded = "voc2012|precision-eps:2.220446049250313e-16"
     found = record(detap, "--from", "voc2012", "--to", guarded, *DATA)
     assert found["answer"] == f"voc2012 and {guarded} give the same mAP here"
     assert found["numbers"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
@@ -291,9 +297,9 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         ({"inputs": [3]}, "is a report of detap that lacks its numbers"),
         ({"selection": 3}, "is a report of detap that lacks its numbers"),
         ({"kept": 3}, "is a report of detap that lacks its numbers"),
-        ({"protocol": {"name": ["coco"]}}, "b.json: the protocol cannot be read: "),
-        ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: the protocol cannot be read: "),
-        ({"protocol": {"name": "cocoo"}}, "protocol 'cocoo' is unknown; did you mean coco"),
+        ({"protocol": {"name": ["coco"]}}, "b.json: invalid protocol: "),
+        ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: invalid protocol: "),
+        ({"protocol": {"name": "cocoo"}}, "unknown protocol 'cocoo'; did you mean coco"),
         ({"protocol": {"name": "coco", "colour": 3}}, "b.json: protocol field 'colour' is unknown"),
         ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no number 'mAP77'"),
     ],

@@ -66,8 +66,8 @@ def test_examples_are_lines_that_the_command_takes(name: str, command: Command) 
 def test_help_all_is_asked_for_as_help_is(detap: Run) -> None:
     ended = detap("eval", "--help-all")
     assert ended.status == 0
-    assert "--precision-guard" in ended.out
-    assert "--precision-guard" not in detap("eval", "--help").out
+    assert "--precision-eps" in ended.out
+    assert "--precision-eps" not in detap("eval", "--help").out
 
 
 def test_the_first_screen_is_brief_and_all_of_it_says_more(detap: Run) -> None:

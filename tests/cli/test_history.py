@@ -67,7 +67,7 @@ def test_the_order_of_the_line_is_kept(runs: Path, detap: Run) -> None:
 
 def test_the_table(runs: Path, detap: Run) -> None:
     assert detap(
-        "history", "runs", "--number", "class:dog.AP", "--number", "class:cat.detections"
+        "history", "runs", "--metric", "class:dog.AP", "--metric", "class:cat.detections"
     ).out == (
         "report            class:dog.AP   change  gates   class:cat.detections\n"
         + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * 69
@@ -82,7 +82,7 @@ def test_the_table(runs: Path, detap: Run) -> None:
 
 
 def test_a_count_may_be_the_first(runs: Path, detap: Run) -> None:
-    rows = of(detap, "runs", "--number", "class:cat.detections")["reports"]
+    rows = of(detap, "runs", "--metric", "class:cat.detections")["reports"]
     assert [row["change"] for row in rows] == [None, 0, 0, -3]
 
 
@@ -133,8 +133,8 @@ def test_other_versions_are_shown(runs: Path, detap: Run) -> None:
     path.write_text(
         path.read_text().replace('"detap_version": "0.1.0"', '"detap_version": "0.0.9"')
     )
-    assert "0.0.9" in detap("history", "runs", "--number", "AP").out
-    assert "0.1.0" not in detap("history", "runs/run-9.json", "--number", "AP").out.split("\n\n")[0]
+    assert "0.0.9" in detap("history", "runs", "--metric", "AP").out
+    assert "0.1.0" not in detap("history", "runs/run-9.json", "--metric", "AP").out.split("\n\n")[0]
 
 
 def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -> None:
@@ -144,7 +144,7 @@ def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -
         assert ended.status == 0, ended.err
     paths = ["c.json", "a.json", "b.json"]
     assert len(of(detap, *paths)["reports"]) == 3
-    record = of(detap, *paths, "--number", "F1")
+    record = of(detap, *paths, "--metric", "F1")
     assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
     told = record["apart"]["series"][0]["differences"]
     assert told == ["score threshold: 0.7 there, 0.5 here"]
@@ -174,8 +174,8 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
         (["absent.json"], "absent.json: no such file or directory"),
         (["instances.json"], "instances.json: is no report of detap; make it with detap eval"),
         (["empty"], "empty: holds no .json file; keep reports there: detap eval -o FILE.json"),
-        (["runs", "--number", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),
-        (["runs", "--number", "class:*.AP"], "'class:*.AP' stands for 2 numbers; name each by"),
+        (["runs", "--metric", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),
+        (["runs", "--metric", "class:*.AP"], "'class:*.AP' stands for 2 numbers; name each by"),
         (["runs", "--output-format", "junit"], "a history has no form as junit"),
         (["runs/run-8.json", "-o", "runs/run-8.json"], "is an input"),
         ([], "Missing argument 'PATH...'"),

@@ -20,15 +20,15 @@ from tests.cli.conftest import CLASSES, Ended, Files, results, write_coco
 Run = Callable[..., Ended]
 
 COVERAGE = {
-    "ap": "11-point",
+    "interpolation": "11-point",
     "recall-grid": "hundredths",
-    "precision-guard": "0",
+    "precision-eps": "0",
     "absent-class": "zero",
     "candidate": "best",
     "equal-iou": "first",
-    "limit-scope": "image",
-    "id-zero": "no-match",
-    "absorbing": "crowd",
+    "max-dets-scope": "image",
+    "annotation-id-zero": "unmatched",
+    "crowd-flags": "crowd",
 }
 
 
@@ -45,7 +45,7 @@ def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None
     asked = (*coco.arguments, "--protocol", "proposals")
     ended = detap(*asked, f"--{name}", COVERAGE[name])
     assert ended.status == 2
-    assert f"--{name} has no effect: pairing by coverage gives recall alone" in ended.err
+    assert f"--{name} has no effect: matching by-iou gives the recall of one class" in ended.err
     assert f"leave out --{name}" in ended.err
     assert detap(*asked).status == 0
 
@@ -55,28 +55,35 @@ def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None
     [
         (
             ["--protocol", "voc2012", "--recall-grid", "hundredths"],
-            "--recall-grid has no effect: --ap all-point takes all points",
-            ["--protocol", "voc2012", "--recall-grid", "hundredths", "--ap", "101-point"],
+            "--recall-grid has no effect: --interpolation all-point has no recall levels",
+            [
+                "--protocol",
+                "voc2012",
+                "--recall-grid",
+                "hundredths",
+                "--interpolation",
+                "101-point",
+            ],
         ),
         (
-            ["--ap", "all-point", "--recall-grid", "float32"],
+            ["--interpolation", "all-point", "--recall-grid", "float32"],
             "--recall-grid has no effect",
-            ["--ap", "all-point"],
+            ["--interpolation", "all-point"],
         ),
         (
-            ["--protocol", "voc2012", "--limit-scope", "image"],
-            "--limit-scope has no effect: there is no limit: give --max-dets too",
-            ["--protocol", "voc2012", "--limit-scope", "image", "--max-dets", "1"],
+            ["--protocol", "voc2012", "--max-dets-scope", "image"],
+            "--max-dets-scope has no effect: --max-dets is none",
+            ["--protocol", "voc2012", "--max-dets-scope", "image", "--max-dets", "1"],
         ),
         (
             ["--protocol", "voc2012", "--area-source", "box"],
-            "--area-source has no effect: there is one range, of all areas: give --area-ranges too",
+            "--area-source has no effect: --area-ranges has all areas only",
             ["--protocol", "voc2012", "--area-source", "box", "--area-ranges", "coco"],
         ),
         (
-            ["--empty-images", "left-out"],
-            "--empty-images has no effect: it is for proposals",
-            ["--protocol", "proposals", "--empty-images", "left-out"],
+            ["--empty-images", "exclude"],
+            "--empty-images has no effect: it requires --matching by-iou",
+            ["--protocol", "proposals", "--empty-images", "exclude"],
         ),
         (
             ["--first-category-id", "1"],
@@ -106,7 +113,7 @@ def test_what_has_no_effect_is_rejected(
 
 def test_what_a_preset_has_may_be_spelled_out(detap: Run, coco: Files) -> None:
     """The signature is that of the preset, so nothing would be refused later."""
-    asked = ("--protocol", "proposals", "--candidate", "best-free", "--output-format", "json")
+    asked = ("--protocol", "proposals", "--candidate", "best-unmatched", "--output-format", "json")
     ended = detap(*coco.arguments, *asked)
     assert ended.status == 0, ended.err
     assert json.loads(ended.out)["signature"].startswith("protocol:proposals|detap:")
@@ -129,7 +136,7 @@ def test_json_lines_take_no_first_category_id_without_names(detap: Run, tmp_path
     assert "(--first-category-id) has no effect without class names" in ended.err
 
 
-@pytest.mark.parametrize("option", ["--divisor=hits", "--no-relevant=left-out"])
+@pytest.mark.parametrize("option", ["--divisor=hits", "--no-relevant=exclude"])
 def test_classification_without_k(detap: Run, tmp_path: Path, option: str) -> None:
     name = option.split("=", maxsplit=1)[0]
     (tmp_path / "scores.csv").write_text("sample,cat,dog\na,0.9,0.1\nb,0.2,0.8\n")
@@ -142,8 +149,10 @@ def test_classification_without_k(detap: Run, tmp_path: Path, option: str) -> No
     assert detap(*asked, option, "--k", "1").status == 0
     ended = detap(*asked, "--recall-grid", "arange")
     assert ended.status == 2
-    assert "--recall-grid has no effect: --ap all-point takes no recall levels" in ended.err
-    assert detap(*asked, "--recall-grid", "arange", "--ap", "11-point").status == 0
+    assert (
+        "--recall-grid has no effect: --interpolation all-point takes no recall levels" in ended.err
+    )
+    assert detap(*asked, "--recall-grid", "arange", "--interpolation", "11-point").status == 0
 
 
 def test_python_rejects_them_too(coco: Files) -> None:
@@ -153,18 +162,18 @@ def test_python_rejects_them_too(coco: Files) -> None:
 
 IDLE: list[tuple[Protocol, dict[str, Any]]] = [
     (protocol("proposals"), {"interpolation": "all-point"}),
-    (protocol("proposals"), {"precision_guard": 0.0}),
+    (protocol("proposals"), {"precision_eps": 0.0}),
     (protocol("proposals"), {"absent_class": "zero"}),
     (protocol("proposals"), {"candidate": "best"}),
     (protocol("proposals"), {"equal_iou": "first"}),
-    (protocol("proposals"), {"limit_scope": "image"}),
-    (protocol("proposals"), {"id_zero": "no-match"}),
-    (protocol("proposals"), {"absorbing": ("crowd",)}),
+    (protocol("proposals"), {"max_dets_scope": "image"}),
+    (protocol("proposals"), {"annotation_id_zero": "unmatched"}),
+    (protocol("proposals"), {"crowd_flags": ("crowd",)}),
     (protocol("proposals"), {"recall_grid": "hundredths"}),
     (protocol("voc2012"), {"recall_grid": "hundredths"}),
-    (protocol("voc2012"), {"limit_scope": "image"}),
+    (protocol("voc2012"), {"max_dets_scope": "image"}),
     (protocol("voc2012"), {"area_source": "box"}),
-    (protocol("coco"), {"empty_images": "left-out"}),
+    (protocol("coco"), {"empty_images": "exclude"}),
 ]
 
 
@@ -181,7 +190,7 @@ def test_none_of_them_changes_a_number(case: Case, idle: tuple[Protocol, dict[st
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("confidence", "0.9"), ("seed", "3"), ("min-ground-truths", "5"), ("resolve-drop", "0.01")],
+    [("confidence", "0.9"), ("seed", "3"), ("min-ground-truths", "5"), ("detectable-drop", "0.01")],
 )
 def test_compare_has_no_intervals_without_resamples(
     detap: Run, coco: Files, option: str, value: str

@@ -58,11 +58,10 @@ def test_the_text_tells_recalls_apart(detap: Detap, poses: list[str]) -> None:
 def test_the_sibling_of_a_preset(detap: Detap, poses: list[str]) -> None:
     same = ["--protocol", "coco-keypoints", "--iou-type", "bbox", "-o", "json=-"]
     assert summary(detap("eval", *poses, *same)) == summary(detap("eval", *poses, "-o", "json=-"))
-    ended = detap("eval", *poses, "--protocol", "voc2012", *KEYPOINTS)
-    assert ended.status == 2
-    assert "there is no protocol voc2012-keypoints; --overlap keypoints departs from" in ended.err
-    ended = detap("eval", *poses, "--protocol", "voc2012", "--overlap", "keypoints", "-o", "json=-")
-    assert "|overlap:keypoints|" in json.loads(ended.out)["signature"]
+    ended = detap(
+        "eval", *poses, "--protocol", "voc2012", "--iou-type", "keypoints", "-o", "json=-"
+    )
+    assert "|iou-type:keypoints|" in json.loads(ended.out)["signature"]
 
 
 def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path: Path) -> None:
@@ -81,19 +80,22 @@ def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path:
     assert "coco-keypoints|sigmas:0.05,0.1|" in json.loads(ended.out)["signature"]
     ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0")
     assert ended.status == 2
-    assert "'0' is not above 0" in ended.err
+    assert "'0' is outside" in ended.err
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (["--class-agnostic"], "class agnostic has no say where overlap is keypoints"),
-        (["--pixel-edge"], "pixel edge has no say where overlap is keypoints"),
-        (["--detection-area", "pixels"], "detection area has no say where overlap is keypoints"),
-        (["--sigmas", "none"], "keypoints need sigmas, one number for each"),
+        (["--class-agnostic"], "class_agnostic has no effect with iou_type keypoints"),
+        (["--inclusive-pixels"], "inclusive_pixels has no effect with iou_type keypoints"),
+        (["--detection-area", "pixels"], "detection_area has no effect with iou_type keypoints"),
+        (
+            ["--sigmas", "none"],
+            "keypoints need --sigmas: coco, crowdpose, or one",
+        ),
         (
             ["--errors", "tidecv"],
-            "has the overlap keypoints, and this looks at boxes; type the errors by",
+            "has iou_type keypoints, this requires bbox; type the errors by",
         ),
     ],
 )
@@ -106,9 +108,11 @@ def test_what_is_not_had_of_keypoints(
 
 
 def test_no_keypoints_is_a_flag_of_keypoints_alone(detap: Detap, poses: list[str]) -> None:
-    ended = detap("eval", *poses, "--neutral", "crowd,no-keypoints")
+    ended = detap("eval", *poses, "--ignore-flags", "crowd,no-keypoints")
     assert ended.status == 2
-    assert "no_keypoints has no say where overlap is box: leave it out of --neutral" in ended.err
+    assert (
+        "no_keypoints has no effect with iou_type bbox; remove it from --ignore-flags" in ended.err
+    )
 
 
 def test_what_a_file_says_is_not_to_be_found(
@@ -120,7 +124,7 @@ def test_what_a_file_says_is_not_to_be_found(
     arguments = [*written(tmp_path, truth, found), *KEYPOINTS, "-o", "json=-"]
     neutral, counted = (
         sum(row["ground_truths"] for row in json.loads(detap("eval", *how).out)["classes"])
-        for how in (arguments, [*arguments, "--neutral", "crowd"])
+        for how in (arguments, [*arguments, "--ignore-flags", "crowd"])
     )
     assert neutral == counted - 1
 
@@ -182,7 +186,7 @@ def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) 
 def test_explaining_reads_keypoints(detap: Detap, poses: list[str]) -> None:
     ended = detap("explain", *poses, "--from", "coco", "--to", "coco-keypoints")
     assert ended.status == 0, ended.err
-    assert "overlap" in ended.out
+    assert "iou type" in ended.out
 
 
 def test_an_image_and_the_page(detap: Detap, poses: list[str], tmp_path: Path) -> None:
@@ -197,9 +201,9 @@ def test_an_image_and_the_page(detap: Detap, poses: list[str], tmp_path: Path) -
 
 def test_a_number_of_keypoints_is_searched_where_asked(detap: Detap, poses: list[str]) -> None:
     value = summary(detap("eval", *poses, *KEYPOINTS, "-o", "json=-"))["AP"]
-    number = ["--number", repr(value), "--at", "AP"]
+    number = ["--value", repr(value), "--metric", "AP"]
     ended = detap("explain", *poses, *number)
-    hint = "coco-keypoints (compare keypoints: --overlap keypoints)"
+    hint = "coco-keypoints (compare keypoints: --iou-type keypoints)"
     assert hint in " ".join(ended.out.split())
-    ended = detap("explain", *poses, *number, "--overlap", "keypoints")
+    ended = detap("explain", *poses, *number, "--iou-type", "keypoints")
     assert ended.out.startswith(f"coco-keypoints gives AP {value!r}"[:-3]), ended.err

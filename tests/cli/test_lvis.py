@@ -64,9 +64,9 @@ def test_tidecv_is_rejected_where_images_list_classes(
     assert ended.err.strip() == (
         "Error: protocol lvis scores by the classes that each image lists, and this analysis "
         "ignores those lists; type the errors by the protocol: --errors, or score every class: "
-        "--verified all --not-exhaustive counted"
+        "--verified all --not-exhaustive count"
     )
-    every = ["--verified", "all", "--not-exhaustive", "counted", "--errors", "tidecv"]
+    every = ["--verified", "all", "--not-exhaustive", "count", "--errors", "tidecv"]
     for options, value in ((["--errors"], 1.0), (every, 0.5)):
         ended = detap(*command, *options, "--output-format", "json")
         assert ended.status == 0, ended.err
@@ -82,7 +82,7 @@ def test_classes_as_one_have_no_groups(tmp_path: Path, detap: Callable[..., Ende
     found = [{"image_id": 2, "category_id": 3, "bbox": [0, 0, 5, 5], "score": 0.9}]
     results.write_text(json.dumps(found), "utf-8")
     command = ["eval", "--gt", path, "--dt", results, "--class-agnostic", "--output-format", "json"]
-    options = ["--verified", "all", "--not-exhaustive", "counted"]
+    options = ["--verified", "all", "--not-exhaustive", "count"]
     for refused in (
         ["--protocol", "lvis", *options],
         ["--protocol", "coco", "--class-groups", "frequency"],
@@ -90,8 +90,8 @@ def test_classes_as_one_have_no_groups(tmp_path: Path, detap: Callable[..., Ende
         ended = detap(*command, *refused)
         assert ended.status == 2
         assert ended.err == (
-            "Error: lists of classes and groups of classes need classes: to score classes as one, "
-            "give --verified all --not-exhaustive counted --class-groups none too\n"
+            "Error: class_agnostic needs --verified all --not-exhaustive count "
+            "--class-groups none: their lists and groups are of classes\n"
         )
     ended = detap(*command, "--protocol", "lvis", *options, "--class-groups", "none")
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1.0)

@@ -41,14 +41,9 @@ def test_masks_are_scored(detap: Detap, masks: list[str], how: list[str]) -> Non
 def test_the_sibling_of_a_preset(detap: Detap, masks: list[str]) -> None:
     same = ["--protocol", "coco-segm", "--iou-type", "bbox", "-o", "json=-"]
     assert summary(detap("eval", *masks, *same)) == summary(detap("eval", *masks, "-o", "json=-"))
-    ended = detap("eval", *masks, "--protocol", "voc2012", "--iou-type", "segm")
-    assert ended.status == 2
-    assert (
-        "--iou-type segm: there is no protocol voc2012-segm; --overlap mask departs from voc2012"
-    ) in ended.err
-    ended = detap("eval", *masks, "--protocol", "voc2012", "--overlap", "mask", "-o", "json=-")
+    ended = detap("eval", *masks, "--protocol", "voc2012", "--iou-type", "segm", "-o", "json=-")
     signature = json.loads(ended.out)["signature"]
-    assert signature.startswith("protocol:voc2012|pixel-edge:no|overlap:mask|")
+    assert signature.startswith("protocol:voc2012|inclusive-pixels:no|iou-type:segm|")
 
 
 def test_several_inputs_of_masks(detap: Detap, masks: list[str], tmp_path: Path) -> None:
@@ -100,7 +95,7 @@ def test_questions_are_answered(detap: Detap, masks: list[str], asked: list[str]
 def test_what_is_not_had_of_masks(detap: Detap, masks: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "segm", "--errors", "tidecv")
     assert ended.status == 2
-    assert "has the overlap mask, and this looks at boxes; type the errors" in ended.err
+    assert "has iou_type segm, this requires bbox; type the errors" in ended.err
 
 
 def test_explaining_reads_masks_where_a_protocol_scores_them(
@@ -108,7 +103,7 @@ def test_explaining_reads_masks_where_a_protocol_scores_them(
 ) -> None:
     ended = detap("explain", *masks, "--from", "coco", "--to", "coco-segm")
     assert ended.status == 0, ended.err
-    assert "overlap" in ended.out
+    assert "iou type" in ended.out
 
 
 def test_an_image_and_the_page(detap: Detap, masks: list[str], tmp_path: Path) -> None:
@@ -139,26 +134,23 @@ def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -
 def test_siblings_of_boundaries(detap: Detap, masks: list[str]) -> None:
     given = ["eval", *masks, "--protocol", "coco-boundary", "--iou-type", "segm", "-o", "json=-"]
     assert "protocol:coco-segm|" in json.loads(detap(*given).out)["signature"]
-    ended = detap("eval", *masks, "--protocol", "lvis", "--iou-type", "boundary")
-    assert "there is no protocol lvis-boundary; --overlap boundary departs from lvis" in ended.err
-    ended = detap("eval", *masks, "--protocol", "dota", "--iou-type", "segm")
-    assert ended.status == 2
-    assert "there is no protocol dota-segm; --overlap mask departs from dota" in ended.err
 
 
 def test_what_is_not_had_of_boundaries(detap: Detap, masks: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "boundary", "--cross-check")
     assert ended.status == 2
-    assert "pycocotools cannot score as coco-boundary does here (overlap, neutral)" in ended.err
+    assert (
+        "pycocotools cannot score as coco-boundary does here (iou-type, ignore-flags)" in ended.err
+    )
     ended = detap("eval", *masks, "--iou-type", "segm", "--dilation-ratio", "0.01")
     assert ended.status == 2
-    assert "dilation ratio has no say where overlap is mask" in ended.err
+    assert "dilation_ratio has no effect with iou_type segm" in ended.err
 
 
 def test_masks_and_boundaries_explained(detap: Detap, masks: list[str]) -> None:
     ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
     assert ended.status == 0, ended.err
-    assert "overlap" in ended.out
+    assert "iou type" in ended.out
 
 
 # --- check
@@ -209,22 +201,24 @@ def test_check_reads_masks_of_coco_files_alone(tmp_path: Path, detap: Detap) -> 
     (tmp_path / "a.xml").write_text("<annotation/>")
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--iou-type", "segm")
     assert ended.status == 2
-    assert "there is no protocol voc2012-segm" in ended.err
+    assert "masks are read from COCO files; these are read as voc" in ended.err
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--protocol", "coco-segm")
     assert ended.status == 2
     assert "masks are read from COCO files; these are read as voc" in ended.err
 
 
 @pytest.mark.parametrize(
-    ("overlap", "name"), [("mask", "coco-segm"), ("boundary", "coco-boundary")]
+    ("overlap", "name"), [("segm", "coco-segm"), ("boundary", "coco-boundary")]
 )
 def test_a_number_of_masks_is_searched_where_asked(
     detap: Detap, masks: list[str], overlap: str, name: str
 ) -> None:
     """The first search says which presets it left out, and the option that searches them."""
     value = summary(detap("eval", *masks, "--protocol", name, "-o", "json=-"))["AP"]
-    ended = detap("explain", *masks, "--number", repr(value), "--at", "AP")
-    assert "--overlap mask); coco-boundary (" in " ".join(ended.out.split())
-    assert f"--overlap {overlap})" in " ".join(ended.out.split())
-    ended = detap("explain", *masks, "--number", repr(value), "--at", "AP", "--overlap", overlap)
+    ended = detap("explain", *masks, "--value", repr(value), "--metric", "AP")
+    assert "--iou-type segm); coco-boundary (" in " ".join(ended.out.split())
+    assert f"--iou-type {overlap})" in " ".join(ended.out.split())
+    ended = detap(
+        "explain", *masks, "--value", repr(value), "--metric", "AP", "--iou-type", overlap
+    )
     assert ended.out.startswith(f"{name} gives AP {value!r}, equal to the"), ended.err

@@ -80,6 +80,6 @@ def test_256_protocols_take_64_matchings(fixtures: Path, matchings: list[int]) -
     """
     folder = fixtures / "difficult" / "voc"
     files = ["--gt", str(folder / "Annotations"), "--dt", str(folder / "detections")]
-    protocols = ["--from", "voc2012", "--to", "coco", "--at", "AP50"]
+    protocols = ["--from", "voc2012", "--to", "coco", "--metric", "AP50"]
     assert main(["explain", *files, *protocols]) == 0
     assert len([rows for rows in matchings if rows]) == 64 + 2

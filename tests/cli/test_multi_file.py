@@ -131,7 +131,7 @@ def test_slices_by_an_attribute_look_into_every_ground_truth(shards: Path, detap
     assert list(json.loads(ended.out)["slices"]) == ["camera=c1", "camera=c2"]
 
 
-def test_an_image_in_two_shards_wants_repartition(shards: Path, detap: Run) -> None:
+def test_an_image_in_two_shards_wants_merge_images(shards: Path, detap: Run) -> None:
     first, second = shards / "dt" / "1.json", shards / "dt" / "2.json"
     records = results()
     first.write_text(json.dumps(records[:2]))
@@ -142,10 +142,10 @@ def test_an_image_in_two_shards_wants_repartition(shards: Path, detap: Run) -> N
     assert refused.status == 2
     assert refused.err == (
         f"Error: {second}: image 1 is in {first} already; give each image in one input; or, if "
-        "these are different boxes of it, repartition=True (--repartition)\n"
+        "these are different boxes of it, merge_images=True (--merge_images)\n"
     )
     one = detap("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json", *json_)
-    assert numbers(detap(*given, "--repartition", *json_)) == numbers(one)
+    assert numbers(detap(*given, "--merge_images", *json_)) == numbers(one)
 
 
 def test_the_environment_names_several_on_a_line_each(

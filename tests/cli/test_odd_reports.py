@@ -55,10 +55,10 @@ def test_a_changed_report_is_told_or_taken(report: Path, data: st.DataObject) ->
     changed.write_text(json.dumps(record))
     for line in (
         ["badge", str(changed)],
-        ["badge", str(changed), "--number", "slice:day.class:cat.AP"],
-        ["badge", str(changed), "--number", "F1"],
+        ["badge", str(changed), "--metric", "slice:day.class:cat.AP"],
+        ["badge", str(changed), "--metric", "F1"],
         ["history", str(report), str(changed), "-q"],
-        ["history", str(changed), str(report), "-q", "--number", "slice:day.AP", "--number", "F1"],
+        ["history", str(changed), str(report), "-q", "--metric", "slice:day.AP", "--metric", "F1"],
         ["baseline", "update", str(report), str(changed), "--dry-run"],
         ["baseline", "update", str(changed), str(report), "--dry-run"],
     ):

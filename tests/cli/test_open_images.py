@@ -105,7 +105,7 @@ def test_what_became_of_each_detection(data: Path, detap: Run) -> None:
 def test_tidecv_is_rejected_where_images_list_classes(data: Path, detap: Run) -> None:
     ended = detap(*arguments(BOTH[1]), "--errors", "tidecv")
     assert ended.status == 2
-    assert "type the errors by the protocol: --errors, or score every class: --verified all" in (
+    assert "type the errors by the protocol: --errors, or evaluate every class: --verified all" in (
         ended.err
     )
     assert "--not-exhaustive" not in ended.err
@@ -114,7 +114,7 @@ def test_tidecv_is_rejected_where_images_list_classes(data: Path, detap: Run) ->
 
 
 def test_which_protocol_a_number_is_of(data: Path, detap: Run) -> None:
-    ended = detap(*arguments("", "explain")[:-2], "--number", "0.8333", "--most", "1")
+    ended = detap(*arguments("", "explain")[:-2], "--value", "0.8333", "--top", "1")
     assert "open-images-challenge gives mAP 0.833333333333333" in " ".join(ended.out.split())
 
 
@@ -150,20 +150,28 @@ def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) 
         (
             BOTH[1],
             ["--class-agnostic"],
-            "lists of classes and groups of classes need classes: to score classes as one, give "
-            "--verified all --not-exhaustive counted --class-groups none too",
+            "class_agnostic needs --verified all --not-exhaustive count --class-groups none: their "
+            "lists and groups are of classes",
         ),
         (
             BOTH[0],
-            ["--neutral", "group_of"],
-            "group_of is neutral and has a group of weight too: take it from the neutral ones, or "
-            "say --group-of-weight none",
+            ["--ignore-flags", "group_of"],
+            "group_of has a group_of_weight and is among ignore_flags; remove it from "
+            "--ignore-flags, or use --group-of-weight none",
         ),
-        (BOTH[0], ["--group-of-weight", "2"], "group of weight 2 is not None or a whole number"),
-        (BOTH[0], ["--iou-type", "segm"], "there is no protocol open-images-v2-segm"),
-        ("proposals", ["--group-of-weight", "1"], "group of weight has no say where pairing is"),
-        ("coco-segm", ["--group-of-weight", "1"], "group of weight has no say where overlap is"),
-        ("coco-segm", ["--flat-boxes", "dropped"], "flat boxes has no say where overlap is mask"),
+        (BOTH[0], ["--group-of-weight", "2"], "group_of_weight 2 is not None or an integer"),
+        (
+            BOTH[0],
+            ["--iou-type", "segm"],
+            "masks are read from COCO files; these are",
+        ),
+        ("proposals", ["--group-of-weight", "1"], "group_of_weight has no effect with matching"),
+        ("coco-segm", ["--group-of-weight", "1"], "group_of_weight has no effect with iou_type"),
+        (
+            "coco-segm",
+            ["--degenerate-boxes", "drop"],
+            "degenerate_boxes has no effect with iou_type segm",
+        ),
     ],
 )
 def test_what_is_refused(

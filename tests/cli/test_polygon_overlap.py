@@ -31,7 +31,7 @@ def files(folder: Path) -> tuple[str, str]:
     return str(folder / "gt.json"), str(folder / "dt.json")
 
 
-@pytest.mark.parametrize("asked", [("--overlap", "polygon"), ("--protocol", "dota")])
+@pytest.mark.parametrize("asked", [("--iou-type", "polygon"), ("--protocol", "dota")])
 def test_a_diamond_in_a_square_of_coco_files(
     asked: tuple[str, str], command: Callable[..., Ended], tmp_path: Path
 ) -> None:
@@ -40,16 +40,16 @@ def test_a_diamond_in_a_square_of_coco_files(
     words = ("eval", "--gt", truth, "--dt", found, "--output-format", "json")
     ended = command(*words, *asked)
     assert ended.status == 2
-    for hint in ("--overlap box", "--protocol coco-segm"):
+    for hint in ("--iou-type bbox", "--protocol coco-segm"):
         assert hint in ended.err
     # Pixels: an overlap of .5 reaches the first of ten thresholds alone.
     masks = json.loads(command(*words, "--protocol", "coco-segm").out)
     assert masks["summary"]["AP"] == pytest.approx(0.1)
-    boxes = json.loads(command(*words, "--overlap", "box").out)
+    boxes = json.loads(command(*words, "--iou-type", "bbox").out)
     assert boxes["summary"]["AP"] == pytest.approx(1)
     table = detap.read_ground_truth(truth)
     detections = detap.read_detections(found, table)
-    protocol = detap.protocol("coco").with_changes(overlap="polygon")
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
     with pytest.raises(UsageError, match="COCO files are read as boxes or masks"):
         detap.evaluate(table, detections, protocol=protocol)
 

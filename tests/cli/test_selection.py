@@ -30,7 +30,7 @@ def limited(tmp_path: Path) -> Files:
     return write_coco(tmp_path, truth, found)
 
 
-LIMIT = ("--max-dets", "1", "--limit-scope", "image")
+LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
 
 
 def test_a_limit_per_image_is_over_all_classes(detap: Run, limited: Files) -> None:

@@ -133,7 +133,7 @@ def test_shards_give_the_numbers_of_one_run(
     [
         ("--class-agnostic",),
         ("--max-dets", "none"),
-        ("--limit-scope", "image"),
+        ("--max-dets-scope", "image"),
         ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1"),
         ("--fail-under", "class:*.AP=0.9"),
         ("--score-threshold", "0.5"),
@@ -432,7 +432,7 @@ def test_no_partial_is_written_onto_an_input(shards: Path, detap: Run) -> None:
 # --- classes and images that are selected
 
 TWO = ("--classes", "class 1,class 3")
-LIMIT = ("--max-dets", "1", "--limit-scope", "image")
+LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
 
 
 @pytest.mark.usefixtures("apart")
@@ -482,8 +482,8 @@ def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) ->
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
     told = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
     assert f"selection: all classes and images there, {told} here" in ended.err
-    assert "--allow-different" in ended.err
-    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-different")
+    assert "--allow-mismatch" in ended.err
+    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-mismatch")
     assert ended.status in (0, 1)
 
 
@@ -522,7 +522,7 @@ def test_ties_of_inputs_that_follow_each_other_rank_by_place(
     for more in ((), ("--errors",)):
         told = json.loads(detap("eval", *SHARDS, *given, *more).out)
         assert (told["summary"], told["notes"]) == (whole["summary"], whole["notes"])
-    by_image = json.loads(detap("eval", *WHOLE, *given, "--ties", "image").out)
+    by_image = json.loads(detap("eval", *WHOLE, *given, "--tie-break", "image").out)
     assert by_image["summary"] != whole["summary"]  # place matters here
 
 
@@ -546,7 +546,7 @@ def test_scores_below_the_floor_are_as_of_no_detections(
 ) -> None:
     """One file, its shards and an empty file: a warning in each, so that --strict fails alike."""
     Path("none.json").write_text("[]")
-    floor = ("--score-floor", "2", *strict)
+    floor = ("--min-score", "2", *strict)
     given = [(*WHOLE, *floor), (*SHARDS, *floor), ("--gt", "gt.json", "--dt", "none.json", *strict)]
     for arguments in given:
         ended = detap("eval", *arguments, *JSON)

@@ -21,7 +21,7 @@ RULES = MatchParams(
     levels=(),
     summing="pairwise",
     guard=0.0,
-    pixel_edge=False,
+    inclusive_pixels=False,
 )
 
 # A true positive, a false one, and a duplicate, which is false too.

@@ -32,7 +32,7 @@ def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> Ma
         levels=levels,
         summing=summing,
         guard=0.0,
-        pixel_edge=False,
+        inclusive_pixels=False,
     )
 
 

@@ -21,7 +21,7 @@ RULES = replace(
     protocol("coco"),
     iou_thresholds=(0.5, 0.75, 0.9),
     area_ranges=(AreaRange("all", 0, 1e10), AreaRange("large", 200, 1e10, "l")),
-    detection_limits=(1, 3),
+    max_dets=(1, 3),
 )
 
 
@@ -150,7 +150,7 @@ def test_places_rank_equal_scores_of_different_parts(
     found = Detections.from_arrays(
         image=["b", "a"], label=["c", "c"], boxes=[[0, 0, 10, 10]] * 2, score=[0.5, 0.5]
     )
-    rules = replace(protocol("voc2012"), ties=ties)
+    rules = replace(protocol("voc2012"), tie_break=ties)
     result = evaluate(truth, found.numbered_as(truth), rules)
     parts = [
         replace(
@@ -181,7 +181,7 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
         boxes=corners,
         score=score,
     )
-    protocol = replace(RULES, ties=ties, detection_limits=(limit,))
+    protocol = replace(RULES, tie_break=ties, max_dets=(limit,))
     evidence = evaluate(truth, found, protocol, evidence=True).evidence
 
     def key(row: int) -> tuple[float, ...]:

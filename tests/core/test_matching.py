@@ -18,7 +18,7 @@ from detap.tables.detection import Detections, GroundTruth
 COCO = replace(
     protocol("coco"), iou_thresholds=(0.5, 0.75), area_ranges=(AreaRange("all", 0, 1e10),)
 )
-VOC = replace(protocol("voc2012"), pixel_edge=False)
+VOC = replace(protocol("voc2012"), inclusive_pixels=False)
 
 
 def square(x: float, side: float = 10) -> list[float]:
@@ -114,7 +114,7 @@ def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
 
 
 def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
-    protocol = replace(COCO, neutral=("ignore",), absorbing=())
+    protocol = replace(COCO, ignore_flags=("ignore",), crowd_flags=())
     result = score([0], [(0, 0.9), (1, 0.8)], protocol, ignore=[True])
     assert result.matches is not None
     assert_array_equal(result.matches.neutral[0, 0], [True, False])
@@ -176,7 +176,7 @@ def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
 
 
 def test_limits_cut_after_ranking() -> None:
-    protocol = replace(COCO, detection_limits=(1, 2))
+    protocol = replace(COCO, max_dets=(1, 2))
     result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], protocol)
     assert_array_equal(result.recall[0, 0, 0], [1 / 3, 2 / 3])
     assert result.matches is not None
@@ -190,9 +190,9 @@ def test_limit_over_all_classes_of_an_image() -> None:
     detections = Detections.from_arrays(
         image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2, score=[0.9, 0.8]
     )
-    protocol = replace(COCO, detection_limits=(1, 2))
+    protocol = replace(COCO, max_dets=(1, 2))
     assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [1, 1]]
-    protocol = replace(protocol, limit_scope="image")
+    protocol = replace(protocol, max_dets_scope="image")
     assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
 
 
@@ -202,8 +202,8 @@ def test_equal_scores_rank_by_file_or_by_image() -> None:
     detections = Detections.from_arrays(
         image=["b", "a"], label=["c"] * 2, boxes=[square(0)] * 2, score=[0.5, 0.5]
     )
-    assert evaluate(table, detections, replace(VOC, ties="file")).summary["mAP"] == 1
-    assert evaluate(table, detections, replace(VOC, ties="image")).summary["mAP"] == 0.5
+    assert evaluate(table, detections, replace(VOC, tie_break="file")).summary["mAP"] == 1
+    assert evaluate(table, detections, replace(VOC, tie_break="image")).summary["mAP"] == 0.5
 
 
 def test_scores_of_either_zero_tie() -> None:
@@ -232,7 +232,7 @@ def test_proposals_pair_by_overlap_not_by_score() -> None:
         protocol("proposals"),
         iou_thresholds=(0.5,),
         area_ranges=(AreaRange("all", 0, 1e10),),
-        detection_limits=(1, 2),
+        max_dets=(1, 2),
     )
     result = score([0, 4], [(2, 0.9), (0, 0.8)], rules)
     assert result.summary == {"AR1": 0.5, "AR2": 1.0}
@@ -241,7 +241,7 @@ def test_proposals_pair_by_overlap_not_by_score() -> None:
 
 def test_a_proposal_of_little_overlap_is_paired_too() -> None:
     # Shifted by 9 of 10 pixels: overlap 1/19.
-    rules = replace(protocol("proposals"), iou_thresholds=(0.05,), detection_limits=(1,))
+    rules = replace(protocol("proposals"), iou_thresholds=(0.05,), max_dets=(1,))
     assert score([0], [(9, 0.9)], rules).recall[0, 0, 0, 0] == 1
     strict = replace(rules, iou_thresholds=(1 / 19,), strict_iou=True)
     assert score([0], [(9, 0.9)], strict).recall[0, 0, 0, 0] == 0
@@ -252,7 +252,7 @@ def test_proposals_have_no_classes() -> None:
         score([0], [(0, 1)], replace(protocol("proposals"), class_agnostic=False))
 
 
-@pytest.mark.parametrize(("empty_images", "expected"), [("counted", 0.5), ("left-out", 1.0)])
+@pytest.mark.parametrize(("empty_images", "expected"), [("count", 0.5), ("exclude", 1.0)])
 def test_images_without_proposals(empty_images: str, expected: float) -> None:
     table = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[square(0)] * 2)
     detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[square(0)], score=[1])
@@ -268,7 +268,7 @@ def test_a_match_with_id_zero_is_none_where_the_protocol_says_so() -> None:
         image=["i"] * 2, label=["c"] * 2, boxes=[square(0)] * 2, score=[0.9, 0.8]
     )
     assert evaluate(table, twice, COCO).true_positives[0] == 1
-    strict = evaluate(table, twice, replace(COCO, id_zero="no-match"), matches=True)
+    strict = evaluate(table, twice, replace(COCO, annotation_id_zero="unmatched"), matches=True)
     assert strict.summary["AP"] == 0
     assert (strict.true_positives[0], strict.false_positives[0]) == (0, 2)
     assert matched(strict) == [-1, -1]

@@ -52,7 +52,7 @@ def pairs(draw: st.DrawFn) -> Pairs:
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
         absorbing=np.full(len(truths.image), absorbing),
-        pixel_edge=edge,
+        inclusive_pixels=edge,
     )
     return Pairs(detections, truths, among, taken, table, edge, absorbing, draw(st.booleans()))
 
@@ -68,7 +68,12 @@ def surroundings(case: Pairs) -> GroundTruthIndex:
             found, case.detections, case.truths, case.among, taken=case.taken
         )
     return GroundTruthIndex(
-        case.truths, 3, case.among, taken=case.taken, absorbing=case.absorbing, pixel_edge=case.edge
+        case.truths,
+        3,
+        case.among,
+        taken=case.taken,
+        absorbing=case.absorbing,
+        inclusive_pixels=case.edge,
     )
 
 
@@ -174,7 +179,7 @@ def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
         detection_areas=case.detections.overlap_area[row],
         truth_areas=case.truths.overlap_area[column],
         absorbing=np.full(len(row), case.absorbing),
-        pixel_edge=case.edge,
+        inclusive_pixels=case.edge,
     )
     assert found.tolist() == case.table.ravel().tolist()
 

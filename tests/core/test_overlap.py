@@ -9,7 +9,7 @@ from detap.tables.detection import encode_boxes
 
 def overlap_of(a: list[float], b: list[float], **options: object) -> float:
     first, second = np.array([a]), np.array([b])
-    if options.get("pixel_edge"):
+    if options.get("inclusive_pixels"):
         areas = pixel_areas(first), pixel_areas(second)
     else:
         areas = encode_boxes(first, "xyxy")[1], encode_boxes(second, "xyxy")[1]
@@ -28,15 +28,15 @@ def test_half_a_box() -> None:
     assert overlap_of([0, 0, 10, 10], [0, 0, 5, 10]) == 0.5
 
 
-def test_pixel_edge_adds_one_to_each_side() -> None:
+def test_inclusive_pixels_adds_one_to_each_side() -> None:
     # 11 x 11 pixels against 6 x 11 of them: 66 / 121.
-    assert overlap_of([0, 0, 10, 10], [0, 0, 5, 10], pixel_edge=True) == 66 / 121
+    assert overlap_of([0, 0, 10, 10], [0, 0, 5, 10], inclusive_pixels=True) == 66 / 121
 
 
-def test_touching_boxes_share_a_column_only_with_the_pixel_edge() -> None:
+def test_touching_boxes_share_a_column_only_with_the_inclusive_pixels() -> None:
     assert overlap_of([0, 0, 10, 10], [10, 0, 20, 10]) == 0
     # 1 x 11 pixels of 121 + 121 - 11.
-    assert overlap_of([0, 0, 10, 10], [10, 0, 20, 10], pixel_edge=True) == 11 / 231
+    assert overlap_of([0, 0, 10, 10], [10, 0, 20, 10], inclusive_pixels=True) == 11 / 231
 
 
 def test_absorbing_divides_by_the_detection_alone() -> None:

@@ -29,7 +29,7 @@ def pairs_of(scene: EvaluationRun) -> Pairs:
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
         absorbing=scene.absorbing,
-        pixel_edge=scene.protocol.pixel_edge,
+        inclusive_pixels=scene.protocol.inclusive_pixels,
     )
     start = np.append(0, np.cumsum(alike.sum(axis=1))).astype(np.int64)
     return Pairs(start, np.nonzero(alike)[1].astype(np.int32), table[alike])

@@ -36,7 +36,7 @@ def spelt(rules: Protocol, field: str) -> str:
     value = getattr(rules, field)
     if field == "iou_thresholds" and value == protocol("coco").iou_thresholds:
         return COCO_THRESHOLDS
-    return KINDS[field].spell(value)
+    return KINDS[field].format(value)
 
 
 def plain(cell: str) -> str:

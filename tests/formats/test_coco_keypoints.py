@@ -235,14 +235,14 @@ def test_inputs_are_joined(tmp_path: Path) -> None:
     one, found = read(tmp_path, *ROWS)
     none = one.select(np.zeros(2, np.bool_))
     rest = none.with_columns({**none.columns(), "keypoints": np.zeros((0, 0, 3))})
-    both = join_ground_truths([rest, one], repartition=True)
+    both = join_ground_truths([rest, one], merge_images=True)
     assert both.keypoints is not None
     assert one.keypoints is not None
     assert np.array_equal(both.keypoints, one.keypoints)
     others = found.with_columns({**found.columns(), "keypoints": np.zeros((3, 5, 2))})
     message = "objects have 5 keypoints here and 3 in .*dt.json; give inputs of one skeleton"
     with pytest.raises(InputError, match=message):
-        join_detections([found, others], repartition=True)
+        join_detections([found, others], merge_images=True)
 
 
 def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:

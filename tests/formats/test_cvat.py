@@ -25,7 +25,7 @@ Run = Callable[..., Ended]
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
 BOX = '<box label="dog" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" z_order="0"></box>'
 FEW = "and they count as boxes that overlap nothing"
-BOUNDS = "give shapes='bounds' (--shapes bounds), and its bounds are taken for a box"
+BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
 EXPORT = "export the task again, as CVAT for images 1.1"
 
 
@@ -104,7 +104,7 @@ def test_bounds_of_other_shapes(tmp_path: Path) -> None:
         '<ellipse label="a" cx="10" cy="20" rx="4" ry="5"/>',
         '<mask label="a" left="3" top="4" width="10" height="20" rle="1, 2"/>',
     )
-    truth = read_ground_truth(written(tmp_path, document(image(*shapes))), shapes="bounds")
+    truth = read_ground_truth(written(tmp_path, document(image(*shapes))), shapes="bbox")
     assert truth.corners.tolist() == [
         [1, 2, 8, 9],
         [1, 1, 3, 2],
@@ -379,7 +379,7 @@ def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
         '<ellipse label="a" cx="1" cy="2" rx="3"/>',
         '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="10"/>',
     )
-    assert refused(written(tmp_path, document(image(*shapes))), shapes="bounds") == [
+    assert refused(written(tmp_path, document(image(*shapes))), shapes="bbox") == [
         "line 5: <polygon> has 2 points, 3 are due; draw it again",
         "line 6: <polygon> has a point '3'; write points as x,y;x,y",
         "line 7: <polygon> point 'x' is not a number; give a decimal number",

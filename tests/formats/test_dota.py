@@ -261,7 +261,7 @@ def test_other_protocols_see_the_boxes_around_and_say_so(
     assert boxes.true_positives[0] == 1
     notes = {note.code: note for note in boxes.notes}
     assert notes["polygons-as-boxes"].count == 2
-    assert "--overlap polygon" in notes["polygons-as-boxes"].message
+    assert "--iou-type polygon" in notes["polygons-as-boxes"].message
     whole = evaluate(normal, found, "dota")
     assert whole.true_positives[0] == 0
     assert not [note for note in whole.notes if note.code == "polygons-as-boxes"]
@@ -294,7 +294,7 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
 def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_path: Path) -> None:
     """By quadrilaterals the mean is that of a ship and no plane; of a plane without ship, 0."""
     found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
-    ended = detap("explain", "--gt", str(labels), "--dt", str(found), "--number", "0.500")
+    ended = detap("explain", "--gt", str(labels), "--dt", str(found), "--value", "0.500")
     assert ended.out.startswith("dota gives mAP 0.5, equal to the 3 digits given"), ended.out
     assert "dota" not in ended.out.partition("Not searched")[2]
 

@@ -23,7 +23,7 @@ __all__ = ["detap"]
 Run = Callable[..., Ended]
 
 DUE = "a JSON file of LabelMe is due, which has a list of shapes"
-BOUNDS = "give shapes='bounds' (--shapes bounds), and its bounds are taken for a box"
+BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
 NUMBER = "give a finite number"
 
 
@@ -127,7 +127,7 @@ def test_bounds_of_other_shapes(tmp_path: Path) -> None:
         shape((0, 2), (2, 0), (4, 2), (2, 4)),
     )
     folder = written(tmp_path, {"a.json": document(*shapes)})
-    assert read_ground_truth(folder, shapes="bounds").corners.tolist() == [
+    assert read_ground_truth(folder, shapes="bbox").corners.tolist() == [
         [1, 2, 8, 9],
         [1, 2, 8, 9],
         [1, 1, 3, 2],
@@ -357,7 +357,7 @@ def test_bad_shapes(tmp_path: Path, case: str) -> None:
 
 def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
     shapes = (shape((1, 2), (3, 4), kind="polygon"), shape((1, 2), kind="circle"))
-    assert refused(tmp_path, document(*shapes), shapes="bounds") == [
+    assert refused(tmp_path, document(*shapes), shapes="bbox") == [
         "shapes[0]: has 2 points as a polygon; 3 are due",
         "shapes[1]: has 1 points as a circle; 2 are due",
     ]

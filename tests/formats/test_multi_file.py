@@ -205,7 +205,7 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
     records = found_on([1, 2, 3])
     one = read_detections(write(tmp_path / "dt.json", records), truth)
     parts = [write(tmp_path / f"{k}.json", records[k::2]) for k in range(2)]
-    both = read_detections(parts, truth, repartition=True)
+    both = read_detections(parts, truth, merge_images=True)
     # All dogs stand in the one, all cats in the other, each class in the order of one file.
     split, whole = (list(score_tables(truth, t).summary.values()) for t in (both, one))
     assert np.array_equal(split, whole, equal_nan=True)
@@ -214,13 +214,13 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
     hint = (
-        "give each image in one input; or, if these are different boxes of it, repartition=True "
-        "(--repartition)"
+        "give each image in one input; or, if these are different boxes of it, merge_images=True "
+        "(--merge_images)"
     )
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
     assert str(caught.value) == f"{gts[1]}: image 5 is in {gts[0]} already; {hint}"
-    truth = read_ground_truth(gts, repartition=True)
+    truth = read_ground_truth(gts, merge_images=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
     dts = [write(tmp_path / f"dt{k}.json", found_on([k, 5])) for k in (1, 2)]

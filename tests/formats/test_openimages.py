@@ -212,7 +212,7 @@ def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
                 "(image_sizes, --image-sizes FILE), or --area-ranges none"
             )
             with pytest.raises(
-                InputError, match=r"voc2007 counts whole pixels; .* --no-pixel-edge"
+                InputError, match=r"voc2007 counts whole pixels; .* --no-inclusive-pixels"
             ):
                 evaluate(truth, found, "voc2007")
         else:

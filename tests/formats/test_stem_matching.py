@@ -46,7 +46,7 @@ def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["val/a.jpg", "val/b.v2.PNG", "c"])
     # a is found, b is found elsewhere, c has none: one of three by the first of two, AP 1/3.
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "b.v2": "cat .8 50 50 60 60\n"})
-    call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-pixel-edge")
+    call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-inclusive-pixels")
     ended = detap("eval", *call, "--output-format", "json")
     assert ended.status == 0, ended.err
     record = json.loads(ended.out)

@@ -177,9 +177,9 @@ def test_cartucho_85(detap: Run, real_data: Path) -> None:
 @pytest.mark.parametrize(
     ("ap", "edge", "due"),
     [
-        ("11-point", "--pixel-edge", 0.2683982684),
-        ("all-point", "--pixel-edge", 0.2456866805),
-        ("all-point", "--no-pixel-edge", 0.2253968254),
+        ("11-point", "--inclusive-pixels", 0.2683982684),
+        ("all-point", "--inclusive-pixels", 0.2456866805),
+        ("all-point", "--no-inclusive-pixels", 0.2253968254),
     ],
 )
 def test_object_detection_metrics_sample_2(
@@ -188,5 +188,5 @@ def test_object_detection_metrics_sample_2(
     """Padilla's sample: `class [conf] x y w h`, at an IoU of 0.3."""
     folder = real_data / "odm-sample-2"
     words = ("--gt", f"{folder}/groundtruths", "--dt", f"{folder}/detections", "--boxes", "xywh")
-    found = headline(detap, *words, "--iou", "0.3", "--ap", ap, edge)
+    found = headline(detap, *words, "--iou", "0.3", "--interpolation", ap, edge)
     assert found == pytest.approx(due, abs=5e-11)

@@ -187,7 +187,7 @@ def test_confidence_stands_behind_keypoints(tmp_path: Path) -> None:
 def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     """Its area is half the square's; as boxes both are the same."""
     data = data_set(tmp_path, SQUARE, f"{DIAMOND} .9")
-    protocol = detap.protocol("coco").with_changes(overlap="polygon")
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
     tight = protocol.with_changes(iou_thresholds=(0.6,))
     loose = protocol.with_changes(iou_thresholds=(0.5,))
     assert score(data, tight, task=task).summary["AP"] == 0
@@ -218,7 +218,7 @@ def test_equal_bounds_are_no_repeated_row(tmp_path: Path) -> None:
 
 def test_boxes_beside_quadrilaterals(tmp_path: Path) -> None:
     data = data_set(tmp_path, DIAMOND, f"0 {BOX} .9")
-    protocol = detap.protocol("coco").with_changes(overlap="polygon", iou_thresholds=(0.5,))
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon", iou_thresholds=(0.5,))
     assert score(data, protocol).summary["AP"] == pytest.approx(1)
     write(tmp_path, {"images/b.png": png(50, 100), "labels/b.txt": f"0 {BOX}\n"})
     truth = detap.read_ground_truth(data)
@@ -261,7 +261,7 @@ def test_four_corners_that_are_no_oriented_box(
     assert "--task segment" in str(error.value)
     assert "kpt_shape: [2, 2]" in str(error.value)
     assert "--task obb" in str(error.value)
-    protocol = detap.protocol("coco").with_changes(overlap="polygon")
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
     for task in ("segment", "obb"):
         assert score(data, protocol, task=task).summary["AP"] < 1
     if not predictions:
@@ -273,8 +273,8 @@ def test_four_corners_that_are_no_oriented_box(
 def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None:
     rows = f"{DIAMOND}\n0 .2 .2 .6 .2 .4 .6"
     data = data_set(tmp_path, rows, f"{DIAMOND} .9")
-    protocol = detap.protocol("coco").with_changes(overlap="polygon")
-    with pytest.raises(UsageError, match=r"2 polygons of the ground truth .*--overlap box"):
+    protocol = detap.protocol("coco").with_changes(iou_type="polygon")
+    with pytest.raises(UsageError, match=r"2 polygons of the ground truth .*--iou-type bbox"):
         score(data, protocol)
     assert score(data).summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two, as boxes
 
@@ -306,7 +306,7 @@ def test_oriented_boxes_by_shapely(real_data: Path, command: Callable[..., Ended
     folder, expected = _numbers(real_data, "ultralytics-obb", "quadrilaterals, txt")
     words = (
         "eval", "--gt", str(folder / "data.yaml"), "--dt", str(folder / "predictions" / "labels"),
-        "--image-sizes", str(folder / "sizes.csv"), "--overlap", "polygon",
+        "--image-sizes", str(folder / "sizes.csv"), "--iou-type", "polygon",
     )  # fmt: skip
     done = command(*words, "--output-format", "json")
     summary = json.loads(done.out)["summary"]

@@ -116,7 +116,7 @@ def test_another_ground_truth_is_refused_and_may_be_insisted_on(reports: Path, d
     assert ended.status == 2
     assert "ground truth: sha256" in ended.err
     assert load(reports / "base.json") == load(reports / "good.json")
-    ended = detap("baseline", "update", "base.json", "other.json", "--allow-different")
+    ended = detap("baseline", "update", "base.json", "other.json", "--allow-mismatch")
     assert ended.out == "replaced: the new report is of another ground truth or protocol\n"
     assert load(reports / "base.json") == load(reports / "other.json")
 
@@ -196,7 +196,7 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
         # An axis that a report does not know yet is as by default.
         ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, "file" here'),
         ({}, {"protocol": {"name": "coco"}}, 'protocol: ties "file" there, "image" here'),
-        ({"protocol": {"name": "coco", "ties": "image", "score_floor": None}}, {}, None),
+        ({"protocol": {"name": "coco", "ties": "image", "min_score": None}}, {}, None),
         (
             {"protocol": {"name": "coco", "ties": "image", "iou_thresholds": [0.3]}},
             {},
@@ -285,7 +285,7 @@ def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> 
     whole = numbers_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
     part = whole.part("night")
     for numbers, overall, of_cat in ((whole, 0.5, 0.5), (part, 0.25, 0.125)):
-        assert (numbers.headline, numbers.unit) == ("AP", unit)
+        assert (numbers.primary_metric, numbers.unit) == ("AP", unit)
         assert numbers.overall("AP") == overall
         assert numbers.by_row("AP") == [of_cat]
 
@@ -383,7 +383,7 @@ def test_a_baseline_of_shifted_category_ids_is_matched_by_name(
         for category in [] if isinstance(record, list) else record["categories"]:
             category["id"] += 90
         path.write_text(json.dumps(record))
-    call = [*coco.arguments, *slices, "--baseline", base, "--allow-different"]
+    call = [*coco.arguments, *slices, "--baseline", base, "--allow-mismatch"]
     ended = detap(*call, "--max-drop", f"{name}=0", "--output-format", "json")
     assert ended.status == 0, ended.err
     checks = json.loads(ended.out)["gates"]["checks"]

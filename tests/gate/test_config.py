@@ -83,7 +83,7 @@ def test_targets_replace_settings_of_the_same_name(folder: Path, detap: Run) -> 
     own(folder, "max-dets = 5\niou = 0.5\n[targets.strict]\niou = 0.75\n[targets.loose]\niou = 0.1")
     report = json.loads(detap("eval", "--target", "strict", "--output-format", "json").out)
     assert report["protocol"]["iou_thresholds"] == [0.75]
-    assert report["protocol"]["detection_limits"] == [5]
+    assert report["protocol"]["max_dets"] == [5]
 
 
 def test_the_nearest_file_above_is_taken_and_paths_are_relative_to_it(
@@ -179,7 +179,7 @@ def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('protocol = "cocoo"', "protocol 'cocoo' is unknown; did you mean coco?"),
+        ('protocol = "cocoo"', "unknown protocol 'cocoo'; did you mean coco?"),
         ('protocol = "coco"\nfail-under = {APP = 0.1}', "'APP': no summary has a number 'APP'"),
         ('format = "coco"\nfail-under = {"class:cat.AP51" = 0.1}', "no class has a number 'AP51'"),
         ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "no class has a number 'APP'"),

@@ -63,15 +63,15 @@ def test_what_is_not_said_has_a_default() -> None:
         ),
         (
             DROP,
-            {"baseline": True, "confidence": 0.9, "resolve_drop": 0.1},
+            {"baseline": True, "confidence": 0.9, "detectable_drop": 0.1},
             "--confidence needs --baseline-detections: a report's numbers alone",
         ),
         (DROP, {"before": True, "resamples": 200}, "--resamples is of no use without --confidence"),
         (DROP, {"before": True, "seed": 0}, "--seed is of no use without --confidence"),
         (
             DROP,
-            {"before": True, "allow_different": True},
-            "--allow-different is of no use without --baseline",
+            {"before": True, "allow_mismatch": True},
+            "--allow-mismatch is of no use without --baseline",
         ),
         (DROP, {"before": True, "confidence": 1.0}, "--confidence: 1.0 is not between 0 and 1"),
         (
@@ -154,7 +154,7 @@ def test_the_options_of_a_command_are_what_is_asked() -> None:
         "resamples": 200,
         "seed": 7,
         "min_ground_truths": 3,
-        "allow_different": True,
+        "allow_mismatch": True,
         "slices": "tags.csv",
         "slice_by": None,
         "another": 1,
@@ -473,7 +473,7 @@ def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
 
     truth = read_ground_truth(files.gt)
     before, now = (read_detections(path, truth) for path in (files.dt, worse))
-    rules = replace(protocol("coco"), detection_limits=(1000,))
+    rules = replace(protocol("coco"), max_dets=(1000,))
     with pytest.warns(DetapWarning, match="AP passed, but class:odd") as caught:
         result = assert_detections(truth, now, protocol=rules, baseline=before, max_drop=0.005)
     proposed = """max_drop={"class:odd $(x) 'name'.AP": '0.005'} would fail"""

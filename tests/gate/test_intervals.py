@@ -154,7 +154,7 @@ def test_the_hint_in_python(case: Path) -> None:
 
 
 def test_a_floor_on_the_smallest_class_needs_no_interval(case: Path, detap: Run) -> None:
-    status, (gate,) = gates(detap, "--fail-under", "min-class.AP=0.1", "--resolve-drop", "0.1")
+    status, (gate,) = gates(detap, "--fail-under", "min-class.AP=0.1", "--detectable-drop", "0.1")
     assert (status, gate["verdict"], gate["value"]) == (1, "failed", 0)
 
 

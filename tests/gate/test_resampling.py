@@ -49,30 +49,24 @@ def scene(
     ).numbered_as(truth)
 
 
-MANY = replace(
-    protocol("coco"), iou_thresholds=tuple(np.linspace(0.5, 0.99, 64)), detection_limits=(2, 5)
-)
+MANY = replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.5, 0.99, 64)), max_dets=(2, 5))
 PROTOCOLS = {
     "coco": protocol("coco"),
     "voc2007": protocol("voc2007"),
     "voc2012": protocol("voc2012"),
     "voc2012-py": protocol("voc2012-py"),
-    "limit over all classes": replace(
-        protocol("coco"), limit_scope="image", detection_limits=(1, 4, 8)
-    ),
+    "limit over all classes": replace(protocol("coco"), max_dets_scope="image", max_dets=(1, 4, 8)),
     "class agnostic": replace(protocol("coco"), class_agnostic=True),
     "absent is zero": replace(protocol("coco"), absent_class="zero"),
     "absent is zero if detected": replace(
-        protocol("coco"), absent_class="zero-if-detected", detection_limits=(2,)
+        protocol("coco"), absent_class="zero-if-detected", max_dets=(2,)
     ),
     "ultralytics": protocol("ultralytics"),
     "trapezoid at other levels": replace(
         protocol("coco"), interpolation="trapezoid-101", recall_grid="hundredths"
     ),
     "every bit of a word": MANY,
-    "all-point, by area": replace(
-        protocol("voc2012"), area_ranges=COCO_AREAS, detection_limits=(1, 3)
-    ),
+    "all-point, by area": replace(protocol("voc2012"), area_ranges=COCO_AREAS, max_dets=(1, 3)),
 }
 
 
@@ -89,7 +83,7 @@ def test_weights_of_one_give_the_plain_numbers(protocol: Protocol) -> None:
     for name, value in result.summary.items():
         assert_same(again.overall[name][0], value)
         single = metrics.named(protocol, name).name
-        single = single.removeprefix("m") if protocol.headline == "mAP" else single
+        single = single.removeprefix("m") if protocol.primary_metric == "mAP" else single
         for k, of_class in enumerate(result.by_class[single]):
             assert_same(again.by_class[name][k, 0], of_class)
 
@@ -134,9 +128,9 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
         Wanted(precision=precision, thresholds=(t,), area=a, limit=limit)
         for t in range(0, len(protocol.iou_thresholds), 4)
         for a in range(len(protocol.area_ranges))
-        for limit in range(len(protocol.detection_limits))
+        for limit in range(len(protocol.max_dets))
         for precision in (True, False)
-        if not precision or limit == len(protocol.detection_limits) - 1
+        if not precision or limit == len(protocol.max_dets) - 1
     ]
     evidence = evaluate(truth, found, protocol).evidence
     ours = resample(evidence, weights, wanted, threads=threads)
@@ -165,7 +159,7 @@ def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     boxes = [[500, 500, 510, 510]] * 600 + [[0, 0, 10, 10]]
     score = np.linspace(1, 0.1, 601)
     found = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
-    rules = replace(protocol("voc2012"), detection_limits=(None,), area_ranges=(ALL_AREAS,))
+    rules = replace(protocol("voc2012"), max_dets=(None,), area_ranges=(ALL_AREAS,))
     result = evaluate(truth, found, rules)
     again = resampled(result, Weights.of(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
     assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
@@ -223,7 +217,7 @@ def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
         "protocol proposals pairs by coverage, under which no detection is right or wrong by "
-        "itself; use another --protocol, or leave out --confidence and --resolve-drop"
+        "itself; use another --protocol, or leave out --confidence and --detectable-drop"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])

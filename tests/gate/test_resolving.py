@@ -124,7 +124,15 @@ def test_a_strict_run_has_no_limit_that_its_images_cannot_resolve(case: Path, de
 
 
 def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run) -> None:
-    words = (*EARLIER, "--confidence", "0.9", "--max-drop", "AR100=0.3", "--resolve-drop", "0.02")
+    words = (
+        *EARLIER,
+        "--confidence",
+        "0.9",
+        "--max-drop",
+        "AR100=0.3",
+        "--detectable-drop",
+        "0.02",
+    )
     ended, report = run(detap, *words)
     (number,) = report["resolution"]["numbers"]
     # At 90 %: 1.644854 + 0.841621.
@@ -135,7 +143,7 @@ def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run
 
 
 def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, detap: Run) -> None:
-    ended, report = run(detap, "--resolve-drop", "0.02", "--fail-under", "AR100=0.6")
+    ended, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
     found = report["resolution"]
     assert not found["paired"]
     (number,) = found["numbers"]
@@ -158,7 +166,7 @@ def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, deta
 def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
     run(detap, now="results.json")
     Path("report.json").rename("base.json")
-    words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--resolve-drop", "0.02")
+    words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--detectable-drop", "0.02")
     ended, report = run(detap, *words)
     (number,) = report["resolution"]["numbers"]
     error = (2 * 0.7 * 0.3 / 100) ** 0.5
@@ -168,14 +176,22 @@ def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
 
 
 def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
-    _, report = run(detap, "--resolve-drop", "0.02", *EARLIER)
+    _, report = run(detap, "--detectable-drop", "0.02", *EARLIER)
     found = report["resolution"]
     assert found["paired"]
     assert [entry["name"] for entry in found["numbers"]] == ["AP"]
     assert [entry["name"] for entry in found["classes"]] == ["class:ant.AP", "class:bee.AP"]
     # The confidence, the resamples and their seed may be said with it.
     _, again = run(
-        detap, "--resolve-drop", "0.02", "--confidence", "0.95", "--resamples", "300", "--seed", "4"
+        detap,
+        "--detectable-drop",
+        "0.02",
+        "--confidence",
+        "0.95",
+        "--resamples",
+        "300",
+        "--seed",
+        "4",
     )
     assert again["resolution"]["level"] == 0.95
     assert not again["resolution"]["paired"]
@@ -183,7 +199,7 @@ def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
 
 def test_what_cannot_be_resampled_is_left_out(case: Path, detap: Run) -> None:
     words = ("--max-rise", "class:*.duplicates=1", "--fail-under", "F1=0.1")
-    _, report = run(detap, "--resolve-drop", "0.02", *EARLIER, *words)
+    _, report = run(detap, "--detectable-drop", "0.02", *EARLIER, *words)
     assert [entry["name"] for entry in report["resolution"]["numbers"]] == ["AP"]
     assert report["resolution"]["margins"] == []
 
@@ -200,7 +216,7 @@ def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
 
 def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) -> None:
     """One detector alone: twice .7 * .3 / 100, and (2.801585 / 0.02)**2 of that times 100."""
-    asked = {"fail_under": {"AR100": 0.6}, "resolve_drop": 0.02}
+    asked = {"fail_under": {"AR100": 0.6}, "detectable_drop": 0.02}
     result = assert_detections("instances.json", "now.json", **asked)  # type: ignore[arg-type]
     note = result.notes[-1]
     assert (note.code, note.severity) == ("images-needed", "info")
@@ -208,14 +224,16 @@ def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) 
     assert note.message.startswith(start)
     needed = int(note.message.removeprefix(start).removesuffix(end).replace(",", ""))
     assert needed == pytest.approx(100 * 2 * 0.0021 * (FACTOR / 0.02) ** 2, rel=2 * SOME)
-    _, report = run(detap, "--resolve-drop", "0.02", "--fail-under", "AR100=0.6")
+    _, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
     assert report["resolution"]["numbers"][0]["units_needed"] == needed  # as the command has it
     with pytest.raises(AssertionError, match=f"{start}{needed:,}{end}\nprotocol:coco"):
         assert_detections(
-            "instances.json", "now.json", fail_under={"AR100": 0.8}, resolve_drop=0.02
+            "instances.json", "now.json", fail_under={"AR100": 0.8}, detectable_drop=0.02
         )
-    with pytest.raises(UsageError, match="resolve_drop: 2 is not between 0 and 1"):
-        assert_detections("instances.json", "now.json", fail_under={"AR100": 0.6}, resolve_drop=2)
+    with pytest.raises(UsageError, match="detectable_drop: 2 is not between 0 and 1"):
+        assert_detections(
+            "instances.json", "now.json", fail_under={"AR100": 0.6}, detectable_drop=2
+        )
 
 
 @pytest.mark.parametrize(
@@ -225,8 +243,8 @@ def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) 
         (("--fail-under", "0.1"), 0),
         ((*EARLIER, "--max-drop", "0.1"), 0),
         ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95"), 2),
-        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95", "--resolve-drop", "0.1"), 2),
-        (("--resolve-drop", "0.1"), 1),
+        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95", "--detectable-drop", "0.1"), 2),
+        (("--detectable-drop", "0.1"), 1),
     ],
 )
 def test_each_detector_is_resampled_at_most_once(
@@ -276,7 +294,7 @@ def test_it_is_on_the_page(case: Path, detap: Run) -> None:
 
 def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     words = ("compare", "results.json", "now.json", "--gt", "instances.json")
-    ended = detap(*words, "--resolve-drop", "0.05", "-o", "comparison.json")
+    ended = detap(*words, "--detectable-drop", "0.05", "-o", "comparison.json")
     assert ended.status == 0, ended.err
     report = json.loads(Path("comparison.json").read_text())
     Draft202012Validator(schema("comparison")).validate(report)
@@ -289,24 +307,24 @@ def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     assert "images for 0.05" in ended.out
     ended = detap(*words, "--resamples", "0", "-o", "comparison.json")
     assert "resolution" not in json.loads(Path("comparison.json").read_text())
-    ended = detap(*words, "--resamples", "0", "--resolve-drop", "0.05")
+    ended = detap(*words, "--resamples", "0", "--detectable-drop", "0.05")
     assert ended.status == 2
-    assert "--resolve-drop needs resamples: leave --resamples 0 out" in ended.err
+    assert "--detectable-drop needs resamples: leave --resamples 0 out" in ended.err
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "5%", "AP=0.1"])
 def test_a_wished_for_drop_is_a_share(case: Path, detap: Run, wrong: str) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json")
-    ended = detap("eval", *files, "--resolve-drop", wrong)
+    ended = detap("eval", *files, "--detectable-drop", wrong)
     assert ended.status == 2
-    assert "--resolve-drop" in ended.err
+    assert "--detectable-drop" in ended.err
 
 
 def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
-    ended = detap("eval", *files, "--resolve-drop", "0.1")
+    ended = detap("eval", *files, "--detectable-drop", "0.1")
     assert ended.status == 2
-    assert "leave out --confidence and --resolve-drop" in ended.err
+    assert "leave out --confidence and --detectable-drop" in ended.err
 
 
 def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
@@ -329,7 +347,7 @@ def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
     assert number["standard_error"] == pytest.approx(0.0283, rel=SOME)
     assert "What these queries can show" in ended.out
     assert "is less than these 50 queries can show" in ended.err
-    assert detap(*words, "--resolve-drop", "0.1").status == 0
+    assert detap(*words, "--detectable-drop", "0.1").status == 0
     found = json.loads(report.read_text())["resolution"]
     assert found["numbers"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
 

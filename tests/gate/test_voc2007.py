@@ -116,7 +116,7 @@ def test_what_its_images_can_show(voc2007: Path, tmp_path: Path) -> None:
     """As docs/bootstrap.md has it: of one detector alone, and of two that mostly err alike."""
     before = tmp_path / "before"
     before.symlink_to(voc2007 / "detections")
-    report, _, _ = gate(voc2007, before, "--resolve-drop", "0.005", status=0)
+    report, _, _ = gate(voc2007, before, "--detectable-drop", "0.005", status=0)
     (alone,) = report["resolution"]["numbers"]
     assert alone["smallest_drop"] == pytest.approx(0.0230, abs=5e-4)
     now = copy_voc(before, tmp_path / "now", jittered(0.1, 1))

@@ -41,7 +41,7 @@ def assert_dealing_changes_nothing(
         every: dict[str, Any] = {
             "class_agnostic": True,
             "verified": "all",
-            "not_exhaustive": "counted",
+            "not_exhaustive": "count",
             "class_groups": "none",
         }
         protocol = replace(protocol, **every)

@@ -189,20 +189,20 @@ def test_keypoints_are_asked_for_where_tables_have_none() -> None:
 
 def test_what_overlaps_brings_what_goes_with_it() -> None:
     plain = protocol("coco-keypoints")
-    assert protocol("coco").with_changes(overlap="keypoints").sigmas == SIGMAS["coco"]
-    boxes = plain.with_changes(overlap="box", detection_limits=(1, 10, 100))
-    assert (boxes.sigmas, boxes.neutral) == ((), ("crowd",))
+    assert protocol("coco").with_changes(iou_type="keypoints").sigmas == SIGMAS["coco"]
+    boxes = plain.with_changes(iou_type="bbox", max_dets=(1, 10, 100))
+    assert (boxes.sigmas, boxes.ignore_flags) == ((), ("crowd",))
     extent = plain.with_changes(detection_area="extent")
-    assert extent.with_changes(overlap="mask").detection_area == "box"
+    assert extent.with_changes(iou_type="segm").detection_area == "box"
     agnostic = protocol("coco").with_changes(class_agnostic=True)
-    assert not agnostic.with_changes(overlap="keypoints").class_agnostic
+    assert not agnostic.with_changes(iou_type="keypoints").class_agnostic
 
 
 def test_recalls_at_thresholds_make_way_for_those_at_limits() -> None:
     """Of a limit of 50 the name AR50 is taken."""
     plain = protocol("coco-keypoints")
     assert metrics.named(plain, "AR75").threshold == 5
-    rules = plain.with_changes(detection_limits=(20, 50))
+    rules = plain.with_changes(max_dets=(20, 50))
     names = [measure.name for measure in metrics.summary(rules)]
     assert names == ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
     assert metrics.named(rules, "AR50").threshold is None

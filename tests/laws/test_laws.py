@@ -117,7 +117,7 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
     }
     change = changes[kind]
     # A floor and rounding are measured in scores.
-    protocol = replace(protocol, score_floor=None, score_decimals=None)
+    protocol = replace(protocol, min_score=None, score_decimals=None)
     changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
     assert_same_result(run(case, protocol), run(changed, protocol))
 
@@ -145,7 +145,7 @@ def test_an_appended_lowest_false_positive_never_raises_ap(
 @examples(80)
 def test_removing_a_detection_absorbed_by_a_crowd_changes_nothing(case: Case) -> None:
     # At one limit that is never met: otherwise the removal would let another one in.
-    rules = replace(protocol("coco"), detection_limits=(100,))
+    rules = replace(protocol("coco"), max_dets=(100,))
     before = run(case, rules)
     assert before.matches is not None
     truth = before.ground_truth
@@ -172,7 +172,7 @@ def test_ap_is_a_share_or_undefined(case: Case, protocol: Protocol, how: Interpo
         assert (defined <= np.nextafter(1.0, 2)).all()
     positive = np.zeros(len(result.classes), bool)
     positive[np.unique(result.ground_truth.label)] = True
-    if "difficult" not in protocol.neutral and "crowd" not in protocol.neutral:
+    if "difficult" not in protocol.ignore_flags and "crowd" not in protocol.ignore_flags:
         assert_same_bits(~np.isnan(result.average_precision[0, :, 0]), positive, "defined")
     for name, value in result.summary.items():
         assert np.isnan(value) or 0 <= value <= 1 + ROUNDING, name
@@ -204,7 +204,7 @@ def test_recall_never_falls_and_interpolated_precision_never_rises(
 def test_recall_never_falls_with_the_limit(
     case: Case, protocol: Protocol, limits: tuple[int | None, ...]
 ) -> None:
-    result = run(case, replace(protocol, detection_limits=limits))
+    result = run(case, replace(protocol, max_dets=limits))
     assert not (np.diff(result.recall, axis=-1) < 0).any()
 
 
@@ -214,7 +214,7 @@ def test_proposal_recall_never_falls_with_the_limit(
 ) -> None:
     # At most one ground truth: with more, a new proposal may take one's best and shift the rest.
     case = replace(case, truths=case.truths[:1])
-    result = run(case, replace(protocol("proposals"), detection_limits=limits))
+    result = run(case, replace(protocol("proposals"), max_dets=limits))
     assert not (np.diff(result.recall, axis=-1) < 0).any()
 
 
@@ -229,7 +229,7 @@ def test_recall_never_rises_with_the_threshold_where_the_best_is_the_only_candid
 
 @given(cases(), st.integers(1, 4))
 def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> None:
-    rules = replace(protocol("coco"), detection_limits=(limit,))
+    rules = replace(protocol("coco"), max_dets=(limit,))
     before = run(case, rules)
     assert before.matches is not None
     kept = tuple(
@@ -241,7 +241,7 @@ def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> N
 @given(cases(), st.sampled_from([*RANKED.values()]))
 def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
     """IoU has no unit, as long as no pixel is added and no area asked for."""
-    protocol = replace(protocol, pixel_edge=False, area_ranges=(ANY_AREA,))
+    protocol = replace(protocol, inclusive_pixels=False, area_ranges=(ANY_AREA,))
 
     def double(item: Truth | Found) -> tuple[float, float, float, float]:
         x, y, w, h = item.box
@@ -279,8 +279,8 @@ def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> Non
     assert (result.within <= result.detections_count).all()
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
-    floor = -np.inf if protocol.score_floor is None else protocol.score_floor
+    floor = -np.inf if protocol.min_score is None else protocol.min_score
     assert result.detections_count.sum() == sum(f.score >= floor for f in case.found)
     areas = [t.box[2] * t.box[3] if t.area is None else t.area for t in case.truths]
-    dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "dropped" else 0
+    dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "drop" else 0
     assert (result.ground_truths + result.neutral).sum() == len(case.truths) - dropped

@@ -96,7 +96,7 @@ def test_boundaries_as_deep_as_the_image_are_the_masks(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
     deep = scored(*scene, protocol("coco-boundary").with_changes(dilation_ratio=1))
-    masks = scored(*scene, protocol("coco-segm").with_changes(neutral=("crowd", "ignore")))
+    masks = scored(*scene, protocol("coco-segm").with_changes(ignore_flags=("crowd", "ignore")))
     same([*deep.summary.values()], [*masks.summary.values()])
     for name in ("found", "neutral", "overlap", "truth", "duplicate"):
         same(getattr(deep.evidence, name), getattr(masks.evidence, name))
@@ -154,11 +154,11 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
     ("changes", "message"),
     [
         (
-            {"pixel_edge": True},
-            "pixel edge has no say where overlap is mask: leave out --pixel-edge",
+            {"inclusive_pixels": True},
+            "inclusive_pixels has no effect with iou_type segm: leave out --inclusive-pixels",
         ),
-        ({"box_decimals": 1}, "box decimals has no say where overlap is mask"),
-        ({"pairing": "coverage"}, "overlap mask goes with pairing ranked, not with coverage"),
+        ({"box_decimals": 1}, "box_decimals has no effect with iou_type segm"),
+        ({"pairing": "by-iou"}, "overlap mask requires matching by-score, not by-iou"),
     ],
 )
 def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:
@@ -166,12 +166,12 @@ def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> Non
 
     with pytest.raises(UsageError, match=message):
         protocol("coco-segm").with_changes(**changes)
-    with pytest.raises(UsageError, match="detection area has no say where overlap is box"):
+    with pytest.raises(UsageError, match="detection_area has no effect with iou_type bbox"):
         protocol("coco").with_changes(detection_area="pixels")
 
 
 def test_what_overlaps_brings_what_goes_with_it() -> None:
-    masks = protocol("voc2012").with_changes(overlap="mask")
-    assert not masks.pixel_edge
+    masks = protocol("voc2012").with_changes(iou_type="segm")
+    assert not masks.inclusive_pixels
     pixels = masks.with_changes(detection_area="pixels")
-    assert pixels.with_changes(overlap="box").detection_area == "box"
+    assert pixels.with_changes(iou_type="bbox").detection_area == "box"

@@ -20,10 +20,10 @@ ANY_RULES = [
     *RANKED.values(),
     replace(protocol("coco"), class_agnostic=True),
     replace(protocol("voc2012"), class_agnostic=True),
-    replace(protocol("coco"), ties="file"),
-    replace(protocol("voc2012"), ties="image"),
-    replace(protocol("coco"), limit_scope="image", detection_limits=(1, 2, 4)),
-    replace(protocol("coco"), detection_limits=(1, 2, None)),
+    replace(protocol("coco"), tie_break="file"),
+    replace(protocol("voc2012"), tie_break="image"),
+    replace(protocol("coco"), max_dets_scope="image", max_dets=(1, 2, 4)),
+    replace(protocol("coco"), max_dets=(1, 2, None)),
     replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 64).tolist())),
     replace(protocol("voc2012"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 17).tolist())),
 ]
@@ -55,8 +55,8 @@ def test_a_small_limit_has_the_precision_of_being_the_largest(
     every = accumulate(
         evaluate(*case.tables_for(protocol), protocol).evidence, all_limits=True
     ).precision
-    for m in range(1, len(protocol.detection_limits)):
-        alone = replace(protocol, detection_limits=protocol.detection_limits[:m])
+    for m in range(1, len(protocol.max_dets)):
+        alone = replace(protocol, max_dets=protocol.max_dets[:m])
         fused = evaluate(*case.tables_for(protocol), alone)._scene.score()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 

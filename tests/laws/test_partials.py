@@ -21,7 +21,7 @@ from tests.laws.test_match_table import ANY_RULES, more_rules
 from tests.parity.compare import assert_same_bits
 
 partial_module = import_module("detap.evaluation.partial.partial")
-EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="left-out")]
+EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="exclude")]
 every_rules = st.one_of(st.sampled_from(EVERY), more_rules)
 
 ARRAYS = ("average_precision", "recall", "precision")
@@ -49,7 +49,7 @@ def assert_same_numbers(ours: Result, theirs: Result) -> None:
 def assert_same_answers(ours: Result, theirs: Result) -> None:
     """Also of what is asked of a result later."""
     assert_same_numbers(ours, theirs)
-    if theirs.protocol.pairing == "coverage":
+    if theirs.protocol.matching == "by-iou":
         return
     assert_same_bits(ours.full_precision(), theirs.full_precision(), "full precision")
     for one, two in zip(ours.curves(), theirs.curves(), strict=True):
@@ -70,7 +70,7 @@ def test_classes_by_chunks_and_scores_by_stretches(
     """However few rows are held at a time, and by however many threads."""
     truth, found = case.tables_for(protocol)
     found = image_by_image(found)
-    if protocol.pairing == "coverage":
+    if protocol.matching == "by-iou":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
     whole = score_tables(truth, found, protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
@@ -130,7 +130,7 @@ def test_shards_in_any_order_and_tree_are_the_whole(
     truth, found = case.tables_for(protocol)
     found = image_by_image(found)
     ties = ties and protocol.group_of_weight is None  # which has no bounds of ties
-    if protocol.pairing == "coverage":
+    if protocol.matching == "by-iou":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
     whole = score_tables(truth, found, protocol)
     given = truth if shared else None
@@ -157,7 +157,7 @@ def test_shards_in_any_order_and_tree_are_the_whole(
 @given(cases(), every_rules, st.data())
 def test_some_classes_alone(case: Case, protocol: Protocol, data: st.DataObject) -> None:
     truth, found = case.tables_for(protocol)
-    assume(not protocol.class_agnostic and protocol.limit_scope == "class")
+    assume(not protocol.class_agnostic and protocol.max_dets_scope == "class")
     assume(protocol.group_of_weight is None)  # which has no bounds of ties
     found = image_by_image(found)
     chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))

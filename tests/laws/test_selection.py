@@ -40,11 +40,11 @@ COUNTS = (
     "duplicates",
     "within",
 )
-FREE_OF_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.overlap != "keypoints"]
+FREE_OF_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.iou_type != "keypoints"]
 ANY = st.one_of(
     st.sampled_from(FREE_OF_KEYPOINTS),
     st.sampled_from([protocol for protocol in MORE.values() if not protocol.class_agnostic]),
-    st.just(replace(PRESETS["coco"], limit_scope="image", detection_limits=(1, 2, 3))),
+    st.just(replace(PRESETS["coco"], max_dets_scope="image", max_dets=(1, 2, 3))),
     st.just(replace(PRESETS["voc2012"], absent_class="zero-if-detected")),
 )
 
@@ -52,7 +52,7 @@ ANY = st.one_of(
 def tables_of(case: Case, protocol: Protocol) -> tuple[GroundTruth, Detections]:
     """Return tables with what the rules ask for, KITTI's columns and names of classes too."""
     truth, found = case.tables_for(protocol)
-    if protocol.pairing != "ground-truth":
+    if protocol.matching != "kitti":
         return truth, found
     extra = {name: np.zeros(len(truth)) for name in ("truncated", "occluded")}
     names = ("Car", "Van", "Pedestrian")[: len(truth.classes)]
@@ -88,7 +88,7 @@ def test_each_selected_class_has_the_numbers_of_the_whole_run(
     for evidence in (False, True):
         part = score_tables(truth, found, protocol, classes=names, evidence=evidence)
         assert_classes_of(part, whole, names)
-        if protocol.pairing == "ranked":
+        if protocol.matching == "by-score":
             labels = [whole.classes.index(name) for name in names]
             assert_same_bits(
                 part.full_precision(), whole.full_precision()[:, :, labels], "full precision"
@@ -103,7 +103,7 @@ def test_each_selected_class_has_the_numbers_of_the_whole_run(
 def test_partials_of_shards_select_as_one_run_does(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(protocol.pairing == "ranked")
+    assume(protocol.matching == "by-score")
     truth, found = case.tables_for(protocol)
     found = found.select(np.argsort(found.image, kind="stable"))
     one = score_tables(truth, found, protocol)
@@ -133,7 +133,7 @@ def test_partials_of_shards_select_as_one_run_does(
 def test_errors_of_selected_classes_are_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(protocol.pairing == "ranked")
+    assume(protocol.matching == "by-score")
     truth, found = case.tables_for(protocol)
     whole = score_tables(truth, found, protocol)
     names = drawn(data, whole.classes)
@@ -141,9 +141,9 @@ def test_errors_of_selected_classes_are_those_among_all(
     part = score_tables(truth, found, protocol, classes=names)
     conventions: list[Any] = ["protocol"]
     if (
-        protocol.overlap == "box"
+        protocol.iou_type == "bbox"
         and protocol.verified == "all"
-        and protocol.not_exhaustive == "counted"
+        and protocol.not_exhaustive == "count"
     ):
         conventions.append("tidecv")
     for convention in conventions:
@@ -170,7 +170,7 @@ def test_errors_of_selected_classes_are_those_among_all(
 def test_ties_of_selected_classes_are_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    assume(protocol.pairing == "ranked" and protocol.group_of_weight is None)
+    assume(protocol.matching == "by-score" and protocol.group_of_weight is None)
     truth, found = case.tables_for(protocol)
     found = found.select(np.argsort(found.image, kind="stable"))
     names = drawn(data, truth.classes)
@@ -201,7 +201,7 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
 @pytest.mark.parametrize("keep_boxes", [True, False])
 def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
     """One detection an image: the dog of .8 is beyond the limit that the cat of .9 has taken."""
-    protocol = replace(PRESETS["coco"], limit_scope="image", detection_limits=(1,))
+    protocol = replace(PRESETS["coco"], max_dets_scope="image", max_dets=(1,))
     box = [[0.0, 0.0, 10.0, 10.0]]
     truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
     evaluator = detap.Evaluator(truth, protocol, "xyxy", images=[1], keep_boxes=keep_boxes)
@@ -235,7 +235,7 @@ def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
     truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
     results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
     found = detap.read_detections(results, truth)
-    protocol = replace(PRESETS["lvis"], detection_limits=(20,))
+    protocol = replace(PRESETS["lvis"], max_dets=(20,))
     whole = score_tables(truth, found, protocol)
     most = np.argsort(-whole.ground_truths, kind="stable")[:8]
     names = [whole.classes[label] for label in sorted(most.tolist())]
@@ -256,7 +256,7 @@ def test_the_signature_names_what_was_selected() -> None:
     )
     result = detap.evaluate(truth, found, classes=["cat", "bird"], images=[3, 1])
     assert result.signature.split("|")[1:3] == ["classes:2-of-3-07fb7c93", "images:2-of-3-e9348026"]
-    assert Protocol.spelt(result.signature) == Protocol.preset("coco")
+    assert Protocol.parse(result.signature) == Protocol.preset("coco")
 
 
 def test_unknown_classes_and_text_are_refused() -> None:

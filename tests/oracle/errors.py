@@ -32,7 +32,7 @@ class _Scene:
         self.truth_label = [0 if agnostic else label for label in truth.label.tolist()]
         self.found_label = [0 if agnostic else label for label in found.label.tolist()]
         score = found.score.tolist()
-        image = self.found_image if protocol.ties == "image" else [0] * len(score)
+        image = self.found_image if protocol.tie_break == "image" else [0] * len(score)
         order = sorted(range(len(score)), key=lambda n: (-score[n], image[n], n))
         self.ranked = [n for n in order if matches.counted[n] and not matches.neutral[0, t, n]]
         self.match = matches.ground_truth[0, t].tolist()
@@ -45,7 +45,7 @@ class _Scene:
             g
             for g in range(len(annotated))
             if band.low <= annotated[g] <= band.high
-            and not any(getattr(truth, flag)[g] for flag in protocol.neutral)
+            and not any(getattr(truth, flag)[g] for flag in protocol.ignore_flags)
             and not (protocol.group_of_weight == 0 and truth.group_of[g])
         ]
         self.used = {self.match[n] for n in self.ranked if self.match[n] >= 0}
@@ -87,7 +87,7 @@ class _Scene:
             if not positives:
                 values.append(math.nan)
                 continue
-            points = curve(hits, positives, self.protocol.precision_guard)
+            points = curve(hits, positives, self.protocol.precision_eps)
             values.append(min(area_under(*points, self.protocol), 1.0) if hits else 0.0)
         return values
 

@@ -28,7 +28,7 @@ def boxes(table: GroundTruth | Detections) -> list[Box]:
 
 def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) -> float:
     """Return intersection over union, or over the detection alone where the truth absorbs."""
-    edge = 1.0 if protocol.pixel_edge else 0.0
+    edge = 1.0 if protocol.inclusive_pixels else 0.0
     width = min(detection.x2, truth.x2) - max(detection.x1, truth.x1) + edge
     height = min(detection.y2, truth.y2) - max(detection.y1, truth.y1) + edge
     if width <= 0 or height <= 0:
@@ -42,6 +42,6 @@ def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) 
 
 def area(box: Box, protocol: Protocol) -> float:
     """Return the area of a box as the protocol measures it."""
-    if protocol.pixel_edge:
+    if protocol.inclusive_pixels:
         return (box.x2 - box.x1 + 1) * (box.y2 - box.y1 + 1)
     return box.area

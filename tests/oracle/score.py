@@ -39,7 +39,7 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
     names = detections.classes if len(detections.classes) > len(truth.classes) else truth.classes
     K = 1 if protocol.class_agnostic else len(names)  # noqa: N806 - the letter of the axis
     T, A = len(protocol.iou_thresholds), len(protocol.area_ranges)  # noqa: N806
-    R, M = len(protocol.recall_levels), len(protocol.detection_limits)  # noqa: N806
+    R, M = len(protocol.recall_levels), len(protocol.max_dets)  # noqa: N806
     result = Scores(
         np.full((T, K, A), np.nan),
         np.full((T, K, A, M), np.nan),
@@ -52,7 +52,7 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
     for k in range(K):
         for a, band in enumerate(protocol.area_ranges):
             one = _OneClass(truth, detections, protocol, k, band)
-            if protocol.pairing == "coverage":
+            if protocol.matching == "by-iou":
                 result.recall[:, k, a, :] = one.proposal_recall()
             else:
                 one.fill(result, k, a)
@@ -93,7 +93,7 @@ class _OneClass:
 
     def neutral(self, row: int) -> bool:
         need_not = self.protocol.group_of_weight == 0 and self.is_group(row)
-        return need_not or self.flagged(row, self.protocol.neutral) or not self.in_range(row)
+        return need_not or self.flagged(row, self.protocol.ignore_flags) or not self.in_range(row)
 
     def is_group(self, row: int) -> bool:
         """Return whether a ground truth is matched in the stage of groups."""
@@ -110,8 +110,10 @@ class _OneClass:
         """Return the ground truths of each image, in file order."""
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
-            absorbing = self.is_group(row) or self.flagged(row, self.protocol.absorbing)
-            void = self.protocol.id_zero == "no-match" and self.flagged(row, ("zero_id",))
+            absorbing = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
+            void = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
+                row, ("zero_id",)
+            )
             target = Target(row, self.neutral(row), absorbing, void)
             result[int(self.truth.image[row])].append(target)
         return result
@@ -127,7 +129,7 @@ class _OneClass:
     def within(self, limit: int | None) -> list[int]:
         """Return the ranked detections that count under a limit."""
         rows = [row for row in self.ranked if limit is None or self.places[row] < limit]
-        if self.protocol.zero_area == "dropped":
+        if self.protocol.zero_area == "drop":
             rows = [row for row in rows if area(self.detection_boxes[row], self.protocol) > 0]
         return rows
 
@@ -135,7 +137,7 @@ class _OneClass:
         """Return what becomes of each detection within the largest limit."""
         targets = self.targets()
         result = {}
-        for row in self.within(self.protocol.detection_limits[-1]):
+        for row in self.within(self.protocol.max_dets[-1]):
             here = targets[int(self.detections.image[row])]
             overlaps = {t.row: self.overlap(row, t) for t in here}
             single = [t for t in here if not self.is_group(t.row)]
@@ -161,10 +163,10 @@ class _OneClass:
                 result.overlap[row] = outcome.overlap
             if a == 0 and t == 0:
                 self.count(result.counts, outcomes)
-            for m, limit in enumerate(self.protocol.detection_limits):
+            for m, limit in enumerate(self.protocol.max_dets):
                 rows = [row for row in self.within(limit) if not outcomes[row].neutral]
                 hits = [outcomes[row].truth != -1 for row in rows]
-                if a == 0 and limit == self.protocol.detection_limits[-1]:
+                if a == 0 and limit == self.protocol.max_dets[-1]:
                     result.hits[t, k] = hits
                 self.measure(result, hits, (t, k, a, m))
 
@@ -172,7 +174,7 @@ class _OneClass:
         t, k, a, m = where
         if not self.positives:
             return
-        precision, recall = curve(hits, self.positives, self.protocol.precision_guard)
+        precision, recall = curve(hits, self.positives, self.protocol.precision_eps)
         result.recall[t, k, a, m] = recall[-1] if recall else 0.0
         result.precision[t, :, k, a, m] = at_levels(precision, recall, self.protocol)
         result.average_precision[t, k, a] = area_under(precision, recall, self.protocol)
@@ -191,7 +193,7 @@ class _OneClass:
 
     def proposal_recall(self) -> Floats:
         """Return the recall (T, M), ground truths paired off by falling overlap."""
-        thresholds, limits = self.protocol.search_thresholds, self.protocol.detection_limits
+        thresholds, limits = self.protocol.search_thresholds, self.protocol.max_dets
         result = np.full((len(thresholds), len(limits)), np.nan)
         occupied = {int(self.detections.image[row]) for row in self.ranked}
         for m, limit in enumerate(limits):
@@ -200,7 +202,7 @@ class _OneClass:
                 proposals[int(self.detections.image[row])].append(row)
             overlaps: list[float] = []
             for image, targets in self.targets().items():
-                if self.protocol.empty_images == "left-out" and image not in occupied:
+                if self.protocol.empty_images == "exclude" and image not in occupied:
                     continue
                 due = [target for target in targets if not target.neutral]
                 overlaps += covered(
@@ -216,7 +218,7 @@ class _OneClass:
 def _rows(table: GroundTruth, label: int, protocol: Protocol) -> list[int]:
     """Return the ground truths of a class; of all, class by class where pycocotools' ties hold."""
     rows = range(len(table))
-    if protocol.class_agnostic and protocol.ties == "image":
+    if protocol.class_agnostic and protocol.tie_break == "image":
         return sorted(rows, key=lambda row: (table.label[row], row))
     return [row for row in rows if protocol.class_agnostic or table.label[row] == label]
 
@@ -225,7 +227,7 @@ def _ranking(detections: Detections, protocol: Protocol) -> list[int]:
     """Return all rows by falling score, equals in the protocol's order."""
 
     def key(row: int) -> tuple[float, int, int, int]:
-        by_image = protocol.ties == "image"
+        by_image = protocol.tie_break == "image"
         image = int(detections.image[row]) if by_image else 0
         label = int(detections.label[row]) if by_image and protocol.class_agnostic else 0
         return (-float(detections.score[row]), image, label, row)
@@ -238,7 +240,7 @@ def _places(detections: Detections, protocol: Protocol) -> list[int]:
     seen: dict[tuple[int, int], int] = defaultdict(int)
     places = [0] * len(detections)
     for row in _ranking(detections, protocol):
-        whole = protocol.limit_scope == "image" or protocol.class_agnostic
+        whole = protocol.max_dets_scope == "image" or protocol.class_agnostic
         group = (int(detections.image[row]), -1 if whole else int(detections.label[row]))
         places[row] = seen[group]
         seen[group] += 1
@@ -249,7 +251,7 @@ def that_count(detections: Detections, protocol: Protocol) -> Detections:
     """Return the detections that are scored at all, as the protocol reads them."""
     detections = _through_text(detections, protocol)
     rows = list(range(len(detections)))
-    if protocol.flat_boxes == "dropped":
+    if protocol.degenerate_boxes == "drop":
         x1, y1, x2, y2 = detections.corners.T.tolist() if rows else ([], [], [], [])
         rows = [row for row in rows if x1[row] < x2[row] and y1[row] < y2[row]]
     return detections.select(np.array(rows, np.intp))
@@ -257,7 +259,7 @@ def that_count(detections: Detections, protocol: Protocol) -> Detections:
 
 def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:
     """Return the ground truths that are scored at all."""
-    if protocol.zero_area == "counted":
+    if protocol.zero_area == "count":
         return truth
     areas = [area(box, protocol) for box in boxes(truth)]
     if protocol.area_source == "annotation":
@@ -268,8 +270,8 @@ def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:
 
 def _through_text(detections: Detections, protocol: Protocol) -> Detections:
     """Return the detections as if some were written to a file, rounded, and read again."""
-    if protocol.score_floor is not None:
-        detections = detections.select(np.flatnonzero(detections.score >= protocol.score_floor))
+    if protocol.min_score is not None:
+        detections = detections.select(np.flatnonzero(detections.score >= protocol.min_score))
     if protocol.score_decimals is None and protocol.box_decimals is None:
         return detections
 

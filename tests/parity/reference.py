@@ -139,7 +139,7 @@ def _pair(
 def _configure(params: Any, protocol: Protocol) -> None:
     params.iouThrs = np.array(protocol.iou_thresholds)
     params.recThrs = np.array(protocol.recall_levels)
-    params.maxDets = list(protocol.detection_limits)
+    params.maxDets = list(protocol.max_dets)
     params.areaRng = [[band.low, band.high] for band in protocol.area_ranges]
     params.areaRngLbl = [band.name for band in protocol.area_ranges]
     params.useCats = 0 if protocol.class_agnostic else 1

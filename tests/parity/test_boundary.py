@@ -239,9 +239,9 @@ def test_pycocotools_has_no_such_protocol(files: Files) -> None:
 
 
 def test_the_ratio_has_a_say_where_boundaries_overlap_alone() -> None:
-    with pytest.raises(UsageError, match="dilation ratio has no say where overlap is mask"):
+    with pytest.raises(UsageError, match="dilation_ratio has no effect with iou_type segm"):
         protocol("coco-segm").with_changes(dilation_ratio=0.01)
     finer = protocol("coco-boundary").with_changes(dilation_ratio=0.008)
-    assert finer.with_changes(overlap="mask").dilation_ratio == 0.02
-    with pytest.raises(UsageError, match=r"dilation ratio 0\.0 is not above 0 and at most 1"):
+    assert finer.with_changes(iou_type="segm").dilation_ratio == 0.02
+    with pytest.raises(UsageError, match=r"dilation ratio 0\.0 is outside"):
         finer.with_changes(dilation_ratio=0)

@@ -37,7 +37,7 @@ def in_file_order(
     assert result.matches is not None
     matched, neutral = result.matches.ground_truth, result.matches.neutral
     counted = result.matches.counted
-    if result.protocol.class_agnostic and result.protocol.ties == "image":
+    if result.protocol.class_agnostic and result.protocol.tie_break == "image":
         rows = np.argsort(detections.label, kind="stable")
         truth_rows = np.append(np.argsort(truth.label, kind="stable"), -1)
         back = np.argsort(rows)
@@ -122,7 +122,7 @@ def other_axes(draw: st.DrawFn) -> Protocol:
     return replace(
         COCO,
         iou_thresholds=tuple(sorted(thresholds)),
-        detection_limits=tuple(sorted(limits)),
+        max_dets=tuple(sorted(limits)),
         area_ranges=(
             ALL_AREAS,
             *(AreaRange(f"band{n}", *ends, f"-{n}") for n, ends in enumerate(bands)),
@@ -165,7 +165,7 @@ def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
         ),
         classes=(3, 8),
     )
-    check(case, replace(COCO, class_agnostic=True, detection_limits=(1, 2)))
+    check(case, replace(COCO, class_agnostic=True, max_dets=(1, 2)))
 
 
 def test_the_comparison_can_fail() -> None:
@@ -246,7 +246,7 @@ def test_coco_val2014_100_with_other_axes(
     protocol = replace(
         COCO,
         iou_thresholds=(0.25, 0.5, 0.8, 1.0),
-        detection_limits=(3, 20),
+        max_dets=(3, 20),
         area_ranges=(ALL_AREAS, AreaRange("middling", 400.0, 20_000.0, "-mid")),
         class_agnostic=class_agnostic,
     )

@@ -47,7 +47,7 @@ def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, thre
     plain = score(truth, detections, protocol)
     detections = that_count(detections, protocol)
     assert_same_bits(ours.recall, plain.recall, "recall")
-    if protocol.pairing == "coverage":
+    if protocol.matching == "by-iou":
         return
     assert ours.matches is not None
     matched, neutral, counted = in_file_order(ours, truth, detections)
@@ -80,33 +80,33 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
     axes: dict[str, st.SearchStrategy[Any]] = {
         "iou_thresholds": st.sampled_from(((0.5,), (0.3, 0.6, 0.8, 1.0), (0.05,), (0.25, 0.5))),
-        "iou_grid": st.sampled_from(("float64", "float32")),
+        "iou_dtype": st.sampled_from(("float64", "float32")),
         "strict_iou": st.booleans(),
         "absent_class": st.sampled_from(("undefined", "zero", "zero-if-detected")),
-        "score_floor": st.sampled_from((None, 0.2, -1.0, 100.0)),
-        "iou_ceiling": st.sampled_from((1.0, 1 - 1e-10, 0.7)),
-        "pixel_edge": st.booleans(),
-        "candidate": st.sampled_from(("best", "best-free")),
+        "min_score": st.sampled_from((None, 0.2, -1.0, 100.0)),
+        "max_iou_threshold": st.sampled_from((1.0, 1 - 1e-10, 0.7)),
+        "inclusive_pixels": st.booleans(),
+        "candidate": st.sampled_from(("best", "best-unmatched")),
         "equal_iou": st.sampled_from(("first", "last")),
-        "neutral": flags,
+        "ignore_flags": flags,
         "area_ranges": st.sampled_from(bands),
         "area_source": st.sampled_from(("annotation", "box")),
-        "detection_limits": st.sampled_from(((None,), (1, 2, None), (3,), (1, 10, 100))),
-        "limit_scope": st.sampled_from(("class", "image")),
-        "ties": st.sampled_from(("image", "file")),
-        "precision_guard": st.sampled_from((0.0, 2.0**-52)),
+        "max_dets": st.sampled_from(((None,), (1, 2, None), (3,), (1, 10, 100))),
+        "max_dets_scope": st.sampled_from(("class", "image")),
+        "tie_break": st.sampled_from(("image", "file")),
+        "precision_eps": st.sampled_from((0.0, 2.0**-52)),
         "class_agnostic": st.booleans(),
         "group_of_weight": st.sampled_from((None, 0, 1)),
-        "flat_boxes": st.sampled_from(("counted", "dropped")),
-        "zero_area": st.sampled_from(("counted", "dropped")),
+        "degenerate_boxes": st.sampled_from(("keep", "drop")),
+        "zero_area": st.sampled_from(("count", "drop")),
         "score_decimals": st.sampled_from((None, 0, 1)),
-        "id_zero": st.sampled_from(("name", "no-match")),
+        "annotation_id_zero": st.sampled_from(("valid", "unmatched")),
         "box_decimals": st.sampled_from((None, 0, 1)),
     }
     chosen = draw(st.sets(st.sampled_from(sorted(axes))))
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
-    absorbing = changes.get("neutral", protocol.neutral)
-    changes["absorbing"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
+    absorbing = changes.get("ignore_flags", protocol.ignore_flags)
+    changes["crowd_flags"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
     interpolation = draw(st.sampled_from((*GRIDS, "all-point")))
     changes["interpolation"] = interpolation
     if interpolation in GRIDS:
@@ -137,7 +137,7 @@ def test_any_axes_with_many_detections(case: Case, protocol: Protocol, threads: 
 
 @given(
     cases(),
-    st.sampled_from(("counted", "left-out")),
+    st.sampled_from(("count", "exclude")),
     st.sampled_from(((1,), (2, None), (1, 3))),
     st.booleans(),
     st.booleans(),
@@ -145,17 +145,17 @@ def test_any_axes_with_many_detections(case: Case, protocol: Protocol, threads: 
 @examples(150)
 def test_proposals(
     case: Case,
-    empty_images: Literal["counted", "left-out"],
+    empty_images: Literal["count", "exclude"],
     limits: tuple[Any, ...],
     strict: bool,
-    pixel_edge: bool,
+    inclusive_pixels: bool,
 ) -> None:
     rules = replace(
         protocol("proposals"),
         empty_images=empty_images,
-        detection_limits=limits,
+        max_dets=limits,
         strict_iou=strict,
-        pixel_edge=pixel_edge,
+        inclusive_pixels=inclusive_pixels,
     )
     compare(rules, *case.tables(), 1)
 

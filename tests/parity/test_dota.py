@@ -65,7 +65,7 @@ def test_exactly_one_half_is_no_match() -> None:
     at_least = replace(protocol("dota"), strict_iou=False)
     assert ap(evaluate(*given, at_least)) == pytest.approx(1)
     # As the boxes around them they are one.
-    assert ap(evaluate(*given, replace(protocol("dota"), overlap="box"))) == pytest.approx(1)
+    assert ap(evaluate(*given, replace(protocol("dota"), iou_type="bbox"))) == pytest.approx(1)
 
 
 def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() -> None:
@@ -111,7 +111,7 @@ def test_boxes_are_quadrilaterals_too() -> None:
 
 
 def test_a_crowd_absorbs_what_lies_in_it() -> None:
-    rules = replace(protocol("coco"), overlap="polygon")
+    rules = replace(protocol("coco"), iou_type="polygon")
     truth = truths(np.vstack([2 * SQUARE, row(5)]), crowd=[True, False])
     result = evaluate(truth, found(np.vstack([DIAMOND, DIAMOND, row(5)])), rules)
     assert result.false_positives[0] == 0
@@ -121,19 +121,21 @@ def test_a_crowd_absorbs_what_lies_in_it() -> None:
 def test_areas_are_those_of_quadrilaterals() -> None:
     # The box around has 40 * 40, beyond 32 * 32: the diamond in it half of that.
     result = evaluate(
-        truths(4 * DIAMOND), found(4 * DIAMOND), replace(protocol("coco"), overlap="polygon")
+        truths(4 * DIAMOND), found(4 * DIAMOND), replace(protocol("coco"), iou_type="polygon")
     )
     assert result.summary["APs"] == pytest.approx(1)
     assert np.isnan(result.summary["APm"])
 
 
 def test_what_polygons_do_not_go_with() -> None:
-    with pytest.raises(UsageError, match="goes with pairing ranked, not with coverage"):
-        replace(protocol("proposals"), overlap="polygon")
-    with pytest.raises(UsageError, match="no say where overlap is polygon: leave out --pixel-edge"):
-        replace(protocol("voc2012"), overlap="polygon")
-    changed = protocol("voc2012").with_changes(overlap="polygon")
-    assert (changed.overlap, changed.pixel_edge) == ("polygon", False)
+    with pytest.raises(UsageError, match="requires matching by-score, not by-iou"):
+        replace(protocol("proposals"), iou_type="polygon")
+    with pytest.raises(
+        UsageError, match="no say where iou type is polygon: leave out --inclusive-pixels"
+    ):
+        replace(protocol("voc2012"), iou_type="polygon")
+    changed = protocol("voc2012").with_changes(iou_type="polygon")
+    assert (changed.iou_type, changed.inclusive_pixels) == ("polygon", False)
 
 
 def test_corners_are_rounded_where_boxes_are() -> None:

@@ -168,7 +168,7 @@ def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
     ):
         scored(truth, found)
     protocol = RULES.with_changes(sigmas=tuple(expected[CROWD_POSE]["sigmas"]))
-    assert Protocol.spelt("coco-keypoints|sigmas:crowdpose") == protocol
+    assert Protocol.parse("coco-keypoints|sigmas:crowdpose") == protocol
     stats = expected[CROWD_POSE]["stats"]
     numbers = {name: value for name, value in stats.items() if "P " not in name}
     assert len(numbers) == 6

@@ -395,10 +395,10 @@ def test_the_other_axes_have_their_say() -> None:
     for rules, due in (
         (R40, 0),  # exactly .5 is not above it
         (R40.with_changes(strict_iou=False), 1),
-        (R40.with_changes(pixel_edge=True), 1),  # 26 of 51 rows
-        (R40.with_changes(pixel_edge=True, iou_thresholds=(0.51,)), 0),
-        (R40.with_changes(iou_ceiling=0.49), 1),
-        (R40.with_changes(iou_grid="float32", iou_thresholds=(0.5 - 1e-9,)), 0),  # rounded up
+        (R40.with_changes(inclusive_pixels=True), 1),  # 26 of 51 rows
+        (R40.with_changes(inclusive_pixels=True, iou_thresholds=(0.51,)), 0),
+        (R40.with_changes(max_iou_threshold=0.49), 1),
+        (R40.with_changes(iou_dtype="float32", iou_thresholds=(0.5 - 1e-9,)), 0),  # rounded up
     ):
         images = [Image([cyclist()], [half])]
         result = run(images, rules)
@@ -407,11 +407,11 @@ def test_the_other_axes_have_their_say() -> None:
 
 def test_the_guard_and_areas_have_their_say() -> None:
     images = [Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])]
-    guarded = R40.with_changes(precision_guard=0.5)
+    guarded = R40.with_changes(precision_eps=0.5)
     assert average(images, "Cyclist", "moderate", guarded) == pytest.approx(2 / 2.5 / 40)
     small = (AreaRange("small", 0, 2499, "s"), AreaRange("large", 2500, 1e10, "l"))
     sized = R40.with_changes(
-        area_ranges=small, height_min=(1,), occlusion_max=(), truncation_max=()
+        area_ranges=small, min_height=(1,), max_occlusion=(), max_truncation=()
     )
     result = run(images, sized)
     at = result.classes.index("Cyclist")
@@ -424,7 +424,7 @@ def test_a_neutral_object_of_the_class_is_no_positive() -> None:
     truth, found = tables([Image([cyclist()], [claim(0.9)])])
     marked = replace(truth, crowd=np.array([True]))
     for absorbing in ((), ("crowd",)):
-        protocol = R40.with_changes(neutral=("crowd",), absorbing=absorbing)
+        protocol = R40.with_changes(ignore_flags=("crowd",), absorbing=absorbing)
         result = evaluate(marked, found, protocol)
         at = result.classes.index("Cyclist")
         assert (result.neutral[at], result.false_positives[at]) == (1, 0)
@@ -444,7 +444,7 @@ def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
 
 
 def test_other_headlines() -> None:
-    result = run([Image([cyclist()], [claim(0.9)])], R40.with_changes(headline="AP"))
+    result = run([Image([cyclist()], [claim(0.9)])], R40.with_changes(primary_metric="AP"))
     assert list(result.summary)[:4] == ["AP-moderate", "AP-easy", "AP-hard", "AR-moderate"]
     assert result.summary["AR-moderate"] == 1
 
@@ -490,9 +490,9 @@ def test_what_ranks_detections_is_refused() -> None:
 def test_columns_that_are_missing_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["Car"], boxes=[BOX])
     found = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
-    with pytest.raises(UsageError, match=r"how far each ground truth is occluded.*--occlusion-max"):
+    with pytest.raises(UsageError, match=r"how far each ground truth is occluded.*--max-occlusion"):
         evaluate(truth, found, "kitti")
-    protocol = R40.with_changes(occlusion_max=(), truncation_max=())
+    protocol = R40.with_changes(max_occlusion=(), max_truncation=())
     assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
 
 
@@ -500,25 +500,25 @@ def test_other_classes_than_are_scored_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["bird"], boxes=[BOX])
     found = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match="scores Car, Pedestrian, Cyclist, and there is none"):
-        evaluate(truth, found, R40.with_changes(occlusion_max=(), truncation_max=()))
-    protocol = R40.with_changes(occlusion_max=(), truncation_max=(), class_iou=())
+        evaluate(truth, found, R40.with_changes(max_occlusion=(), max_truncation=()))
+    protocol = R40.with_changes(max_occlusion=(), max_truncation=(), class_iou=())
     assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"height_min": (1, 2)}, "height min has 2 values, and there are 3 area ranges"),
-        ({"ties": "image"}, "ties has no say where pairing is ground-truth: leave out --ties"),
-        ({"detection_limits": (100,)}, "leave out --max-dets"),
+        ({"min_height": (1, 2)}, "min height has 2 values, and there are 3 area ranges"),
+        ({"ties": "image"}, "ties has no effect with matching ground-truth: leave out --tie-break"),
+        ({"max_dets": (100,)}, "leave out --max-dets"),
         ({"interpolation": "101-point"}, "101-point interpolation cannot be taken: use 40-point"),
         ({"interpolation": "all-point"}, "all-point interpolation cannot be taken"),
-        ({"absent_class": "zero"}, "absent class has no say where pairing is ground-truth"),
+        ({"absent_class": "zero"}, "absent_class has no effect with matching ground-truth"),
         ({"iou_thresholds": (0.5, 0.7)}, "takes one IoU threshold"),
-        ({"pairing": "ranked"}, "class iou has no say where pairing is ranked"),
+        ({"pairing": "by-score"}, "class_iou has no effect with matching ranked"),
         ({"class_iou": (("Car", 0.0),)}, "0.0 is not above 0"),
         ({"class_iou": (("Car",),)}, "is no pairs of a class and what it has"),
-        ({"neighbour_classes": (("Car", ""),)}, "'' is no name"),
+        ({"neighbor_classes": (("Car", ""),)}, "'' is no name"),
     ],
 )
 def test_axes_that_do_not_go_together(changes: dict[str, Any], message: str) -> None:
@@ -532,7 +532,7 @@ def test_a_threshold_is_that_of_all_classes() -> None:
 
 
 def test_one_value_goes_for_all_levels() -> None:
-    protocol = R40.with_changes(height_min=(60,))
+    protocol = R40.with_changes(min_height=(60,))
     result = run([Image([cyclist()], [])], protocol)
     assert result.ground_truths.sum() == 0
     with pytest.raises(UsageError, match="has no number 'mAP50-easy'"):

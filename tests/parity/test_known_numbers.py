@@ -55,8 +55,8 @@ def test_voc2007_test_is_what_py_faster_rcnn_says(
     assert result.summary["mAP"] == pytest.approx(voc2007_expected[f"map_{year}"], abs=1e-6)
 
 
-NO_EDGE = {"pixel_edge": False}
-ALL_NORMAL: dict[str, Any] = {"neutral": ()}
+NO_EDGE = {"inclusive_pixels": False}
+ALL_NORMAL: dict[str, Any] = {"ignore_flags": ()}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_voc_100(
     real_data: Path, boxes: str, preset: str, neutral: tuple[str, ...], due: float
 ) -> None:
     truth, detections = _voc_100(real_data / "voc-100", boxes)
-    result = evaluate(truth, detections, replace(protocol(preset), neutral=neutral))
+    result = evaluate(truth, detections, replace(protocol(preset), ignore_flags=neutral))
     assert result.summary["mAP"] == pytest.approx(due, abs=1e-6)
 
 
@@ -190,7 +190,7 @@ def _cartucho(folder: Path) -> Tables:
 
 
 def test_cartucho_85_as_text(real_data: Path) -> None:
-    """All points, pixel edge, IoU .5; 8 classes occur only in detections and stay outside."""
+    """All points, inclusive pixels, IoU .5; 8 classes occur only in detections and stay outside."""
     folder = real_data / "cartucho-85"
     expected = _expected(folder / "expected0_5.json")
     due = {name: numbers for name, numbers in expected.items() if isinstance(numbers, dict)}
@@ -225,7 +225,7 @@ def test_cartucho_85_in_coco_form(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "pixel_edge", "due"),
+    ("preset", "inclusive_pixels", "due"),
     [
         # numpy's levels and MATLAB's give the same here.
         ("voc2007", True, 0.2683982684),
@@ -234,11 +234,11 @@ def test_cartucho_85_in_coco_form(real_data: Path) -> None:
         ("voc2012", False, 0.2253968254),
     ],
 )
-def test_odm_sample_2(real_data: Path, preset: str, pixel_edge: bool, due: float) -> None:
+def test_odm_sample_2(real_data: Path, preset: str, inclusive_pixels: bool, due: float) -> None:
     folder = real_data / "odm-sample-2"
     truth = voc.read_ground_truth(folder / "groundtruths", boxes="xywh")
     detections = voc.read_detections(folder / "detections", truth, boxes="xywh")
-    rules = replace(protocol(preset), iou_thresholds=(0.3,), pixel_edge=pixel_edge)
+    rules = replace(protocol(preset), iou_thresholds=(0.3,), inclusive_pixels=inclusive_pixels)
     assert evaluate(truth, detections, rules).summary["mAP"] == pytest.approx(due, abs=1e-6)
 
 
@@ -247,7 +247,7 @@ def test_detectron_style_proposals_on_coco_val2014_100(real_data: Path) -> None:
     folder = real_data / "coco-val2014-100"
     truth = coco.read_ground_truth(folder / "instances_val2014_100.json")
     detections = coco.read_detections(folder / "instances_val2014_fakebbox100_results.json", truth)
-    for empty_images in ("counted", "left-out"):
+    for empty_images in ("count", "exclude"):
         rules: Protocol = replace(protocol("proposals"), empty_images=empty_images)
         ours, plain = evaluate(truth, detections, rules), score(truth, detections, rules)
         assert_same_bits(ours.recall, plain.recall, "proposal recall")

@@ -41,7 +41,7 @@ from tests.parity.compare import Cell, assert_same_bits, assert_same_matches
 from tests.parity.test_boundary import reference as boundary_reference
 
 RULES, MASKS = protocol("lvis"), protocol("lvis-segm")
-BOUNDARIES = RULES.with_changes(overlap="boundary")
+BOUNDARIES = RULES.with_changes(iou_type="boundary")
 KIND = {"lvis": "bbox", "lvis-segm": "segm"}
 NUMBERS = {"AR@300": "AR300", "ARs@300": "ARs", "ARm@300": "ARm", "ARl@300": "ARl"}
 GROUPS: dict[Name, str] = {1: "rare", 2: "common", 3: "frequent"}
@@ -76,7 +76,7 @@ def tables(
 def run(
     truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, limit: int = 300
 ) -> Result:
-    protocol = replace(RULES, detection_limits=(limit,))
+    protocol = replace(RULES, max_dets=(limit,))
     return evaluate(*tables(truths, claims, lists), protocol)
 
 
@@ -112,7 +112,7 @@ def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, protocol
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-@pytest.mark.parametrize("protocol", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.overlap)
+@pytest.mark.parametrize("protocol", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.iou_type)
 def test_the_reference_itself_gives_the_same_arrays_and_matches(
     real_data: Path, monkeypatch: pytest.MonkeyPatch, protocol: Protocol
 ) -> None:
@@ -120,7 +120,7 @@ def test_the_reference_itself_gives_the_same_arrays_and_matches(
     folder = real_data / "lvis-val-100-results"
     results = folder / f"lvis_results_{'bbox' if protocol is RULES else 'segm'}.json"
     gold = real_data / "lvis-val-100" / "lvis_val_100.json"
-    kind = {"box": "bbox", "mask": "segm", "boundary": "boundary"}[protocol.overlap]
+    kind = protocol.iou_type
     made = evaluator(str(gold), str(results), kind)
     made.evaluate()
     made.accumulate()
@@ -132,7 +132,7 @@ def test_the_reference_itself_gives_the_same_arrays_and_matches(
 
 
 def _reference(monkeypatch: pytest.MonkeyPatch, protocol: Protocol) -> Any:
-    if protocol.overlap == "boundary":
+    if protocol.iou_type == "boundary":
         boundary_reference(monkeypatch, "lvis_instance_api.lvis")
         return import_module("boundary_iou.lvis_instance_api.eval").LVISEval
     monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24
@@ -265,7 +265,7 @@ def test_an_annotation_of_id_0_is_a_name_unless_asked() -> None:
     truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
     zero = replace(truth, zero_id=np.ones(1, np.bool_))
     assert evaluate(zero, detections, RULES).summary["AP"] == pytest.approx(1.0)
-    as_there = replace(RULES, id_zero="no-match")
+    as_there = replace(RULES, annotation_id_zero="unmatched")
     assert evaluate(zero, detections, as_there).summary["AP"] == 0.0
 
 
@@ -370,7 +370,7 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     assert [entry.verdict for entry in found.detections] == ["zero-area", "true-positive"]
     why = "it has no area, and the protocol leaves it out"
     assert next(row["why"] for row in image_report(result, found).table.rows) == why
-    counted = replace(RULES, zero_area="counted")
+    counted = replace(RULES, zero_area="count")
     kept = evaluate(result.ground_truth, result.detections, counted)
     assert kept.summary["AP"] == pytest.approx(0.5)
 
@@ -492,7 +492,7 @@ def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message:
     ("listed", "missing", "option"),
     [
         ({"not_exhaustive": []}, "neg_category_ids", "--verified all"),
-        ({"negative": []}, "not_exhaustive_category_ids", "--not-exhaustive counted"),
+        ({"negative": []}, "not_exhaustive_category_ids", "--not-exhaustive count"),
     ],
 )
 def test_ground_truth_without_lists_is_refused(
@@ -509,7 +509,7 @@ def test_ground_truth_without_lists_is_refused(
 def test_the_remedy_gives_the_number_without_lists() -> None:
     claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
     truth, detections = tables([Labelled(1, 1, BOX)], claims)
-    plain = replace(RULES, verified="all", not_exhaustive="counted")
+    plain = replace(RULES, verified="all", not_exhaustive="count")
     assert evaluate(replace(truth, listed={}), detections, plain).summary["AP"] == pytest.approx(
         0.5
     )
@@ -549,10 +549,10 @@ def test_lists_and_groups_of_arrays_are_checked(what: dict[str, Any], message: s
 
 
 def test_classes_as_one_are_refused_and_groups_are_told_of_where_they_are_not() -> None:
-    with pytest.raises(UsageError, match="--verified all --not-exhaustive counted"):
+    with pytest.raises(UsageError, match="--verified all --not-exhaustive count"):
         RULES.with_changes(class_agnostic=True)
-    with pytest.raises(UsageError, match="APr is a mean over rare classes alone"):
-        RULES.alone(metrics.named(RULES, "APr"))
+    with pytest.raises(UsageError, match="APr is a mean over rare classes"):
+        RULES.only_metric(metrics.named(RULES, "APr"))
     truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
     result = evaluate(replace(truth, groups={1: "rare"}), detections, RULES)
     notes = {note.code: note.count for note in result.notes}

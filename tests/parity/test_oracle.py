@@ -42,7 +42,7 @@ def test_the_oracle_is_pycocotools_with_other_axes(case: Case, agnostic: bool) -
     rules = replace(
         protocol("coco"),
         iou_thresholds=(0.3, 0.5, 0.6, 0.8, 1.0),
-        detection_limits=(2, 3),
+        max_dets=(2, 3),
         area_ranges=(ALL_AREAS, AreaRange("odd", 1.0, 1024.0, "o")),
         class_agnostic=agnostic,
     )
@@ -64,7 +64,7 @@ def test_the_oracle_is_voc_eval(
     rules = replace(
         protocol("voc2007-py" if eleven_points else "voc2012"),
         strict_iou=strict,
-        pixel_edge=bool(pixel),
+        inclusive_pixels=bool(pixel),
     )
     ours = score(truth, detections, rules)
     for label in range(len(truth.classes)):

@@ -23,8 +23,8 @@ Tables = tuple[detap.GroundTruth, detap.Detections]
 RULES = [
     *BY_IMAGE.values(),
     replace(protocol("coco"), class_agnostic=True),
-    replace(protocol("coco"), limit_scope="image"),
-    replace(protocol("coco"), detection_limits=(None,)),
+    replace(protocol("coco"), max_dets_scope="image"),
+    replace(protocol("coco"), max_dets=(None,)),
 ]
 
 
@@ -49,7 +49,7 @@ def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol
     for shard in random.permutation(7):
         images = [truth.images[n] for n in np.flatnonzero(owner == shard)]
         share = detap.select(truth, found, images=images)
-        result = score_tables(*share, protocol, evidence=protocol.pairing == "ranked")
+        result = score_tables(*share, protocol, evidence=protocol.matching == "by-score")
         blobs.append(Partial.of(result, truth=truth, input="").to_bytes())
     return detap.merge(blobs, truth).compute()
 

@@ -70,7 +70,7 @@ def _in_file_order(folder: Path) -> Tables:
     return truth, replace(found, images=images, image=number[found.image])
 
 
-NO_EDGE: dict[str, Any] = {"pixel_edge": False}
+NO_EDGE: dict[str, Any] = {"inclusive_pixels": False}
 ALL_POINTS: dict[str, Any] = {"interpolation": "all-point"}
 NOTHING_NEUTRAL: dict[str, Any] = {"neutral": ()}
 ZERO: dict[str, Any] = {"absent_class": "zero"}
@@ -198,7 +198,7 @@ def test_what_tensorflow_and_mmdet_have_with_crowds_is_one_exchange_away(
     data: dict[str, Tables],
 ) -> None:
     """Two knives of equal score in one image: matched in one order there, ranked in the other."""
-    rules = replace(protocol("tf-pascal"), neutral=("crowd",))
+    rules = replace(protocol("tf-pascal"), ignore_flags=("crowd",))
     result = evaluate(*data["val14"], rules)
     assert len(set(tie_range(result)["mAP"])) == 1  # no order of ties is the reason
     knife = result.classes.index("knife")
@@ -218,7 +218,7 @@ def test_by_what_neither_axis_of_torchmetrics_is_alone(data: dict[str, Tables]) 
     rules = protocol("coco")
     grid = evaluate(*data["val14"], replace(rules, recall_grid="float32")).summary["AP50"]
     assert grid == pytest.approx(0.6962399, abs=5e-8)
-    thresholds = evaluate(*data["val14"], replace(rules, iou_grid="float32")).summary["AP"]
+    thresholds = evaluate(*data["val14"], replace(rules, iou_dtype="float32")).summary["AP"]
     assert thresholds == pytest.approx(0.5040739, abs=5e-8)
 
 

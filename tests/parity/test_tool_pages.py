@@ -60,7 +60,7 @@ def test_a_value_of_a_preset(
     data: dict[str, Tables], preset: str, where: str, suffix: str, text: str
 ) -> None:
     rules = protocol(preset)
-    name = rules.headline + (suffix if len(rules.iou_thresholds) > 1 else "")
+    name = rules.primary_metric + (suffix if len(rules.iou_thresholds) > 1 else "")
     digits = len(text.partition(".")[2])
     assert number(text) == pytest.approx(value(data[where], rules, name), abs=0.6 * 10**-digits)
 
@@ -83,7 +83,7 @@ def test_the_effect_of_each_field(data: dict[str, Tables]) -> None:
     columns = [heading.strip("`") for heading in head[2:]]
     base = {where: evaluate(*data[where], "coco").summary for where in columns}
     for row in body:
-        protocol = Protocol.spelt("|".join(["coco", *re.findall(r"`([^`]+)`", row[0])]))
+        protocol = Protocol.parse("|".join(["coco", *re.findall(r"`([^`]+)`", row[0])]))
         for where, cell in zip(columns, row[2:], strict=True):
             now = evaluate(*data[where], protocol).summary
             for name, text in zip(("AP", "AP50"), cell.split(", "), strict=True):

@@ -268,7 +268,7 @@ def test_headings_are_checked(fields: dict[str, Any]) -> None:
         ("area_ranges", [{"name": "all", "low": 5, "high": 1, "suffix": "", "more": 1}]),
         ("area_ranges", [3]),
         ("area_ranges", [{"name": "all", "low": 5, "high": 1, "suffix": ""}]),
-        ("detection_limits", [1, 0]),
+        ("max_dets", [1, 0]),
         ("interpolation", "12-point"),
         ("recall_grid", "matlab"),
         ("ties", {}),
@@ -352,7 +352,7 @@ def some_partials() -> Iterator[Partial]:
     yield partial_of(agnostic, protocol="proposals")
     yield partial_of(TIED, tie_range=True)
     tied = replace(agnostic, found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 9.0, 9.0), 0.5)))
-    few = replace(detap.protocol("proposals"), detection_limits=(1,))
+    few = replace(detap.protocol("proposals"), max_dets=(1,))
     yield partial_of(tied, protocol=few, tie_range=True)
 
 
@@ -368,7 +368,7 @@ def survives(data: bytes) -> None:
         assert result.to_dict()
         if partial.has_ties:
             assert tie_range(result)
-        if result.protocol.pairing == "ranked":
+        if result.protocol.matching == "by-score":
             result.curves()
             names = list(result.summary)
             resampled(result, draw_weights(max(len(result.images), 1), 3, 1), names)

@@ -481,7 +481,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "a", "--run", "b", "--qrels", "c"], "--npz and --run were given"),
         (["--queries", "a"], "--queries needs --gallery beside it"),
         (["--npz", "a", "--codes"], "--codes says what the .npy files hold"),
-        (["--npz", "a", "--k", "0"], "'0' is no list of whole numbers from 1"),
+        (["--npz", "a", "--k", "0"], "'0' is not a list of integers of at least 1"),
         (["--npz", "a", "--k", "1.5"], "'1.5' is no list of whole numbers"),
         (["--npz", "a", "--relevant-from", "0"], "'0' is not above 0"),
         (["--npz", "a", "--protocol", "hash"], "protocol 'hash' is unknown; did you mean hashing"),
@@ -521,7 +521,7 @@ def test_classification_refuses(
 def test_json_of_the_report_is_strict(tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([9])}))
     out = tmp_path / "out.json"
-    given = ["--npz", str(tmp_path / "a.npz"), "--no-relevant", "left-out", "-o", str(out), "-q"]
+    given = ["--npz", str(tmp_path / "a.npz"), "--no-relevant", "exclude", "-o", str(out), "-q"]
     assert main(["rank", "retrieval", *given]) == 0
     report = json.loads(out.read_text(), parse_constant=pytest.fail)
     assert report["summary"]["mAP"] is None

@@ -90,7 +90,7 @@ def test_reports_obey_the_schema(schema: Any, archive: Path, tmp_path: Path) -> 
     for words in (
         ["retrieval", "--npz", str(archive), "--k", "5", "--losses", "--batches", "3"],
         ["retrieval", "--npz", str(archive), "--measures", "mAP@5"],
-        ["retrieval", "--run", str(run), "--qrels", str(qrels), "--ties", "expected"],
+        ["retrieval", "--run", str(run), "--qrels", str(qrels), "--tie-break", "expected"],
         ["classification", "--npz", str(tmp_path / "c.npz"), "--k", "1"],
     ):
         report = report_of(*words)
@@ -195,7 +195,7 @@ def test_baselines(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     words = ["--npz", str(tmp_path / "other.npz"), "--baseline", str(old), "--max-drop", "0.9"]
     assert main(["rank", "retrieval", *words]) == 2
     assert "ground truth: sha256" in capsys.readouterr().err
-    assert main([*given, "--max-drop", "0.9", "--ties", "expected"]) == 2
+    assert main([*given, "--max-drop", "0.9", "--tie-break", "expected"]) == 2
     assert "protocol: ties" in capsys.readouterr().err
 
 

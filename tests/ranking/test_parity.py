@@ -142,7 +142,7 @@ def test_trec_eval_rounds_scores_to_single_precision(tmp_path: Path) -> None:
     qrels = {"q": {"a": 1}}
     due = pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(run)["q"]["map"]
     assert scored(tmp_path, run, qrels, "trec_eval").summary["mAP"] == due == 1 / 2
-    assert scored(tmp_path, run, qrels, "trec_eval", ties="file").summary["mAP"] == 1
+    assert scored(tmp_path, run, qrels, "trec_eval", tie_break="file").summary["mAP"] == 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -254,7 +254,7 @@ def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
         query_labels=np.array([1], np.int32),
         gallery_labels=labels,
     )
-    result = retrieval.evaluate(table, RULES.with_changes(ties="expected"))
+    result = retrieval.evaluate(table, RULES.with_changes(tie_break="expected"))
     assert result.summary["mAP"] == 1  # the four are one group, above all others
 
 
@@ -312,7 +312,7 @@ def test_a_query_without_relevant_items_is_noted() -> None:
     assert [(note.code, note.count) for note in result.notes] == [("no-relevant", 1)]
     assert result.summary["mAP"] == 1 / 4  # second of two, and 0
     assert np.isnan(result.values["AP"][1])
-    left = retrieval.evaluate(table, RULES.with_changes(no_relevant="left-out"))
+    left = retrieval.evaluate(table, RULES.with_changes(no_relevant="exclude"))
     assert left.summary["mAP"] == 1 / 2
     assert left.contributions("mAP").tolist()[0] == 1 / 2
     none = gallery(
@@ -321,7 +321,7 @@ def test_a_query_without_relevant_items_is_noted() -> None:
         query_labels=np.array([7], np.int32),
         gallery_labels=np.array([0, 1], np.int32),
     )
-    empty = retrieval.evaluate(none, RULES.with_changes(no_relevant="left-out"))
+    empty = retrieval.evaluate(none, RULES.with_changes(no_relevant="exclude"))
     assert np.isnan(empty.summary["mAP"])
 
 
@@ -376,8 +376,8 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
         (lambda: protocols.retrieval("trec"), "'trec' is unknown; did you mean trec_eval"),
         (lambda: protocols.classification("x"), "'x' is unknown; choose from voc2012"),
         (lambda: RULES.with_changes(cutoffs=(0,)), "k is 0; it must be 1 or more"),
-        (lambda: RULES.with_changes(cutoffs=(5, 1)), "the k do not ascend"),
-        (lambda: RULES.with_changes(ties="x"), "ties 'x' is unknown; choose from file"),
+        (lambda: RULES.with_changes(cutoffs=(5, 1)), "k must be in ascending order"),
+        (lambda: RULES.with_changes(tie_break="x"), "ties 'x' is unknown; choose from file"),
         (lambda: RULES.with_changes(relevant_from=0.0), "relevant from 0.0 is not above 0"),
         (
             lambda: retrieval.evaluate(random_codes(0), RULES, names=["map@5"]),
@@ -393,7 +393,7 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
         ),
         (
             lambda: protocols.classification("voc2007").with_changes(recall_grid="x"),
-            "recall grid 'x' is unknown",
+            "recall_grid 'x' is unknown",
         ),
     ],
 )
@@ -405,7 +405,7 @@ def test_what_is_no_call_is_told(call: Any, message: str) -> None:
 def test_signatures_name_what_departs() -> None:
     protocol = protocols.retrieval("hashing").with_changes(cutoffs=(5,), exclude_self=True)
     assert protocol.signature("1.0") == (
-        "protocol:hashing|divisor:hits|ties:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"
+        "protocol:hashing|divisor:hits|tie-break:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"
         "detap:1.0"
     )
     curve = protocols.classification("voc2012").with_curve("101-point")

@@ -54,7 +54,7 @@ def test_every_measure_is_its_mean_over_all_orders(
     score, grade, unranked = query
     protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, divisor=divisor)
     expected = retrieval.evaluate(
-        one_query(score, grade, unranked), protocol.with_changes(ties="expected")
+        one_query(score, grade, unranked), protocol.with_changes(tie_break="expected")
     )
     each = []
     for order in all_orders(score):
@@ -87,7 +87,7 @@ def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> No
     random = np.random.default_rng(3)
     score = random.integers(0, 4, (5, 60)) / 4
     labels = random.integers(0, 3, 5), random.integers(0, 3, 60)
-    protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, ties="expected")
+    protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, tie_break="expected")
     one = retrieval.evaluate(
         gallery(kind="scores", query=score, query_labels=labels[0], gallery_labels=labels[1]),
         protocol,

@@ -80,7 +80,7 @@ def commands(wrong: Path, good: Path, spare: Path) -> Iterator[list[Any]]:
     yield ["explain", good, wrong]
     yield ["badge", wrong]
     yield ["history", wrong, good]
-    yield ["baseline", "update", "--allow-different", spare, wrong]
+    yield ["baseline", "update", "--allow-mismatch", spare, wrong]
     yield ["baseline", "update", wrong, good]
     yield ["eval", *SIDES, "--classes", "cat", "--baseline", wrong, "--max-drop", "0.5"]
 

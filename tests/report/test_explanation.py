@@ -13,7 +13,9 @@ from detap.protocols.steps import steps
 from detap.report.sections.explanation import account_sentence, difference_sentence, percent
 
 VOC, COCO = protocol("voc2012"), protocol("coco")
-STEPS = steps(VOC.alone(metrics.named(VOC, "mAP")), COCO.alone(metrics.named(COCO, "AP50")))[:2]
+STEPS = steps(
+    VOC.only_metric(metrics.named(VOC, "mAP")), COCO.only_metric(metrics.named(COCO, "AP50"))
+)[:2]
 
 
 def difference(first: float, second: float, *changes: float) -> Difference:
@@ -23,7 +25,7 @@ def difference(first: float, second: float, *changes: float) -> Difference:
         STEPS,
         tuple(Part(change, change, change, change, change) for change in changes),
         4,
-        ("that pixel edge is off", "that difficult objects count"),
+        ("that inclusive pixels is off", "that difficult objects count"),
     )
 
 
@@ -48,7 +50,7 @@ def test_a_share_in_words(share: float, told: str) -> None:
         ),
         (
             difference(0.5, 0.25, -0.25, 0.0),
-            "All of the difference is that pixel edge is off",
+            "All of the difference is that inclusive pixels is off",
         ),
         (
             difference(0.5, 0.5, 0.25, -0.25),

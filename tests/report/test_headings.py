@@ -128,7 +128,7 @@ def test_of_a_comparison() -> None:
         ),
         (protocol("voc2012"), "0 AP; 0 recall"),
         (
-            replace(protocol("proposals"), detection_limits=(10, 100), area_ranges=(ALL_AREAS,)),
+            replace(protocol("proposals"), max_dets=(10, 100), area_ranges=(ALL_AREAS,)),
             "2 AR10; 0 AR100",
         ),
     ],

@@ -76,7 +76,7 @@ def _results(
 
 def _matching(protocol: Protocol) -> Protocol:
     """Return one protocol for all that match alike; other pairings are no matching."""
-    if protocol.pairing != "ranked":
+    if protocol.matching != "by-score":
         return protocol
     after = metrics.after_matching()
     return replace(
@@ -105,16 +105,16 @@ def as_seen(protocol: Protocol, truth: GroundTruth) -> Protocol:
     Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
     make no difference.
     """
-    without = replace(protocol, iou_ceiling=1.0).search_thresholds
-    out_of_reach = without == protocol.search_thresholds and protocol.pairing == "ranked"
+    without = replace(protocol, max_iou_threshold=1.0).search_thresholds
+    out_of_reach = without == protocol.search_thresholds and protocol.matching == "by-score"
     return replace(
         protocol,
         name="",
-        iou_ceiling=1.0 if out_of_reach else protocol.iou_ceiling,
-        neutral=occurring(protocol.neutral, truth),
-        absorbing=occurring(protocol.absorbing, truth),
+        max_iou_threshold=1.0 if out_of_reach else protocol.max_iou_threshold,
+        ignore_flags=occurring(protocol.ignore_flags, truth),
+        crowd_flags=occurring(protocol.crowd_flags, truth),
         group_of_weight=protocol.group_of_weight if truth.group_of.any() else None,
-        id_zero=protocol.id_zero if truth.zero_id.any() else "name",
+        annotation_id_zero=protocol.annotation_id_zero if truth.zero_id.any() else "valid",
     )
 
 

@@ -121,7 +121,9 @@ def difference(
     """
     protocols = (first, second)
     measures = [measure_called(protocol, at) for protocol in protocols]
-    alone = [protocol.alone(entry) for protocol, entry in zip(protocols, measures, strict=True)]
+    alone = [
+        protocol.only_metric(entry) for protocol, entry in zip(protocols, measures, strict=True)
+    ]
     _check_comparable(protocols, measures, alone)
     truth, detections = tables
     tables = truth, detections.numbered_as(truth)
@@ -147,11 +149,11 @@ def difference(
 def _check_comparable(
     protocols: Sequence[Protocol], measures: Sequence[MetricSpec], alone: Sequence[Protocol]
 ) -> None:
-    first, second = (protocol.spelling for protocol in protocols)
-    if alone[0].headline != alone[1].headline:
+    first, second = (protocol.text for protocol in protocols)
+    if alone[0].primary_metric != alone[1].primary_metric:
         raise UsageError(
             f"{first} is quoted by {measures[0].name} and {second} by {measures[1].name}, which "
-            "are of two kinds; name one that both have with --at"
+            "are of two kinds; name one that both have with --metric"
         )
     if not steps(*alone):
         raise UsageError(
@@ -164,7 +166,7 @@ def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name:
     for protocol, value in zip(protocols, values, strict=True):
         if isnan(value):
             raise UsageError(
-                f"{name} is undefined by {protocol.spelling}: no class has ground truth that counts"
+                f"{name} is undefined by {protocol.text}: no class has ground truth that counts"
             )
 
 
@@ -211,5 +213,5 @@ def told_of(step: Step, ends: Sequence[Protocol], truth: GroundTruth | None = No
             before, after = (occurring(flags, truth) for flags in (before, after))
         if before != after:
             rest = ", and what goes with it" if step.is_long else ""
-            return axis.kind.told(axis.name, before, after) + rest
+            return axis.kind.describe_change(axis.name, before, after) + rest
     return told_of(step, ends)

@@ -237,7 +237,7 @@ class _Search:
         """Return a protocol without the numbers that are not asked for."""
         protocol = trial.protocol
         if self.at is not None:
-            return protocol.alone(measure_called(protocol, self.at))
+            return protocol.only_metric(measure_called(protocol, self.at))
         return _over_all_areas(protocol) if trial.changes else protocol
 
     def candidates(self, tried: Iterable[_Trial]) -> list[ProtocolMatch]:
@@ -272,8 +272,8 @@ class _Search:
     def _values(self, axis: ProtocolField) -> Iterable[Any]:
         """Return what an axis can be changed to: its choices, or what any preset has."""
         if axis.name in self.fixed or axis.name in (
-            "headline",
-            "overlap",
+            "primary_metric",
+            "iou_type",
             "sigmas",
             "detection_area",
         ):
@@ -314,7 +314,7 @@ class _Search:
 
 def _over_all_areas(protocol: Protocol) -> Protocol:
     """Return the rules that have the numbers over all areas at the largest limit."""
-    return replace(protocol.over(0), detection_limits=protocol.detection_limits[-1:])
+    return replace(protocol.only_area_range(0), max_dets=protocol.max_dets[-1:])
 
 
 def _changed(protocol: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:

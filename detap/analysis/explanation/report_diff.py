@@ -157,13 +157,15 @@ def account(
         Where a summary has no such number.
     """
     records = (first, second)
-    protocols = [Protocol.recorded(record["protocol"]) for record in records]
+    protocols = [Protocol.from_report(record["protocol"]) for record in records]
     names = tuple(_name(record, r, at) for record, r in zip(records, protocols, strict=True))
     values = tuple(
         nan if record["summary"][name] is None else float(record["summary"][name])
         for record, name in zip(records, names, strict=True)
     )
-    asked = [r.alone(measure_called(r, name)) for r, name in zip(protocols, names, strict=True)]
+    asked = [
+        r.only_metric(measure_called(r, name)) for r, name in zip(protocols, names, strict=True)
+    ]
     found = steps(*asked)
     told = ReportDiff(names, values, tuple(_causes(records, protocols, found)), found)
     if found:
@@ -180,10 +182,14 @@ def _name(record: Record, protocol: Protocol, at: str | None) -> str:
     if at is None:
         return str(next(iter(summary)))
     asked = measure_called(protocol, at)
-    wanted = protocol.alone(asked)
+    wanted = protocol.only_metric(asked)
     for name in summary:
         entry = metrics.named(protocol, name)
-        if entry.metric is asked.metric and not entry.group and protocol.alone(entry) == wanted:
+        if (
+            entry.metric is asked.metric
+            and not entry.group
+            and protocol.only_metric(entry) == wanted
+        ):
             return str(name)
     hint = suggest(at, summary) or f"it has {', '.join(summary)}"
     raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")
@@ -201,7 +207,7 @@ def _causes(
             read = [recorded_reading(record) for record in records]
             if any(read):
                 yield Cause("reading", read[0] != read[1], *map(_spelled, read))
-    yield Cause("protocol", bool(found), *(entry.spelling for entry in protocols))
+    yield Cause("protocol", bool(found), *(entry.text for entry in protocols))
     versions = [str(record.get("detap_version")) for record in records]
     yield Cause("version", versions[0] != versions[1], *versions)
 
@@ -257,7 +263,7 @@ def _from_tables(
         remark = "the inputs that were given, as they were read, are those of neither report"
         return replace(told, remarks=(remark,), portions=_from_reports(told))
     asked = [
-        entry.alone(measure_called(entry, name))
+        entry.only_metric(measure_called(entry, name))
         for entry, name in zip(protocols, told.names, strict=True)
     ]
     truth, detections = made.tables

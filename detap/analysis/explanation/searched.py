@@ -7,7 +7,7 @@ from detap.errors import UsageError
 from detap.protocols import Protocol
 
 _SHAPES = {
-    "mask": "masks",
+    "segm": "masks",
     "boundary": "boundaries",
     "keypoints": "keypoints",
     "polygon": "quadrilaterals",
@@ -47,18 +47,18 @@ def searched_presets(
     UsageError
         If every preset rejects the changes.
     """
-    overlap = changes.get("overlap", "box")
-    also = ("box", "polygon") if polygons and "overlap" not in changes else ("box",)
+    overlap = changes.get("iou_type", "bbox")
+    also = ("bbox", "polygon") if polygons and "iou_type" not in changes else ("bbox",)
     presets, skipped = [], dict[str, list[str]]()
     rejected: list[UsageError] = []
     for name, protocol in Protocol.presets.items():
-        if protocol.overlap not in (overlap, *also):
-            shapes = _SHAPES.get(protocol.overlap, protocol.overlap)
-            reason = f"compare {shapes}: --overlap {protocol.overlap}"
+        if protocol.iou_type not in (overlap, *also):
+            shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
+            reason = f"compare {shapes}: --iou-type {protocol.iou_type}"
             skipped.setdefault(reason, []).append(name)
             continue
         try:
-            presets.append((protocol.overlap != overlap, protocol.with_changes(**changes)))
+            presets.append((protocol.iou_type != overlap, protocol.with_changes(**changes)))
         except UsageError as error:
             rejected.append(error)
             skipped.setdefault("reject the options given", []).append(name)

@@ -39,15 +39,15 @@ class TargetValue(NamedTuple):
         try:
             value = fraction(text)
         except ValueError as error:
-            raise UsageError(f"--number: {error}") from None
+            raise UsageError(f"--value: {error}") from None
         digits = max(0, -int(Decimal(text.strip()).as_tuple().exponent))
         if value > 1:
             value, digits = value / 100, digits + 2
         if not 0 <= value <= 1:
-            raise UsageError(f"--number {text} is neither from 0 to 1 nor in percent")
+            raise UsageError(f"--value {text} is neither from 0 to 1 nor in percent")
         if digits < LEAST_DIGITS:
             raise UsageError(
-                f"--number {text} has too few digits: many protocols would give it; "
+                f"--value {text} has too few digits: many protocols would give it; "
                 f"write {LEAST_DIGITS} behind the point, or 1 of a percentage"
             )
         return cls(text.strip(), value, digits)

@@ -15,7 +15,7 @@ _badge = partial(option, group="Badge")
 
 badge_options = stack(
     _badge(
-        "--number",
+        "--metric",
         metavar="NAME",
         help="The number, as gates call it: AP50, class:person.AP. By default the headline.",
     ),
@@ -39,20 +39,20 @@ badge_options = stack(
 
 @click.command(
     cls=Command,
-    first=("--number", "--label", "--output"),
+    first=("--metric", "--label", "--output"),
     examples={
         "The headline of a report, for a file that a web server serves": (
             "detap badge report.json -o badge.json"
         ),
         "Another number, under another name": (
-            'detap badge report.json --number class:person.AP --label "AP of persons"'
+            'detap badge report.json --metric class:person.AP --label "AP of persons"'
         ),
     },
 )
 @click.argument("report", metavar="REPORT", shell_complete=files)
 @badge_options
 @general_options
-def command(report: str, number: str | None, label: str, badge_path: str) -> None:
+def command(report: str, metric: str | None, label: str, badge_path: str) -> None:
     """Make a badge of a number of a JSON report.
 
     Writes the JSON that shields.io's endpoint takes. The badge is red where a gate of the report
@@ -67,5 +67,5 @@ def command(report: str, number: str | None, label: str, badge_path: str) -> Non
         told = f"{escape(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
         raise UsageError(f"{told}, and show it by https://img.shields.io/endpoint?url=")
     check_target(badge_path, [report])
-    found = badge(read_baseline(report), number, label)
+    found = badge(read_baseline(report), metric, label)
     write(badge_path, (json.dumps(found) + "\n").encode(), [report])

@@ -31,7 +31,7 @@ update_options = stack(
         help="Let numbers fall to those of the new report.",
     ),
     option(
-        "--allow-different",
+        "--allow-mismatch",
         group="Baseline",
         is_flag=True,
         help="Take the new report although its ground truth or protocol is another; all its "
@@ -100,8 +100,8 @@ def _raised(
     old = read_baseline(baseline)
     found = differences(new, old)
     found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
-    if found and not options["allow_different"]:
-        refuse_differences(escape(baseline), found, "--allow-different")
+    if found and not options["allow_mismatch"]:
+        refuse_differences(escape(baseline), found, "--allow-mismatch")
     if found:
         return new, _told([], 0, replaced=True)
     record, changes = raised(old, new, allow_drop=options["allow_drop"])

@@ -11,8 +11,8 @@ from detap.cli.options import (
     general_options,
     output_options,
     perhaps_input_options,
-    preset_from,
     preset_options,
+    protocol_from,
     sigmas_option,
     strict_option,
 )
@@ -62,10 +62,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    protocol = preset_from(options, Protocol, inputs.format.protocol)
-    sigmas = options.pop("sigmas")
-    if sigmas is not None:
-        protocol = protocol.with_changes(sigmas=sigmas.value)
+    protocol = protocol_from(options, Protocol, inputs.format.protocol)
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in outputs.sinks:
@@ -122,10 +119,10 @@ def _judged(read: _Read, protocol: Protocol) -> _Read:
 
     truth, detections = read.truth, read.detections
     for table in (truth, detections):
-        if table is not None and protocol.overlap == "keypoints":
+        if table is not None and protocol.iou_type == "keypoints":
             check_skeleton(table, protocol.sigmas)
     try:
-        notes = check_boxes(truth, detections, boxes=protocol.overlap == "box")
+        notes = check_boxes(truth, detections, boxes=protocol.iou_type == "bbox")
     except InputError as error:
         return read._replace(problems=error.problems)
     if detections is not None:

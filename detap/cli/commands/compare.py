@@ -70,13 +70,13 @@ compare_options = stack(
         help=f"Numbers that count fewer have no interval. [default: {DEFAULT_FEWEST}]",
     ),
     _comparison(
-        "--resolve-drop",
+        "--detectable-drop",
         type=Text(parse_fraction),
         metavar="X",
         help="Say how many images it would take to tell a drop of X from noise.",
     ),
     _comparison(
-        "--most",
+        "--top",
         type=Whole(1),
         default=10,
         metavar="N",
@@ -127,7 +127,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     if not options["resamples"]:
-        _refuse_idle(options["resolve_drop"])
+        _refuse_idle(options["detectable_drop"])
     outputs = Outputs.from_options(options, inputs.paths(second))
     outputs.refuse_others("a comparison")
     outputs.check()
@@ -153,8 +153,8 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
             *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
             *comparison_notes(comparison.second, comparison.first),
         ),
-        most=options["most"],
-        drop=options["resolve_drop"],
+        most=options["top"],
+        drop=options["detectable_drop"],
     )
     session.tell(report.notes)
     session.check_warnings()
@@ -166,7 +166,7 @@ def _refuse_idle(drop: float | None) -> None:
     source = click.get_current_context().get_parameter_source
     # A settings file may set the others for detap eval.
     others = ("confidence", "seed", "min_ground_truths")
-    idle = ["resolve_drop"] if drop is not None else []
+    idle = ["detectable_drop"] if drop is not None else []
     idle += [name for name in others if source(name) is ParameterSource.COMMANDLINE]
     if idle:
         option = f"--{idle[0].replace('_', '-')}"

@@ -168,7 +168,7 @@ def _numbers(protocol: Protocol) -> "Metrics":
     from detap.gates.metric_names import Metrics
     from detap.report.sections.detection import class_columns
 
-    known = AT_THRESHOLD if protocol.pairing == "ranked" else ()
+    known = AT_THRESHOLD if protocol.matching == "by-score" else ()
 
     def more(name: str) -> float:
         if name not in known:

@@ -48,7 +48,7 @@ _explanation = stack(
         "first",
         envvar=envvar_of("--from"),
         metavar="PROTOCOL",
-        help="A preset, a signature (coco|neutral:none), or a JSON report, whose protocol it is.",
+        help="A preset, a signature (coco|ignore-flags:none), or a JSON report with its protocol.",
     ),
     _asked(
         "--to",
@@ -58,17 +58,17 @@ _explanation = stack(
         help="Another: what each axis has in the difference of their numbers is said.",
     ),
     _asked(
-        "--at",
+        "--metric",
         metavar="NAME",
         help="The number, such as AP50; by default what each protocol is quoted by.",
     ),
     _asked(
-        "--number",
+        "--value",
         metavar="X",
         help="Name the protocols that give this number, or come near.",
     ),
     option(
-        "--most",
+        "--top",
         group="Explanation",
         type=Whole(1),
         default=10,
@@ -84,12 +84,12 @@ _explanation = stack(
     first=(
         "--from",
         "--to",
-        "--at",
-        "--number",
+        "--metric",
+        "--value",
         "--gt",
         "--dt",
         "--format",
-        "--most",
+        "--top",
         "--classes",
         "--output",
         "--output-format",
@@ -98,8 +98,8 @@ _explanation = stack(
     examples={
         "Why are two reports not alike?": "detap explain old.json new.json",
         "Why is COCO's number another than VOC's?": "detap explain --gt VOC2007/ --dt results/ "
-        "--from voc2012 --to coco --at AP50",
-        "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --number 67.63",
+        "--from voc2012 --to coco --metric AP50",
+        "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --value 67.63",
     },
 )
 @click.argument("reports", metavar="[REPORT REPORT]", nargs=-1, shell_complete=files)
@@ -117,14 +117,14 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     """Explain why a number is what it is.
 
     With two reports (JSON, of detap eval), what their difference comes from; with --from and --to,
-    what each axis has in the difference of two protocols; with --number, which protocols give it.
+    what each axis has in the difference of two protocols; with --value, which protocols give it.
     """
     ends = [options.pop(side) for side in ("first", "second")]
-    number = options.pop("number")
+    number = options.pop("value")
     asked = (bool(reports), ends != [None, None], number is not None)
     if sum(asked) != 1:
         asking = "explain one thing at a time" if any(asked) else "say what to explain"
-        raise UsageError(f"{asking}: two reports, or --from and --to, or a --number")
+        raise UsageError(f"{asking}: two reports, or --from and --to, or a --value")
     if reports and len(reports) != 2:
         raise UsageError(f"two reports are explained, not {len(reports)}")
     if asked[1] and None in ends:
@@ -140,7 +140,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     outputs.check()
     if reports:
         records = [_report(path) for path in reports]
-        scored = [Protocol.recorded(record["protocol"]) for record in records]
+        scored = [Protocol.from_report(record["protocol"]) for record in records]
         question = partial(_account, records)
     elif number is None:
         scored = [_protocol(text, changes) for text in ends]
@@ -173,7 +173,7 @@ def _report(path: str) -> dict[str, Any]:
     if record["kind"] != "detection":
         raise UsageError(f"{path} is a report of a {record['kind']}; explained are detectors'")
     try:
-        Protocol.recorded(record["protocol"])
+        Protocol.from_report(record["protocol"])
     except UsageError as error:
         raise UsageError(f"{path}: {error}; make it anew with detap eval") from None
     return record
@@ -182,8 +182,8 @@ def _report(path: str) -> dict[str, Any]:
 def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
     """Return the protocol of a signature, or of a report, with what holds for both."""
     if text.endswith(".json"):
-        return Protocol.recorded(_report(text)["protocol"]).with_changes(**changes)
-    return Protocol.spelt(text).with_changes(**changes)
+        return Protocol.from_report(_report(text)["protocol"]).with_changes(**changes)
+    return Protocol.parse(text).with_changes(**changes)
 
 
 def _account(
@@ -193,7 +193,7 @@ def _account(
     from detap.report.sections.explanation import account_report
 
     first, second = records
-    found = account(first, second, options["at"], made=made, threads=options["threads"])
+    found = account(first, second, options["metric"], made=made, threads=options["threads"])
     return account_report(found)
 
 
@@ -206,7 +206,7 @@ def _difference(
     assert made is not None
     first, second = protocols
     how = {"classes": made.classes, "threads": options["threads"]}
-    return difference_report(difference(made.tables, first, second, options["at"], **how))
+    return difference_report(difference(made.tables, first, second, options["metric"], **how))
 
 
 def _origin(
@@ -220,8 +220,8 @@ def _origin(
 
     assert made is not None
     how = {"classes": made.classes, "threads": options["threads"]}
-    found = origin(made.tables, wanted, options["at"], changes=changes, **how)
-    return origin_report(found, most=options["most"])
+    found = origin(made.tables, wanted, options["metric"], changes=changes, **how)
+    return origin_report(found, most=options["top"])
 
 
 def _explain(

@@ -9,8 +9,8 @@ from detap.cli.options import general_options, option, output_options, strict_op
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 
-number_option = option(
-    "--number",
+metric_option = option(
+    "--metric",
     group="History",
     multiple=True,
     metavar="NAME",
@@ -21,16 +21,16 @@ number_option = option(
 
 @click.command(
     cls=Command,
-    first=("--number", "--strict", "--output", "--output-format"),
+    first=("--metric", "--strict", "--output", "--output-format"),
     examples={
         "Every report of a folder": "detap history reports/",
         "One class, as data": (
-            "detap history reports/*.json --number class:person.AP --output-format json"
+            "detap history reports/*.json --metric class:person.AP --output-format json"
         ),
     },
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
-@number_option
+@metric_option
 @output_options
 @strict_option
 @general_options
@@ -48,7 +48,7 @@ def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None
     outputs = Outputs.from_options(options, paths)
     outputs.refuse_others("a history")
     outputs.check()
-    report = history_report(history(read_runs(paths), options["number"]))
+    report = history_report(history(read_runs(paths), options["metric"]))
     session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, quiet=session.quiet)

@@ -4,7 +4,7 @@ Annotations become columns, the parameters rules. Where that cannot be done so t
 pycocotools' (ids that are no whole numbers, NaN, thresholds out of order, ...) there is no
 :class:`Evaluated`, and the evaluator goes image by image, as pycocotools does.
 
-Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, I images.
+Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, I images.
 """
 
 import copy
@@ -39,7 +39,7 @@ HIGHEST = 1 - 1e-10
 QUERIES = ("getAnnIds", "loadAnns")
 """What pycocotools' evaluator asks of a data set."""
 
-_MOST_THRESHOLDS = 64
+_MAX_THRESHOLDS = 64
 _CLASSES = 8
 """Classes whose scores at recall levels a thread writes at once."""
 
@@ -305,7 +305,7 @@ def rules_of(params: Any) -> MatchParams | None:
     areas = np.asarray([[*band] for band in params.areaRng], np.float64)
     usual = (
         thresholds.ndim == levels.ndim == 1
-        and 0 < len(thresholds) <= _MOST_THRESHOLDS
+        and 0 < len(thresholds) <= _MAX_THRESHOLDS
         and len(levels) > 0
         and bool((thresholds > 0).all())
         and _ascend(thresholds)
@@ -332,7 +332,7 @@ def rules_of(params: Any) -> MatchParams | None:
         levels=tuple(levels.tolist()),
         summing="pairwise",
         guard=float(np.spacing(1)),
-        pixel_edge=False,
+        inclusive_pixels=False,
     )
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _KINDS = {
-    "mask": ("masks", "MaskShapes"),
+    "segm": ("masks", "MaskShapes"),
     "boundary": ("masks", "MaskShapes"),
     "keypoints": ("keypoints", "KeypointShapes"),
     "polygon": ("polygons", "PolygonShapes"),
@@ -24,7 +24,7 @@ def shapes_of(
 ) -> Shapes:
     """Return the shapes of two tables that a protocol compares."""
     kind: Callable[..., Shapes] = Shapes
-    if protocol.overlap in _KINDS:
-        file, name = _KINDS[protocol.overlap]
+    if protocol.iou_type in _KINDS:
+        file, name = _KINDS[protocol.iou_type]
         kind = getattr(import_module(f"{__name__}.{file}"), name)
     return kind(ground_truth, detections, protocol, threads)

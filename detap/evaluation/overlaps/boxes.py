@@ -37,7 +37,7 @@ class Shapes:
         """Return the areas of the N detections and of the G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
         claim, truth = (
-            pixel_areas(table.corners) if self.protocol.pixel_edge else table.box_area
+            pixel_areas(table.corners) if self.protocol.inclusive_pixels else table.box_area
             for table in tables
         )
         return claim, truth
@@ -51,7 +51,7 @@ class Shapes:
             Those of :meth:`areas`. A row of results may have another, of its mask.
         """
         area = self.detections.area
-        return own if area is None or self.protocol.pixel_edge else area
+        return own if area is None or self.protocol.inclusive_pixels else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs | None:
         """Return what overlaps of the same image and class; None where boxes say so themselves.
@@ -98,6 +98,8 @@ class Shapes:
         tables = self.ground_truth, self.detections
         count = sum(len(table) for table in tables if table.polygons is not None)
         if count:
-            how = "--overlap polygon" if self.protocol.pairing == "ranked" else "--protocol dota"
+            how = (
+                "--iou-type polygon" if self.protocol.matching == "by-score" else "--protocol dota"
+            )
             message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
             yield Note("polygons-as-boxes", message, count)

@@ -37,7 +37,7 @@ class MaskShapes(Shapes):
         claims, claim = _masks_of(self.detections)
         truths, truth = _masks_of(self.ground_truth)
         self._check_sizes((truths.sizes[truth], claims.sizes[claim]))
-        of_boundaries = self.protocol.overlap == "boundary"
+        of_boundaries = self.protocol.iou_type == "boundary"
         return mask_pairs(
             *boxes,
             masks=(claims.arrays, truths.arrays),

@@ -25,7 +25,7 @@ class PolygonShapes(Shapes):
         if self.ground_truth.format == "coco" and self.ground_truth.polygons is None:
             raise UsageError(
                 "polygon overlap compares quadrilaterals, and COCO files are read as boxes or masks"
-                ": compare boxes (--overlap box) or segmentations (--protocol coco-segm)"
+                ": compare boxes (--iou-type bbox) or segmentations (--protocol coco-segm)"
             )
         for table in tables:
             for note in table.notes:
@@ -33,7 +33,7 @@ class PolygonShapes(Shapes):
                     raise UsageError(
                         f"{note.count} {note.message}, and polygon overlap compares quadrilaterals:"
                         " give four corners of each, as YOLO or DOTA files, or compare boxes "
-                        "(--overlap box)"
+                        "(--iou-type bbox)"
                     )
         claim, truth = (
             rectangles(table.corners) if table.polygons is None else table.polygons

@@ -4,7 +4,7 @@ A detection is its score, its image, and a number into a table of the distinct t
 of detections; a ground truth is its image, and a number into a like table. Rows of a class stand in
 the order in which equal scores rank, so that their places need not be kept.
 
-Axes: N detections, G ground truths, I images, K classes, A area ranges, M detection limits,
+Axes: N detections, G ground truths, I images, K classes, A area ranges, M max dets,
 P and Q distinct outcomes of detections and kinds of ground truths.
 """
 

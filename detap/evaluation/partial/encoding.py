@@ -149,7 +149,7 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
     kinds, kind = _used(tables.kinds, tables.kind, [piece.block.truths for piece in partial.pieces])
     counts, images = partial.sizes, len(partial.images)
     found, truths = (int(count) for count in counts.sum(axis=1))
-    coverage = partial.protocol.pairing == "coverage"
+    coverage = partial.protocol.matching == "by-iou"
     image = _unsigned(images - 1)
     ties = Ties.of(partial.contests() if partial.has_ties else ())
     small = {
@@ -320,7 +320,7 @@ class _Reader:
 
     def _fields(self, record: dict[str, Any], begin: int) -> dict[str, Any]:
         protocol = Protocol.from_dict(record["protocol"])
-        coverage = protocol.pairing == "coverage"
+        coverage = protocol.matching == "by-iou"
         self.need(protocol.class_agnostic or not coverage, "proposals have no classes")
         images = self._names(record["images"])
         ids = self._names([name for name, _ in record["classes"]])
@@ -406,7 +406,7 @@ class _Reader:
         rules = match_params(protocol)
         every = (1 << len(rules.thresholds)) - 1
         areas, limits = len(rules.area_ranges), len(rules.limits)
-        coverage = protocol.pairing == "coverage"
+        coverage = protocol.matching == "by-iou"
         words = words_for(rules, 0).dtype
         outcomes = MatchFlags(
             self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits)[0],

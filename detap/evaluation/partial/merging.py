@@ -330,7 +330,7 @@ def _sources(
 
 
 def _by_file(part: "Partial") -> bool:
-    return part.protocol.ties == "file"
+    return part.protocol.tie_break == "file"
 
 
 def _check_kinds(parts: Sequence["Partial"], what: str, names: Iterable[Name]) -> None:

@@ -223,13 +223,15 @@ class Partial:
         if truth is not None:
             whole = GroundTruthDigest.of(truth)
             position = positions(scene.ground_truth, truth, some_classes=chosen)
-        if protocol.ties == "file" and not source and (np.diff(found.image) < 0).any():
+        if protocol.tie_break == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
                 f"protocol {protocol.name} ranks equal scores by place in the file, and these "
                 "detections are of no file: give them image by image, in the order of the ground "
                 "truth, or name their input, Partial.of(result, input=...)"
             )
-        block = _block(result, by_image=protocol.ties == "image" or not source, tie_range=tie_range)
+        block = _block(
+            result, by_image=protocol.tie_break == "image" or not source, tie_range=tie_range
+        )
         # An image without detections is of no input, whichever of several states it.
         sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
@@ -254,7 +256,7 @@ class Partial:
             own_notes=own,
             pieces=(BlockSlice.whole(block, len(scene.images)),),
             boxes=evidence_of(
-                every.ground_truth, every.detections, boxes=protocol.overlap == "box", whole=True
+                every.ground_truth, every.detections, boxes=protocol.iou_type == "bbox", whole=True
             ),
             counts=_counts_of(every, whole=whole is not None),
             categories=sample_of_images(every.detections.categories, every.images),
@@ -568,7 +570,7 @@ class Partial:
     def order(self) -> Order:
         """How rows of equal score follow each other."""
         images, by_image = len(self.images), np.arange(len(self.images), dtype=np.int32)
-        if self.protocol.ties == "image" or self._interleaved:
+        if self.protocol.tie_break == "image" or self._interleaved:
             return Order(by_image, images)
         # Arrays are as a file that lists image after image, which stands before all others.
         unnamed = np.array([not name for name in self.sources], np.bool_)[self.source]
@@ -579,7 +581,7 @@ class Partial:
     def _interleaved(self) -> bool:
         """Whether rows rank by place, and an input has an image before the last of one before."""
         named = np.array([bool(name) for name in self.sources], np.bool_)[self.source]
-        return self.protocol.ties == "file" and bool((np.diff(self.source[named]) < 0).any())
+        return self.protocol.tie_break == "file" and bool((np.diff(self.source[named]) < 0).any())
 
     def gathered(self, classes: range) -> tuple[Gathered, Gathered]:
         """Return the detections and the ground truths of some classes, in order.
@@ -665,7 +667,7 @@ class Partial:
     def finished(self, *, threads: int | None = None) -> Scores:
         """Return the scores of the classes, a few of which are put together at a time."""
         rules = match_params(self.protocol)
-        if self.protocol.pairing == "coverage":
+        if self.protocol.matching == "by-iou":
             return self._covered()
         chunks = [*self.chunks()]
         if len(chunks) == 1:
@@ -818,12 +820,12 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     """Return the rows of a partial, with the ties that compete where these are asked for."""
     scene = result._scene
     protocol = scene.protocol
-    if protocol.pairing == "coverage":
+    if protocol.matching == "by-iou":
         words, counted, proposals = scene.covered()
         image, evidence = scene.ground_truth.image, None
         block = block_of_coverage(words, counted, image, proposals, match_params(protocol))
     else:
-        protocol.refuse_unranked("evaluate all images in one run, of one input")
+        protocol.require_score_matching("evaluate all images in one run, of one input")
         evidence = result.evidence
         block = block_of(evidence, by_image=by_image)
     if not tie_range:

@@ -29,7 +29,7 @@ FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
 
 _OBJECTS = "objects"
 _KEY = b"boxes"
-_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
+_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy"}
 
 
 @dataclass(frozen=True, slots=True)

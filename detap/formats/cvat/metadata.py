@@ -34,4 +34,4 @@ def file_names(truth: GroundTruth) -> dict[Name, str]:
 
 
 def _attributes(path: str) -> dict[str, dict[str, str]]:
-    return Annotations(path, DEFAULT_LIMITS, "bounds").read().attributes
+    return Annotations(path, DEFAULT_LIMITS, "bbox").read().attributes

@@ -31,7 +31,7 @@ def read_ground_truth(
     ----------
     path : str or path
         The XML, or the folder that holds it as ``annotations.xml``.
-    shapes : {"boxes", "bounds"}
+    shapes : {"reject", "bbox"}
         Whether a shape that is no box is an error, or its bounds are its box. A rotated box is
         always an error.
     attribute_flags : str, optional

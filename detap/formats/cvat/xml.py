@@ -295,7 +295,7 @@ def _refuse_rotation(attributes: Attributes) -> None:
 
 
 def _refuse_shape(shapes: str) -> None:
-    if shapes != "bounds":
+    if shapes != "bbox":
         raise FaultError("is no box", BY_ITS_BOUNDS)
 
 

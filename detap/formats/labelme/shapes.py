@@ -100,7 +100,7 @@ class Shapes(ShapeReader):
                 raise FaultError(message, "give two corners, or four")
         elif kind not in (*_POINTS, "circle"):
             raise FaultError(f"shape_type is {spelt(kind)}", "give rectangle, or polygon")
-        if self.shapes != "bounds":
+        if self.shapes != "bbox":
             what = "a rectangle that is not upright" if kind == "rectangle" else f"a {kind}"
             raise FaultError(f"is {what}, no box", BY_ITS_BOUNDS)
         due = 2 if kind == "circle" else _POINTS.get(kind, 4)

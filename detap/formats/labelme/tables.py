@@ -32,7 +32,7 @@ def read_ground_truth(
     ----------
     path : str or path
         A folder, or one file. Files of other kinds and sub-folders are left aside.
-    shapes : {"boxes", "bounds"}
+    shapes : {"reject", "bbox"}
         Whether a shape that is no upright rectangle is an error, or its bounds are its box.
     attribute_flags : str, optional
         Other flags of a shape that are flags here: ``"iscrowd"``, ``"hard=difficult"``.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from detap.errors import Note, UsageError
 from detap.formats.by_name.notes import told
 
-SHAPES = ("boxes", "bounds")
+SHAPES = ("reject", "bbox")
 """Boxes alone, other shapes being an error; or the bounds of other shapes as well."""
 
-BY_ITS_BOUNDS = "give shapes='bounds' (--shapes bounds), and its bounds are taken for a box"
+BY_ITS_BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
 """The remedy of a shape that is no box."""
 
 _FLAG_OF = {"difficult": "difficult", "crowd": "crowd", "iscrowd": "crowd"}

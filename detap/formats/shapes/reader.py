@@ -42,7 +42,7 @@ class ShapeReader(RowReader):
         The input.
     limits : Limits
         What is accepted at most.
-    shapes : {"boxes", "bounds"}
+    shapes : {"reject", "bbox"}
         Whether shapes that are no boxes are read.
     flags : str, optional
         Which attributes are flags, as :class:`FlagNames` has it.

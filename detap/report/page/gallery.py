@@ -225,7 +225,7 @@ def _outlines(
     outcome: MatchResults, detections: list[int], truths: list[int]
 ) -> dict[str, list[str]] | None:
     """Return the shapes of rows, where they are not boxes."""
-    scene, overlap = outcome.scene, outcome.protocol.overlap
+    scene, overlap = outcome.scene, outcome.protocol.iou_type
     claims = outlines(overlap, scene.detections, detections)
     objects = outlines(overlap, scene.ground_truth, truths)
     if claims is None or objects is None:

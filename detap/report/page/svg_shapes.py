@@ -14,13 +14,12 @@ from detap.tables.detection import Detections, GroundTruth
 Table = GroundTruth | Detections
 
 
-def outlines(overlap: str, table: Table, rows: Sequence[int]) -> list[str] | None:
+def outlines(iou_type: str, table: Table, rows: Sequence[int]) -> list[str] | None:
     """Return the path of each of some rows, for the ``d`` of SVG's ``path``.
 
     Parameters
     ----------
-    overlap : str
-        What the protocol compares.
+    iou_type : str
     table : GroundTruth or Detections
     rows : sequence of int
 
@@ -29,7 +28,7 @@ def outlines(overlap: str, table: Table, rows: Sequence[int]) -> list[str] | Non
     list of str or None
         None where boxes are what is compared.
     """
-    drawn = _DRAWN.get(overlap)
+    drawn = _DRAWN.get(iou_type)
     return None if drawn is None else [drawn(table, row) for row in rows]
 
 

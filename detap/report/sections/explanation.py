@@ -10,7 +10,7 @@ from detap.analysis.explanation.protocol_search import ProtocolMatch, ProtocolSe
 from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
 from detap.protocols import Protocol
-from detap.protocols.fields import protocol_fields, worded
+from detap.protocols.fields import display_name, protocol_fields
 from detap.report.fields import Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
@@ -174,7 +174,7 @@ def difference_report(found: Difference) -> Report:
 def difference_sentence(found: Difference) -> str:
     """Return what has the largest part in a difference."""
     if not found.differs:
-        ends = " and ".join(end.protocol.spelling for end in (found.first, found.second))
+        ends = " and ".join(end.protocol.text for end in (found.first, found.second))
         cancel = any(not nearly_equal(change, 0.0) for part in found.parts for change in part[:2])
         told = ": what their axes change adds up to nothing" if cancel else ""
         return f"{ends} give the same {found.second.measure.name} here{told}"
@@ -233,7 +233,7 @@ def steps_table(found: Difference) -> Table:
 def _ends(found: Difference) -> Block:
     ends = {"first": found.first, "second": found.second}
     rows: list[dict[str, Cell]] = [
-        {"name": end.protocol.spelling, "number": end.measure.name, "value": end.value}
+        {"name": end.protocol.text, "number": end.measure.name, "value": end.value}
         for end in ends.values()
     ]
     data: dict[str, Any] = {
@@ -273,14 +273,14 @@ def difference_blocks(found: Difference) -> list[Block]:
 
 
 def _axes(found: Difference) -> Block:
-    first, second = (end.protocol.alone(end.measure) for end in (found.first, found.second))
+    first, second = (end.protocol.only_metric(end.measure) for end in (found.first, found.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
     names = [axis.name for step in found.steps for axis in step.axes]
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
-            "name": worded(name),
-            "first": _KINDS[name].brief(getattr(first, name)),
-            "second": _KINDS[name].brief(getattr(second, name)),
+            "name": display_name(name),
+            "first": _KINDS[name].format_short(getattr(first, name)),
+            "second": _KINDS[name].format_short(getattr(second, name)),
         }
         for name in names
     )
@@ -329,7 +329,10 @@ def _called(entry: ProtocolMatch) -> str:
 
 
 def _values(changes: Mapping[str, Any]) -> list[str]:
-    return [f"{worded(name)} {_KINDS[name].brief(value)}" for name, value in changes.items()]
+    return [
+        f"{display_name(name)} {_KINDS[name].format_short(value)}"
+        for name, value in changes.items()
+    ]
 
 
 def _origin_sentence(found: ProtocolSearch) -> str:

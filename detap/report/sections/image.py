@@ -127,7 +127,7 @@ class _Teller:
 
     def _why(self, entry: DetectionResult) -> str:
         if entry.verdict == "beyond-limit":
-            most = self.result.detection_limits[-1]
+            most = self.result.max_dets[-1]
             return f"better-scored detections fill the limit of {most}"
         if entry.verdict in _WITHOUT_MATCH:
             return _WITHOUT_MATCH[entry.verdict]

@@ -42,7 +42,7 @@ def _check(random: np.random.Generator, folder: Path, kind: str) -> None:
     one = kind != "keypoints" and random.random() < 0.2
     if not usual:
         limits = sorted(random.choice(12, random.integers(1, 4), replace=False).tolist())
-        rules = replace(rules, detection_limits=tuple(limit + 1 for limit in limits))
+        rules = replace(rules, max_dets=tuple(limit + 1 for limit in limits))
     rules = replace(rules, class_agnostic=one)
     paths = folder / "gt.json", folder / "dt.json"
     for path, content in zip(paths, (truth, results), strict=True):
@@ -50,7 +50,7 @@ def _check(random: np.random.Generator, folder: Path, kind: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         gold = COCO(str(paths[0]))
         evaluator = COCOeval(gold, gold.loadRes(str(paths[1])), kind)
-        evaluator.params.maxDets = list(rules.detection_limits)
+        evaluator.params.maxDets = list(rules.max_dets)
         evaluator.params.useCats = int(not one)
         evaluator.evaluate()
         evaluator.accumulate()

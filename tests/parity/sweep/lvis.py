@@ -56,7 +56,7 @@ def check(random: Random, folder: Path) -> None:
         evaluator.run()
 
     rules = protocol("lvis" if kind == "bbox" else "lvis-segm")
-    rules = replace(rules, detection_limits=(limit,))
+    rules = replace(rules, max_dets=(limit,))
     masks = kind == "segm"
     table = read_ground_truth(paths[0], masks=masks, as_is=True)
     detections = read_detections(paths[1], table, masks=masks, as_is=True)

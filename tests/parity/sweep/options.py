@@ -22,21 +22,21 @@ Random = np.random.Generator
 
 VALUES = {
     "--iou": ("0.5", "0.5:0.95:0.05", "0.3,1"),
-    "--iou-ceiling": ("1", "0.6"),
+    "--max-iou-threshold": ("1", "0.6"),
     "--sigmas": ("coco", ".1,.2"),
     "--dilation-ratio": ("0.5",),
-    "--neutral": ("none", "crowd", "crowd,ignore", "difficult", "group_of", "no_keypoints"),
-    "--absorbing": ("none", "crowd", "ignore"),
+    "--ignore-flags": ("none", "crowd", "crowd,ignore", "difficult", "group_of", "no_keypoints"),
+    "--crowd-flags": ("none", "crowd", "ignore"),
     "--group-of-weight": ("none", "0", "1"),
     "--area-ranges": ("coco", "none", "proposals", "kitti", "tiny=0:100"),
     "--max-dets": ("none", "1", "1,10,100", "300"),
-    "--precision-guard": ("0", "1e-9"),
+    "--precision-eps": ("0", "1e-9"),
     "--class-iou": ("none", "cat=0.5", "Car=0.7"),
-    "--neighbour-classes": ("none", "cat=dog", "*=dog"),
-    "--height-min": ("none", "25", "1,2,3", "1,2,3,4"),
-    "--occlusion-max": ("none", "1"),
-    "--truncation-max": ("none", "0.5"),
-    "--score-floor": ("none", "0.5", "5"),
+    "--neighbor-classes": ("none", "cat=dog", "*=dog"),
+    "--min-height": ("none", "25", "1,2,3", "1,2,3,4"),
+    "--max-occlusion": ("none", "1"),
+    "--max-truncation": ("none", "0.5"),
+    "--min-score": ("none", "0.5", "5"),
     "--score-decimals": ("none", "1"),
     "--box-decimals": ("none", "0"),
 }
@@ -68,7 +68,7 @@ ASKED = (
     ["show", "1"],
     ["compare", "{dt}"],
     ["explain", "--from", "voc2012", "--to", "{protocol}"],
-    ["explain", "--number", "0.5123"],
+    ["explain", "--value", "0.5123"],
 )
 """What is asked beside the options."""
 
@@ -142,7 +142,7 @@ def _inputs(random: Random, folder: Path) -> tuple[list[str], list[str]]:
             "image_size": ("640x480",),
             "image_set": ("names.txt",),
         }.get(entry.name, ("x",))
-        reading += [entry.spelling, str(random.choice(values))]
+        reading += [entry.text, str(random.choice(values))]
     if name == "yolo":
         reading += ["--image-sizes", "sizes.csv"] if "--image-sizes" not in reading else []
     if random.random() < 0.2:

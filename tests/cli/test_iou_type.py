@@ -1,0 +1,56 @@
+"""``--iou-type`` selects the sibling preset where there is one, else it changes the field."""
+
+import pytest
+
+from detap.cli.options import protocol_from
+from detap.protocols import PRESETS, Protocol
+from detap.protocols.fields import SIGMAS, protocol_fields
+
+TYPES = ("bbox", "segm", "boundary", "keypoints", "polygon")
+SIBLINGS = {
+    "coco": {"segm": "coco-segm", "boundary": "coco-boundary", "keypoints": "coco-keypoints"},
+    "coco-segm": {"bbox": "coco", "boundary": "coco-boundary", "keypoints": "coco-keypoints"},
+    "coco-boundary": {"bbox": "coco", "segm": "coco-segm", "keypoints": "coco-keypoints"},
+    "coco-keypoints": {"bbox": "coco", "segm": "coco-segm", "boundary": "coco-boundary"},
+    "lvis": {"segm": "lvis-segm"},
+    "lvis-segm": {"bbox": "lvis"},
+}
+
+
+def resolved(preset: str, **given: str) -> Protocol:
+    options: dict[str, object] = {field.name: None for field in protocol_fields(Protocol)}
+    result = protocol_from({"preset": preset, **options, **given}, Protocol, "coco")
+    assert isinstance(result, Protocol)
+    return result
+
+
+@pytest.mark.parametrize("iou_type", TYPES)
+@pytest.mark.parametrize("preset", SIBLINGS)
+def test_a_preset_with_a_sibling_becomes_the_sibling(preset: str, iou_type: str) -> None:
+    sibling = SIBLINGS[preset].get(iou_type)
+    if sibling is not None:
+        assert resolved(preset, iou_type=iou_type) == PRESETS[sibling]
+    elif PRESETS[preset].iou_type == iou_type:
+        assert resolved(preset, iou_type=iou_type) == PRESETS[preset]
+    else:
+        changed = resolved(preset, iou_type=iou_type)
+        assert (changed.name, changed.iou_type) == (preset, iou_type)
+        assert f"|iou-type:{iou_type}" in changed.signature("1.0")
+
+
+@pytest.mark.parametrize("iou_type", TYPES[1:])
+def test_a_preset_without_a_sibling_changes_the_field(iou_type: str) -> None:
+    changed = resolved("voc2012", iou_type=iou_type)
+    assert (changed.name, changed.iou_type) == ("voc2012", iou_type)
+    assert not changed.inclusive_pixels  # boxes only
+    assert changed.sigmas == (SIGMAS["coco"] if iou_type == "keypoints" else ())
+
+
+def test_the_type_of_the_preset_changes_nothing() -> None:
+    for name, preset in PRESETS.items():
+        assert resolved(name, iou_type=preset.iou_type) == preset
+
+
+def test_other_options_change_the_sibling() -> None:
+    changed = resolved("coco", iou_type="keypoints", tie_break="file")
+    assert changed.signature("1.0") == "protocol:coco-keypoints|tie-break:file|detap:1.0"
