@@ -30,7 +30,7 @@ CHECKS = {
         "class_notes",
         "detection_notes",
         "ground_truth_notes",
-        "negative_sides",
+        "negative_size_notes",
     ),
     "detap.evaluation.detection": ("check_boxes", "with_advice"),
     "detap.evaluation.run": ("Scene.notes",),

@@ -234,7 +234,7 @@ def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
     (coco.folder / "bad.txt").write_bytes(b"1\n\xff\n")
     ended = detap(*coco.arguments, "--images", coco.folder / "bad.txt")
     assert ended.status == 2
-    assert "bad.txt: byte 2: is not UTF-8; list one image a line" in ended.err
+    assert "bad.txt: byte 2: is not UTF-8; list one image per line" in ended.err
 
 
 # --- the protocol's axes

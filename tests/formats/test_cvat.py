@@ -126,7 +126,7 @@ def test_attributes_that_are_flags(tmp_path: Path) -> None:
     assert not truth.crowd.any()
     note = next(note for note in truth.notes if note.code == "flags-not-mapped")
     assert note.count == 2
-    assert "--attribute-flags difficult,iscrowd makes it one" in note.message
+    assert "--attribute-flags difficult,iscrowd" in note.message
     truth = read_ground_truth(path, attribute_flags="difficult,iscrowd,hard=ignore")
     assert truth.difficult.tolist() == [True, False, False]
     assert truth.crowd.tolist() == [False, True, False]
@@ -140,7 +140,7 @@ def test_an_attribute_that_is_no_flag(tmp_path: Path) -> None:
         "line 5: <box> has an attribute difficult of 'rather', which is to be a flag; true or "
         "false, yes or no, 1 or 0 is due"
     ]
-    with pytest.raises(UsageError, match="'hard' does not say which flag; use hard=difficult or"):
+    with pytest.raises(UsageError, match="'hard' names no flag; use hard=difficult or"):
         read_ground_truth(path, attribute_flags="hard")
     with pytest.raises(UsageError, match="shapes 'all' is unknown; use one of boxes, bounds"):
         read_ground_truth(path, shapes="all")
@@ -212,7 +212,7 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     for side in ("--gt", "--dt"):
         ended = detap("check", side, bad)
         assert ended.status == 2
-        assert "bad.xml: line 5: <box> xbr 'x' is not a number; give a decimal" in ended.err
+        assert "bad.xml: line 5: <box> xbr 'x' is not a number; use a decimal" in ended.err
     (tmp_path / "text").mkdir()
     (tmp_path / "text/a.txt").write_text("dog .5 1.5 2 11.5 22\n")
     ended = detap("eval", *call[:2], "--dt", tmp_path / "text", "--output-format", "json")
@@ -223,7 +223,7 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
 
 WHOLE: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "is empty; an export of CVAT is due"),
-    "cut off": (document(image(BOX))[:-20], "line 6: is no XML: unclosed token; export it again"),
+    "cut off": (document(image(BOX))[:-20], "line 6: invalid XML: unclosed token; export it again"),
     "VOC": (
         "<annotation/>",
         "line 1: is no export of CVAT: its root is <annotation>, as an annotation of VOC has "
@@ -243,24 +243,24 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "LFS": (
         "version https://git-lfs.github.com/spec/v1\n",
-        "looks like a Git LFS pointer (fetch it with git lfs pull); an export of CVAT is due: "
+        "looks like a Git LFS pointer (download it with git lfs pull); an export of CVAT is due: "
         "annotations.xml",
     ),
     "DOCTYPE": (
         '<!DOCTYPE a [<!ENTITY x "y">]>\n' + document(image(BOX)).partition("\n")[2],
-        "line 1: has a DOCTYPE, which is not read; remove it",
+        "line 1: contains a DOCTYPE, which is not allowed; remove it",
     ),
     "entity": (
         document(image(BOX.replace("dog", "&dog;"))),
-        "line 5: is no XML: undefined entity; export it again",
+        "line 5: invalid XML: undefined entity; export it again",
     ),
     "unknown encoding": (
         HEAD.replace("utf-8", "klingon") + "</annotations>",
-        "is no XML: unknown encoding: klingon; export it again",
+        "invalid XML: unknown encoding: klingon; export it again",
     ),
     "broken bytes": (
         document(image(BOX)).encode().replace(b"dog", b"d\xffg"),
-        "line 5: is no XML: not well-formed (invalid token); export it again",
+        "line 5: invalid XML: not well-formed (invalid token); export it again",
     ),
     "video": (
         document('<track id="0" label="dog"><box frame="0"/></track>'),
@@ -270,7 +270,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     "no image": (document(), f"has no <image>; {EXPORT}"),
     "no box": (
         document(image()),
-        "has no box in its 1 images; give the annotations that belong to these detections",
+        "no boxes in its 1 images; use the annotations that belong to these detections",
     ),
     "an image twice": (
         document(image(BOX), image(BOX)),
@@ -297,7 +297,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "a width that is none": (
         document(image(BOX, more='width="wide" height="4"')),
-        "line 4: image 'a.jpg': width 'wide' is not a number; give a decimal number",
+        "line 4: image 'a.jpg': width 'wide' is not a number; use a decimal number",
     ),
     "a negative height": (
         document(image(BOX, more='width="4" height="-4"')),
@@ -327,13 +327,13 @@ SHAPES = {
     ),
     "comma": (
         box(corners=(1, 2, "3,5", 4)),
-        "<box> xbr '3,5' is not a number (a point is due, not a comma); {number}",
+        "<box> xbr '3,5' is not a number (use a decimal point, not a comma); {number}",
     ),
     "too large": (box(corners=(1, 2, "1e999", 4)), "<box> xbr '1e999' is too large {for}"),
-    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty where a {due}"),
+    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty, expected a {due}"),
     "area overflows": (
         box(corners=(0, 0, "1e200", "1e200")),
-        "<box> the area of the box overflows; correct the box",
+        "<box> box area overflows; correct the box",
     ),
     "turned": (
         box(corners=(11, 2, 1, 22)),
@@ -356,9 +356,9 @@ SHAPES = {
     ),
 }
 FILLED = {
-    "{number}": "give a decimal number",
-    "{for}": "for a number; give a decimal number",
-    "{due}": "number is due; give a decimal number",
+    "{number}": "use a decimal number",
+    "{for}": "for a number; use a decimal number",
+    "{due}": "number; use a decimal number",
 }
 
 
@@ -380,10 +380,10 @@ def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
         '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="10"/>',
     )
     assert refused(written(tmp_path, document(image(*shapes))), shapes="bbox") == [
-        "line 5: <polygon> has 2 points, 3 are due; draw it again",
+        "line 5: <polygon> has 2 points, expected 3; draw it again",
         "line 6: <polygon> has a point '3'; write points as x,y;x,y",
-        "line 7: <polygon> point 'x' is not a number; give a decimal number",
-        "line 8: <points> has 0 points, 1 are due; draw it again",
+        "line 7: <polygon> point 'x' is not a number; use a decimal number",
+        "line 8: <points> has 0 points, expected 1; draw it again",
         "line 9: <ellipse> has no ry; give cx, cy, rx, ry",
         "line 10: <ellipse> is rotated by 10 degrees, and only upright boxes are read; draw it "
         "upright, or leave it out",
@@ -404,8 +404,8 @@ def test_limits(tmp_path: Path) -> None:
     assert "is larger than 99 bytes" in refused(path, limits=Limits(file_bytes=99))[0]
     deep = written(tmp_path, HEAD + "<a>" * 200)
     assert refused(deep) == [
-        "line 4: nests elements 101 deep, 100 are allowed; raise the limit on nesting "
-        "(--max-nesting) if that is meant"
+        "line 4: XML is nested 101 levels deep, the limit is 100; raise the limit with "
+        "--max-nesting"
     ]
     assert "is a folder, expected a file" in refused(written_folder(tmp_path))[0]
 

@@ -124,16 +124,16 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "due"),
     [
-        (f"{SHIP}", "has 8 columns, 10 (or 9 without difficult) are due"),
+        (f"{SHIP}", "has 8 columns, expected 10 (or 9 without difficult)"),
         ("0 0 10 0 10 10 0 ship 0", "y4 'ship' is not a number"),
         (f"{SHIP} ship 0 1", "has 11 columns"),
         (f"{SHIP} ship 2", "difficult '2' is neither 0 nor 1"),
         (f"{SHIP} ship yes", "difficult 'yes' is neither 0 nor 1"),
         ("0 0 nan 0 10 10 0 10 ship 0", "x2 'nan' is not a finite number"),
-        ("0 0 1,5 0 10 10 0 10 ship 0", "a point is due, not a comma"),
+        ("0 0 1,5 0 10 10 0 10 ship 0", "use a decimal point, not a comma"),
         ("0,0,10,0,10,10,0,10,ship,0", "separated by spaces"),
         ("5 5 20 10 90 ship 0", "five numbers, as rotated boxes have"),
-        ("0 0 1e200 0 1e200 1e200 0 1e200 ship 0", "the area of the box overflows"),
+        ("0 0 1e200 0 1e200 1e200 0 1e200 ship 0", "box area overflows"),
         (f"{SHIP} ship 0\ngsd:0.1", "line 2: has 1 column"),
     ],
 )
@@ -152,9 +152,9 @@ def test_a_class_that_is_a_number_is_a_class(tmp_path: Path) -> None:
 def test_labels_that_are_absent(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "no file ends with .txt" in refused(lambda: read_ground_truth(tmp_path / "empty"))
-    assert "they are files" in refused(lambda: read_ground_truth("-"))
+    assert "file names are needed" in refused(lambda: read_ground_truth("-"))
     only_head = labels_of(tmp_path / "head", HEAD)
-    assert "has no object in its 1 files" in refused(lambda: read_ground_truth(only_head))
+    assert "no objects in its 1 label files" in refused(lambda: read_ground_truth(only_head))
     many = labels_of(tmp_path / "many", f"{SHIP} ship 0", f"{SHIP} ship 0")
     limits = Limits(records=1)
     assert "more than 1 records" in refused(lambda: read_ground_truth(many, limits=limits))
@@ -165,12 +165,12 @@ def test_labels_that_are_absent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "due"),
     [
-        (f"P1 {SHIP}", "has 9 columns, 10 are due"),
+        (f"P1 {SHIP}", "has 9 columns, expected 10"),
         (f"P1 .9 {SHIP} 1", "has 11 columns"),
         ("P1 .9 5 5 20 10 .5", "five numbers, as rotated boxes have"),
         (f"P1 high {SHIP}", "score 'high' is not a number"),
         (f"P9 .9 {SHIP}", "image 'P9' is not in the ground truth"),
-        ("P1 .9 0 0 1e200 0 1e200 1e200 0 1e200", "the area of the box overflows"),
+        ("P1 .9 0 0 1e200 0 1e200 1e200 0 1e200", "box area overflows"),
     ],
 )
 def test_results_that_are_refused(truth: GroundTruth, tmp_path: Path, line: str, due: str) -> None:
@@ -184,7 +184,7 @@ def test_two_files_of_a_class_are_refused(truth: GroundTruth, tmp_path: Path) ->
     folder = results(tmp_path, ship=f"P1 .9 {SHIP}")
     written(folder, {"Task2_ship.txt": f"P1 .9 {SHIP}"})
     text = refused(lambda: read_detections(folder, truth))
-    assert "is of the class 'ship', as" in text
+    assert "duplicate file of class 'ship' (also" in text
 
 
 def test_what_is_odd_is_said(truth: GroundTruth, tmp_path: Path) -> None:

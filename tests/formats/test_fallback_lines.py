@@ -47,7 +47,7 @@ def test_what_lines_hold() -> None:
     assert read_lines(b"a .5 1 2 3 4", "f.txt", SCORED, problems).values == [[0.5, 1, 2, 3, 4]]
 
 
-NUMBER = "give a decimal number"
+NUMBER = "use a decimal number"
 DUE = "write `class x1 y1 x2 y2`"
 SCORE_DUE = "write `image score x1 y1 x2 y2`"
 
@@ -59,7 +59,7 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         (
             "cat 1,5 2 3 4",
             TRUTH,
-            "x1 '1,5' is not a number (a point is due, not a comma)",
+            "x1 '1,5' is not a number (use a decimal point, not a comma)",
             NUMBER,
         ),
         ("cat 1 -NaN 3 4", TRUTH, "y1 '-NaN' is not a finite number", NUMBER),
@@ -70,41 +70,41 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         ("cat 1 2 3 " + "x" * 61, TRUTH, f"y2 '{'x' * 57}...' is not a number", NUMBER),
         ("a high 1 2 3 4", SCORED, "score 'high' is not a number", NUMBER),
         ("? 1 2 3 4", TRUTH, "'?' is no image", "name one"),
-        ("cat", TRUTH, "has 1 column, 5 are due", DUE),
-        ("cat 1 2 3", TRUTH, "has 4 columns, 5 are due", DUE),
-        ("cat,1,2,3,4", TRUTH, "has 1 column, 5 are due", f"{DUE}, separated by spaces"),
-        ("cat;1 2 3 4 5 6", TRUTH, "has 6 columns, 5 are due", f"{DUE}, separated by spaces"),
+        ("cat", TRUTH, "has 1 column, expected 5", DUE),
+        ("cat 1 2 3", TRUTH, "has 4 columns, expected 5", DUE),
+        ("cat,1,2,3,4", TRUTH, "has 1 column, expected 5", f"{DUE}, separated by spaces"),
+        ("cat;1 2 3 4 5 6", TRUTH, "has 6 columns, expected 5", f"{DUE}, separated by spaces"),
         (
             "cat .9 1 2 3 4",
             TRUTH,
-            "has 6 columns, 5 are due: it has a score, as detections have",
+            "has 6 columns, expected 5: it has a score, as in detections",
             DUE,
         ),
         (
             "a 1 2 3 4",
             SCORED,
-            "has 5 columns, 6 are due: its score is missing, as in ground truth",
+            "has 5 columns, expected 6: the score is missing, as in ground truth",
             SCORE_DUE,
         ),
-        ("a x 2 3 4", SCORED, "has 5 columns, 6 are due", SCORE_DUE),
+        ("a x 2 3 4", SCORED, "has 5 columns, expected 6", SCORE_DUE),
         (
             "traffic light 1 2 3 4",
             TRUTH,
-            "has 6 columns, 5 are due",
+            "has 6 columns, expected 5",
             f"{DUE}, the class without spaces",
         ),
         (
             "my own image .5 1 2 3 4",
             SCORED,
-            "has 8 columns, 6 are due",
+            "has 8 columns, expected 6",
             f"{SCORE_DUE}, the image without spaces",
         ),
-        ("cat 1 2 3 4 hard", TRUTH, "has 6 columns, 5 are due", DUE),
-        ("a .5 1 2 3 4 difficult", SCORED, "has 7 columns, 6 are due", SCORE_DUE),
-        ("cat 0 0 1e200 1e200", TRUTH, "the area of the box overflows", "correct the box"),
-        ("cat 1e308 0 1e308 1", SIDES, "the far corner overflows", "correct the box"),
-        ("cat 0 1e308 1 1e308", SIDES, "the far corner overflows", "correct the box"),
-        ("cat a\x01b 2 3 4", TRUTH, "has the control character '\\x01'", "remove it"),
+        ("cat 1 2 3 4 hard", TRUTH, "has 6 columns, expected 5", DUE),
+        ("a .5 1 2 3 4 difficult", SCORED, "has 7 columns, expected 6", SCORE_DUE),
+        ("cat 0 0 1e200 1e200", TRUTH, "box area overflows", "correct the box"),
+        ("cat 1e308 0 1e308 1", SIDES, "box corner overflows", "correct the box"),
+        ("cat 0 1e308 1 1e308", SIDES, "box corner overflows", "correct the box"),
+        ("cat a\x01b 2 3 4", TRUTH, "contains control character '\\x01'", "remove it"),
     ],
 )
 def test_every_word_of_what_is_refused(line: str, form: LineForm, message: str, hint: str) -> None:
@@ -114,14 +114,14 @@ def test_every_word_of_what_is_refused(line: str, form: LineForm, message: str, 
 def test_what_is_not_utf_8_is_shown_in_part() -> None:
     data = b"\xff" + b"a" * 70 + b" 1 2 3 4"
     shown = repr(b"\xff" + b"a" * 59)
-    assert faults(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it so")]
+    assert faults(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it as UTF-8")]
 
 
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer (fetch it with git "
-         "lfs pull)"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "a Git LFS pointer (download it with "
+                                                             "git lfs pull)"),
         (b"\x80\x02}q\x00", "a Python pickle"),
         (b"\x80\x05}q\x00", "a Python pickle"),
         (b"\x1f\x8b\x08", "gzip data"),
@@ -134,8 +134,8 @@ def test_what_is_not_utf_8_is_shown_in_part() -> None:
         (b"<HTML>", "an HTML page (a download that failed?)"),
         (b"cat 1 2 3 4\n<<<<<<< HEAD\n", "a file with unresolved merge markers"),
         (b"cat 1 2 3 4\n=======\r\n", "a file with unresolved merge markers"),
-        (b"\xff\xfec\x00", "UTF-16 text (UTF-8 is due)"),
-        (b"\xfe\xff\x00c", "UTF-16 text (UTF-8 is due)"),
+        (b"\xff\xfec\x00", "UTF-16 text (expected UTF-8)"),
+        (b"\xfe\xff\x00c", "UTF-16 text (expected UTF-8)"),
         (b'\xef\xbb\xbf {"a": 1}', "JSON"),
         (b"[1]", "JSON"),
         (b"<a/>", "XML"),
@@ -143,12 +143,12 @@ def test_what_is_not_utf_8_is_shown_in_part() -> None:
     ],
 )  # fmt: skip
 def test_other_files_are_told_by_their_first_bytes(data: bytes, what: str) -> None:
-    due = "lines of `class x1 y1 x2 y2` are due"
+    due = "expected lines `class x1 y1 x2 y2`"
     assert faults(data, TRUTH) == [("", f"looks like {what}", due)]
     problems = Problems(9)
     assert plain_lines(data, "l.txt", problems) == []
     (problem,) = problems.listed
-    assert problem == ("l.txt", "", f"looks like {what}", "one name a line is due")
+    assert problem == ("l.txt", "", f"looks like {what}", "expected one name per line")
 
 
 def test_a_class_may_begin_as_another_file_would() -> None:

@@ -177,23 +177,26 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
     [
         (
             CAR.rsplit(" ", 1)[0],
-            "has 14 columns, 15 are due; write `type truncated occluded",
+            "has 14 columns, expected 15; write `type truncated occluded",
         ),
-        (f"{CAR} 0.9", "has 16 columns, 15 are due: it has a score, as results have; write"),
-        (f"{CAR} difficult", "has 16 columns, 15 are due; write"),
-        (CAR.replace("Car", "Big car"), "has 16 columns, 15 are due; write `type truncated"),
-        (f"0 7 {CAR}", "has 17 columns, 15 are due: it begins with a frame and a track, as in"),
-        (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; give a decimal"),
-        (CAR.replace("0.10", "0,10"), "truncated '0,10' is not a number (a point is due, not a"),
+        (f"{CAR} 0.9", "has 16 columns, expected 15: it has a score, as results have; write"),
+        (f"{CAR} difficult", "has 16 columns, expected 15; write"),
+        (CAR.replace("Car", "Big car"), "has 16 columns, expected 15; write `type truncated"),
+        (f"0 7 {CAR}", "has 17 columns, expected 15: it begins with a frame and a track, as in"),
+        (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; use a decimal"),
+        (
+            CAR.replace("0.10", "0,10"),
+            "truncated '0,10' is not a number (use a decimal point, not a",
+        ),
         (CAR.replace("0.10", "2"), "truncated is neither from 0 to 1 nor -1; correct the line"),
         (CAR.replace(" 1 ", " 4 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the line"),
         (CAR.replace(" 1 ", " 0.5 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the"),
-        (CAR.replace("60.5", "1e999"), "x2 '1e999' is too large for a number; give a decimal"),
-        (CAR.replace("60.5 70", "1e300 1e300"), "the area of the box overflows; correct the line"),
-        (CAR.replace("-1.57", "0x1"), "alpha '0x1' is not a number; give a decimal number"),
-        (CAR.replace("-1000", "2_63", 1), "x '2_63' is not a number; give a decimal number"),
-        (CAR.replace("Car", "C\x1bar"), "has the control character '\\x1b'; remove it"),
-        (CAR.replace(" ", ","), "has 1 column, 15 are due; write `type truncated"),
+        (CAR.replace("60.5", "1e999"), "x2 '1e999' is too large for a number; use a decimal"),
+        (CAR.replace("60.5 70", "1e300 1e300"), "box area overflows; correct the line"),
+        (CAR.replace("-1.57", "0x1"), "alpha '0x1' is not a number; use a decimal number"),
+        (CAR.replace("-1000", "2_63", 1), "x '2_63' is not a number; use a decimal number"),
+        (CAR.replace("Car", "C\x1bar"), "contains control character '\\x1b'; remove it"),
+        (CAR.replace(" ", ","), "has 1 column, expected 15; write `type truncated"),
     ],
 )
 def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
@@ -205,10 +208,10 @@ def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, me
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (CAR, "has 15 columns, 16 are due: its score is missing, as in labels; write `type"),
-        (f"{FOUND} 7", "has 17 columns, 16 are due; write `type truncated occluded"),
-        (FOUND.replace("0.9", "inf"), "score 'inf' is not a finite number; give a decimal"),
-        (FOUND.replace("60 70", "1e300 1e300"), "the area of the box overflows"),
+        (CAR, "has 15 columns, expected 16: the score is missing, as in labels; write `type"),
+        (f"{FOUND} 7", "has 17 columns, expected 16; write `type truncated occluded"),
+        (FOUND.replace("0.9", "inf"), "score 'inf' is not a finite number; use a decimal"),
+        (FOUND.replace("60 70", "1e300 1e300"), "box area overflows"),
     ],
 )
 def test_a_wrong_result_is_named_with_file_and_line(
@@ -245,7 +248,7 @@ def test_results_of_other_images_are_refused(truth: GroundTruth, tmp_path: Path)
     assert problem.startswith(f"{folder / '000003.txt'}: line 1: image '000003' is not in the gro")
     others = written(tmp_path / "others", {"7.txt": FOUND})
     first = refused(lambda: read_detections(others, truth))[0]
-    assert "has no image in common with the ground truth: its images are '7', the ground" in first
+    assert "no image in common with the ground truth (here: '7'; ground" in first
 
 
 def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
@@ -261,8 +264,8 @@ def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"a.xml": "<a/>"}, "has no labels: no file ends with .txt; give the folder of the labels"),
-        ({"1.txt": ""}, "has no object in its 1 files of labels"),
+        ({"a.xml": "<a/>"}, "no labels: no file ends with .txt; use the folder with the files"),
+        ({"1.txt": ""}, "no objects in its 1 label files"),
         ({"1.txt": '{"a": 1}'}, "looks like JSON"),
         ({"1.txt": "version https://git-lfs.github.com/spec/v1\noid"}, "Git LFS pointer"),
     ],
@@ -273,7 +276,7 @@ def test_folders_that_are_no_labels(tmp_path: Path, files: dict[str, str], messa
 
 
 def test_standard_input_is_no_folder(truth: GroundTruth) -> None:
-    with pytest.raises(InputError, match="cannot hold KITTI's results: they are files"):
+    with pytest.raises(InputError, match="cannot provide KITTI's results: file names are needed"):
         read_detections("-", truth)
 
 

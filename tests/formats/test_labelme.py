@@ -312,11 +312,11 @@ SHAPES: dict[str, tuple[Any, str]] = {
     "null": (shape((1, 2), (None, 4)), f"points[1][0] is missing; {NUMBER}"),
     "NaN": (
         shape((1, float("nan")), (3, 4)),
-        "points[0][1] is NaN, no finite number; give a decimal number",
+        "points[0][1] is NaN, no finite number; use a decimal number",
     ),
     "too large": (
         shape((1, 2), (10**309, 4)),
-        f"points[1][0] is {str(10**309)[:60]}..., no finite number; give a decimal number",
+        f"points[1][0] is {str(10**309)[:60]}..., no finite number; use a decimal number",
     ),
     "a thousand digits": (
         shape((1, 2), (10**999, 4)),
@@ -324,7 +324,7 @@ SHAPES: dict[str, tuple[Any, str]] = {
     ),
     "area overflows": (
         shape((0, 0), (1e200, 1e200)),
-        "the area of the box overflows; correct the box",
+        "box area overflows; correct the box",
     ),
     "three corners": (
         shape((1, 2), (3, 4), (5, 6)),
@@ -375,7 +375,7 @@ def test_all_problems_of_all_files_are_listed(tmp_path: Path) -> None:
 def test_folders_without_anything(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no file of LabelMe: none ends with .json; give the"):
         read_ground_truth(tmp_path)
-    with pytest.raises(InputError, match="has no shape in its 1 JSON files; give the annotations"):
+    with pytest.raises(InputError, match="no shapes in its 1 JSON files; use the annotations"):
         read_ground_truth(written(tmp_path, {"a.json": document()}))
     with pytest.raises(InputError, match="no such file or directory"):
         read_ground_truth(tmp_path / "absent")

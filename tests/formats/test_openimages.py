@@ -34,7 +34,7 @@ SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
 BOX = "a,dog,.25,.5,.125,.375"
 SIZES = "image,width,height\na,80,40\nb.png,20,10\n"
 INSIST = "and they count as boxes that overlap nothing"
-DECIMAL = "give a decimal number"
+DECIMAL = "use a decimal number"
 
 
 def written(folder: Path, *lines: str | bytes, name: str = "gt.csv") -> Path:
@@ -145,7 +145,7 @@ NAMES = {
     ),
     "another name": (
         "/m/01,Dog\n/m/01,Cat\n",
-        "line 2: '/m/01' has had another name in an earlier line; name each class once",
+        "line 2: '/m/01' has had another name in an earlier line; list each class once",
     ),
     "empty": ("", "names no class; write {form}"),
     "JSON": ("[]", "looks like JSON; {form}, is due"),
@@ -288,7 +288,7 @@ def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run)
     ) in ended.err
     other = written(tmp_path, SCORED, "b,dog,.5,.25,.5,.125,.375", name="other.csv")
     ended = detap("eval", "--gt", call[1], "--dt", other)
-    assert "has no image in common with the ground truth" in ended.err
+    assert "no image in common with the ground truth" in ended.err
     for width in (0, None):
         record["width"] = width
         (tmp_path / "gt.json").write_text(json.dumps(coco))
@@ -359,7 +359,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     "a column twice": ((PLAIN + ",XMin",), "line 1: has two columns XMin; keep one"),
     "no row": (
         (PLAIN,),
-        "has no box; give the annotations that belong to these detections",
+        "no boxes; use the annotations that belong to these detections",
     ),
     "HTML": (
         ("<html>",),
@@ -368,7 +368,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     "binary": ((b"\0\1\2",), "looks like binary data; a CSV with the header `{plain}` is due"),
     "UTF-16": (
         (PLAIN.encode("utf-16"),),
-        "looks like UTF-16 text (UTF-8 is due); a CSV with the header `{plain}` is due",
+        "looks like UTF-16 text (expected UTF-8); a CSV with the header `{plain}` is due",
     ),
 }
 
@@ -393,14 +393,14 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
     "no label": ("a,,0,1,0,1", "has no LabelName; name it"),
     "a control character": (
         "a,d\x1bg,0,1,0,1",
-        r"LabelName has the control character '\x1b'; remove it",
+        r"LabelName contains control character '\x1b'; remove it",
     ),
     "blank label": ("a,  ,0,1,0,1", "has no LabelName; name it"),
-    "too few": ("a,dog,0,1,0", "has 5 columns, 6 are due; write as many as the header; {commas}"),
-    "too many": (BOX + ",1", "has 7 columns, 6 are due; write as many as the header; {commas}"),
+    "too few": ("a,dog,0,1,0", "has 5 columns, expected 6; write as many as the header; {commas}"),
+    "too many": (BOX + ",1", "has 7 columns, expected 6; write as many as the header; {commas}"),
     "bare commas": (
         "a,dog,0,25,0,5,0,1,1",
-        "has 9 columns, 6 are due; write as many as the header; {commas}",
+        "has 9 columns, expected 6; write as many as the header; {commas}",
     ),
     "a comma among points": (
         'a,dog,"0,25",.5,0,1',
@@ -411,7 +411,7 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
     "nan": ("a,dog,nan,1,0,1", f"XMin 'nan' is not a finite number; {DECIMAL}"),
     "underscore": ("a,dog,0,1_0,0,1", f"XMax '1_0' is not a number; {DECIMAL}"),
     "full-width": ("a,dog,0,1,\uff10,1", f"YMin '\uff10' is not a number; {DECIMAL}"),
-    "empty number": ("a,dog,0,1,0,", f"YMax '' is empty where a number is due; {DECIMAL}"),
+    "empty number": ("a,dog,0,1,0,", f"YMax '' is empty, expected a number; {DECIMAL}"),
     "too large": ("a,dog,0,1,0,1e999", f"YMax '1e999' is too large for a number; {DECIMAL}"),
     "hexadecimal": ("a,dog,0,0x1,0,1", f"XMax '0x1' is not a number; {DECIMAL}"),
     "pixels": (
@@ -424,7 +424,7 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
         "XMin '-.02' is no fraction of the image's width; write pixels divided by the width; or "
         "give as_is=True (--as-is)",
     ),
-    "not UTF-8": (b"a,d\xffg,0,1,0,1", "is not UTF-8; save it so"),
+    "not UTF-8": (b"a,d\xffg,0,1,0,1", "is not UTF-8; save it as UTF-8"),
     "open quotes": ('a,"dog,0,1,0,1', "is no CSV: unexpected end of data; correct the line"),
     "quotes inside": (
         'a,"d"og,0,1,0,1',
@@ -492,8 +492,7 @@ def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
 def test_unknown_images(tmp_path: Path) -> None:
     path = written(tmp_path, SCORED, "a,dog,1,0,1,0,1", "c,dog,1,0,1,0,1")
     assert refused_detections(path) == [
-        "line 3: image 'c' is not in the ground truth; score the detections of the images that the "
-        "ground truth has"
+        "line 3: image 'c' is not in the ground truth; use results for the same images"
     ]
 
 

@@ -114,7 +114,7 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
         ),
         (
             (LABELS, "a,v,dog,yes"),
-            "labels.csv: line 2: Confidence 'yes' is not a number; give a decimal number",
+            "labels.csv: line 2: Confidence 'yes' is not a number; use a decimal number",
         ),
         (
             (LABELS, "a.jpg,v,dog,1", "b,v,dog,0", "a,v,dog,0"),

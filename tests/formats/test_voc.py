@@ -258,7 +258,7 @@ def test_a_class_of_difficult_objects_alone_may_be_undefined(tmp_path: Path) -> 
     detections = read_detections(tmp_path / "dt", truth)
     (note,) = detections.notes
     assert note.message.endswith(
-        "their AP is 0: 'bird', 'cat'; undefined where the protocol counts none of their objects, "
+        "have AP 0: 'bird', 'cat'; undefined where the protocol counts none of their objects, "
         "as may be of 'bird' (difficult, crowd and the like, if there are any)"
     )
     result = evaluate(truth, detections, "voc2012")
@@ -316,7 +316,7 @@ def test_no_detection_at_all(tmp_path: Path, truth: GroundTruth) -> None:
     assert len(detections) == 0
     assert detections.corners.shape == (0, 4)
     assert codes(detections) == {"classes-without-file": 2, "no-detections": 1}
-    assert detections.notes[0].message.endswith("their AP is 0: 'bird', 'cat'")
+    assert detections.notes[0].message.endswith("have AP 0: 'bird', 'cat'")
 
 
 def test_boxes_clipped_on_one_side_stay_as_they_are(tmp_path: Path, truth: GroundTruth) -> None:
@@ -387,7 +387,7 @@ def test_limits(tmp_path: Path, truth: GroundTruth) -> None:
         read_ground_truth(tmp_path / "two", limits=limited(records=1))
     with pytest.raises(InputError, match=r"a\.xml: is larger than 100 bytes"):
         read_ground_truth(tmp_path / "two", limits=limited(file_bytes=100))
-    with pytest.raises(InputError, match="nests elements 4 deep"):
+    with pytest.raises(InputError, match="XML is nested 4 levels deep"):
         read_ground_truth(tmp_path / "two", limits=limited(nesting=3))
     write(tmp_path / "dt", {"a.txt": "dog .5 1 2 3 4\n" * 3})
     with pytest.raises(InputError, match="more than 2 records"):

@@ -44,14 +44,14 @@ BOX = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>
 
 OBJECTS = {
     "no name": (whole(BOX), "object 1, line 1: has no name; add <name>"),
-    "empty name": (item(" "), "object 1, line 3: has an empty name; name its class"),
+    "empty name": (item(" "), "object 1, line 3: empty name; write the name of its class"),
     "two names": (
         whole(f"<name>a</name><name>a</name>{BOX}"),
         "object 1, line 1: has 2 elements <name>; keep one",
     ),
     "element in the name": (
         whole(f"<name>a<b/></name>{BOX}"),
-        "object 1, line 1: has elements inside <name>; write text alone there",
+        "object 1, line 1: has elements inside <name>; write only text there",
     ),
     "no box": (whole("<name>a</name>"), "object 1, line 1: has no bndbox; add <bndbox>"),
     "box of a part only": (
@@ -72,23 +72,23 @@ OBJECTS = {
     ),
     "difficult 2": (
         item(difficult="2"),
-        "object 1, line 3: difficult is '2'; it must be 0 or 1",
+        "object 1, line 3: difficult is '2'; use 0 or 1",
     ),
     "difficult empty": (
         item(difficult=""),
-        "object 1, line 3: difficult is ''; it must be 0 or 1",
+        "object 1, line 3: difficult is ''; use 0 or 1",
     ),
     "difficult true": (
         item(difficult="true"),
-        "object 1, line 3: difficult is 'true'; it must be 0 or 1",
+        "object 1, line 3: difficult is 'true'; use 0 or 1",
     ),
     "truncated a fraction": (
         item(more="<truncated>0.4</truncated>"),
-        "object 1, line 3: truncated is '0.4'; it must be 0 or 1",
+        "object 1, line 3: truncated is '0.4'; use 0 or 1",
     ),
     "occluded false": (
         item(more="<occluded>False</occluded>"),
-        "object 1, line 3: occluded is 'False'; it must be 0 or 1",
+        "object 1, line 3: occluded is 'False'; use 0 or 1",
     ),
     "occluded twice": (
         item(more="<occluded>0</occluded><occluded>0</occluded>"),
@@ -104,25 +104,25 @@ OBJECTS = {
     ),
     "area overflows": (
         item(box=(0, 0, "1e200", "1e200")),
-        "object 1, line 3: the area of the box overflows; correct the box",
+        "object 1, line 3: box area overflows; correct the box",
     ),
 }
 
 NUMBERS = {
-    "2_63": "is not a number; give a decimal number",
-    "\N{FULLWIDTH DIGIT ONE}2": "is not a number; give a decimal number",
-    "nan": "is not a finite number; give a decimal number",
-    "-Infinity": "is not a finite number; give a decimal number",
-    "0x10": "is not a number; give a decimal number",
-    "1,5": "is not a number (a point is due, not a comma); give a decimal number",
-    "1e999": "is too large for a number; give a decimal number",
-    "1" * 401: "is too large for a number; give a decimal number",
-    "1e": "is not a number; give a decimal number",
-    ".": "is not a number; give a decimal number",
-    "--1": "is not a number; give a decimal number",
-    "1.0.0": "is not a number; give a decimal number",
-    "None": "is not a number; give a decimal number",
-    "1\N{ARABIC-INDIC DIGIT TWO}": "is not a number; give a decimal number",
+    "2_63": "is not a number; use a decimal number",
+    "\N{FULLWIDTH DIGIT ONE}2": "is not a number; use a decimal number",
+    "nan": "is not a finite number; use a decimal number",
+    "-Infinity": "is not a finite number; use a decimal number",
+    "0x10": "is not a number; use a decimal number",
+    "1,5": "is not a number (use a decimal point, not a comma); use a decimal number",
+    "1e999": "is too large for a number; use a decimal number",
+    "1" * 401: "is too large for a number; use a decimal number",
+    "1e": "is not a number; use a decimal number",
+    ".": "is not a number; use a decimal number",
+    "--1": "is not a number; use a decimal number",
+    "1.0.0": "is not a number; use a decimal number",
+    "None": "is not a number; use a decimal number",
+    "1\N{ARABIC-INDIC DIGIT TWO}": "is not a number; use a decimal number",
 }
 
 
@@ -142,7 +142,7 @@ def test_numbers_in_xml(tmp_path: Path, text: str, fault: str) -> None:
 
 
 def test_an_empty_corner(tmp_path: Path) -> None:
-    due = "object 1, line 3: ymax '' is empty where a number is due; give a decimal number"
+    due = "object 1, line 3: ymax '' is empty, expected a number; use a decimal number"
     assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [due]
 
 
@@ -158,7 +158,7 @@ DOCTYPES = {
 @pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
 def test_a_doctype(tmp_path: Path, doctype: str) -> None:
     name = "&x;" if "ENTITY x" in doctype else "dog"
-    due = ["has a DOCTYPE, which is not read; remove it"]
+    due = ["contains a DOCTYPE, which is not allowed; remove it"]
     assert refused_xml(tmp_path, doctype + xml(item(name))) == due
 
 
@@ -168,38 +168,38 @@ def test_an_entity_that_expands_without_end(tmp_path: Path) -> None:
     doctype = f'<!DOCTYPE annotation [<!ENTITY a "ha">{entities}]>'
     content = doctype + xml(item()).replace("<annotation", '<annotation x="&p;"')
     (message,) = refused_xml(tmp_path, content)
-    assert "DOCTYPE" in message or "is no XML" in message
+    assert "DOCTYPE" in message or "invalid XML" in message
 
 
 NO_ANNOTATIONS = {
-    "empty": ("", "is empty; an XML annotation is due"),
-    "blank": (" \n", "is empty; an XML annotation is due"),
+    "empty": ("", "is empty; expected an XML annotation"),
+    "blank": (" \n", "is empty; expected an XML annotation"),
     "lfs": (
         LFS,
-        "looks like a Git LFS pointer (fetch it with git lfs pull); an XML annotation is due",
+        "looks like a Git LFS pointer (download it with git lfs pull); expected an XML annotation",
     ),
-    "html": (HTML, "has a DOCTYPE, which is not read; remove it"),
+    "html": (HTML, "contains a DOCTYPE, which is not allowed; remove it"),
     "xhtml": (
         "<html><head/></html>",
-        "is no VOC annotation: its root is <html> (an HTML page?); <annotation> is due",
+        "not a VOC annotation: the root is <html> (an HTML page?); expected <annotation>",
     ),
     "broken html": (
         "<!doctype html><html><br></html>",
-        "looks like an HTML page (a download that failed?); an XML annotation is due",
+        "looks like an HTML page (a download that failed?); expected an XML annotation",
     ),
-    "merge": (MERGE, "looks like a file with unresolved merge markers; an XML annotation is due"),
-    "json": ('{"a": 1}', "looks like JSON; an XML annotation is due"),
+    "merge": (MERGE, "looks like a file with unresolved merge markers; expected an XML annotation"),
+    "json": ('{"a": 1}', "looks like JSON; expected an XML annotation"),
     "cvat": (
         "<annotations><image><box/></image></annotations>",
-        "is no VOC annotation: its root is <annotations>; <annotation> is due",
+        "not a VOC annotation: the root is <annotations>; expected <annotation>",
     ),
     "upper case": (
         "<annotation>\n<Object/></annotation>",
-        "line 2: has an element <Object> under its root; VOC calls it <object>",
+        "line 2: unexpected element <Object>; write <object>",
     ),
-    "binary": (b"\0\1\2\3", "looks like binary data; an XML annotation is due"),
-    "pickle": (pickle.dumps([1]), "looks like a Python pickle; an XML annotation is due"),
-    "image": (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image; an XML annotation is due"),
+    "binary": (b"\0\1\2\3", "looks like binary data; expected an XML annotation"),
+    "pickle": (pickle.dumps([1]), "looks like a Python pickle; expected an XML annotation"),
+    "image": (b"\x89PNG\r\n\x1a\n\0", "looks like a PNG image; expected an XML annotation"),
 }
 
 
@@ -232,20 +232,20 @@ BROKEN = {
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_broken_xml(tmp_path: Path, content: str | bytes) -> None:
     (message,) = refused_xml(tmp_path, content)
-    assert "is no XML: " in message
+    assert "invalid XML: " in message
     assert message.endswith("; correct it")
 
 
 def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
     wrong = item(box=(3, 2, float("nan"), 4), difficult="x")
     tree(tmp_path, {"a": xml(item(), wrong), "b": xml(wrong), "c": xml(item(), item(""))})
-    not_finite = "xmax 'nan' is not a finite number; give a decimal number"
+    not_finite = "xmax 'nan' is not a finite number; use a decimal number"
     assert refused_truth(tmp_path) == [
-        "Annotations/a.xml: object 2, line 4: difficult is 'x'; it must be 0 or 1",
+        "Annotations/a.xml: object 2, line 4: difficult is 'x'; use 0 or 1",
         f"Annotations/a.xml: object 2, line 4: {not_finite}",
-        "Annotations/b.xml: object 1, line 3: difficult is 'x'; it must be 0 or 1",
+        "Annotations/b.xml: object 1, line 3: difficult is 'x'; use 0 or 1",
         f"Annotations/b.xml: object 1, line 3: {not_finite}",
-        "Annotations/c.xml: object 2, line 4: has an empty name; name its class",
+        "Annotations/c.xml: object 2, line 4: empty name; write the name of its class",
     ]
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path, limits=Limits(problems=2))
@@ -258,7 +258,7 @@ def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
 
 
 def test_folders_that_hold_nothing(tmp_path: Path) -> None:
-    give = "give a folder with Annotations, or one that holds the files itself"
+    give = "use the folder with the files, or the one with Annotations"
     (tmp_path / "empty").mkdir()
     tree(tmp_path / "bare", {})
     (tmp_path / "bare" / "Annotations").mkdir(parents=True)
@@ -267,17 +267,17 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path / "empty")
     assert problems_of(caught.value, tmp_path) == [
-        f"empty: has no annotation: no file ends with .xml or .txt; {give}"
+        f"empty: no annotations: no file ends with .xml or .txt; {give}"
     ]
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path / "bare")
     assert problems_of(caught.value, tmp_path) == [
-        f"bare/Annotations: has no annotation: no file ends with .xml; {give}"
+        f"bare/Annotations: no annotations: no file ends with .xml; {give}"
     ]
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path / "none")
     assert problems_of(caught.value, tmp_path) == [
-        "none: has no object in its 2 annotation files; give the annotations that belong to these "
+        "none: no objects in its 2 annotation files; use the annotations that belong to these "
         "detections"
     ]
 
@@ -285,7 +285,7 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
 def test_paths_that_are_no_folder(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.xml": xml(item())}) / "a.xml"
     for path, message in (
-        (file, "is no folder; give the folder that holds the files"),
+        (file, "not a folder; use the folder that contains the files"),
         (tmp_path / "none", "no such file or directory"),
         ("a\0b", "invalid path: contains a NUL character"),
     ):
@@ -298,38 +298,42 @@ def test_two_files_of_an_image(tmp_path: Path) -> None:
     if len(os.listdir(tmp_path)) < 2:
         pytest.skip("the file system does not tell upper from lower case")
     (message,) = refused_truth(tmp_path)
-    assert "are of the same image; keep one of them" in message
+    assert "belong to the same image; keep one of them" in message
 
 
 def test_image_sets(tmp_path: Path) -> None:
     tree(tmp_path, {"a": xml(item())}, test=["a", "b", "a.jpg", "x/a.xml", "a 2", "a 1 1"], none=[])
     at = "ImageSets/Main/test.txt: line"
     assert refused_truth(tmp_path, image_set="test") == [
-        f"{at} 2: image 'b' has no .xml file in Annotations; take it off the list, or add the file",
-        f"{at} 3: image 'a.jpg' has no .xml file in Annotations; write it without folder and "
-        "suffix",
-        f"{at} 4: image 'x/a.xml' has no .xml file in Annotations; write it without folder and "
-        "suffix",
-        f"{at} 5: 'a 2' is no image name, or one and -1, 0 or 1; write one image a line",
-        f"{at} 6: 'a 1 1' is no image name, or one and -1, 0 or 1; write one image a line",
+        f"{at} 2: image 'b' has no .xml file in Annotations; remove it from the list, or add the "
+        f"file",
+        f"{at} 3: image 'a.jpg' has no .xml file in Annotations; remove folder and suffix from "
+        f"the name",
+        f"{at} 4: image 'x/a.xml' has no .xml file in Annotations; remove folder and suffix from "
+        f"the name",
+        f"{at} 5: 'a 2' is not an image name, optionally followed by -1, 0 or 1; write one image "
+        f"per line",
+        f"{at} 6: 'a 1 1' is not an image name, optionally followed by -1, 0 or 1; write one "
+        f"image per line",
     ]
     assert refused_truth(tmp_path, image_set="none") == [
-        "ImageSets/Main/none.txt: names no image; list one image a line"
+        "ImageSets/Main/none.txt: no images; list one image per line"
     ]
     assert refused_truth(tmp_path, image_set="val") == [
-        "val: is no image set: neither it nor ImageSets/Main/val.txt exists; name a file, or a set "
-        "under ImageSets/Main"
+        "val: no such image set: neither it nor ImageSets/Main/val.txt exists; use a file, or the "
+        "name of a set in ImageSets/Main"
     ]
     assert refused_truth(tmp_path, image_set="./none.txt") == [
         "./none.txt: no such file or directory"
     ]
     write(tmp_path, {"lfs.txt": LFS, "bad.txt": b"a\n\xff\n\x07\n"})
     assert refused_truth(tmp_path, image_set=str(tmp_path / "lfs.txt")) == [
-        "lfs.txt: looks like a Git LFS pointer (fetch it with git lfs pull); one name a line is due"
+        "lfs.txt: looks like a Git LFS pointer (download it with git lfs pull); expected one name "
+        "per line"
     ]
     assert refused_truth(tmp_path, image_set=str(tmp_path / "bad.txt")) == [
-        r"bad.txt: line 2: b'\xff' is not UTF-8; save it so",
-        r"bad.txt: line 3: has the control character '\x07'; remove it",
+        r"bad.txt: line 2: b'\xff' is not UTF-8; save it as UTF-8",
+        r"bad.txt: line 3: contains control character '\x07'; remove it",
     ]
 
 
@@ -373,12 +377,16 @@ def test_lists_of_class_names(tmp_path: Path) -> None:
         return problems_of(caught.value, tmp_path)
 
     assert refused("few") == [
-        "gt/a.txt: line 1: class '7' is beyond the 2 of few; classes are numbered from 0; check "
-        "the list"
+        "gt/a.txt: line 1: class '7' is not in few, which has 2 classes; check the list; classes "
+        "are numbered from 0"
     ]
-    assert refused("twice") == ["twice: line 3: 'a' stands on line 1 already; name each class once"]
-    assert refused("gap") == ["gap: line 2: is blank; numbers would shift: remove it"]
-    assert refused("none") == ["none: names no class; list one class a line"]
+    assert refused("twice") == [
+        "twice: line 3: duplicate class 'a' (also at line 1); list each class once"
+    ]
+    assert refused("gap") == [
+        "gap: line 2: is blank, which would shift the class numbers; remove it"
+    ]
+    assert refused("none") == ["none: no class names; list one class per line"]
 
 
 # --- text ---------------------------------------------------------------------------------------
@@ -402,52 +410,51 @@ def refused_lines(folder: Path, truth: GroundTruth, *lines: str | bytes) -> list
 
 FINE = "a .5 1 2 3 4"
 
-SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--dt-boxes xywh) if these are x, y, width and height"
+SWAPPED = "use x1 y1 x2 y2, or boxes='xywh' (--dt-boxes xywh) if these are x, y, width and height"
 
 LINES = {
-    "too few": ("a .5 1 2", f"has 4 columns, 6 are due; {DUE}"),
-    "one": ("a", f"has 1 column, 6 are due; {DUE}"),
+    "too few": ("a .5 1 2", f"has 4 columns, expected 6; {DUE}"),
+    "one": ("a", f"has 1 column, expected 6; {DUE}"),
     "no score": (
         "a 1 2 3 4",
-        f"has 5 columns, 6 are due: its score is missing, as in ground truth; {DUE}",
+        f"has 5 columns, expected 6: the score is missing, as in ground truth; {DUE}",
     ),
-    "too many": ("a .5 1 2 3 4 x", f"has 7 columns, 6 are due; {DUE}"),
+    "too many": ("a .5 1 2 3 4 x", f"has 7 columns, expected 6; {DUE}"),
     "spaces in the image": (
         "my image .5 1 2 3 4",
-        f"has 7 columns, 6 are due; {DUE}, the image without spaces",
+        f"has 7 columns, expected 6; {DUE}, the image without spaces",
     ),
-    "commas": ("a,.5,1,2,3,4", f"has 1 column, 6 are due; {DUE}, separated by spaces"),
-    "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; give a decimal number"),
+    "commas": ("a,.5,1,2,3,4", f"has 1 column, expected 6; {DUE}, separated by spaces"),
+    "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; use a decimal number"),
     "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}; {INSIST}"),
     "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}; {INSIST}"),
     "area overflows": (
         "a .5 0 0 1e200 1e200",
-        "the area of the box overflows; correct the box",
+        "box area overflows; correct the box",
     ),
     "side overflows": (
         "a .5 -1e308 0 1e308 1",
-        "the area of the box overflows; correct the box",
+        "box area overflows; correct the box",
     ),
     "unknown image": (
         "z .5 1 2 3 4",
-        "image 'z' is not in the ground truth; score the detections of the images that the ground "
-        "truth has",
+        "image 'z' is not in the ground truth; use results for the same images",
     ),
     "image with suffix": (
         "img/a.jpg .5 1 2 3 4",
-        "image 'img/a.jpg' is not in the ground truth; write it without folder and suffix",
+        "image 'img/a.jpg' is not in the ground truth; remove folder and suffix from the name",
     ),
     "control character": (
         "a .5 1 2 3 4\x1b[31m",
-        r"has the control character '\x1b'; remove it",
+        r"contains control character '\x1b'; remove it",
     ),
     "lone carriage return": (
         "a .5 1 2 3 4\ra .5 1 2 3 4",
-        r"has the control character '\r'; remove it",
+        r"contains control character '\r'; remove it",
     ),
-    "NUL": ("a .5 1 2 3 \0", r"has the control character '\x00'; remove it"),
-    "not UTF-8": (b"\xe9 .5 1 2 3 4", r"b'\xe9 .5 1 2 3 4' is not UTF-8; save it so"),
-    "Unicode blank": ("a .5 1 2 3\u00a04", f"has 5 columns, 6 are due; {DUE}"),
+    "NUL": ("a .5 1 2 3 \0", r"contains control character '\x00'; remove it"),
+    "not UTF-8": (b"\xe9 .5 1 2 3 4", r"b'\xe9 .5 1 2 3 4' is not UTF-8; save it as UTF-8"),
+    "Unicode blank": ("a .5 1 2 3\u00a04", f"has 5 columns, expected 6; {DUE}"),
 }
 
 
@@ -468,8 +475,8 @@ def test_numbers_in_lines(tmp_path: Path, truth: GroundTruth, text: str, fault: 
 def test_an_image_outside_the_image_set(tmp_path: Path, truth: GroundTruth) -> None:
     place = tmp_path / "truth" / "Annotations" / "c.xml"
     due = (
-        f"image 'c' is not in the image set, though {place} exists; give the image set that the "
-        "detector was run on"
+        f"image 'c' is not in the image set, but {place} exists; use the image set that the "
+        f"detector was run on"
     )
     assert refused_lines(tmp_path, truth, FINE, "c .5 1 2 3 4") == [f"line 2: {due}"]
     write(tmp_path / "images", {"a.txt": "dog .5 1 2 3 4", "c.txt": "dog .5 1 2 3 4"})
@@ -481,12 +488,12 @@ def test_an_image_outside_the_image_set(tmp_path: Path, truth: GroundTruth) -> N
 def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     lead, *rest = refused_lines(tmp_path, truth, *(f"{n} .5 1 2 3 4" for n in range(30)))
     assert lead == (
-        f"{tmp_path}/dt: has no image in common with the ground truth: its images are '0', '1', "
-        "'2', ..., the ground truth's 'a', 'b'; check that both are of the same data"
+        f"{tmp_path}/dt: no image in common with the ground truth (here: '0', '1', "
+        "'2', ...; ground truth: 'a', 'b'); use results for the same images"
     )
     assert len(rest) == 20
     write(tmp_path / "images", {"0001.txt": "dog .5 1 2 3 4", "0002.txt": "dog .5 1 2 3 4"})
-    with pytest.raises(InputError, match="its images are '0001', '0002', the ground truth's"):
+    with pytest.raises(InputError, match=r"\(here: '0001', '0002'; ground truth: "):
         read_detections(tmp_path / "images", truth)
 
 
@@ -505,16 +512,16 @@ def test_xywh_where_corners_are_due(tmp_path: Path, truth: GroundTruth) -> None:
 XYWH = {
     "negative width": ("dog 1 2 -3 4", f"width -3 is negative; correct the boxes; {INSIST}"),
     "negative height": ("dog 1 2 3 -.5", f"height -0.5 is negative; correct the boxes; {INSIST}"),
-    "far corner": ("dog 1e308 2 1e308 0", "the far corner overflows; correct the box"),
-    "area": ("dog 1 2 1e200 1e200", "the area of the box overflows; correct the box"),
+    "far corner": ("dog 1e308 2 1e308 0", "box corner overflows; correct the box"),
+    "area": ("dog 1 2 1e200 1e200", "box area overflows; correct the box"),
     "detections": (
         "dog .5 1 2 3 4",
-        "has 6 columns, 5 are due: it has a score, as detections have; write `class x y width "
+        "has 6 columns, expected 5: it has a score, as in detections; write `class x y width "
         "height`",
     ),
     "another word": (
         "dog 1 2 3 4 hard",
-        "has 6 columns, 5 are due; write `class x y width height`",
+        "has 6 columns, expected 5; write `class x y width height`",
     ),
 }
 
@@ -594,13 +601,13 @@ def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth)
 
 
 NO_LINES = {
-    "lfs": (LFS, "a Git LFS pointer (fetch it with git lfs pull)"),
+    "lfs": (LFS, "a Git LFS pointer (download it with git lfs pull)"),
     "html": (HTML, "an HTML page (a download that failed?)"),
     "xml": (xml(item()), "XML"),
     "merge": (MERGE, "a file with unresolved merge markers"),
     "json": ('[\n{"image_id": 1}]', "JSON"),
     "json lines": ('{"image_id": 1}\n{"image_id": 2}\n', "JSON"),
-    "utf-16": (FINE.encode("utf-16"), "UTF-16 text (UTF-8 is due)"),
+    "utf-16": (FINE.encode("utf-16"), "UTF-16 text (expected UTF-8)"),
     "pickle": (pickle.dumps({"a": [0.5]}), "a Python pickle"),
     "zip": (b"PK\x03\x04....", "a zip archive"),
     "numpy": (b"\x93NUMPY\x01\x00", "a NumPy array"),
@@ -616,7 +623,7 @@ def test_what_is_no_list_of_lines(
     with pytest.raises(InputError) as caught:
         read_detections(tmp_path / "dt", truth)
     assert problems_of(caught.value, tmp_path / "dt") == [
-        f"det_test_dog.txt: looks like {kind}; lines of `image score x1 y1 x2 y2` are due"
+        f"det_test_dog.txt: looks like {kind}; expected lines `image score x1 y1 x2 y2`"
     ]
 
 
@@ -629,11 +636,11 @@ def test_detections_that_are_no_detections(tmp_path: Path, truth: GroundTruth) -
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "fifo")
     for path, message in (
-        (tmp_path / "empty", "no file ends with .txt; give the folder of the detections"),
-        (tmp_path / "truth" / "Annotations", "but some with .xml, as ground truth has"),
+        (tmp_path / "empty", "no file ends with .txt; use the folder with the files"),
+        (tmp_path / "truth" / "Annotations", ".xml files are ground truth"),
         (tmp_path / "none", "no such file or directory"),
         (tmp_path / "fifo", "is a FIFO, expected a file"),
-        ("-", "<stdin>: cannot hold VOC detections: the files' names count"),
+        ("-", "<stdin>: cannot provide VOC detections: file names are needed"),
         ("a\0b", "invalid path: contains a NUL character"),
     ):
         with pytest.raises(InputError, match=message):
@@ -653,12 +660,11 @@ def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     with pytest.raises(InputError) as caught:
         read_detections(numbers, truth)
     assert problems_of(caught.value, tmp_path) == [
-        "numbers: has no detection of a class of the ground truth: its classes are '0', '14', the "
-        "ground truth's 'cat', 'dog'; give the file that names the classes, one a line "
-        "(dt_class_names, --dt-class-names); or, if all are of other classes indeed, give "
+        "numbers: no class in common with the ground truth (here: '0', '14'; ground truth: 'cat', "
+        "'dog'); pass --dt-class-names FILE; if the classes are right, pass "
         "as_is=True (--as-is)"
     ]
-    with pytest.raises(InputError, match=r"its classes are 'Cat', .* check that both are of the"):
+    with pytest.raises(InputError, match=r"\(here: 'Cat'; .* use results for the same classes"):
         read_detections(words, truth)
     assert read_detections(words, truth, as_is=True).classes == ("cat", "dog", "Cat")
 
@@ -669,8 +675,8 @@ def test_two_files_of_a_class(tmp_path: Path, truth: GroundTruth) -> None:
     with pytest.raises(InputError) as caught:
         read_detections(tmp_path / "dt", truth)
     assert problems_of(caught.value, tmp_path / "dt") == [
-        "comp4_det_test_dog.txt: is of the class 'dog', as comp3_det_test_dog.txt is; give one "
-        "detections file a class"
+        "comp4_det_test_dog.txt: duplicate file of class 'dog' (also comp3_det_test_dog.txt); use "
+        "one file per class"
     ]
 
 
@@ -681,7 +687,7 @@ def test_a_class_that_is_ambiguous(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_detections(tmp_path / "dt", truth)
     assert problems_of(caught.value, tmp_path / "dt") == [
-        "our_traffic_light.txt: may be of the class 'traffic_light' or 'light'; call it "
+        "our_traffic_light.txt: the class may be 'traffic_light' or 'light'; rename it to "
         "..._det_<set>_<class>.txt"
     ]
 
@@ -690,7 +696,7 @@ def test_a_layout_that_cannot_be_told(tmp_path: Path) -> None:
     # The image and the class are both called "dog".
     truth = read_ground_truth(tree(tmp_path / "truth", {"dog": xml(item())}))
     write(tmp_path / "dt", {"dog.txt": "dog .5 1 2 3 4"})
-    with pytest.raises(InputError, match="give layout='class-files' or 'image-files'"):
+    with pytest.raises(InputError, match="use --layout class-files or --layout image-files"):
         read_detections(tmp_path / "dt", truth)
     for layout in ("class-files", "image-files"):
         assert len(read_detections(tmp_path / "dt", truth, layout=layout)) == 1
@@ -699,7 +705,7 @@ def test_a_layout_that_cannot_be_told(tmp_path: Path) -> None:
 def test_ground_truth_that_numbers_its_images(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["dog"], boxes=[[1, 2, 3, 4]])
     write(tmp_path, {"comp4_det_test_dog.txt": "1 .5 1 2 3 4"})
-    with pytest.raises(InputError, match="names images by words, but the ground truth numbers"):
+    with pytest.raises(InputError, match="has image names, but the ground truth has image numbers"):
         read_detections(tmp_path, truth)
 
 
@@ -711,9 +717,9 @@ def test_a_score_in_the_last_column_is_named(
     write(tmp_path / "dt", {"a.txt": "dog 10 20 30 40 0.9\ndog 12 21 31 44 0.25\n"})
     sides = "x1 y1 x2 y2" if boxes == "xyxy" else "x y width height"
     assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
-        f"{tmp_path / 'dt'}: the score looks like the last column: all there lie within 0 and 1, "
-        f"as 0.9 does, and behind the class stands 10; write `class score {sides}`; or, if so "
-        "they are, give as_is=True (--as-is)"
+        f"{tmp_path / 'dt'}: the last column looks like the score: its values are within 0 and 1, "
+        f"e.g. 0.9; the column after the class has 10; write `class score {sides}`; if lines are "
+        f"so, pass as_is=True (--as-is)"
     ]
     found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
     assert found.score.tolist() == [10, 12]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detap.formats.text.layout import class_of_stem, classes_of_stems, tell_layout
+from detap.formats.text.layout import class_of_stem, classes_of_stems, detect_layout
 
 KNOWN = frozenset({"dog", "light", "traffic_light", "tv", "det_x", "a"})
 
@@ -35,17 +35,17 @@ def test_the_class_of_a_file(stem: str, due: tuple[str, bool, tuple[str, ...]]) 
     if stem == "comp4_det_test_":
         assert not found.known
         return
-    assert (found.name, found.known, found.rivals) == due
+    assert (found.name, found.known, found.candidates) == due
 
 
 def test_other_files_resolve_a_doubtful_one() -> None:
     stems = ("res_v2_dog", "res_v2_traffic_light", "res_v2_hot_cat")
     found = classes_of_stems(stems, KNOWN)
     assert [found[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]
-    assert not any(found[stem].rivals for stem in stems)
+    assert not any(found[stem].candidates for stem in stems)
     assert [found[stem].known for stem in stems] == [True, True, False]
     alone = classes_of_stems(("res_traffic_light",), KNOWN)
-    assert alone["res_traffic_light"].rivals == ("traffic_light", "light")
+    assert alone["res_traffic_light"].candidates == ("traffic_light", "light")
 
 
 IMAGES = frozenset({"000001", "000002", "img_dog", "7"})
@@ -71,4 +71,4 @@ LAYOUTS = {
 @pytest.mark.parametrize(("stems", "words", "due"), LAYOUTS.values(), ids=LAYOUTS)
 def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], due: str | None) -> None:
     first = {str(number): word for number, word in enumerate(words)}
-    assert tell_layout(stems, first, IMAGES, KNOWN - {"a"}) == due
+    assert detect_layout(stems, first, IMAGES, KNOWN - {"a"}) == due

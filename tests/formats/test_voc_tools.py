@@ -135,7 +135,7 @@ def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path, format="voc")
     assert str(caught.value) == (
-        f"{tmp_path}/b.xml: object 1, line {line}: {flag} is 'False'; it must be 0 or 1"
+        f"{tmp_path}/b.xml: object 1, line {line}: {flag} is 'False'; use 0 or 1"
     )
 
 

@@ -11,7 +11,7 @@ from detap.errors import InputError, UsageError
 from tests.formats.test_yolo import BOX, FOUND, dataset, png
 from tests.formats.voc_files import problems_of, write
 
-DECIMAL = "give a decimal number"
+DECIMAL = "use a decimal number"
 LABEL = "write `class xc yc w h`"
 POLYGON = "`class x1 y1 x2 y2 x3 y3 ...`"
 SCORED = "write `class xc yc w h conf`"
@@ -19,8 +19,8 @@ AGAIN = "run the detector again with save_txt=True save_conf=True, into a new fo
 REACH = "correct it; or, if boxes reach beyond their images indeed, give as_is=True (--as-is)"
 
 LABELS: dict[str, tuple[str, str]] = {
-    "0 .5 .5 .5": ("has 4 columns, 5 are due", f"{LABEL}, or {POLYGON}"),
-    "0": ("has 1 column, 5 are due", f"{LABEL}, or {POLYGON}"),
+    "0 .5 .5 .5": ("has 4 columns, expected 5", f"{LABEL}, or {POLYGON}"),
+    "0": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
     "0 .5 .5 .5 .5 .9": (
         "has 6 columns, one more than a box: a confidence, as detections have?", LABEL,
     ),
@@ -31,21 +31,22 @@ LABELS: dict[str, tuple[str, str]] = {
     "-1 .5 .5 .5 .5": ("class '-1' is no whole number from 0", "write the number of the class"),
     "cat .5 .5 .5 .5": ("class 'cat' is no whole number from 0", "write the number of the class"),
     "2 .5 .5 .5 .5": (
-        "class '2' is beyond the 2 of data.yaml", "classes are numbered from 0; check the list",
+        "class '2' is not in data.yaml, which has 2 classes",
+        "check the list; classes are numbered from 0",
     ),
     "0 .5 .5 .5 nan": ("h 'nan' is not a finite number", DECIMAL),
     "0 inf .5 .5 .5": ("xc 'inf' is not a finite number", DECIMAL),
     "0 .5 .5 1e999 .5": ("w '1e999' is too large for a number", DECIMAL),
-    "0 .5 0,5 .5 .5": ("yc '0,5' is not a number (a point is due, not a comma)", DECIMAL),
+    "0 .5 0,5 .5 .5": ("yc '0,5' is not a number (use a decimal point, not a comma)", DECIMAL),
     "0 .5 .5 .5 1_0": ("h '1_0' is not a number", DECIMAL),
     "0 .5 .5 .5 0x1": ("h '0x1' is not a number", DECIMAL),
     "0 .5 .5 .5 \N{FULLWIDTH DIGIT ONE}": ("h '\N{FULLWIDTH DIGIT ONE}' is not a number", DECIMAL),
-    "0,.5,.5,.5,.5": ("has 1 column, 5 are due", f"{LABEL}, or {POLYGON}"),
+    "0,.5,.5,.5,.5": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
     "0 1.02 .5 .5 .5": ("xc 1.02 is no fraction of the image, from 0 to 1", REACH),
     "0 .5 -.02 .5 .5": ("yc -0.02 is no fraction of the image, from 0 to 1", REACH),
     "0 .1 .1 .2 .2 .3 1.5": ("the highest y 1.5 is no fraction of the image, from 0 to 1", REACH),
     "0 .1 .1 .2 .2 .3 x": ("y 'x' is not a number", DECIMAL),
-    "0 .5 .5 .5 .5\x0b": ("has the control character '\\x0b'", "remove it"),
+    "0 .5 .5 .5 .5\x0b": ("contains control character '\\x0b'", "remove it"),
 }  # fmt: skip
 
 
@@ -72,7 +73,7 @@ PREDICTIONS: dict[str, tuple[str, str]] = {
         "has 9 columns: a polygon without confidence, as without save_conf, or with the id of a "
         "tracker behind it", f"{AGAIN}; or take the id away",
     ),
-    "0 .9": ("has 2 columns, 6 are due", f"{SCORED}, or `class x1 y1 x2 y2 x3 y3 ... conf`"),
+    "0 .9": ("has 2 columns, expected 6", f"{SCORED}, or `class x1 y1 x2 y2 x3 y3 ... conf`"),
     "0 .5 .5 .5 .5 nan": ("conf 'nan' is not a finite number", DECIMAL),
     "0 .5 .5 .5 .5 90%": ("conf '90%' is not a number", DECIMAL),
     "0 .1 .1 .2 .2 .3 .3 x": ("conf 'x' is not a number", DECIMAL),
@@ -139,7 +140,7 @@ def test_the_remedy_of_fractions_beyond_the_image(tmp_path: Path) -> None:
         detap.read_ground_truth(data)
     assert detap.read_ground_truth(data, as_is=True).corners[0].tolist() == [200, 25, 300, 75]
     write(tmp_path, {"labels/val/a.txt": "0 1e308 1e308 1e308 1e308\n"})
-    with pytest.raises(InputError, match="line 1: the area of the box overflows"):
+    with pytest.raises(InputError, match="line 1: box area overflows"):
         detap.read_ground_truth(data, as_is=True)
 
 
@@ -160,7 +161,7 @@ def test_predictions_of_other_images(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"z\.txt: line 1: image 'z' is not in the ground truth"):
         detap.read_detections(tmp_path / "run", truth)
     (tmp_path / "run" / "a.txt").unlink()
-    with pytest.raises(InputError, match="has no image in common with the ground truth"):
+    with pytest.raises(InputError, match="no image in common with the ground truth"):
         detap.read_detections(tmp_path / "run", truth)
 
 
@@ -170,9 +171,9 @@ def test_what_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(data)
     assert problems_of(error.value, tmp_path) == [
-        "labels/val/a.txt: looks like a PNG image; lines of `class xc yc w h` are due",
-        "labels/val/b.txt: looks like UTF-16 text (UTF-8 is due); lines of `class xc yc w h` are "
-        "due",
+        "labels/val/a.txt: looks like a PNG image; expected lines `class xc yc w h`",
+        "labels/val/b.txt: looks like UTF-16 text (expected UTF-8); expected lines `class xc yc w "
+        "h`",
     ]
 
 
@@ -252,5 +253,5 @@ def test_ground_truths_of_several_lists_of_names(tmp_path: Path) -> None:
     truth = detap.read_ground_truth([tmp_path / "one/data.yaml", tmp_path / "two/data.yaml"])
     assert [truth.classes[label] for label in truth.label.tolist()] == ["cat", "dog"]
     write(tmp_path, {"run/one.txt": FOUND})
-    with pytest.raises(InputError, match="lists the classes in another order"):
+    with pytest.raises(InputError, match="class order differs"):
         detap.read_detections(tmp_path / "run", truth)

@@ -74,13 +74,13 @@ def test_labels_with_keypoints_are_boxes(
 @pytest.mark.parametrize(
     ("labels", "predictions", "message"),
     [
-        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, 15 are due by kpt_shape"),
-        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, 15 are due by kpt_shape"),
-        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, 15 are due by kpt_shape"),
-        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, 16 are due by kpt_shape"),
-        (pose(5, 2), pose(5, 2), "has 15 columns, 16 are due by .* the confidence is missing"),
-        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, 16 are due by .* id of a tracker"),
-        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, 16 are due by kpt_shape"),
+        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, expected 15 by kpt_shape"),
+        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, expected 15 by kpt_shape"),
+        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 by kpt_shape"),
+        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 by kpt_shape"),
+        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 by .* the confidence is missing"),
+        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, expected 16 by .* id of a tracker"),
+        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 by kpt_shape"),
     ],
 )
 def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
         ("kpt_shape: [a, b]\n", None, "is not"),
         ("kpt_shape: 5 2\n", None, "is not"),
         ("", "pose", "the number of keypoints is not known; write `kpt_shape:"),
-        ("", "detect", "has 15 columns, 5 are due by --task detect"),
-        ("", "obb", "has 15 columns, 9 are due by --task obb"),
+        ("", "detect", "has 15 columns, expected 5 by --task detect"),
+        ("", "obb", "has 15 columns, expected 9 by --task obb"),
     ],
 )
 def test_what_contradicts(yaml: str, task: str | None, error: str, tmp_path: Path) -> None:

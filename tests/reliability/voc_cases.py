@@ -370,7 +370,7 @@ for name, text in {
     "one": "a",
     "class-and-image": "cat a 0.8 60 10 80 30",
 }.items():
-    refused("columns", name, CATS, "line 2", r"\d+ columns?, 6 are due", line_2(text))
+    refused("columns", name, CATS, "line 2", r"\d+ columns?, expected 6", line_2(text))
 scored(
     "columns",
     "tabs-and-spaces",

@@ -9,7 +9,7 @@ from detap.formats.arrow.detections import detection_columns
 from detap.formats.arrow.prefetch import Prefetched
 from detap.formats.arrow.table import Table
 from detap.formats.arrow.truth import truth_columns
-from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -52,7 +52,7 @@ def read_ground_truth(
     columns = truth_columns(table)
     found = truth_table(columns, table.source(columns.records, as_is, columns.origin))
     empty = images_without_objects(len(columns.image_ids), columns.image)
-    return replace(found, notes=(*found.notes, *table.notes(), *told(empty)))
+    return replace(found, notes=(*found.notes, *table.notes(), *nonzero_notes(empty)))
 
 
 def read_detections(

@@ -1,1 +1,1 @@
-"""From rows that call images and classes by name to tables: what most formats end in."""
+"""Build tables from rows that name their images and classes."""

@@ -1,4 +1,4 @@
-"""What is true of valid boxes, by the names that files give them, and worth telling their owner."""
+"""Notes about valid rows that name their images and classes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,53 +18,53 @@ from detap.tables.detection import Floats, GroundTruth, Integers
 from detap.text_input import join_names, quote
 
 _ROUNDED = 0.01
-"""In pixels: fractions of six digits put a box so far beyond its image that ends with it."""
+"""Tolerance in pixels: rounding error of fractions with six digits."""
 
 
-def told(*notes: Note) -> tuple[Note, ...]:
-    """Return the notes that are true of any record."""
+def nonzero_notes(*notes: Note) -> tuple[Note, ...]:
+    """Return the notes with a nonzero count."""
     return tuple(note for note in notes if note.count)
 
 
 def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note:
-    """Note the images that have none of the objects, which are in the images `image` (G,)."""
+    """Note the images without objects; `image` (G,) is the image of each object."""
     filled = int(np.count_nonzero(np.bincount(image, minlength=images)))
-    return Note("images-without-objects", "images have no object", images - filled, severity="info")
+    return Note(
+        "images-without-objects", "images without objects", images - filled, severity="info"
+    )
 
 
-def left_aside(count: int, what: str, of: str = "the folder") -> Note:
-    """Note the entries of a folder that are not `what` is read: annotations, say."""
-    return Note("files-skipped", f"entries of {of} are no {what}", count, severity="info")
+def files_skipped(count: int, content: str) -> Note:
+    """Note the folder entries without the expected content."""
+    return Note("files-skipped", f"files skipped: not {content}", count, severity="info")
 
 
 def images_without_file(count: int) -> Note:
-    """Note the images of the ground truth that have no file of detections."""
-    message = "images of the ground truth have no detections file"
+    """Note the images of the ground truth without a detections file."""
+    message = "ground-truth images without a detections file"
     return Note("images-without-file", message, count, severity="info")
 
 
-def without_file(truth: GroundTruth, given: Iterable[str]) -> Note:
-    """Note the classes of the ground truth that are not `given`: those of detections files."""
-    known = set(given)
-    absent = [name for name in truth.classes if name not in known]
-    message = (
-        f"classes of the ground truth have no detections file, their AP is 0: {join_names(absent)}"
-    )
-    message += perhaps_undefined(truth, absent) if absent else ""
-    return Note("classes-without-file", message, len(absent))
+def classes_without_file(truth: GroundTruth, classes: Iterable[str]) -> Note:
+    """Note the classes of the ground truth without a detections file."""
+    known = set(classes)
+    missing = [name for name in truth.classes if name not in known]
+    message = f"classes without a detections file have AP 0: {join_names(missing)}"
+    message += perhaps_undefined(truth, missing) if missing else ""
+    return Note("classes-without-file", message, len(missing))
 
 
 def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
-    """Note classes that differ in case alone."""
-    alike: dict[str, list[str]] = {}
+    """Note class names that differ only in case."""
+    by_folded_name: dict[str, list[str]] = {}
     for name in classes:
-        alike.setdefault(name.casefold(), []).append(name)
-    groups = [names for names in alike.values() if len(names) > 1]
+        by_folded_name.setdefault(name.casefold(), []).append(name)
+    groups = [names for names in by_folded_name.values() if len(names) > 1]
     examples = "; ".join(", ".join(map(quote, names)) for names in groups[:3])
-    return told(
+    return nonzero_notes(
         Note(
             "names-differ-in-case",
-            f"class names differ from another's in case only; they are classes apart: {examples}",
+            f"class names differ only in case and stay separate classes: {examples}",
             sum(map(len, groups)),
         )
     )
@@ -73,7 +73,7 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
 def ground_truth_notes(
     image: Integers, label: Integers, corners: Floats, sizes: Floats | None, encoding: str
 ) -> tuple[Note, ...]:
-    """Note what is odd about the boxes (G, 4) of a ground truth."""
+    """Return notes about the boxes (G, 4) of a ground truth."""
     flat = int(
         np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
@@ -81,14 +81,14 @@ def ground_truth_notes(
         without_area = zero_area_truths(flat)
     else:
         message = (
-            "ground truth boxes begin and end at the same pixel: one wide where pixels are "
-            "counted inclusively, without area elsewhere"
+            "ground-truth boxes begin and end at the same pixel: size 1 with inclusive pixels, "
+            "else 0"
         )
         without_area = Note("one-pixel-boxes", message, flat, severity="info")
-    return told(
+    return nonzero_notes(
         Note(
             "repeated-objects",
-            "objects stand in their file twice; both count",
+            "duplicate objects in their file; all count",
             repeated(image, label, corners),
         ),
         without_area,
@@ -103,12 +103,12 @@ def detection_notes(
     score: Floats,
     encoding: str,
 ) -> tuple[Note, ...]:
-    """Note what is odd about detections (N,)."""
+    """Return notes about detections (N,)."""
     if not len(score):
-        return (Note("no-detections", "there is no detection: every AP is 0", 1),)
+        return (Note("no-detections", "no detections: every AP is 0", 1),)
     low, high = float(score.min()), float(score.max())
     outside = np.count_nonzero((score < 0) | (score > 1)) if low < 0 or high > 1 else 0
-    return told(
+    return nonzero_notes(
         scores_outside_note(low, high, int(outside)),
         *box_notes(
             "detections",

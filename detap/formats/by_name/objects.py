@@ -1,4 +1,4 @@
-"""What every format ends in that calls images and classes by name: rows, and tables of them."""
+"""Rows that name their images and classes, and their tables."""
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -7,8 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import class_notes, detection_notes, ground_truth_notes, told
-from detap.formats.by_name.problems import Problems, RowReader, negative_sides
+from detap.formats.by_name.notes import (
+    class_notes,
+    detection_notes,
+    ground_truth_notes,
+    nonzero_notes,
+)
+from detap.formats.by_name.problems import Problems, RowReader, negative_size_notes
 from detap.tables.columns import places
 from detap.tables.detection import (
     Detections,
@@ -27,32 +32,32 @@ _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 
 
 class Objects(NamedTuple):
-    """Boxes as files have them: N rows, in the order of the input.
+    """Boxes as files have them: N rows in input order.
 
     Attributes
     ----------
-    images : tuple of str (or of int, where they are those of a ground truth)
-        All I of them, those without any row too, in the order wanted.
+    images : tuple of str or int
+        All I images, also those without rows, in order.
     classes : tuple of str
-        All K of them, in the order wanted.
+        All K classes, in order.
     image, label : (N,) int32
         Index into `images` and `classes`.
     boxes : (N, 4) float64
         In pixels.
     encoding : {"xyxy", "xywh"}
-        What the four numbers are.
+        Box format.
     score : (N,) float64 or None
-        Of detections.
+        For detections.
     flags : mapping of str to (N,) bool
         Those of ``crowd``, ``difficult``, ``ignore`` and ``group_of`` that the format has.
     sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
     box_area : (N,) float64 or None
-        Width times height in the file's own encoding, where that is another than `encoding`.
+        Width times height in the file's own encoding, if it differs from `encoding`.
     polygons : (N, 8) float64 or None
-        Four corners of each row, around which the box is, and of which the area is.
+        Four corners per row; the box encloses them, and they define the area.
     extra : mapping of str to (N,) float64
-        Further columns of ground truth, as the table has them.
+        Additional columns of the ground truth.
     """
 
     images: tuple[Name, ...]
@@ -68,8 +73,8 @@ class Objects(NamedTuple):
     polygons: Floats | None = None
     extra: Mapping[str, Floats] = MappingProxyType({})
 
-    def tabled(self) -> dict[str, Any]:
-        """Return the columns that both tables have: corners, areas, and the two numbers."""
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of both tables."""
         corners, areas = encode_boxes(self.boxes, self.encoding)
         return {
             "image": self.image,
@@ -80,17 +85,17 @@ class Objects(NamedTuple):
         }
 
 
-def numbered(
+def name_index(
     words: Sequence[str], order: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], Integers]:
-    """Return the names that words are, sorted or in another order, and the number of each word.
+    """Return the distinct names and the index of each word.
 
     Parameters
     ----------
     words : sequence of str
-        N of them.
+        N words.
     order : sequence of str, optional
-        All names there may be; those of `words`, sorted, where left out.
+        All names, in order; by default the sorted `words`.
 
     Returns
     -------
@@ -107,32 +112,32 @@ def ground_truth(
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> GroundTruth:
-    """Return the table of what was read, with all that is to be said of it.
+    """Return the ground-truth table of the rows, with its notes.
 
     Parameters
     ----------
     objects : Objects
     reader : RowReader
-        Says where they reader.
+        Provides the locations of the rows.
     files : tuple of SourceFile
-        What was read.
+        The input sources.
     notes : tuple of Note
-        What the reader has noticed.
+        Notes of the reader.
 
     Raises
     ------
     InputError
-        Where too many boxes end before they begin.
+        If too many boxes have negative size.
     """
-    columns = objects.tabled()
+    columns = objects.columns()
     if objects.polygons is None:
         area = columns["box_area"].copy()
     else:
-        from detap.core.polygons import polygon_areas  # seldom needed
+        from detap.core.polygons import polygon_areas
 
         area = polygon_areas(objects.polygons)
-    at = backward(columns["corners"], columns["box_area"])
-    negative = negative_sides("ground-truth", reader, objects.boxes, objects.encoding, at)
+    rows = backward(columns["corners"], columns["box_area"])
+    negative = negative_size_notes("ground-truth", reader, objects.boxes, objects.encoding, rows)
     none = np.zeros(len(objects.image), np.bool_)
     flags: dict[str, Any] = {name: objects.flags.get(name, none) for name in _FLAGS}
     return GroundTruth(
@@ -164,47 +169,47 @@ def detections(
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> Detections:
-    """Return the table of what was read, numbered as its ground truth, with all that is to be said.
+    """Return the detections table of the rows, indexed as the ground truth.
 
-    Classes that the ground truth lacks stand behind its own, sorted by name.
+    Classes that the ground truth lacks follow, sorted by name.
 
     Parameters
     ----------
     objects, reader, files, notes
-        As :func:`ground_truth` has them.
+        As in :func:`ground_truth`.
     truth : GroundTruth
 
     Raises
     ------
     InputError
-        Where detections are on other images, or all of other classes, or too many boxes end before
-        they begin.
+        If detections are on unknown images, all of unknown classes, or too many boxes have
+        negative size.
     """
     same_images = objects.images is truth.images
     image = objects.image if same_images else _image(objects, truth, reader)
-    strangers = sorted(set(objects.classes) - set(truth.classes))
-    classes = truth.classes + tuple(strangers)
+    unknown = sorted(set(objects.classes) - set(truth.classes))
+    classes = truth.classes + tuple(unknown)
     label = places(objects.classes, classes)[objects.label]
-    stray = int(np.count_nonzero(label >= len(truth.classes)))
-    if len(label) and stray == len(label) and not (reader.as_is or reader.limits.part):
-        _refuse_strangers(reader.path, truth, strangers)
-    columns = objects.tabled() | {"image": image, "label": label}
-    at = backward(columns["corners"], columns["box_area"])
-    negative = negative_sides("detections", reader, objects.boxes, objects.encoding, at)
+    unknown_count = int(np.count_nonzero(label >= len(truth.classes)))
+    if len(label) and unknown_count == len(label) and not (reader.as_is or reader.limits.part):
+        _refuse_unknown_classes(reader.path, truth, unknown)
+    columns = objects.columns() | {"image": image, "label": label}
+    rows = backward(columns["corners"], columns["box_area"])
+    negative = negative_size_notes("detections", reader, objects.boxes, objects.encoding, rows)
     score = np.zeros(0) if objects.score is None else objects.score
-    unknown = f"detections are of classes that the ground truth lacks: {join_names(strangers)}"
+    message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
     return Detections(
         **columns,
         images=truth.images,
         classes=classes,
-        class_ids=truth.class_ids + tuple(strangers),
+        class_ids=truth.class_ids + tuple(unknown),
         score=score,
         files=files,
         notes=(
             *((AS_IS,) if reader.as_is else ()),
             *notes,
-            *told(Note("unknown-classes", unknown, stray)),
-            *(class_notes(classes) if strangers else ()),
+            *nonzero_notes(Note("unknown-classes", message, unknown_count)),
+            *(class_notes(classes) if unknown else ()),
             *negative,
             *detection_notes(truth, image, columns["corners"], score, objects.encoding),
         ),
@@ -212,9 +217,9 @@ def detections(
 
 
 def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
-    """Return the image of each row as the ground truth numbers it."""
-    place = places(objects.images, truth.images)
-    image = place[objects.image] if len(objects.image) else objects.image
+    """Return the ground truth's image index of each row."""
+    index = places(objects.images, truth.images)
+    image = index[objects.image] if len(objects.image) else objects.image
     rows = np.flatnonzero(image < 0)
     if len(rows):
         problems = Problems(reader.limits.problems)
@@ -225,37 +230,32 @@ def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
             problems.add(
                 *reader.location(row),
                 f"image {quote(str(name))} is not in the ground truth",
-                "score the detections of the images that the ground truth has",
+                "use results for the same images",
             )
         problems.raise_any()
     return image
 
 
 def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -> Problem:
-    """Return the problem of detections on other images than those of the ground truth."""
-    theirs, ours = join_names(map(str, images)), join_names(map(str, truth.images))
+    """Return the problem of detections without any known image."""
+    detected, annotated = join_names(map(str, images)), join_names(map(str, truth.images))
     return Problem(
         path,
         "",
-        f"has no image in common with the ground truth: its images are {theirs}, the ground "
-        f"truth's {ours}",
-        "check that both are of the same data",
+        f"no image in common with the ground truth (here: {detected}; ground truth: {annotated})",
+        "use results for the same images",
     )
 
 
-def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -> None:
-    are_numbers = all(map(is_whole, strangers))
-    hint = (
-        "give the file that names the classes, one a line (dt_class_names, --dt-class-names)"
-        if are_numbers
-        else "check that both are of the same data"
-    )
+def _refuse_unknown_classes(path: str, truth: GroundTruth, unknown: Sequence[str]) -> None:
+    are_numbers = all(map(is_whole, unknown))
+    hint = "pass --dt-class-names FILE" if are_numbers else "use results for the same classes"
     raise InputError(
         Problem(
             path,
             "",
-            "has no detection of a class of the ground truth: its classes are "
-            f"{join_names(strangers)}, the ground truth's {join_names(truth.classes)}",
-            f"{hint}; or, if all are of other classes indeed, give {INSIST}",
+            f"no class in common with the ground truth (here: {join_names(unknown)}; ground truth: "
+            f"{join_names(truth.classes)})",
+            f"{hint}; if the classes are right, pass {INSIST}",
         )
     )

@@ -1,4 +1,4 @@
-"""What is wrong with an input of many files, and boxes that end before they begin."""
+"""Problems of an input of many files, and boxes of negative size."""
 
 from collections.abc import Callable
 
@@ -16,71 +16,71 @@ from detap.tables.notes import backward, backward_note, too_many
 CORNERS = ("x1", "y1", "x2", "y2")
 
 
-def refuse_empty(path: str, records: int, limits: Limits, what: str, of: str) -> None:
-    """Refuse ground truth without any record, unless that is meant.
+def refuse_empty(path: str, records: int, limits: Limits, missing: str, content: str) -> None:
+    """Raise InputError for ground truth without records, unless allowed.
 
     Parameters
     ----------
     path : str
     records : int
-        How many were found.
+        Number of records.
     limits : Limits
-        `empty` is obeyed.
-    what : str
-        Which are missing, and where.
-    of : str
-        What people call such files: annotations, labels.
+        `empty` allows none.
+    missing : str
+        The missing records and their files, for the message.
+    content : str
+        The content of such files: annotations, labels.
     """
     if not records and not limits.empty:
-        refuse(path, f"has no {what}", f"give the {of} that belong to these detections")
+        refuse(path, f"no {missing}", f"use the {content} that belong to these detections")
 
 
 class Problems(Listed):
-    """What is wrong with the files of one input so far.
+    """The problems of the files of one input.
 
     Attributes
     ----------
     lead : Problem or None
-        What explains the others, to be read before them.
+        The common cause, listed first.
     cause : callable
-        Returns another such problem, or None; it is asked when they are raised.
-    strangers : dict of str to None
-        The images that the ground truth lacks, in the order met; a few of them.
+        Returns another common cause, or None; called when problems are raised.
+    unknown_images : dict of str to None
+        Images that the ground truth lacks, in input order; a few of them.
     """
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self.lead: Problem | None = None
         self.cause: Callable[[], Problem | None] = lambda: None
-        self.strangers: dict[str, None] = {}
+        self.unknown_images: dict[str, None] = {}
 
     def add(self, file: str, location: str, message: str, hint: str = "") -> None:
-        """Note one problem."""
+        """Add one problem."""
         self.note(Problem(file, location, message, hint))
 
     def raise_any(self) -> None:
-        """Raise likewise, led by the cause that many problems share."""
+        """Raise InputError if there are problems, the common cause first."""
         if self.listed and (lead := self.cause() or self.lead) is not None:
             raise InputError([lead, *self.listed], self.count - len(self.listed))
         super().raise_any()
 
 
 class RowReader:
-    """Reads rows, and says where they stand, which is asked when something is wrong with them.
+    """A reader of rows that provides their locations for messages.
 
     Attributes
     ----------
     path : str
-        What messages call the input.
+        The input's name in messages.
     limits : Limits
-        `problems` is obeyed.
+        `problems` is used.
     as_is : bool
-        Whether a refusal that rests on a suspicion becomes a warning.
+        Turn failed plausibility checks into warnings.
     corner_names : tuple of str
-        What the format calls the coordinates of two corners.
+        The format's names of the coordinates of two corners.
     swapped : str
-        The remedy of corners in the wrong order that would be fine as x, y, width and height;
-        empty where the format leaves no such doubt.
+        The hint for swapped corners that are valid as x, y, width and height; empty if the format
+        excludes that.
     """
 
     path: str
@@ -90,16 +90,16 @@ class RowReader:
     swapped = ""
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file of a row, and its place there: ``("a.xml", "object 2")``."""
+        """Return the file of a row and its location: ``("a.xml", "object 2")``."""
         raise NotImplementedError
 
-    def fault(self, box: list[float], encoding: str) -> str:
-        """Return which side of a box is negative, or an empty string where none is."""
+    def box_problem(self, box: list[float], encoding: str) -> str:
+        """Return a message for a box of negative size, or ""."""
         first, second, third, fourth = box
         if encoding == "xywh":
-            for name, side in (("width", third), ("height", fourth)):
-                if side < 0:
-                    return f"{name} {side:g} is negative"
+            for name, size in (("width", third), ("height", fourth)):
+                if size < 0:
+                    return f"{name} {size:g} is negative"
             return ""
         x1, y1, x2, y2 = self.corner_names
         for low, high, begin, end in ((first, third, x1, x2), (second, fourth, y1, y2)):
@@ -107,41 +107,43 @@ class RowReader:
                 return f"{end} = {high:g} is less than {begin} = {low:g}"
         return ""
 
-    def faults(self, boxes: Floats, at: NDArray[np.intp], encoding: str = "xyxy") -> list[Problem]:
-        """Return a problem for each of the rows `at`, whose box ends before it begins."""
+    def box_problems(
+        self, boxes: Floats, rows: NDArray[np.intp], encoding: str = "xyxy"
+    ) -> list[Problem]:
+        """Return the problems of `rows`, whose boxes have negative size."""
         hint = "correct the boxes"
         if self.swapped and encoding == "xyxy":
-            hint = hint if len(backward(*encode_boxes(boxes[at], "xywh"))) else self.swapped
+            hint = hint if len(backward(*encode_boxes(boxes[rows], "xywh"))) else self.swapped
         return [
-            Problem(*self.location(row), self.fault(boxes[row].tolist(), encoding), hint)
-            for row in at.tolist()
+            Problem(*self.location(row), self.box_problem(boxes[row].tolist(), encoding), hint)
+            for row in rows.tolist()
         ]
 
 
-def negative_sides(
-    kind: str, reader: RowReader, boxes: Floats, encoding: str, at: NDArray[np.intp]
+def negative_size_notes(
+    kind: str, reader: RowReader, boxes: Floats, encoding: str, rows: NDArray[np.intp]
 ) -> tuple[Note, ...]:
-    """Warn of the rows `at`, whose boxes end before they begin; refuse them where they are many.
+    """Note rows whose boxes have negative size; raise InputError if there are many.
 
     Parameters
     ----------
     kind : {"detections", "ground-truth"}
     reader : RowReader
     boxes : (N, 4) float64
-        As the files have them, in the encoding ``"xyxy"`` or ``"xywh"``.
-    at : (n,) array of int
+        As the files have them, encoded as ``"xyxy"`` or ``"xywh"``.
+    rows : (n,) array of int
     """
-    if not len(at):
+    if not len(rows):
         return ()
     part = reader.limits.is_part(kind)
-    if reader.as_is or part or not too_many(len(at), len(boxes)):
-        first = reader.faults(boxes, at[:1], encoding)[0]
+    if reader.as_is or part or not too_many(len(rows), len(boxes)):
+        first = reader.box_problems(boxes, rows[:1], encoding)[0]
         where = ": ".join(filter(None, (first.file, first.location, first.message)))
-        return (backward_note(kind, len(at), where),)
+        return (backward_note(kind, len(rows), where),)
     if in_fractions(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
-        what = "the detections" if kind == "detections" else "the ground truth"
-        raise InputError(fractions_problem(reader.path, what, example))
-    listed = reader.faults(boxes, at[: reader.limits.problems], encoding)
+        title = "the detections" if kind == "detections" else "the ground truth"
+        raise InputError(fractions_problem(reader.path, title, example))
+    listed = reader.box_problems(boxes, rows[: reader.limits.problems], encoding)
     looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
-    raise too_many_backward(reader.path, len(at), len(boxes), listed, looks)
+    raise too_many_backward(reader.path, len(rows), len(boxes), listed, looks)

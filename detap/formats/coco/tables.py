@@ -277,7 +277,7 @@ def read_detections(
         from detap.formats.coco import id_mapping
         from detap.formats.text.class_names import ClassNames
 
-        names, first = ClassNames.given(listed, limits), id_mapping.first_of(first_category_id)
+        names, first = ClassNames.load(listed, limits), id_mapping.first_of(first_category_id)
         naming = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
         columns, notes = id_mapping.by_name(columns, truth, naming)
         sources = names.source()

@@ -3,7 +3,7 @@
 import os
 
 from detap.errors import Note
-from detap.formats.by_name.notes import told
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.by_name.objects import detections
 from detap.formats.cvat.xml import Annotations
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -52,7 +52,7 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     read = _read(path, shapes, attribute_flags, limits, scored=False, as_is=as_is)
-    what = f"box in its {len(read.images)} images"
+    what = f"boxes in its {len(read.images)} images"
     return read.ground_truth(what, _source(read), (_tagged(read),))
 
 
@@ -91,7 +91,7 @@ def read_detections(
     files = tuple(str(name).rpartition("/")[2] for name in found.images)
     if len(set(files)) == len(files) and not any("/" in str(name) for name in truth.images):
         found = found._replace(images=files)  # where the ground truth goes by no folders
-    return detections(found, truth, read, _source(read), told(_tagged(read)))
+    return detections(found, truth, read, _source(read), nonzero_notes(_tagged(read)))
 
 
 def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: bool) -> Annotations:

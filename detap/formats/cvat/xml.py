@@ -92,7 +92,7 @@ class Annotations(ShapeReader):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file, and the line of a box."""
-        return self.path, f"line {self.at[row]}"
+        return self.path, f"line {self.positions[row]}"
 
     def read(self) -> "Annotations":
         """Read the file; problems are added."""
@@ -125,7 +125,7 @@ class Annotations(ShapeReader):
         elif appearance and appearance != "XML":
             self._add("", f"looks like {appearance}", "an export of CVAT is due: annotations.xml")
         else:
-            self._add(location, f"is no XML: {reason}", "export it again")
+            self._add(location, f"invalid XML: {reason}", "export it again")
 
     def _add(self, location: str, message: str, hint: str) -> None:
         self.problems.add(self.path, location, message, hint)
@@ -140,14 +140,14 @@ class Annotations(ShapeReader):
     # --- what expat calls
 
     def _doctype(self, *_: object) -> None:
-        self._stop("has a DOCTYPE, which is not read", "remove it")
+        self._stop("contains a DOCTYPE, which is not allowed", "remove it")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > self.limits.nesting:
             self._stop(
-                f"nests elements {self._depth} deep, {self.limits.nesting} are allowed",
-                "raise the limit on nesting (--max-nesting) if that is meant",
+                f"XML is nested {self._depth} levels deep, the limit is {self.limits.nesting}",
+                "raise the limit with --max-nesting",
             )
         if self._depth == 1:
             self._start_root(name)
@@ -245,7 +245,7 @@ class Annotations(ShapeReader):
 
     def _flag(self, attribute: tuple[str, str]) -> str:
         try:
-            return self.flags.meant(*attribute)
+            return self.flags.flag_of(*attribute)
         except ValueError:
             name, value = attribute
             raise FaultError(
@@ -330,7 +330,7 @@ def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
         points.append([number_of("point", text.strip()) for text in numbers])
     if len(points) < _POINTS[name]:
         due = _POINTS[name]
-        raise FaultError(f"has {len(points)} points, {due} are due", "draw it again")
+        raise FaultError(f"has {len(points)} points, expected {due}", "draw it again")
     return bounds(points)
 
 

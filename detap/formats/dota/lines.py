@@ -56,8 +56,8 @@ class DotaForm(LineForm):
 
     def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
         due, count = len(self.columns), len(columns)
-        least = f"{due} are" if self.scored else f"{due} (or {due - 1} without difficult) are"
-        message = f"has {count} column{'s' * (count != 1)}, {least} due"
+        expected = f"{due}" if self.scored else f"{due} (or {due - 1} without difficult)"
+        message = f"has {count} column{'s' * (count != 1)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"
         if self.encoding == "polygon" and count in (due - 3, due - 4 + self.scored):
             message += ": it may have five numbers, as rotated boxes have"
@@ -83,7 +83,7 @@ def faults(values: Floats, encoding: str) -> list[tuple[Flags, str]]:
         corners = bounds(polygons_of(values, encoding))
         sides = corners[:, 2:] - corners[:, :2]
         wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
-    found = [(wide, "the area of the box overflows")]
+    found = [(wide, "box area overflows")]
     if encoding != "polygon":
         negative = (values[:, 2] < 0) | (values[:, 3] < 0)
         found.append((negative, "the box has a negative side"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from detap.core.polygons import bounds, crossing, polygon_areas
 from detap.errors import Note
-from detap.formats.by_name.notes import left_aside, told, without_file
+from detap.formats.by_name.notes import classes_without_file, files_skipped, nonzero_notes
 from detap.formats.dota.lines import DotaForm, encoding_of, faults, polygons_of, without_head
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_class_files
@@ -19,7 +19,7 @@ from detap.formats.text.folder import detections_folder, first_folder
 from detap.formats.text.layout import class_of_stem
 from detap.formats.text.lines import Lines, read_lines
 from detap.formats.text.reader import FolderReader
-from detap.formats.text.rows import no_rows, with_care
+from detap.formats.text.rows import no_rows, read_fallback
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.tables.detection import Detections, Floats, GroundTruth
@@ -80,10 +80,12 @@ def read_ground_truth(
 
     # Numbers come first, which the scanner has no line for.
     every, none = range(len(members)), no_rows(len(form.shape))
-    rows = with_care(folder, members, every, read, scanned=none, problems=problems, limits=limits)
+    rows = read_fallback(
+        folder, members, every, read, scanned=none, problems=problems, limits=limits
+    )
     reader.form, reader.rows = form, rows
     problems.raise_any()
-    reader.refuse(faults(rows.values, form.encoding))
+    reader.raise_problems(faults(rows.values, form.encoding))
     polygons = polygons_of(rows.values, form.encoding)
     return reader.ground_truth(
         rows.names,
@@ -133,14 +135,14 @@ def read_detections(
     form = partial(DotaForm, "image", True, encoding)
     image = read_class_files(reader, truth, of_stem, form, ClassNames())
     rows, classes = reader.rows, [found.name for found in of_stem.values()]
-    reader.refuse(faults(rows.values[:, 1:], encoding))
+    reader.raise_problems(faults(rows.values[:, 1:], encoding))
     polygons = polygons_of(rows.values[:, 1:], encoding)
-    aside = left_aside(folder.aside, "detections")
+    aside = files_skipped(folder.skipped, "detections")
     return reader.detections(
         truth,
         rows.file,
         classes,
-        notes=(without_file(truth, classes), aside, *_notes(polygons, "detections")),
+        notes=(classes_without_file(truth, classes), aside, *_notes(polygons, "detections")),
         images=truth.images,
         image=image,
         boxes=bounds(polygons),
@@ -154,7 +156,7 @@ def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
     crossed = crossing(polygons)
     flat = ~crossed & (polygon_areas(polygons) == 0)
     what = kind.replace("-", " ")
-    return told(
+    return nonzero_notes(
         Note(
             f"{kind}-crossed",
             f"quadrilaterals of the {what} cross themselves, as a bow tie does: their corners are "

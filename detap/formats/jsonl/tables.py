@@ -6,7 +6,7 @@ import numpy as np
 
 from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
@@ -65,7 +65,7 @@ def read_ground_truth(
     if not lines.location and not limits.empty:
         message = f"has no object in its {len(lines.sizes)} images"
         raise InputError(Problem(lines.path, "", message, "there is nothing to score against"))
-    names = ClassNames.given(class_names, limits)
+    names = ClassNames.load(class_names, limits)
     images = tuple(_sorted(lines.path, "images", lines.sizes))
     classes = tuple(_sorted(lines.path, "classes", lines.label))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
@@ -93,7 +93,7 @@ def read_ground_truth(
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
     )
     truth = truth_table(columns, _source(lines, limits, as_is, encoding))
-    notes = (*truth.notes, *told(images_without_objects(len(images), image)))
+    notes = (*truth.notes, *nonzero_notes(images_without_objects(len(images), image)))
     return replace(truth, notes=notes, files=(*truth.files, *names.source()))
 
 
@@ -148,7 +148,7 @@ def read_detections(
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
-        names, first = ClassNames.given(listed, limits), id_mapping.first_of(first_category_id)
+        names, first = ClassNames.load(listed, limits), id_mapping.first_of(first_category_id)
         columns, notes = id_mapping.by_name(
             columns, truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         )

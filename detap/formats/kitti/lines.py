@@ -49,7 +49,7 @@ class KittiForm(LineForm):
 
     def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
         due, count = len(self.columns), len(columns)
-        message = f"has {count} column{'s' * (count != 1)}, {due} are due"
+        message = f"has {count} column{'s' * (count != 1)}, expected {due}"
         hint = f"write `{' '.join(self.columns)}`"
         numbers = [NUMBER.fullmatch(column) is not None for column in columns]
         if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
@@ -58,7 +58,7 @@ class KittiForm(LineForm):
         elif count > due - self.scored and not numbers[0] and not numbers[1]:
             hint += ", the type without spaces"
         elif self.scored and count == due - 1:
-            message += ": its score is missing, as in labels"
+            message += ": the score is missing, as in labels"
         elif not self.scored and count == due + 1 and all(numbers[1:]):
             message += ": it has a score, as results have"
         return message, hint
@@ -86,7 +86,7 @@ def faults(values: Floats, boxes: str, *, of_labels: bool) -> list[tuple[Flags, 
     """Return what may be wrong about the numbers (N, 14 or 15) of rows, and of which it is so."""
     corners, area = encode_boxes(values[:, BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
-    found = [(~finite, "the area of the box overflows")]
+    found = [(~finite, "box area overflows")]
     if of_labels:
         truncated, occluded = values[:, TRUNCATED], values[:, OCCLUDED]
         outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from detap.formats.by_name.notes import left_aside
+from detap.formats.by_name.notes import files_skipped
 from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.by_name.problems import Problems
 from detap.formats.kitti.lines import (
@@ -80,7 +80,7 @@ def read_ground_truth(
     reader = FolderReader(folder, as_is, limits, image_set)
     rows = reader.read(KittiForm("type", False, "xyxy", str))
     values = rows.values
-    reader.refuse(faults(values, boxes, of_labels=True))
+    reader.raise_problems(faults(values, boxes, of_labels=True))
     names = one_spelling(rows.names)
     return reader.ground_truth(
         names,
@@ -130,12 +130,12 @@ def read_detections(
     reader = FolderReader(results_folder(os.fspath(path)), as_is, limits)
     _refuse_missing(reader.folder, truth, reader.problems)
     rows = reader.read(KittiForm("type", True, "xyxy", str))
-    reader.refuse(faults(rows.values, boxes, of_labels=False))
+    reader.raise_problems(faults(rows.values, boxes, of_labels=False))
     return reader.detections(
         truth,
         rows.name,
         one_spelling(rows.names, truth.classes),
-        notes=(left_aside(reader.folder.aside, "detections"),),
+        notes=(files_skipped(reader.folder.skipped, "detections"),),
         images=reader.selection.images,
         image=rows.file,
         boxes=np.ascontiguousarray(rows.values[:, BOX]),

@@ -82,7 +82,7 @@ class Shapes(ShapeReader):
                 continue
             text = spelt(value) if isinstance(value, bool | int) else str(value)
             try:
-                found.add(self.flags.meant(name, text))
+                found.add(self.flags.flag_of(name, text))
             except ValueError:
                 message = f"flag {quote(name)} is {spelt(value)}"
                 raise FaultError(message, "true or false is due") from None
@@ -157,7 +157,7 @@ def _number(name: str, value: Any, hint: str = "give a finite number") -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise FaultError(f"{name} is {spelt(value)}, no finite number", "give a decimal number")
+        raise FaultError(f"{name} is {spelt(value)}, no finite number", "use a decimal number")
     return number
 
 

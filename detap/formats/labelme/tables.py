@@ -3,7 +3,7 @@
 import os
 
 from detap.errors import InputError, Note
-from detap.formats.by_name.notes import left_aside, told
+from detap.formats.by_name.notes import files_skipped, nonzero_notes
 from detap.formats.by_name.objects import detections
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.text.folder import Folder, files_of, one_file
@@ -53,7 +53,7 @@ def read_ground_truth(
     """
     flags = f"difficult,{attribute_flags or ''}"
     read = _Reader(path, limits, shapes, flags, scored=False, as_is=as_is)
-    what = f"shape in its {len(read.images)} JSON files"
+    what = f"shapes in its {len(read.images)} JSON files"
     return read.ground_truth(what, read.sources(), read.notes())
 
 
@@ -87,7 +87,7 @@ def read_detections(
         With every problem found, up to the limit.
     """
     read = _Reader(path, limits, shapes, scored=True, as_is=as_is)
-    notes = (*read.flags.notes(), *told(*read.notes()))
+    notes = (*read.flags.notes(), *nonzero_notes(*read.notes()))
     return detections(read.objects(), truth, read, read.sources(), notes)
 
 
@@ -95,7 +95,7 @@ def folder_of(path: Path) -> Folder:
     """Return the JSON files that a path means: those of a folder, or the one file."""
     text = os.fspath(path)
     if text == STDIN:
-        refuse(text, "cannot hold files of LabelMe: their names count", "give a folder")
+        refuse(text, "cannot provide LabelMe's files: file names are needed", "use a folder")
     folder = one_file(text) or files_of(text, "", ".json")
     if not folder.members:
         refuse(text, "has no file of LabelMe: none ends with .json", "give the folder of them")
@@ -127,7 +127,7 @@ class _Reader(Shapes):
 
     def location(self, row: int) -> tuple[str, str]:
         """Return the file of a box, and the number of its shape."""
-        return self.folder.file(self.members[self.file[row]]), f"shapes[{self.at[row]}]"
+        return self.folder.file(self.members[self.file[row]]), f"shapes[{self.positions[row]}]"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return what was read."""
@@ -139,6 +139,6 @@ class _Reader(Shapes):
             "files are of an image of another name by their imagePath; the name of the file counts"
         )
         return (
-            left_aside(self.folder.aside, "annotations"),
+            files_skipped(self.folder.skipped, "annotations"),
             Note("image-path-of-other-name", message, self.other_names, severity="info"),
         )

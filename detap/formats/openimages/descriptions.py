@@ -51,7 +51,7 @@ class Descriptions:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
-            problems.add(self.file, f"line {line}", "is not UTF-8", "save it so")
+            problems.add(self.file, f"line {line}", "is not UTF-8", "save it as UTF-8")
             return
         lines = csv.reader(text.split("\n"), strict=True)
         try:
@@ -71,7 +71,7 @@ class Descriptions:
             problems.add(self.file, location, message, f"write {_FORM}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
             message = f"{quote(row[0])} has had another name in an earlier line"
-            problems.add(self.file, location, message, "name each class once")
+            problems.add(self.file, location, message, "list each class once")
 
     def name(self, label: str) -> str | None:
         """Return the class that a label stands for: by its label or its name; None for neither."""

@@ -15,7 +15,7 @@ import numpy as np
 from detap.formats.by_name.problems import Problems
 from detap.formats.openimages._scan import Scanner
 from detap.formats.text.lines import looks_like, number_fault
-from detap.formats.text.rows import met
+from detap.formats.text.rows import used_names
 from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.limits import Limits
@@ -221,7 +221,7 @@ class _Reader:
             text = data.decode()
         except UnicodeDecodeError as error:
             broken = self.line + 1 + data.count(b"\n", 0, error.start)
-            self._stop(f"line {broken}", "is not UTF-8", "save it so")
+            self._stop(f"line {broken}", "is not UTF-8", "save it as UTF-8")
         before = self.line
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:
@@ -277,14 +277,14 @@ class _Reader:
         """Return what is wrong with a row, and what to do; None where nothing is."""
         at, width = self.at, self.width
         if len(row) != width:
-            columns = f"has {len(row)} column{'s' * (len(row) != 1)}, {width} are due"
+            columns = f"has {len(row)} column{'s' * (len(row) != 1)}, expected {width}"
             return columns, "write as many as the header; decimal commas stand in quotes"
         for name in _NAMES:
             word = row[at[name]]
             if not word.strip():
                 return f"has no {name}", "name it"
             if control := _CONTROL.search(word):
-                return f"{name} has the control character {control.group()!r}", "remove it"
+                return f"{name} contains control character {control.group()!r}", "remove it"
         for name in self.numeric:
             fault = self._number_fault(name, row[at[name]])
             if fault:
@@ -303,7 +303,7 @@ class _Reader:
         plain = text.replace(",", ".", 1) if mark == "," else text
         fault = number_fault(plain)
         if fault:
-            return f"{name} {quote(text)} {fault}", "give a decimal number"
+            return f"{name} {quote(text)} {fault}", "use a decimal number"
         if name != _SCORE and not self.low <= float(plain) <= self.high:
             side = "width" if name[0] == "X" else "height"
             insist = "; or give as_is=True (--as-is)"
@@ -318,8 +318,8 @@ class _Reader:
         image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
         values = numbers.reshape(-1, len(self.numeric))
         # Words of a block that was declined half-way may have no row.
-        found, image = met(image, images, str)
-        known, label = met(label, labels, str)
+        found, image = used_names(image, images, str)
+        known, label = used_names(label, labels, str)
         return Rows(
             image,
             label,

@@ -13,7 +13,7 @@ import numpy as np
 from detap.checks.tables import of_unknown_size, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name import objects
-from detap.formats.by_name.notes import images_without_objects, told
+from detap.formats.by_name.notes import images_without_objects, nonzero_notes
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
@@ -79,7 +79,7 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
-    refuse_empty(read.path, len(read.rows), limits, "box", "annotations")
+    refuse_empty(read.path, len(read.rows), limits, "boxes", "annotations")
     labels = None
     if image_labels is not None:
         labels = _Read(
@@ -97,7 +97,7 @@ def read_ground_truth(
     if sizes is not None:
         read.check_sizes(sizes, images)
     found = read.objects(images, sizes)
-    notes = told(
+    notes = nonzero_notes(
         Note(
             "group-of-unknown",
             "of boxes it is unknown whether they are groups (IsGroupOf -1); they count as none",
@@ -258,7 +258,7 @@ class _Read(RowReader):
             if name is None
         }
         self._say(self.rows.label, faults, "give the list that belongs to this file")
-        self.classes, number_of = objects.numbered([name or "" for name in names])
+        self.classes, number_of = objects.name_index([name or "" for name in names])
         self._label = number_of[self.rows.label]
 
     def _check_confidences(self) -> None:
@@ -276,7 +276,7 @@ class _Read(RowReader):
     def _check_contradictions(self, problems: Problems) -> None:
         """Refuse labels of 1 and of 0 for one image and class."""
         assert self.rows.score is not None
-        number = objects.numbered(self.stems)[1]  # an image may have its suffix in some rows
+        number = objects.name_index(self.stems)[1]  # an image may have its suffix in some rows
         pair = number[self.rows.image].astype(np.int64) * max(len(self.classes), 1) + self._label
         _, first, entry = np.unique(pair, return_index=True, return_inverse=True)
         earlier = first[entry]
@@ -307,7 +307,7 @@ class _Read(RowReader):
         )
         kin = [[*which[name]] for which in (tree.above, tree.below) for name in self.classes]
         names = [name for kinship in kin for name in kinship]
-        classes, numbers = objects.numbered(names)
+        classes, numbers = objects.name_index(names)
         sizes = np.array([len(kinship) for kinship in kin], np.intp)
         entry = self._label.astype(np.intp)
         if self.rows.score is not None:
@@ -344,7 +344,7 @@ class _Read(RowReader):
         width, height = (corners[:, 2:] - corners[:, :2]).T
         at = backward(corners, width * height)
         if len(at) and too_many(len(at), len(corners)):
-            listed = self.faults(corners, at[: self.limits.problems])
+            listed = self.box_problems(corners, at[: self.limits.problems])
             raise too_many_backward(self.path, len(at), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
@@ -403,4 +403,4 @@ class _Read(RowReader):
         commas = len(self.rows) if self.rows.commas else 0
         message = "rows have decimal commas, as all numbers of the file that are not whole"
         unknown = (FRACTIONS,) if sizes is None else ()
-        return (*unknown, *told(Note("decimal-commas", message, commas, severity="info")))
+        return (*unknown, *nonzero_notes(Note("decimal-commas", message, commas, severity="info")))

@@ -145,14 +145,14 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
             columns = f"column{'s' * (len(parts) != 1)}"
             problems.add(
                 f"line {location}",
-                f"has {len(parts)} {columns}, {due} are due",
+                f"has {len(parts)} {columns}, expected {due}",
                 f"write `{' '.join(form.columns)}`",
             )
         elif fault := text_fault(parts[number]):
             problems.add(
                 f"line {location}",
                 f"{form.number} {quote(parts[number])} {fault}",
-                "give a decimal number",
+                "use a decimal number",
             )
         else:
             rows.add(parts[query], parts[item], float(parts[number]), location)
@@ -171,7 +171,7 @@ def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
             if len(row) == due:
                 yield reader.line_num, [cell.strip() for cell in row]
                 continue
-            message = f"has {len(row)} fields, {due} are due"
+            message = f"has {len(row)} fields, expected {due}"
             problems.add(f"line {reader.line_num}", message, "quote fields with commas in them")
     except csv.Error as error:
         problems.add(f"line {reader.line_num}", f"is not CSV: {error}", "quote it as RFC 4180 says")

@@ -272,7 +272,7 @@ def _add_row(
             cells.classes.setdefault(name, len(cells.classes))
             continue
         if fault := text_fault(value):
-            problems.add(location, f"{number} {quote(value)} {fault}", "give a decimal number")
+            problems.add(location, f"{number} {quote(value)} {fault}", "use a decimal number")
         elif number == "label" and float(value) not in (0.0, 1.0):
             problems.add(location, f"label {quote(value)} is neither 0 nor 1", "give 0 or 1")
         else:
@@ -495,11 +495,11 @@ def _columns(
         if not parts:
             continue
         if len(parts) != 2:
-            message = f"has {len(parts)} columns, 2 are due"
+            message = f"has {len(parts)} columns, expected 2"
             problems.add(f"{name}: {location}", message, f"write `{' '.join(columns)}`")
         elif fault := text_fault(parts[1]):
             message = f"{columns[1]} {quote(parts[1])} {fault}"
-            problems.add(f"{name}: {location}", message, "give a decimal number")
+            problems.add(f"{name}: {location}", message, "use a decimal number")
         elif parts[0] in seen:
             problems.add(f"{name}: {location}", f"image {parts[0]!r} stands twice", "keep one line")
         else:

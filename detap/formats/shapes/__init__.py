@@ -1,1 +1,1 @@
-"""What CVAT and LabelMe share: objects one by one, shapes that are no boxes, flags."""
+"""Shared code of CVAT and LabelMe: shapes other than boxes, and flags."""

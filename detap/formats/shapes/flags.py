@@ -1,16 +1,16 @@
-"""Shapes that are no boxes, and flags that hide among attributes."""
+"""Shapes other than boxes, and flags in attributes."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from detap.errors import Note, UsageError
-from detap.formats.by_name.notes import told
+from detap.formats.by_name.notes import nonzero_notes
 
 SHAPES = ("reject", "bbox")
 """Boxes alone, other shapes being an error; or the bounds of other shapes as well."""
 
 BY_ITS_BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
-"""The remedy of a shape that is no box."""
+"""The hint for a shape that is not a box."""
 
 _FLAG_OF = {"difficult": "difficult", "crowd": "crowd", "iscrowd": "crowd"}
 _FLAGS = ("difficult", "crowd", "ignore")
@@ -18,67 +18,67 @@ _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 
 
 def bounds(points: Sequence[Sequence[float]]) -> list[float]:
-    """Return x1, y1, x2, y2 of the smallest box around points."""
+    """Return the smallest box around points, as x1, y1, x2, y2."""
     across, down = zip(*points, strict=True)
     return [min(across), min(down), max(across), max(down)]
 
 
 class FlagNames:
-    """Which attributes of an object stand for a flag.
+    """Maps attributes of an object to flags.
 
     Parameters
     ----------
     text : str or None
-        ``NAME`` or ``NAME=FLAG``, several with commas between. Of ``difficult``, ``crowd`` and
-        ``iscrowd`` the name says the flag.
+        ``NAME`` or ``NAME=FLAG``, separated by commas. ``difficult``, ``crowd`` and ``iscrowd``
+        need no flag.
 
     Attributes
     ----------
     unmapped : Counter of str
-        How many objects say yes under a name that says a flag, and that is not listed.
+        Number of objects with a true attribute that is named like a flag but not mapped.
 
     Raises
     ------
     UsageError
-        Where a flag is none, or the name does not say it.
+        If a flag is unknown or missing.
     """
 
     def __init__(self, text: str | None) -> None:
         self.flags: dict[str, str] = {}
         self.unmapped: Counter[str] = Counter()
-        for part in filter(None, (text or "").split(",")):
-            name, _, flag = part.partition("=")
+        for option in filter(None, (text or "").split(",")):
+            name, _, flag = option.partition("=")
             flag = flag or _FLAG_OF.get(name.lower(), "")
             if flag not in _FLAGS or not name:
-                listed = " or ".join(f"{name or 'NAME'}={flag}" for flag in _FLAGS)
-                raise UsageError(f"attribute flag {part!r} does not say which flag; use {listed}")
+                choices = " or ".join(f"{name or 'NAME'}={flag}" for flag in _FLAGS)
+                raise UsageError(f"attribute flag {option!r} names no flag; use {choices}")
             self.flags[name] = flag
 
-    def meant(self, name: str, value: str) -> str:
-        """Return the flag that an attribute sets, or an empty string.
+    def flag_of(self, name: str, value: str) -> str:
+        """Return the flag that an attribute sets, or "".
 
         Raises
         ------
         ValueError
-            Where it should say yes or no, and does not.
+            If the value of a flag is neither true nor false.
         """
-        said = _TRUTH.get(value.strip().lower())
+        is_set = _TRUTH.get(value.strip().lower())
         if name in self.flags:
-            if said is None:
+            if is_set is None:
                 raise ValueError
-            return self.flags[name] if said else ""
-        if said and name.lower() in _FLAG_OF:
+            return self.flags[name] if is_set else ""
+        if is_set and name.lower() in _FLAG_OF:
             self.unmapped[name] += 1
         return ""
 
     def notes(self) -> tuple[Note, ...]:
-        """Note the attributes that are called like flags, and are not taken for them."""
+        """Note the attributes that are named like flags but not mapped."""
         names = ",".join(sorted(self.unmapped))
-        return told(
+        return nonzero_notes(
             Note(
                 "flags-not-mapped",
-                "objects bear an attribute that is called like a flag, and count like any other "
-                f"(attribute_flags, --attribute-flags {names} makes it one)",
+                "objects have an unmapped attribute named like a flag; map it with "
+                f"--attribute-flags {names}",
                 sum(self.unmapped.values()),
             )
         )

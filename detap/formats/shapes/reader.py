@@ -1,4 +1,4 @@
-"""Boxes as they are met, one by one, in formats that are read by Python."""
+"""Base reader for formats that are read box by box in Python."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.by_name.notes import images_without_objects, told
-from detap.formats.by_name.objects import Objects, ground_truth, numbered
+from detap.formats.by_name.notes import images_without_objects, nonzero_notes
+from detap.formats.by_name.objects import Objects, ground_truth, name_index
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
@@ -20,49 +20,49 @@ from detap.text_input import quote
 
 
 def number_of(name: str, text: str) -> float:
-    """Return a finite decimal number.
+    """Return the number that a text contains.
 
     Raises
     ------
     FaultError
-        Where `text` is none.
+        If the text is not a finite decimal number.
     """
     fault = number_fault(text)
     if fault:
-        raise FaultError(f"{name} {quote(text)} {fault}", "give a decimal number")
+        raise FaultError(f"{name} {quote(text)} {fault}", "use a decimal number")
     return float(text)
 
 
 class ShapeReader(RowReader):
-    """Reads boxes one after the other, by the names of their images and classes.
+    """Reader of boxes that name their images and classes.
 
     Parameters
     ----------
     path : str
         The input.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
     shapes : {"reject", "bbox"}
-        Whether shapes that are no boxes are read.
+        Reject shapes other than boxes, or read their bounding boxes.
     flags : str, optional
-        Which attributes are flags, as :class:`FlagNames` has it.
+        Attributes that are flags, as in :class:`FlagNames`.
     scored : bool
-        Whether shapes must have scores: of detections.
+        Require scores, for detections.
     as_is : bool
-        Whether what only looks wrong is taken as it is.
+        Accept input that fails a plausibility check.
 
     Attributes
     ----------
     given : str
-        The path as it was given.
+        The path that the user gave.
     problems : Problems
-        What is wrong with the files.
+        Problems of the files.
     images : dict of str to (float, float)
-        Width and height of each image, NaN where unknown, in the order met.
-    at : array of int
-        Where each box stands in its file: the number of a line, say.
+        Width and height of each image in input order, NaN if unknown.
+    positions : array of int
+        The position of each box in its file, e.g. a line number.
     file : array of int
-        The number of its image in the order met.
+        The index of its image in input order.
     """
 
     def __init__(
@@ -85,23 +85,23 @@ class ShapeReader(RowReader):
         self.problems = Problems(limits.problems)
         self.images: dict[str, tuple[float, float]] = {}
         self.file = array("i")
-        self.at = array("i")
+        self.positions = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
         self._flagged: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self.positions)
 
     def add(
-        self, at: int, label: str, box: Sequence[float], score: float, flags: Iterable[str]
+        self, position: int, label: str, box: Sequence[float], score: float, flags: Iterable[str]
     ) -> None:
         """Add a box of the last image.
 
         Raises
         ------
         FaultError
-            Where its area overflows.
+            If its area overflows.
         """
         fault = box_fault(list(box), "xyxy")
         if fault:
@@ -109,28 +109,28 @@ class ShapeReader(RowReader):
         for flag in flags:
             self._flagged.setdefault(flag, []).append(len(self))
         self.file.append(len(self.images) - 1)
-        self.at.append(at)
+        self.positions.append(position)
         self._labels.append(label)
         self._numbers.extend((score, *box))
 
     def too_many(self) -> bool:
-        """Return whether there are more boxes than the limit, having said so."""
+        """Return True, and add a problem, if there are more boxes than the limit."""
         if len(self) <= self.limits.records:
             return False
         self.problems.add(self.path, "", *self.limits.exceeded)
         return True
 
     def objects(self) -> Objects:
-        """Return them all, images and classes sorted by name."""
+        """Return all boxes, with images and classes sorted by name."""
         images = sorted(self.images)
-        place = places(self.images, images)
-        classes, label = numbered(self._labels)
+        index = places(self.images, images)
+        classes, label = name_index(self._labels)
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
         file = np.array(self.file, np.int32)
         return Objects(
             images=tuple(images),
             classes=classes,
-            image=place[file] if len(file) else file,
+            image=index[file] if len(file) else file,
             label=label,
             boxes=values[:, 1:].copy(),
             score=values[:, 0].copy() if self.scored else None,
@@ -144,10 +144,10 @@ class ShapeReader(RowReader):
         return mask
 
     def ground_truth(
-        self, what: str, sources: tuple[SourceFile, ...], notes: Iterable[Note]
+        self, missing: str, sources: tuple[SourceFile, ...], notes: Iterable[Note]
     ) -> GroundTruth:
-        """Return them all as ground truth; raise InputError where there is none, `what` is due."""
-        refuse_empty(self.path, len(self), self.limits, what, "annotations")
+        """Return all boxes as ground truth; raise InputError if there are none."""
+        refuse_empty(self.path, len(self), self.limits, missing, "annotations")
         empty = images_without_objects(len(self.images), np.array(self.file))
-        said = (*self.flags.notes(), *told(*notes, empty))
-        return ground_truth(self.objects(), self, sources, said)
+        all_notes = (*self.flags.notes(), *nonzero_notes(*notes, empty))
+        return ground_truth(self.objects(), self, sources, all_notes)

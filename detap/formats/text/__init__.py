@@ -1,1 +1,1 @@
-"""Folders of text files with a box a line."""
+"""Folders of text files with one box per line."""

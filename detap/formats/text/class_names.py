@@ -1,4 +1,4 @@
-"""Lists of class names: for files that number their classes from 0."""
+"""Lists of class names, for files with class numbers from 0."""
 
 import os
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ DATA_YAML = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class ClassNames:
-    """The classes that a file lists, for those that number them."""
+    """The class names of a file, in the order of their numbers."""
 
     file: str = ""
     names: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class ClassNames:
 
     @classmethod
     def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
-        """Read one class a line, or the ``names`` of a `data.yaml`; problems are added."""
+        """Read one class per line, or ``names`` of a `data.yaml`; collect problems."""
         if path is None:
             return cls()
         file = os.fspath(path)
@@ -36,44 +36,45 @@ class ClassNames:
             return cls(file, *_names_of_yaml(file, problems, limits))
         lines = plain_lines(read_bytes(file, limits), file, problems)
         if not lines and not problems.count:
-            problems.add(file, "", "names no class", "list one class a line")
+            problems.add(file, "", "no class names", "list one class per line")
         first: dict[str, int] = {}
-        for at, (number, name) in enumerate(lines, 1):
-            if number != at:
-                problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
+        for expected, (number, name) in enumerate(lines, 1):
+            if number != expected:
+                message = "is blank, which would shift the class numbers"
+                problems.add(file, f"line {expected}", message, "remove it")
                 break
             if name in first:
-                message = f"{quote(name)} stands on line {first[name]} already"
-                problems.add(file, f"line {number}", message, "name each class once")
+                message = f"duplicate class {quote(name)} (also at line {first[name]})"
+                problems.add(file, f"line {number}", message, "list each class once")
             first.setdefault(name, number)
         return cls(file, tuple(name for _, name in lines))
 
     @classmethod
-    def given(cls, path: Path | None, limits: Limits) -> "ClassNames":
-        """Read a list likewise; raise InputError with every problem."""
+    def load(cls, path: Path | None, limits: Limits) -> "ClassNames":
+        """Read a list; raise InputError with every problem."""
         problems = Problems(limits.problems)
         names = cls.read(path, problems, limits)
         problems.raise_any()
         return names
 
     def resolve(self, word: str) -> str:
-        """Return the class that the first column of a line stands for."""
+        """Return the class name for the first column of a line."""
         if not self.names or not is_whole(word):
             return word
         number = int(word.lstrip("0")[:18] or "0")
         if number >= len(self.names):
             raise FaultError(
-                f"class {quote(word)} is beyond the {len(self.names)} of {self.file}",
-                "classes are numbered from 0; check the list",
+                f"class {quote(word)} is not in {self.file}, which has {len(self.names)} classes",
+                "check the list; classes are numbered from 0",
             )
         return self.names[number]
 
     def source(self) -> tuple[SourceFile, ...]:
-        """Return the file as an input, if there is one."""
+        """Return the file as an input source, if there is one."""
         return (SourceFile(self.file, len(self.names)),) if self.file else ()
 
     def check_same(self, other: "ClassNames") -> None:
-        """Refuse another list that names a class otherwise: one of them would name them wrongly.
+        """Raise InputError if another list has other names or another order.
 
         Raises
         ------
@@ -81,17 +82,17 @@ class ClassNames:
         """
         if not self.names or not other.names or self.names == other.names:
             return
-        how = "another order" if set(self.names) == set(other.names) else "other names"
+        difference = "order differs" if set(self.names) == set(other.names) else "names differ"
         pairs = zip(self.names, other.names, strict=False)
         number = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-        example = f"{len(other.names)} names, not {len(self.names)}"
+        example = f"{len(other.names)} names, there {len(self.names)}"
         if number is not None:
-            here, there = quote(self.names[number]), quote(other.names[number])
-            example = f"class {number} is {there}, not {here}"
-        message = f"lists the classes in {how} than {self.file}: {example}"
+            ours, theirs = quote(self.names[number]), quote(other.names[number])
+            example = f"class {number} is {theirs}, there {ours}"
+        message = f"class {difference} from {self.file}: {example}"
         hint = (
-            "give the list that the labels are numbered by, and take the other away (predictions "
-            "that are numbered by another list than the labels have --dt-class-names)"
+            "keep the list that the labels use and remove the other; if predictions use another "
+            "list, pass --dt-class-names"
         )
         raise InputError(Problem(other.file, "", message, hint))
 
@@ -99,7 +100,7 @@ class ClassNames:
 def _names_of_yaml(
     file: str, problems: Problems, limits: Limits
 ) -> tuple[tuple[str, ...], tuple[int, int] | None]:
-    from detap.formats.text.data_yaml import read_data_yaml  # most lists have one class a line
+    from detap.formats.text.data_yaml import read_data_yaml
 
     try:
         data = read_data_yaml(file, limits)
@@ -107,5 +108,5 @@ def _names_of_yaml(
         problems.note(*error.problems)
         return (), None
     if not data.names:
-        problems.add(file, "", "has no `names:`", "list the classes there")
+        problems.add(file, "", "has no `names:`", "list the classes under `names:`")
     return data.names, data.keypoints

@@ -1,9 +1,9 @@
-"""What a `data.yaml` says: where images are, and what classes are called.
+"""Read a `data.yaml`: image folders and class names.
 
-Of YAML only what such files hold is read: a mapping whose values are words, quoted or not, lists of
-them (``- a`` below each other, or ``[a, b]``) and mappings from numbers to them. Whatever stands
-under keys of no interest is passed over. Everything else is an error with its line: a reader that
-guesses would give classes the wrong names.
+The reader supports the YAML that such files use: a mapping whose values are words, quoted or not,
+lists of words (``- a`` on lines of their own, or ``[a, b]``) and mappings from numbers to words.
+Other keys are skipped. Everything else is an error with its line, because a guess could give
+classes the wrong names.
 
 Reference: YAML 1.2.2, chapters 7 and 8; the keys are those of Ultralytics' data sets.
 """
@@ -37,19 +37,19 @@ _HINT = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
 
 
 class DataYaml(NamedTuple):
-    """What a `data.yaml` says.
+    """The content of a `data.yaml`.
 
     Attributes
     ----------
     file : str
     names : tuple of str
-        The classes in the order of their numbers; none where it has no ``names``.
+        The classes in the order of their numbers; empty without ``names``.
     path : str
-        The folder that the others are relative to; empty for the file's own.
+        The base folder of `splits`; empty for the folder of the file.
     splits : dict of str to tuple of str
-        Of ``train``, ``val`` and ``test`` those that are given: folders, or lists of images.
+        Folders or image lists by ``train``, ``val`` and ``test``, as far as given.
     keypoints : (int, int) or None
-        ``kpt_shape``: how many keypoints a row of labels has, and how many numbers each.
+        ``kpt_shape``: keypoints per row, and numbers per keypoint.
     """
 
     file: str
@@ -60,7 +60,7 @@ class DataYaml(NamedTuple):
 
 
 class _Fault(Exception):  # noqa: N818 - never seen outside
-    """Why something cannot be read: a line, what is wrong with it, and what to do."""
+    """A fault in the file: its line, the message and the hint."""
 
 
 class _Line(NamedTuple):
@@ -69,15 +69,15 @@ class _Line(NamedTuple):
 
     @property
     def inner(self) -> bool:
-        """Whether it belongs to the key above it."""
+        """True if the line belongs to the key above it."""
         return self.text.startswith((" ", "- ")) or self.text == "-"
 
 
 @dataclass(slots=True)
 class _Value:
-    """What stands behind a key: the rest of its line, and the lines below that belong to it.
+    """The value of a key: the rest of its line, and the lines below that belong to it.
 
-    `depth` is how many brackets are open.
+    `depth` is the number of open brackets.
     """
 
     line: int
@@ -87,7 +87,7 @@ class _Value:
 
 
 Word = tuple[int, str]
-"""A word, and the line that it is in."""
+"""A word and its line number."""
 
 
 def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
@@ -96,23 +96,23 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     Raises
     ------
     InputError
-        With every key that cannot be read.
+        If a key cannot be read; lists every problem.
     """
     file = os.fspath(path)
     problems = Problems(limits.problems)
     data = read_bytes(path, limits)
     appearance = looks_like(data)
     if appearance and not data.lstrip().startswith(b"{"):
-        problems.add(file, "", f"looks like {appearance}", "a data.yaml is due")
+        problems.add(file, "", f"looks like {appearance}", "expected a data.yaml")
     problems.raise_any()
     lines = [_Line(*line) for line in decoded_lines(data, file, problems)]
-    found: dict[str, _Value] = {}
-    with _noted(problems, file):
-        found = _keys(lines)
+    values: dict[str, _Value] = {}
+    with _collected(problems, file):
+        values = _keys(lines)
     names: tuple[str, ...] = ()
     path_, splits, keypoints = "", {}, None
-    for key, value in found.items():
-        with _noted(problems, file):
+    for key, value in values.items():
+        with _collected(problems, file):
             if key == "names":
                 names = _names(value)
             elif key == "path":
@@ -121,15 +121,15 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
                 keypoints = _keypoints(value)
             elif key in SPLITS and (entries := _entries(value)):
                 splits[key] = entries
-    if "nc" in found and names and not problems.count:
-        with _noted(problems, file):
-            _check_count(found["nc"], names)
+    if "nc" in values and names and not problems.count:
+        with _collected(problems, file):
+            _check_count(values["nc"], names)
     problems.raise_any()
     return DataYaml(file, names, path_, splits, keypoints)
 
 
 @contextmanager
-def _noted(problems: Problems, file: str) -> Iterator[None]:
+def _collected(problems: Problems, file: str) -> Iterator[None]:
     try:
         yield
     except _Fault as fault:
@@ -138,8 +138,8 @@ def _noted(problems: Problems, file: str) -> Iterator[None]:
 
 
 def _keys(lines: list[_Line]) -> dict[str, _Value]:
-    """Return the values of the outermost mapping by their keys."""
-    found: dict[str, _Value] = {}
+    """Return the values of the top-level mapping by their keys."""
+    values: dict[str, _Value] = {}
     value: _Value | None = None
     for line in lines:
         if line.text.lstrip(" ").startswith("#"):
@@ -152,16 +152,16 @@ def _keys(lines: list[_Line]) -> dict[str, _Value]:
             continue
         match = _KEY.match(line.text)
         if match is None:
-            message = f"{quote(line.text)} is no `key: value`"
-            raise _Fault(line.number, message, "indent what belongs to the key above")
+            message = f"{quote(line.text)} is not `key: value`"
+            raise _Fault(line.number, message, "indent lines that belong to the key above")
         key = _key(match)
-        if key in found:
-            message = f"the key {quote(key)} stands on line {found[key].line} already"
-            raise _Fault(line.number, message, "give each key once")
+        if key in values:
+            message = f"duplicate key {quote(key)} (also at line {values[key].line})"
+            raise _Fault(line.number, message, "keep one of them")
         text = line.text[match.end() :].strip()
         depth = _opened(_Line(line.number, text)) if text.startswith(("[", "{")) else 0
-        found[key] = value = _Value(line.number, text, depth)
-    return found
+        values[key] = value = _Value(line.number, text, depth)
+    return values
 
 
 def _key(match: re.Match[str]) -> str:
@@ -169,33 +169,33 @@ def _key(match: re.Match[str]) -> str:
 
 
 def _opened(line: _Line) -> int:
-    """Return how many more brackets a line of such a value opens than it closes."""
+    """Return the number of brackets a line opens minus those it closes."""
     try:
         marks = [token for _, token, is_mark in _tokens([line]) if is_mark]
     except _Fault:
-        return 0  # what is wrong with it is said when it is read
+        return 0  # reading the value reports the fault
     return sum((mark in "[{") - (mark in "]}") for mark in marks)
 
 
-# --- what a value may be
+# --- values
 
 
 def _single(value: _Value) -> str:
-    """Return the one word that a value is; empty where it is nothing."""
+    """Return a value that is a single word; empty if it is null."""
     if value.below:
-        message = f"{quote(value.below[0].text.strip())} does not belong here: one word is due"
-        raise _Fault(value.below[0].number, message, "write it behind the key")
+        message = f"unexpected {quote(value.below[0].text.strip())}, expected one word"
+        raise _Fault(value.below[0].number, message, "write it on the line of the key")
     word = _word(value.line, value.text)
     return "" if word in _NOTHING else word
 
 
 def _entries(value: _Value) -> tuple[str, ...]:
-    """Return the word or the list of words that a value is."""
+    """Return a value that is a word or a list of words."""
     if _is_flow(value) or (value.below and not value.text.split("#")[0]):
         words, keys = _collection(value)
         if keys is None:
             return tuple(word for _, word in words)
-        raise _Fault(value.line, "is a mapping", "give a folder, a list of images, or a list")
+        raise _Fault(value.line, "is a mapping", "use a folder, an image list, or a list of them")
     word = _single(value)
     return (word,) if word else ()
 
@@ -209,7 +209,7 @@ def _keypoints(value: _Value) -> tuple[int, int] | None:
         if count > 0 and size in (2, 3):
             return count, size
     message = f"kpt_shape {quote(' '.join(words))} is not [K, 2] or [K, 3]"
-    raise _Fault(value.line, message, "write the number of keypoints, and of numbers for each")
+    raise _Fault(value.line, message, "write the number of keypoints, and of numbers per keypoint")
 
 
 def _names(value: _Value) -> tuple[str, ...]:
@@ -219,34 +219,36 @@ def _names(value: _Value) -> tuple[str, ...]:
     first: dict[str, int] = {}
     for number, word in words:
         if not word:
-            raise _Fault(number, "a name is empty", _HINT)
+            raise _Fault(number, "empty name", _HINT)
         if word in first:
-            message = f"the name {quote(word)} stands on line {first[word]} already"
-            raise _Fault(number, message, "name each class once")
+            message = f"duplicate class {quote(word)} (also at line {first[word]})"
+            raise _Fault(number, message, "list each class once")
         first[word] = number
     if not words:
-        raise _Fault(value.line, "names no class", _HINT)
+        raise _Fault(value.line, "no class names", _HINT)
     return tuple(first)
 
 
 def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
-    """Return words in the order of their keys, which must be 0, 1, ..."""
-    of_key: dict[int, Word] = {}
+    """Return words sorted by their keys, which must be 0, 1, ..."""
+    word_by_key: dict[int, Word] = {}
     for (number, key), word in zip(keys, words, strict=True):
         if not is_whole(key) or int(key[:9]) >= len(keys) or len(key) > 9:
-            message = f"class {quote(key)} is none of the numbers 0 to {len(keys) - 1}"
+            message = f"class {quote(key)} is not a number from 0 to {len(keys) - 1}"
             raise _Fault(number, message, "number the classes from 0 without gaps")
-        if int(key) in of_key:
-            raise _Fault(number, f"class {key} is named twice", "name each class once")
-        of_key[int(key)] = word
-    return [of_key[key] for key in range(len(of_key))]
+        if int(key) in word_by_key:
+            first = word_by_key[int(key)][0]
+            message = f"duplicate class {key} (also at line {first})"
+            raise _Fault(number, message, "list each class once")
+        word_by_key[int(key)] = word
+    return [word_by_key[key] for key in range(len(word_by_key))]
 
 
 def _check_count(value: _Value, names: tuple[str, ...]) -> None:
     count = _single(value)
     if count and count != str(len(names)):
-        message = f"nc is {quote(count)}, but names are {len(names)}"
-        raise _Fault(value.line, message, "correct the one or the other")
+        message = f"nc is {quote(count)}, but there are {len(names)} names"
+        raise _Fault(value.line, message, "correct one of them")
 
 
 def _is_flow(value: _Value) -> bool:
@@ -254,17 +256,17 @@ def _is_flow(value: _Value) -> bool:
 
 
 def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
-    """Return the words of a list; or the values and the keys of a mapping."""
+    """Return the words of a list, or the values and keys of a mapping."""
     if _is_flow(value):
         return _flow(value)
     if value.text and not value.text.startswith("#"):
-        message = f"{quote(value.text)} is no list, and no mapping"
+        message = f"{quote(value.text)} is not a list or mapping"
         raise _Fault(value.line, message, _HINT)
     return _block(value.below)
 
 
 def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
-    """Return what lines below each other hold: ``- word`` each, or ``key: word`` each."""
+    """Return the items of a list or mapping with one line per item."""
     words: list[Word] = []
     keys: list[Word] = []
     depth = None
@@ -273,33 +275,35 @@ def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
         if depth is None:
             depth = len(text) - len(inner)
         if len(text) - len(inner) != depth:
-            raise _Fault(number, "is indented otherwise than the line above", "indent them alike")
+            raise _Fault(number, "indentation differs from the line above", "indent both equally")
         if inner == "-" or inner.startswith("- "):
             words.append((number, _word(number, inner[1:].strip())))
             continue
         match = _KEY.match(inner)
         if match is None:
-            raise _Fault(number, f"{quote(inner)} is no `- name` and no `number: name`", _HINT)
+            raise _Fault(number, f"{quote(inner)} is not `- name` or `number: name`", _HINT)
         keys.append((number, _key(match)))
         words.append((number, _word(number, inner[match.end() :].strip())))
     if keys and len(keys) != len(words):
-        raise _Fault(keys[0][0], "a mapping and a list are mixed", _HINT)
+        raise _Fault(keys[0][0], "mixes a mapping and a list", _HINT)
     return words, keys or None
 
 
 def _word(number: int, text: str) -> str:
-    """Return the word that the rest of a line is, without quotes and comment."""
+    """Return the word in the rest of a line, without quotes and comment."""
     match = _QUOTED.match(text)
     if match is not None:
         rest = text[match.end() :]
         if rest.strip() and not re.match(r"[ ]+#", rest):
-            raise _Fault(number, f"{quote(rest.strip())} stands behind a quoted word", "remove it")
+            raise _Fault(
+                number, f"unexpected {quote(rest.strip())} after a quoted word", "remove it"
+            )
         return _unquoted(number, match)
     if text.startswith("#"):
         return ""
     word = text[: _end(_COMMENT, text, 0)].rstrip()
     if word[:1] in _SPECIAL or word.startswith("- ") or ": " in word or word.endswith(":"):
-        raise _Fault(number, f"{quote(word)} is more than a word", "put a name into quotes")
+        raise _Fault(number, f"{quote(word)} is not a plain word", "put the name in quotes")
     return word
 
 
@@ -315,7 +319,7 @@ def _unquoted(number: int, match: re.Match[str]) -> str:
 
     def escaped(match: re.Match[str]) -> str:
         if match[1] not in _ESCAPES:
-            raise _Fault(number, f"the escape \\{match[1]} is not read", "write the letter itself")
+            raise _Fault(number, f"unsupported escape \\{match[1]}", "write the character itself")
         return _ESCAPES[match[1]]
 
     return re.sub(r"\\(.)", escaped, str(double))
@@ -325,7 +329,7 @@ def _unquoted(number: int, match: re.Match[str]) -> str:
 
 
 def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
-    """Give the words and marks of a value in brackets, each with its line."""
+    """Yield the words and punctuation of a value in brackets, with their lines."""
     for number, text in lines:
         at = 0
         while at < len(text):
@@ -343,7 +347,7 @@ def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
                 yield number, _unquoted(number, match), False
                 at = match.end()
             elif text[at] in _SPECIAL:
-                raise _Fault(number, f"{quote(text[at:])} is more than a word", _HINT)
+                raise _Fault(number, f"{quote(text[at:])} is not a plain word", _HINT)
             else:
                 end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
                 yield number, text[at:end].rstrip(), False
@@ -351,37 +355,37 @@ def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
 
 
 def _flow(value: _Value) -> tuple[list[Word], list[Word] | None]:
-    """Return what ``[a, b]`` or ``{0: a, 1: b}`` holds."""
+    """Return the items of ``[a, b]`` or ``{0: a, 1: b}``."""
     tokens = list(_tokens([_Line(value.line, value.text), *value.below]))
     last = tokens[-1][0]
     closing = {"[": "]", "{": "}"}[tokens[0][1]]
     inside = tokens[1:-1]
     if len(tokens) < 2 or tokens[-1][1:] != (closing, True):
         raise _Fault(last, f"the {tokens[0][1]!r} of line {value.line} is not closed", "close it")
-    parts: list[list[tuple[int, str, bool]]] = [[]]
+    items: list[list[tuple[int, str, bool]]] = [[]]
     for token in inside:
         if token[1:] == (",", True):
-            parts.append([])
+            items.append([])
         else:
-            parts[-1].append(token)
-    if not parts[-1]:
-        parts.pop()  # a comma behind the last
+            items[-1].append(token)
+    if not items[-1]:
+        items.pop()  # trailing comma
     if closing == "]":
-        return [_joined(part, last) for part in parts], None
-    pairs = [_pair(part, last) for part in parts]
+        return [_joined(item, last) for item in items], None
+    pairs = [_pair(item, last) for item in items]
     return [word for _, word in pairs], [key for key, _ in pairs]
 
 
-def _joined(part: list[tuple[int, str, bool]], last: int) -> Word:
-    """Return the word that tokens are: a name of several words may be broken between them."""
-    marks = [token for _, token, is_mark in part if is_mark]
-    if not part or marks:
-        message = f"{marks[0]!r} stands inside a list of names" if marks else "a name is empty"
-        raise _Fault(part[0][0] if part else last, message, _HINT)
-    return part[0][0], " ".join(token for _, token, _ in part)
+def _joined(tokens: list[tuple[int, str, bool]], last: int) -> Word:
+    """Return the word that tokens form: a name of several words may span lines."""
+    marks = [token for _, token, is_mark in tokens if is_mark]
+    if not tokens or marks:
+        message = f"unexpected {marks[0]!r} in a list of names" if marks else "empty name"
+        raise _Fault(tokens[0][0] if tokens else last, message, _HINT)
+    return tokens[0][0], " ".join(token for _, token, _ in tokens)
 
 
-def _pair(part: list[tuple[int, str, bool]], last: int) -> tuple[Word, Word]:
-    if len(part) < 3 or part[0][2] or part[1][1:] != (":", True):
-        raise _Fault(part[0][0] if part else last, "is no `number: name`", _HINT)
-    return part[0][:2], _joined(part[2:], last)
+def _pair(tokens: list[tuple[int, str, bool]], last: int) -> tuple[Word, Word]:
+    if len(tokens) < 3 or tokens[0][2] or tokens[1][1:] != (":", True):
+        raise _Fault(tokens[0][0] if tokens else last, "is not `number: name`", _HINT)
+    return tokens[0][:2], _joined(tokens[2:], last)

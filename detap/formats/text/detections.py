@@ -1,4 +1,4 @@
-"""Detections from folders of text files: a class each, or an image each."""
+"""Detections from folders of text files, one per class or one per image."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -8,12 +8,12 @@ from typing import NoReturn
 import numpy as np
 
 from detap.errors import Note, Problem
-from detap.formats.by_name.notes import images_without_file, left_aside, without_file
+from detap.formats.by_name.notes import classes_without_file, files_skipped, images_without_file
 from detap.formats.by_name.objects import nothing_in_common
 from detap.formats.by_name.problems import Problems
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import Folder, detections_folder, remedy_of
-from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
+from detap.formats.text.folder import Folder, detections_folder, hint_of
+from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, detect_layout
 from detap.formats.text.lines import LineForm, looks_like
 from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
@@ -37,61 +37,60 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from the development kit's text files, or from one text file an image.
+    """Read detections from text files, one per class or one per image.
 
-    A line is ``image score x1 y1 x2 y2`` in a class's file, which the kit calls
-    ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in an image's, which is called
-    ``<image>.txt``. Columns are separated by spaces or tabs, so that neither has spaces in its
-    name (a class's file may).
+    A line is ``image score x1 y1 x2 y2`` in a class file, which the development kit names
+    ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in ``<image>.txt``. Columns are
+    separated by spaces or tabs, so these names contain no spaces (names of class files may).
 
     Parameters
     ----------
     path : str or path
         A folder of such files, or one of them.
     truth : GroundTruth
-        What they are about: its images and classes.
+        The ground truth, for its images and classes.
     class_names : str or path, optional
-        A file with one class a line, for files that number their classes from 0.
+        A file with one class per line, for class numbers from 0.
     dt_class_names : str or path, optional
-        The same, before `class_names`, where that is the list of the ground truth alone.
+        The same for the detections only; overrides `class_names`.
     boxes : {"xyxy", "xywh"}
-        What the four numbers are, in pixels.
+        Box format, in pixels.
     layout : {"class-files", "image-files"}, optional
-        Which of the two it is; told from the files by default.
+        Layout of the folder; detected by default.
     as_is : bool
         As :func:`detap.formats.voc.tables.read_ground_truth` has it.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own, sorted by name. Rows are in
-        the order of the files' names, and of the lines within each.
+        Numbered as `truth`; classes that it lacks follow, sorted by name. Rows are ordered by file
+        name and line.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
     if layout is not None:
         check_choice("layout", layout, LAYOUTS)
     folder = detections_folder(os.fspath(path))
-    names = ClassNames.given(dt_class_names or class_names, limits)
+    names = ClassNames.load(dt_class_names or class_names, limits)
     if not all(isinstance(name, str) for name in truth.images):
-        message = "names images by words, but the ground truth numbers them"
-        hint = "give detections of the ground truth's own format"
+        message = "has image names, but the ground truth has image numbers"
+        hint = "use detections in the format of the ground truth"
         files.refuse(folder.given, message, hint)
     layout = layout or _layout_of(folder, truth, limits) or _refuse_layout(folder, limits)
     reader = FolderReader(folder, as_is, limits)
     reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
     if layout == "class-files":
-        of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
+        class_by_stem = classes_of_stems(folder.members, frozenset(truth.classes))
         form = partial(LineForm, "image", True, boxes)
-        image = read_class_files(reader, truth, of_stem, form, names)
-        label, classes = reader.rows.file, [names.resolve(c.name) for c in of_stem.values()]
-        note = without_file(truth, classes)
+        image = read_class_files(reader, truth, class_by_stem, form, names)
+        label, classes = reader.rows.file, [names.resolve(c.name) for c in class_by_stem.values()]
+        note = classes_without_file(truth, classes)
     else:
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
         image, note = _images_of_files(reader, truth)
@@ -104,7 +103,7 @@ def read_detections(
         label,
         classes,
         sources=names.source(),
-        notes=(note, left_aside(folder.aside, "detections")),
+        notes=(note, files_skipped(folder.skipped, "detections")),
         images=truth.images,
         image=image,
         boxes=values[:, 1:],
@@ -114,26 +113,26 @@ def read_detections(
 
 
 def _layout_of(folder: Folder, truth: GroundTruth, limits: Limits) -> str | None:
-    """Return the layout of a folder, by the first words of its first 64 files; None in doubt."""
+    """Return the layout by the first words of the first 64 files; None if unclear."""
     images = {name for name in truth.images if isinstance(name, str)}
     words = {}
     for stem, member in list(folder.members.items())[:64]:
         columns = _head(folder.file(member), limits).decode(errors="replace").split(None, 1)
         if columns:
             words[stem] = columns[0]
-    return tell_layout(folder.members, words, images, frozenset(truth.classes))
+    return detect_layout(folder.members, words, images, frozenset(truth.classes))
 
 
 def _refuse_layout(folder: Folder, limits: Limits) -> NoReturn:
-    """Refuse files of no layout: no text with columns (JSON, a pickle, a page), or in doubt."""
+    """Raise InputError for files without a clear layout."""
     file = folder.file(next(iter(folder.members.values())))
     if appearance := looks_like(_head(file, limits)):
-        files.refuse(file, f"looks like {appearance}", "text with a box a line is due")
+        files.refuse(file, f"looks like {appearance}", "expected text with one box per line")
     files.refuse(
         folder.given,
-        "may hold a file a class or a file an image: neither their names nor their first "
-        "words fit the ground truth's classes and images alone",
-        "give layout='class-files' or 'image-files' (--layout)",
+        "cannot detect the layout: file names and first words match neither only classes nor only "
+        "images of the ground truth",
+        "use --layout class-files or --layout image-files",
     )
 
 
@@ -147,25 +146,25 @@ def _head(file: str, limits: Limits) -> bytes:
 def read_class_files(
     reader: FolderReader,
     truth: GroundTruth,
-    of_stem: Mapping[str, ClassOfFile],
+    class_by_stem: Mapping[str, ClassOfFile],
     form: Callable[[Callable[[str], str], list[str]], LineForm],
     names: ClassNames,
 ) -> Integers:
-    """Read files of a class each; return the image of each row (N,), as `truth` numbers it.
+    """Read one file per class; return the image index (N,) of each row.
 
     Parameters
     ----------
     reader : FolderReader
     truth : GroundTruth
-    of_stem : mapping of str to ClassOfFile
+    class_by_stem : mapping of str to ClassOfFile
         The class of each file.
     form : callable
-        Returns what a line is by its `resolve` and `known`.
+        Returns the line format from `resolve` and `known`.
     names : ClassNames
-        What classes are called that files number.
+        The names of numbered classes.
     """
     problems = reader.problems
-    _check_classes(reader.folder, of_stem, problems, names)
+    _check_classes(reader.folder, class_by_stem, problems, names)
     images = [str(name) for name in truth.images]
     rows = reader.read(form(image_resolver(truth, problems), images))
     if not len(rows):
@@ -175,38 +174,38 @@ def read_class_files(
 
 
 def _check_classes(
-    folder: Folder, of_stem: Mapping[str, ClassOfFile], problems: Problems, names: ClassNames
+    folder: Folder, class_by_stem: Mapping[str, ClassOfFile], problems: Problems, names: ClassNames
 ) -> None:
-    """Add to the problems the files of a folder whose class is in doubt, or another's too."""
+    """Collect files whose class is ambiguous or repeated."""
     first: dict[str, str] = {}
-    for stem, found in of_stem.items():
+    for stem, class_of_file in class_by_stem.items():
         file = folder.file(folder.members[stem])
-        if found.rivals:
-            rivals = " or ".join(map(quote, found.rivals))
-            hint = "call it ..._det_<set>_<class>.txt"
-            problems.add(file, "", f"may be of the class {rivals}", hint)
+        if class_of_file.candidates:
+            candidates = " or ".join(map(quote, class_of_file.candidates))
+            hint = "rename it to ..._det_<set>_<class>.txt"
+            problems.add(file, "", f"the class may be {candidates}", hint)
             continue
         try:
-            name = names.resolve(found.name)
+            name = names.resolve(class_of_file.name)
         except FaultError as fault:
             problems.add(file, "", fault.message, fault.hint)
             continue
         if name in first:
             other = folder.file(folder.members[first[name]])
-            message = f"is of the class {quote(name)}, as {other} is"
-            problems.add(file, "", message, "give one detections file a class")
+            message = f"duplicate file of class {quote(name)} (also {other})"
+            problems.add(file, "", message, "use one file per class")
         first.setdefault(name, stem)
 
 
 def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers, Note]:
-    """Return the image of each row (N,), by the name of its file; note the images without one."""
+    """Return the image index (N,) of each row, by file name, and a note."""
     folder, problems, rows = reader.folder, reader.problems, reader.rows
-    of_file = places(folder.members, truth.images)
-    image = of_file[rows.file]
+    image_by_file = places(folder.members, truth.images)
+    image = image_by_file[rows.file]
     resolve_image = image_resolver(truth, problems)
     stems = list(folder.members.items())
-    for at in np.unique(rows.file[image < 0]).tolist():
-        stem, member = stems[at]
+    for index in np.unique(rows.file[image < 0]).tolist():
+        stem, member = stems[index]
         try:
             resolve_image(stem)
         except FaultError as unknown:
@@ -214,73 +213,73 @@ def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers
     if not (image >= 0).any():
         _lead_with_images(reader, truth)
     problems.raise_any()
-    return image, images_without_file(len(truth.images) - int(np.count_nonzero(of_file >= 0)))
+    return image, images_without_file(len(truth.images) - int(np.count_nonzero(image_by_file >= 0)))
 
 
 def _other_layout(
     folder: Folder, truth: GroundTruth, limits: Limits, layout: str
 ) -> Problem | None:
-    """Return that files have another layout than they are read as; None if they have not."""
+    """Return the problem of files that have another layout; None if they do not."""
     other = _layout_of(folder, truth, limits)
     if other in (None, layout):
         return None
-    read, looks = (f"a file per {name.partition('-')[0]}" for name in (layout, other))
-    message = f"is read as {read}, but its names and first words are those of {looks}"
-    return Problem(folder.given, "", message, f"give --layout {other}, or leave it out")
+    used, detected = (f"one file per {name.partition('-')[0]}" for name in (layout, other))
+    message = f"layout is {used}, but file names and first words look like {detected}"
+    return Problem(folder.given, "", message, f"use --layout {other}, or omit it")
 
 
 def _lead_with_images(reader: FolderReader, truth: GroundTruth) -> None:
-    """Begin with what explains all problems: that the two have no image in common."""
+    """Put the common cause first: there is no image in common."""
     problems = reader.problems
-    if problems.strangers:
-        problems.lead = nothing_in_common(reader.folder.given, problems.strangers, truth)
+    if problems.unknown_images:
+        problems.lead = nothing_in_common(reader.folder.given, problems.unknown_images, truth)
 
 
 def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
-    """Return what turns the first column of a line into an image of the ground truth."""
+    """Return a function from the first column of a line to an image."""
     images = frozenset(truth.images)
 
     def resolve(word: str) -> str:
         if word in images:
             return word
-        problems.strangers.setdefault(word)
-        location = _outside(truth, word)
-        if location:
+        problems.unknown_images.setdefault(word)
+        path = _excluded_file(truth, word)
+        if path:
             raise FaultError(
-                f"image {quote(word)} is not in the image set, though {location} exists",
-                "give the image set that the detector was run on",
+                f"image {quote(word)} is not in the image set, but {path} exists",
+                "use the image set that the detector was run on",
             )
-        hint = "score the detections of the images that the ground truth has"
+        hint = "use results for the same images"
         message = f"image {quote(word)} is not in the ground truth"
-        raise FaultError(message, remedy_of(word, images, hint))
+        raise FaultError(message, hint_of(word, images, hint))
 
     return resolve
 
 
-def _outside(truth: GroundTruth, image: str) -> str:
-    """Return the annotation file of an image that the image set leaves out, or nothing."""
+def _excluded_file(truth: GroundTruth, image: str) -> str:
+    """Return the annotation file of an image outside the image set, or ""."""
     if not truth.files or len(truth.files) < 2 or not truth.files[0].members or "/" in image:
         return ""
     member = truth.files[0].members[0]
     inside, suffix = os.path.dirname(member), os.path.splitext(member)[1]
-    location = os.path.join(truth.files[0].path, inside, image + suffix)
-    return location if "\0" not in location and os.path.isfile(location) else ""
+    path = os.path.join(truth.files[0].path, inside, image + suffix)
+    return path if "\0" not in path and os.path.isfile(path) else ""
 
 
 def _check_score_column(reader: FolderReader) -> None:
-    """Refuse lines whose score looks like the last column: no box ends in the first pixel.
+    """Raise InputError if the scores look like the last column.
 
-    Read as they stand, they would give a number near 0; as other sides, as well.
+    No real box ends in the first pixel.
     """
     score, box, last = np.split(reader.rows.values, (1, 4), axis=1)
     half = len(last) / 2
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
         assert reader.form is not None
-        key, _, *sides = reader.form.columns
+        key, _, *coordinates = reader.form.columns
         files.refuse(
             reader.folder.given,
-            f"the score looks like the last column: all there lie within 0 and 1, as {last[0, 0]:g}"
-            f" does, and behind the {key} stands {score[0, 0]:g}",
-            f"write `{key} score {' '.join(sides)}`; or, if so they are, give {INSIST}",
+            f"the last column looks like the score: its values are within 0 and 1, e.g. "
+            f"{last[0, 0]:g}; the column after the {key} has {score[0, 0]:g}",
+            f"write `{key} score {' '.join(coordinates)}`; if lines are so, pass {INSIST}",
         )

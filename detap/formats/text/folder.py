@@ -1,4 +1,4 @@
-"""The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
+"""Files of a data set's folder, and image sets."""
 
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -17,20 +17,32 @@ from detap.text_input import quote
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Files of one kind in a folder.
+    """Files with one suffix in a folder.
 
-    `given` is the path that the user gave, `inside` the folder below it ("" for itself), `members`
-    the name of each file by its stem, sorted by stem, `aside` how many entries were left aside,
-    `odd` the members that are no regular files, `digests` the sha256 of those that
-    were hashed while being read, by number.
+    Attributes
+    ----------
+    given : str
+        The path that the user gave.
+    inside : str
+        The folder below it, or "".
+    suffix : str
+    members : dict of str to str
+        File names by stem, sorted by stem.
+    skipped : int
+        Number of other entries.
+    irregular : frozenset of str
+        Members that are not regular files.
+    digests : dict of int to str
+        The sha256 of files hashed while reading, by index.
     """
 
     given: str
     inside: str
     suffix: str
     members: dict[str, str]
-    aside: int = 0
-    odd: frozenset[str] = frozenset()
+
+    skipped: int = 0
+    irregular: frozenset[str] = frozenset()
     digests: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -43,19 +55,21 @@ class Folder:
         return os.path.join(self.path, member) if member else self.given
 
     def columns(self, limits: Limits) -> list[list[list[str]]]:
-        """Return, of each file, the columns of every line that has one: a lenient look."""
+        """Return the columns of every nonblank line of each file, unchecked."""
         texts = (files.read_bytes(self.file(m), limits) for m in self.members.values())
         lines = (text.decode("utf-8-sig", "replace").split("\n") for text in texts)
-        return [[columns for line in one if (columns := line.split())] for one in lines]
+        return [
+            [columns for line in file_lines if (columns := line.split())] for file_lines in lines
+        ]
 
     def source(self, members: Iterable[str], records: int) -> SourceFile:
-        """Return the members that were read, in the order of their numbers, as an input."""
+        """Return the members that were read as an input source."""
         start = f"{self.inside}/" if self.inside else ""
         names = [start + member for member in members]
         read = tuple(sorted(filter(None, names)))
         digest = ""
         if self.digests:
-            from detap.io.digest import sha256  # most runs want none
+            from detap.io.digest import sha256
 
             known = {names[number]: digest for number, digest in self.digests.items()}
             digest = sha256(self.given, read, known)
@@ -67,7 +81,7 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
         with os.scandir(path) as entries:
             return list(entries)
     except NotADirectoryError:
-        files.refuse(path, "is no folder", "give the folder that holds the files")
+        files.refuse(path, "not a folder", "use the folder that contains the files")
     except OSError as error:
         files.refuse_os_error(path, error)
     except ValueError:
@@ -75,21 +89,21 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
 
 
 def is_regular(entry: os.DirEntry[str]) -> bool:
-    """Return whether an entry of a folder is a regular file, or a link to one."""
+    """Return True if a folder entry is a regular file or a link to one."""
     with suppress(OSError):  # a loop of links, say
         return entry.is_file()
     return False
 
 
 def files_of(given: str, inside: str, suffix: str) -> Folder:
-    """Return the files of a folder with that suffix.
+    """Return the files of a folder with a suffix.
 
-    Hidden files, which systems and editors leave, and sub-folders are left aside.
+    Hidden files and sub-folders are skipped.
     """
     path = os.path.join(given, inside) if inside else given
     cut = -len(suffix)
     members: dict[str, str] = {}
-    odd = set()
+    irregular = set()
     entries = _list_folder(path)
     for entry in entries:
         name = entry.name
@@ -98,17 +112,18 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
         if not is_regular(entry):
             if os.path.isdir(entry):
                 continue
-            odd.add(name)
+            irregular.add(name)
         other = members.setdefault(name[:cut], name)
         if other != name:
-            message = f"{quote(name)} and {quote(other)} are of the same image"
+            message = f"{quote(name)} and {quote(other)} belong to the same image"
             files.refuse(path, message, "keep one of them")
     ordered = {stem: members[stem] for stem in sorted(members)}
-    return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
+    skipped = len(entries) - len(ordered)
+    return Folder(given, inside, suffix, ordered, skipped, frozenset(irregular))
 
 
 def one_file(path: str) -> Folder | None:
-    """Return the one file that a path is; None where it is a folder."""
+    """Return a single file as a Folder; None if the path is a folder."""
     if "\0" not in path and os.path.isdir(path):
         return None
     os.close(files.open_regular(path))
@@ -117,7 +132,7 @@ def one_file(path: str) -> Folder | None:
 
 
 def ground_truth_folder(path: str) -> Folder:
-    """Return the annotation files of a VOC root, or of the folder that holds them itself."""
+    """Return the annotation files of a VOC root or of their own folder."""
     inside = ""
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
@@ -127,42 +142,44 @@ def ground_truth_folder(path: str) -> Folder:
     if not folder.members:
         files.refuse(
             folder.path,
-            "has no annotation: no file ends with .xml" + ("" if inside else " or .txt"),
-            "give a folder with Annotations, or one that holds the files itself",
+            "no annotations: no file ends with .xml" + ("" if inside else " or .txt"),
+            "use the folder with the files, or the one with Annotations",
         )
     return folder
 
 
-def first_folder(path: str, inside: Sequence[str], whose: str, what: str) -> Folder:
-    """Return the text files of the first of some folders below a path that has any."""
+def first_folder(path: str, inside: Sequence[str], format_name: str, content: str) -> Folder:
+    """Return the text files of the first folder below a path that has any."""
     if path == STDIN:
-        files.refuse(path, f"cannot hold {whose} {what}: they are files", "give their folder")
-    there = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
-    folders = (files_of(path, name, ".txt") for name in there)
-    found = next((folder for folder in folders if folder.members), None)
-    if found is None:
+        message = f"cannot provide {format_name} {content}: file names are needed"
+        files.refuse(path, message, "use a folder")
+    existing = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
+    folders = (files_of(path, name, ".txt") for name in existing)
+    folder = next((folder for folder in folders if folder.members), None)
+    if folder is None:
         below = " or ".join(filter(None, inside))
-        message = f"has no {what}: no file ends with .txt"
-        files.refuse(path, message, f"give the folder of the {what}, or that of {below}")
-    return found
+        message = f"no {content}: no file ends with .txt"
+        files.refuse(path, message, f"use the folder with the files, or the one with {below}")
+    return folder
 
 
 def detections_folder(path: str) -> Folder:
-    """Return the text files of a folder of detections, or the one file that is given."""
+    """Return the text files of a folder of detections, or a single file."""
     if path == STDIN:
-        files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
+        message = "cannot provide VOC detections: file names are needed"
+        files.refuse(path, message, "use a folder")
     folder = one_file(path) or files_of(path, "", ".txt")
     if not folder.members:
         has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
-        looks = ", but some with .xml, as ground truth has" if has_xml else ""
-        message = f"has no detections: no file ends with .txt{looks}"
-        files.refuse(path, message, "give the folder of the detections")
+        note = " (.xml files are ground truth)" if has_xml else ""
+        message = f"no detections: no file ends with .txt{note}"
+        files.refuse(path, message, "use the folder with the files")
     return folder
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The images to be read, their files, and where the choice came from."""
+    """The selected images, their files, and the image set file."""
 
     images: tuple[str, ...]
     members: tuple[str, ...]
@@ -174,7 +191,7 @@ class Selection:
 def select_images(
     folder: Folder, image_set: Path | None, problems: Problems, limits: Limits
 ) -> Selection:
-    """Return the images that an image set names, or all of the folder."""
+    """Return the images of an image set, or all images of the folder."""
     if image_set is None:
         return Selection(tuple(folder.members), tuple(folder.members.values()))
     file = _image_set_file(folder, os.fspath(image_set))
@@ -187,22 +204,22 @@ def select_images(
             problems.add(
                 file,
                 f"line {number}",
-                f"{quote(text)} is no image name, or one and -1, 0 or 1",
-                "write one image a line",
+                f"{quote(text)} is not an image name, optionally followed by -1, 0 or 1",
+                "write one image per line",
             )
         elif name not in folder.members:
             problems.add(
                 file,
                 f"line {number}",
                 f"image {quote(name)} has no {folder.suffix} file in {folder.path}",
-                remedy_of(name, folder.members, "take it off the list, or add the file"),
+                hint_of(name, folder.members, "remove it from the list, or add the file"),
             )
         elif name in chosen:
             repeated.append(name)
         else:
             chosen[name] = folder.members[name]
     if not lines and not problems.count:
-        problems.add(file, "", "names no image", "list one image a line")
+        problems.add(file, "", "no images", "list one image per line")
     return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), tuple(repeated))
 
 
@@ -215,14 +232,14 @@ def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
     return None
 
 
-def remedy_of(name: str, known: Container[Any], hint: str) -> str:
-    """Return what to do about the name of an image that is none of those known."""
+def hint_of(name: str, known: Container[Any], hint: str) -> str:
+    """Return the hint for an unknown image name."""
     stem = os.path.splitext(os.path.basename(name))[0]
-    return "write it without folder and suffix" if stem in known else hint
+    return "remove folder and suffix from the name" if stem in known else hint
 
 
 def _image_set_file(folder: Folder, image_set: str) -> str:
-    """Return the file of an image set that is given by its name or by its path."""
+    """Return the file of an image set, by its name or path."""
     root = folder.given if folder.inside else os.path.join(folder.given, os.pardir)
     named = os.path.join(root, "ImageSets", "Main", f"{image_set}.txt")
     is_name = os.path.basename(image_set) == image_set and not image_set.endswith(".txt")
@@ -231,7 +248,7 @@ def _image_set_file(folder: Folder, image_set: str) -> str:
     if is_name and not os.path.lexists(image_set):
         files.refuse(
             image_set,
-            f"is no image set: neither it nor {named} exists",
-            "name a file, or a set under ImageSets/Main",
+            f"no such image set: neither it nor {named} exists",
+            "use a file, or the name of a set in ImageSets/Main",
         )
     return image_set

@@ -1,4 +1,4 @@
-"""Which files of a detections folder say what: of a class each, or of an image each."""
+"""Detect the layout of a detections folder: one file per class or per image."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -13,29 +13,29 @@ _KIT_NAME = re.compile(r"(?:^|_)det_[^_]+_")
 
 @dataclass(frozen=True, slots=True)
 class ClassOfFile:
-    """What the name of a detections file says of its class.
+    """The class in the name of a detections file.
 
     Attributes
     ----------
     name : str
-        The class; the best guess where none of those known fits.
+        The class; the best guess if no known class fits.
     known : bool
-        Whether it is one of those known.
-    rivals : tuple of str
-        The known classes that the name could mean as well; empty unless it is ambiguous.
+        True for a class of the ground truth.
+    candidates : tuple of str
+        All known classes that fit; empty unless ambiguous.
     """
 
     name: str
     known: bool
-    rivals: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
 
 
 def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
-    """Return the class that a file's name ends with, ``comp4_det_test_traffic_light``, say.
+    """Return the class at the end of a file name, as in ``comp4_det_test_traffic_light``.
 
-    The class is what follows the last ``det_<set>_``, a set's name having no underscore. Where
-    that is no class of the ground truth, or the name is not of the kit's form, it is the one class
-    of the ground truth that stands at the end behind an underscore.
+    The class follows the last ``det_<set>_``, where the set has no underscore. If that is not a
+    class of the ground truth, or the name has another form, it is the one class of the ground
+    truth that follows an underscore at the end.
 
     Parameters
     ----------
@@ -45,69 +45,69 @@ def class_of_stem(stem: str, classes: Collection[str]) -> ClassOfFile:
         The classes of the ground truth.
     """
     after_set = _after_set(stem)
-    for whole in (stem, after_set):
-        if whole in classes:
-            return ClassOfFile(whole, True)
+    for name in (stem, after_set):
+        if name in classes:
+            return ClassOfFile(name, True)
     tails = [stem[at + 1 :] for at, letter in enumerate(stem) if letter == "_"]
-    found = [tail for tail in tails if tail in classes]
-    if len(found) > 1:
-        return ClassOfFile(found[0], True, tuple(found))
-    if found:
-        return ClassOfFile(found[0], True)
+    matching = [tail for tail in tails if tail in classes]
+    if len(matching) > 1:
+        return ClassOfFile(matching[0], True, tuple(matching))
+    if matching:
+        return ClassOfFile(matching[0], True)
     return ClassOfFile(after_set or stem.rpartition("_")[2] or stem, False)
 
 
 def _after_set(stem: str) -> str:
-    """Return what follows the last ``det_<set>_``; empty where there is none."""
-    # Each possible beginning is tried from the right: a class, too, may contain "det_".
+    """Return the text after the last ``det_<set>_``, or ""."""
+    # From the right, because a class name may contain "det_".
     for at in range(len(stem) - 1, -1, -1):
-        found = _KIT_NAME.match(stem, at)
-        if found and found.end() < len(stem):
-            return stem[found.end() :]
+        match = _KIT_NAME.match(stem, at)
+        if match and match.end() < len(stem):
+            return stem[match.end() :]
     return ""
 
 
 def classes_of_stems(stems: Iterable[str], classes: Collection[str]) -> dict[str, ClassOfFile]:
-    """Return the class of each file, the doubtful ones cut where the clear ones are.
+    """Return the class of each file; known classes show the prefix of the others.
 
-    ``results_hot_dog`` beside ``results_cat`` with a known ``cat`` is of the class ``hot_dog``.
+    Next to ``results_cat`` with a known ``cat``, ``results_hot_dog`` has the class ``hot_dog``.
     """
-    answer = {stem: class_of_stem(stem, classes) for stem in stems}
+    classes_of_files = {stem: class_of_stem(stem, classes) for stem in stems}
     prefixes = {
-        stem[: -len(found.name)]
-        for stem, found in answer.items()
-        if found.known and not found.rivals
+        stem[: -len(guess.name)]
+        for stem, guess in classes_of_files.items()
+        if guess.known and not guess.candidates
     }
-    for stem, found in answer.items():
+    for stem, guess in classes_of_files.items():
         rests = [stem[len(prefix) :] for prefix in prefixes if prefix and stem.startswith(prefix)]
-        if found.rivals:
-            agreed = [rest for rest in rests if rest in found.rivals]
+        if guess.candidates:
+            agreed = [rest for rest in rests if rest in guess.candidates]
             if len(agreed) == 1:
-                answer[stem] = ClassOfFile(agreed[0], True)
-        elif not found.known and not _after_set(stem):
+                classes_of_files[stem] = ClassOfFile(agreed[0], True)
+        elif not guess.known and not _after_set(stem):
             rest = min((rest for rest in rests if rest), key=len, default="")
             if rest:
-                answer[stem] = ClassOfFile(rest, False)
-    return answer
+                classes_of_files[stem] = ClassOfFile(rest, False)
+    return classes_of_files
 
 
-def tell_layout(
+def detect_layout(
     stems: Collection[str],
     first_words: Mapping[str, str],
     images: Collection[str],
     classes: Collection[str],
 ) -> str | None:
-    """Return the layout of a folder of detections, or None where it cannot be told safely.
+    """Return the layout of a folder of detections, or None if it is unclear.
 
-    Both the names of the files and the first word of each are looked at: in a file of a class
-    that word is an image; in a file of an image, a class or its number.
+    File names and first words decide: the first word is an image in class files, and a class or its
+    number in image files.
 
     Parameters
     ----------
     stems : collection of str
-        The names of the files, without ``.txt``.
+        The file names without ``.txt``.
     first_words : mapping of str to str
-        The first word of each file that is not empty, by stem.
+        The first word of each nonempty file, by stem.
     images, classes : collection of str
         Those of the ground truth.
     """
@@ -116,7 +116,7 @@ def tell_layout(
     by_class = sum(class_of_stem(stem, classes).known for stem in stems)
     image_words = sum(word in images for word in words)
     class_words = sum(word in classes for word in words)
-    # Where names and words agree, or one of them is silent, that is the answer.
+    # Names and words must agree, or only one of them decides.
     for names, words_ in (
         ((by_class, by_image), (image_words, class_words)),
         ((by_class, by_image), (0, 0)),
@@ -130,11 +130,13 @@ def tell_layout(
             return "image-files"
     if by_class or by_image or image_words or class_words:
         return None
-    return _tell_among_strangers(stems, first_words)
+    return _layout_without_known_names(stems, first_words)
 
 
-def _tell_among_strangers(stems: Collection[str], first_words: Mapping[str, str]) -> str | None:
-    """Tell the layout where neither an image nor a class is known: the wrong split, say."""
+def _layout_without_known_names(
+    stems: Collection[str], first_words: Mapping[str, str]
+) -> str | None:
+    """Return the layout if no image or class is known, as for the wrong split."""
     if any(_after_set(stem) for stem in stems):
         return "class-files"
     if first_words and all(NUMBER.fullmatch(word) for word in first_words.values()):

@@ -1,7 +1,6 @@
-"""Text files of boxes, one a line, read with care: the reader that explains what is wrong.
+"""The fallback reader for text files with one box per line; it reports every problem.
 
-The compiled scanner in `_scan.pyx` reads the same files when they are regular; it hands everything
-else to this one, so that there is one place that knows what a line may be.
+The fast reader in `_scan.pyx` reads regular files and falls back to this one for all others.
 """
 
 import math
@@ -16,12 +15,12 @@ from detap.io.problems import FaultError
 from detap.text_input import quote
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-"""A decimal number in ASCII. float() would take ``2_63``, ``nan`` and full-width digits besides."""
+"""A decimal number in ASCII; float() also accepts ``2_63``, ``nan`` and full-width digits."""
 
 XYWH = ("x", "y", "width", "height")
 
-SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--{}-boxes xywh) if these are x, y, width and height"
-"""The remedy of corners in the wrong order that would be fine as x, y, width and height."""
+SWAPPED = "use x1 y1 x2 y2, or boxes='xywh' (--{}-boxes xywh) if these are x, y, width and height"
+"""The hint for swapped corners that are valid as x, y, width and height."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SEPARATOR = re.compile(r"[ \t]+")
@@ -29,47 +28,46 @@ _SHOWN = 60
 
 
 def number_fault(text: str) -> str:
-    """Return why `text` is not a finite decimal number, or an empty string where it is one."""
+    """Return the fault of a text that is not a finite decimal number, or ""."""
     if NUMBER.fullmatch(text):
         if math.isfinite(float(text)):
             return ""
         return "is too large for a number"
     if re.fullmatch(r"[+-]?[0-9]+,[0-9]+", text):
-        return "is not a number (a point is due, not a comma)"
+        return "is not a number (use a decimal point, not a comma)"
     if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
         return "is not a finite number"
-    return "is not a number" if text else "is empty where a number is due"
+    return "is not a number" if text else "is empty, expected a number"
 
 
 def box_fault(values: list[float], encoding: str) -> str:
-    """Return why four finite numbers are no box, or an empty string where they are one."""
+    """Return the fault of four finite numbers that are not a box, or ""."""
     first, second, third, fourth = values
     if encoding == "xywh":
         width, height = third, fourth
         if not (math.isfinite(first + third) and math.isfinite(second + fourth)):
-            return "the far corner overflows"
+            return "box corner overflows"
     else:
         width, height = third - first, fourth - second
-    return "" if math.isfinite(width * height) else "the area of the box overflows"
+    return "" if math.isfinite(width * height) else "box area overflows"
 
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """What the columns of a line are.
+    """The columns of a line.
 
     Attributes
     ----------
     key : {"image", "class"}
-        What the first column names.
+        The kind of name in the first column.
     scored : bool
-        Whether a score follows it.
+        True if a score follows.
     encoding : {"xyxy", "xywh"}
-        What the four numbers then are.
+        Format of the four numbers that follow.
     resolve : callable
-        Takes the first column and returns the name that it stands for, or raises
-        :class:`FaultError`.
+        Returns the name for the first column, or raises :class:`FaultError`.
     known : sequence of str or None
-        All that the first column may be; None where it may be anything that `resolve` takes.
+        All valid first columns; None if `resolve` decides.
     """
 
     key: str
@@ -86,7 +84,7 @@ class LineForm:
 
     @property
     def scanned(self) -> dict[str, Any]:
-        """The arguments of the scanner that describe these lines."""
+        """The scanner's arguments for these lines."""
         return {"sides": self.encoding == "xywh", "fractions": False}
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
@@ -95,15 +93,15 @@ class LineForm:
         Raises
         ------
         FaultError
-            Where it cannot be read.
+            If it cannot be read.
         """
         columns = columns_of(text)
-        due = len(self.columns)
-        difficult = not self.scored and len(columns) == due + 1 and columns[-1] == "difficult"
-        if len(columns) != due + difficult:
+        expected = len(self.columns)
+        difficult = not self.scored and len(columns) == expected + 1 and columns[-1] == "difficult"
+        if len(columns) != expected + difficult:
             raise FaultError(*_wrong_count(columns, self))
         name = self.resolve(columns[0])
-        values = numbers_of(self.columns[1:], columns[1:due])
+        values = numbers_of(self.columns[1:], columns[1:expected])
         fault = box_fault(values[-4:], self.encoding)
         if fault:
             raise FaultError(fault, "correct the box")
@@ -117,13 +115,13 @@ class Lines:
     Attributes
     ----------
     names : list of str
-        What the first column of each row stands for.
+        The name from the first column of each row.
     values : list of list of float
         The numbers of each row, in the order of its columns.
     flags : list of bool
-        Whether the row ends with the word `difficult`, or is a polygon.
+        True if the row ends with `difficult` or is a polygon.
     location : list of int
-        The number of each row's line.
+        The line number of each row.
     """
 
     names: list[str] = field(default_factory=list)
@@ -133,23 +131,23 @@ class Lines:
 
 
 def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Lines:
-    """Read one text file, adding to `problems` whatever is wrong with it.
+    """Read one text file and collect its problems.
 
     Parameters
     ----------
     data : bytes
-        The whole file, in UTF-8; a byte order mark is left aside.
+        The whole file in UTF-8; a byte order mark is skipped.
     file : str
         Its path, for messages.
     form : LineForm
-        What its columns are.
+        The format of its lines.
     problems : Problems
-        Gets one entry per wrong line.
+        Collects one problem per invalid line.
     """
     lines = Lines()
     appearance = looks_like(data)
     if appearance and not (appearance in _WEAK and _first_line_fits(data, form)):
-        problems.add(file, "", f"looks like {appearance}", f"lines of `{_spelt(form)}` are due")
+        problems.add(file, "", f"looks like {appearance}", f"expected lines `{_usage(form)}`")
         return lines
     for number, text in decoded_lines(data, file, problems):
         try:
@@ -165,16 +163,16 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
 
 
 def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, str]]:
-    """Return the lines of a list of names, each with its number; blank lines are left out."""
+    """Return the numbered lines of a list of names, without blank lines."""
     appearance = looks_like(data)
     if appearance:
-        problems.add(file, "", f"looks like {appearance}", "one name a line is due")
+        problems.add(file, "", f"looks like {appearance}", "expected one name per line")
         return []
     return [(n, text.strip(" \t")) for n, text in decoded_lines(data, file, problems)]
 
 
 def looks_like(data: bytes) -> str:
-    """Return what a file holds that cannot be what is due, or an empty string.
+    """Return the kind of a file that is not plain text, or "".
 
     Parameters
     ----------
@@ -182,7 +180,7 @@ def looks_like(data: bytes) -> str:
         The file, or its beginning.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16 text (UTF-8 is due)"
+        return "UTF-16 text (expected UTF-8)"
     kind = kind_of(data)
     if kind:
         return _KINDS[kind]
@@ -192,7 +190,7 @@ def looks_like(data: bytes) -> str:
 
 
 _KINDS = {
-    "git-lfs": "a Git LFS pointer (fetch it with git lfs pull)",
+    "git-lfs": "a Git LFS pointer (download it with git lfs pull)",
     "pickle": "a Python pickle",
     "gzip": "gzip data",
     "zip": "a zip archive",
@@ -206,19 +204,19 @@ _KINDS = {
 
 
 _WEAK = ("JSON", "XML", "binary data")
-"""Told by one byte, which a line may have by a fault, or even rightly, as its class's first."""
+"""Detected by one byte, which may also begin a class name."""
 
 
 def _first_line_fits(data: bytes, form: LineForm) -> bool:
     return len(data.lstrip().split(b"\n", 1)[0].split()) == len(form.columns)
 
 
-def _spelt(form: LineForm) -> str:
+def _usage(form: LineForm) -> str:
     return " ".join(form.columns)
 
 
 def decoded_lines(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, str]]:
-    """Give the lines that are not blank, with their numbers from 1."""
+    """Yield the nonblank lines with their numbers, from 1."""
     for number, raw in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         line = raw.removesuffix(b"\r")
         if not line.strip(b" \t"):
@@ -226,11 +224,13 @@ def decoded_lines(data: bytes, file: str, problems: Problems) -> Iterator[tuple[
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            problems.add(file, f"line {number}", f"{line[:_SHOWN]!r} is not UTF-8", "save it so")
+            problems.add(
+                file, f"line {number}", f"{line[:_SHOWN]!r} is not UTF-8", "save it as UTF-8"
+            )
             continue
         control = _CONTROL.search(text)
         if control:
-            message = f"has the control character {control.group()!r}"
+            message = f"contains control character {control.group()!r}"
             problems.add(file, f"line {number}", message, "remove it")
             continue
         yield number, text
@@ -242,31 +242,31 @@ def columns_of(text: str) -> list[str]:
 
 
 def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
-    """Return the numbers that columns are.
+    """Return the columns as numbers.
 
     Raises
     ------
     FaultError
-        Where one is none.
+        If one is not a number.
     """
     for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
-            raise FaultError(f"{title} {quote(column)} {fault}", "give a decimal number")
+            raise FaultError(f"{title} {quote(column)} {fault}", "use a decimal number")
     return [float(column) for column in columns]
 
 
 def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
-    due = len(form.columns)
-    message = f"has {len(columns)} column{'s' * (len(columns) != 1)}, {due} are due"
-    hint = f"write `{_spelt(form)}`"
+    expected = len(form.columns)
+    message = f"has {len(columns)} column{'s' * (len(columns) != 1)}, expected {expected}"
+    hint = f"write `{_usage(form)}`"
     numbers = [NUMBER.fullmatch(column) is not None for column in columns]
     if any("," in column or ";" in column for column in columns):
         hint += ", separated by spaces"
-    elif form.scored and len(columns) == due - 1 and all(numbers[1:]):
-        message += ": its score is missing, as in ground truth"
-    elif not form.scored and len(columns) == due + 1 and all(numbers[1:]):
-        message += ": it has a score, as detections have"
-    elif len(columns) > due and all(numbers[1 - due :]):
+    elif form.scored and len(columns) == expected - 1 and all(numbers[1:]):
+        message += ": the score is missing, as in ground truth"
+    elif not form.scored and len(columns) == expected + 1 and all(numbers[1:]):
+        message += ": it has a score, as in detections"
+    elif len(columns) > expected and all(numbers[1 - expected :]):
         hint += f", the {form.key} without spaces"
     return message, hint

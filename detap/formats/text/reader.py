@@ -1,4 +1,4 @@
-"""The steps that formats of a folder share: select files, read them, make tables of the rows."""
+"""Base reader for folders of files: select files, read rows, build tables."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.by_name.notes import images_without_objects, left_aside, told
+from detap.formats.by_name.notes import files_skipped, images_without_objects, nonzero_notes
 from detap.formats.by_name.objects import Objects, detections, ground_truth
 from detap.formats.by_name.problems import Problems, RowReader, refuse_empty
 from detap.formats.text.folder import Folder, select_images
 from detap.formats.text.lines import SWAPPED, LineForm, Lines, read_lines
-from detap.formats.text.rows import Rows, content, no_rows, scan_text, with_care
+from detap.formats.text.rows import Rows, content, no_rows, read_fallback, scan_text
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.tables.columns import renumbered
@@ -20,35 +20,35 @@ from detap.text_input import join_names
 
 
 class FolderReader(RowReader):
-    """Reads the files of a folder, and makes a table of their rows.
+    """Reader of a folder's files.
 
-    A format finds the folder, says what a line is, and hands over the columns of the table.
+    A format finds the folder, defines the lines, and provides the columns of the table.
 
     Parameters
     ----------
     folder : Folder
     as_is : bool
-        Whether what only looks wrong is taken as it is.
+        Accept input that fails a plausibility check.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
     image_set : str or path, optional
-        Which images are read: all of the folder where left out.
+        The images to read; by default all of the folder.
 
     Attributes
     ----------
     problems : Problems
-        What is wrong with the files.
+        Problems of the files.
     selection : Selection
-        The images, and their files in the order of their numbers.
+        The images and their files.
     form : LineForm or None
-        What the lines are; None for XML.
+        The format of the lines; None for XML.
     rows : Rows
-        Those of all files, once they are read.
+        The rows of all files, once read.
     """
 
     rows: Rows
-    files, of = "files of labels", "labels"
-    """What messages call the files of ground truth, and what they are files of."""
+    files, content = "label files", "labels"
+    """Names of the ground-truth files and their content in messages."""
 
     def __init__(
         self, folder: Folder, as_is: bool, limits: Limits, image_set: Path | None = None
@@ -63,23 +63,23 @@ class FolderReader(RowReader):
         self._lines: tuple[int, list[int]] = (-1, [])
 
     def read(self, form: LineForm) -> Rows:
-        """Read the rows, whose lines are of a form; raise earlier problems, and add those of it."""
+        """Read the rows; raise earlier problems and collect new ones."""
         self.problems.raise_any()
         self.form, members = form, self.selection.members
         self.swapped = SWAPPED.format("dt" if form.scored else "gt")
         if not members:
             self.rows = no_rows(len(form.columns) - 1)
             return self.rows
-        self.rows, declined = scan_text(self.folder, form, members, self.limits)
+        self.rows, fallback = scan_text(self.folder, form, members, self.limits)
 
         def read(data: bytes, file: str, _: int) -> Lines:
             return read_lines(data, file, form, self.problems)
 
-        if declined:
-            self.rows = with_care(
+        if fallback:
+            self.rows = read_fallback(
                 self.folder,
                 members,
-                declined,
+                fallback,
                 read,
                 scanned=self.rows,
                 problems=self.problems,
@@ -88,7 +88,7 @@ class FolderReader(RowReader):
         return self.rows
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file of a row, and its line there; the last such file is not read twice."""
+        """Return the file and line of a row; the last file read is cached."""
         number = int(self.rows.file[row])
         file = self.folder.file(self.selection.members[number])
         record = row - int(np.searchsorted(self.rows.file, number))
@@ -101,15 +101,15 @@ class FolderReader(RowReader):
         lines = self._lines[1]
         return file, f"line {lines[record]}" if record < len(lines) else ""
 
-    def refuse(self, faults: Iterable[tuple[Flags, str]]) -> None:
-        """Raise InputError with all problems, those of rows (N,) that have a fault among them."""
-        for flags, message in faults:
+    def raise_problems(self, checks: Iterable[tuple[Flags, str]]) -> None:
+        """Raise InputError with all problems and the rows (N,) that fail a check."""
+        for flags, message in checks:
             for row in np.flatnonzero(flags).tolist():
                 self.problems.add(*self.location(row), message, "correct the line")
         self.problems.raise_any()
 
     def sources(self) -> tuple[SourceFile, ...]:
-        """Return the files of the images, and the image set, as inputs."""
+        """Return the image files and the image set as input sources."""
         chosen, members = self.selection, self.selection.members
         read = (self.folder.source(members, len(self.rows)),) if members else ()
         return (*read, *((SourceFile(chosen.file, chosen.records),) if chosen.file else ()))
@@ -128,38 +128,38 @@ class FolderReader(RowReader):
         Parameters
         ----------
         names : sequence of str
-            The class that each of `rows.names` means.
+            The class for each of `rows.names`.
         nested : int
-            How many objects inside others are left aside.
+            Number of skipped objects inside others.
         sources, notes
-            What else was read, and is to be said.
+            Further sources and notes.
         **columns
             The other attributes of :class:`Objects`.
 
         Raises
         ------
         InputError
-            Where there is no row, or too many boxes end before they begin.
+            If there are no rows, or too many boxes have negative size.
         """
         rows, selection = self.rows, self.selection
-        what = f"object in its {len(selection.images)} {self.files}"
-        refuse_empty(self.path, len(rows), self.limits, what, self.of)
+        missing = f"objects in its {len(selection.images)} {self.files}"
+        refuse_empty(self.path, len(rows), self.limits, missing, self.content)
         classes = tuple(sorted(set(names)))
         label = renumbered(rows.name, names, classes)
         objects = Objects(selection.images, classes, rows.file, label, **columns)
-        twice = "lines of the image set repeat an image, which counts once: "
-        found = told(
+        repeated = "image set lines repeat an image, which counts once: "
+        notes = nonzero_notes(
             Note(
                 "images-listed-twice",
-                twice + join_names(selection.repeated),
+                repeated + join_names(selection.repeated),
                 len(selection.repeated),
             ),
-            left_aside(self.folder.aside, "annotations"),
-            Note("nested-objects", "object elements inside others are left aside", nested),
+            files_skipped(self.folder.skipped, "annotations"),
+            Note("nested-objects", "object elements inside others are skipped", nested),
             images_without_objects(len(selection.images), rows.file),
             *notes,
         )
-        return ground_truth(objects, self, (*self.sources(), *sources), found)
+        return ground_truth(objects, self, (*self.sources(), *sources), notes)
 
     def detections(
         self,
@@ -171,11 +171,11 @@ class FolderReader(RowReader):
         notes: Iterable[Note] = (),
         **columns: Any,
     ) -> Detections:
-        """Return the rows as detections; `label` (N,) is which of `names` the class of each is.
+        """Return the rows as detections.
 
-        All else is as :meth:`ground_truth` has it.
+        `label` (N,) indexes `names`; the others are as in :meth:`ground_truth`.
         """
         classes = tuple(sorted(set(names)))
         objects = Objects(classes=classes, label=renumbered(label, names, classes), **columns)
         sources = (*self.sources(), *sources)
-        return detections(objects, truth, self, sources, told(*notes))
+        return detections(objects, truth, self, sources, nonzero_notes(*notes))

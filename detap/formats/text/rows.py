@@ -1,4 +1,4 @@
-"""The rows of many VOC files as columns: scanned where regular, else read with care."""
+"""The rows of many files as columns, from the fast or the fallback reader."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,15 +18,20 @@ from detap.io.problems import FaultError
 from detap.tables.detection import Flags, Floats, Integers
 
 MAX_SCANNED_BYTES = 1 << 30
-"""A larger text file is not read whole into memory by the scanner."""
+"""The scanner does not read larger files into memory."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of all files, in their order.
+    """The rows of all files, in order.
 
-    `file` (N,) is which file each row is of, `name` (N,) which of `names` its first column (or its
-    object's name) is, `values` (N, k) its numbers, `flag` (N,) its flag.
+    Attributes
+    ----------
+    file, name : (N,) int32
+        The file, and the index in `names` of the first column or object name.
+    names : tuple of str
+    values : (N, k) float64
+    flag : (N,) bool
     """
 
     file: Integers
@@ -40,7 +45,7 @@ class Rows:
 
 
 def no_rows(width: int) -> Rows:
-    """Return no rows of that many numbers."""
+    """Return zero rows with `width` numbers each."""
     return Rows(
         np.zeros(0, np.int32),
         np.zeros(0, np.int32),
@@ -50,14 +55,14 @@ def no_rows(width: int) -> Rows:
     )
 
 
-def merge(scanned: Rows, careful: Mapping[int, Lines]) -> Rows:
-    """Return the scanned rows and those read with care, by number of file, in one order."""
-    if not any(lines.names for lines in careful.values()):
+def merge(scanned: Rows, fallback: Mapping[int, Lines]) -> Rows:
+    """Merge the rows of both readers in the order of the files."""
+    if not any(lines.names for lines in fallback.values()):
         return scanned
     numbers = {name: number for number, name in enumerate(scanned.names)}
     file, name, values, flag = [], [], [], []
-    for number in sorted(careful):
-        lines = careful[number]
+    for number in sorted(fallback):
+        lines = fallback[number]
         file += [number] * len(lines.names)
         name += [numbers.setdefault(word, len(numbers)) for word in lines.names]
         values += lines.values
@@ -73,7 +78,7 @@ def merge(scanned: Rows, careful: Mapping[int, Lines]) -> Rows:
     )
 
 
-def with_care(
+def read_fallback(
     folder: Folder,
     members: Sequence[str],
     numbers: Iterable[int],
@@ -83,49 +88,48 @@ def with_care(
     problems: Problems,
     limits: Limits,
 ) -> Rows:
-    """Return the rows that were scanned, and those of the other files of a folder.
+    """Read the remaining files with the fallback reader; return all rows.
 
     Parameters
     ----------
     folder : Folder
-        Where they are.
     members : sequence of str
-        All files, in the order of their numbers.
+        All files.
     numbers : iterable of int
-        Of the other files.
+        Indices of the remaining files.
     read : callable
-        Takes what a file holds, its path and its number, and returns its rows.
+        Returns the rows for a file's content, path and index.
     scanned : Rows
-        Not more than the limit.
+        The rows of the fast reader.
     problems : Problems
-        Gets what is wrong with them.
+        Collects the problems.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Raises
     ------
     InputError
-        Once there are more than the limit.
+        If there are more rows than the limit.
     """
-    careful: dict[int, Lines] = {}
+    fallback: dict[int, Lines] = {}
     records = len(scanned)
     for number in numbers:
         file = folder.file(members[number])
         data = content(file, problems, limits)
         if data is not None:
-            careful[number] = read(data, file, number)
-            records += len(careful[number].names)
+            fallback[number] = read(data, file, number)
+            records += len(fallback[number].names)
         if records > limits.records:
             files.refuse(folder.given, *limits.exceeded)
-    return merge(scanned, careful)
+    return merge(scanned, fallback)
 
 
 def scan_text(
     folder: Folder, form: LineForm, members: Sequence[str], limits: Limits
 ) -> tuple[Rows, list[int]]:
-    """Return what the scanner made of the files, and those that it declined."""
+    """Return the rows of the fast reader, and the files it falls back for."""
     with scannable(folder, members) as (descriptor, paths):
-        declined, file, name, flag, values, words = _voc_text.scan_files(
+        unread, file, name, flag, values, words = _voc_text.scan_files(
             descriptor,
             paths,
             [encoded(word, number) for number, word in enumerate(form.known or ())],
@@ -137,33 +141,33 @@ def scan_text(
             digests=folder.digests if limits.digests else None,
         )
     try:
-        # Words of a file that was declined half-way may have no row, and may be no names at all.
-        names, name = met(name, words, form.resolve, form.known)
+        # Words of a partly scanned file may have no rows and may be invalid names.
+        names, name = used_names(name, words, form.resolve, form.known)
     except FaultError:
         return no_rows(len(form.columns) - 1), list(range(len(members)))
-    return Rows(file, name, names, values, flag), declined
+    return Rows(file, name, names, values, flag), unread
 
 
-def met(
+def used_names(
     name: Integers,
     words: Sequence[bytes],
     resolve: Callable[[str], str],
     known: Sequence[str] | None = None,
 ) -> tuple[tuple[str, ...], Integers]:
-    """Return the names that rows have, resolved, and `name` (N,) counting in them."""
+    """Return the resolved names that rows use, and their index (N,)."""
     used = np.flatnonzero(np.bincount(name, minlength=len(words)))
     if known is not None:
-        called = [known[at] for at in used.tolist()]
+        resolved = [known[index] for index in used.tolist()]
     else:
-        called = [resolve(words[at].decode()) for at in used.tolist()]
+        resolved = [resolve(words[index].decode()) for index in used.tolist()]
     numbers: dict[str, int] = {}
-    place = np.zeros(len(words), np.int32)
-    place[used] = [numbers.setdefault(word, len(numbers)) for word in called]
-    return tuple(numbers), place[name]
+    new_index = np.zeros(len(words), np.int32)
+    new_index[used] = [numbers.setdefault(word, len(numbers)) for word in resolved]
+    return tuple(numbers), new_index[name]
 
 
 def encoded(word: str, number: int) -> bytes:
-    """Return a word as files spell it; what no file in UTF-8 can spell, as what none has."""
+    """Encode a word; one that UTF-8 cannot encode gets bytes that no file contains."""
     try:
         return word.encode()
     except UnicodeEncodeError:
@@ -172,9 +176,9 @@ def encoded(word: str, number: int) -> bytes:
 
 @contextmanager
 def scannable(folder: Folder, members: Sequence[str]) -> Iterator[tuple[int, list[bytes | None]]]:
-    """Give the descriptor of a folder and the names of its members, as the scanners want them.
+    """Yield the descriptor of a folder and its encoded member names for a scanner.
 
-    Members that are no regular files are None, so that they are never opened.
+    Members that are not regular files are None and never opened.
     """
     flags = getattr(os, "O_DIRECTORY", None)
     descriptor = -1
@@ -184,12 +188,12 @@ def scannable(folder: Folder, members: Sequence[str]) -> Iterator[tuple[int, lis
         except OSError as error:
             files.refuse_os_error(folder.path, error)
     names = [member if descriptor >= 0 else folder.file(member) for member in members]
-    odd = folder.odd
+    irregular = folder.irregular
     try:
         yield (
             descriptor,
             [
-                None if member in odd else os.fsencode(name)
+                None if member in irregular else os.fsencode(name)
                 for name, member in zip(names, members, strict=True)
             ],
         )
@@ -199,7 +203,7 @@ def scannable(folder: Folder, members: Sequence[str]) -> Iterator[tuple[int, lis
 
 
 def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
-    """Return what a file of a folder holds; None for one with a problem, which is added."""
+    """Return the content of a file; None after collecting a problem."""
     try:
         return files.read_bytes(file, limits)
     except InputError as error:

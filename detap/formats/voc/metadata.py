@@ -1,4 +1,4 @@
-"""VOC, aside from reading it: detections by themselves, and what images are said to be."""
+"""VOC metadata: names in detections, image attributes and file names."""
 
 import os
 from typing import Any
@@ -8,7 +8,7 @@ from detap.formats.by_name.problems import Problems
 from detap.formats.reading.placeholder import empty_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
-from detap.formats.text.layout import class_of_stem, tell_layout
+from detap.formats.text.layout import class_of_stem, detect_layout
 from detap.formats.voc.annotations import element_text
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -18,65 +18,64 @@ from detap.tables.detection import GroundTruth, Name
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that text files name; their layout becomes an option.
+    """Return the images and classes named in text files, and set their layout option.
 
-    It is a lenient look: the reader then reads the files against these names, so that everything
-    else about them is checked as always.
+    Files are not checked here: the reader does that afterwards, using these names.
 
     Raises
     ------
     UsageError
-        Where the layout cannot be told.
+        If the layout is unclear.
     """
     folder = detections_folder(os.fspath(path))
     stems = tuple(folder.members)
     lines = folder.columns(limits)
     layout = options.get("layout")
     if layout is None:
-        first = {stem: found[0][0] for stem, found in zip(stems, lines, strict=True) if found}
-        layout = tell_layout(stems, first, (), ())
+        first = {stem: rows[0][0] for stem, rows in zip(stems, lines, strict=True) if rows}
+        layout = detect_layout(stems, first, (), ())
     if layout is None:
         raise UsageError(
-            "whether a file holds the detections of a class or of an image cannot be told without "
-            "the ground truth; say --layout class-files or --layout image-files"
+            "cannot detect without ground truth whether files contain detections of a class or of "
+            "an image; use --layout class-files or --layout image-files"
         )
-    met = {columns[0] for found in lines for columns in found}
+    first_words = {columns[0] for rows in lines for columns in rows}
     by_image = layout == "image-files"
-    classes = met if by_image else {class_of_stem(stem, ()).name for stem in stems}
+    classes = first_words if by_image else {class_of_stem(stem, ()).name for stem in stems}
     file = options.get("dt_class_names") or options.get("class_names")
-    listed = ClassNames.read(file, Problems(1), limits)
-    classes = {_resolved(listed, word) for word in classes}
+    class_names = ClassNames.read(file, Problems(1), limits)
+    classes = {_resolved(class_names, word) for word in classes}
     options["layout"] = layout
-    return empty_truth(stems if by_image else met, classes)
+    return empty_truth(stems if by_image else first_words, classes)
 
 
-def _resolved(listed: ClassNames, word: str) -> str:
+def _resolved(class_names: ClassNames, word: str) -> str:
     try:
-        return listed.resolve(word)
+        return class_names.resolve(word)
     except FaultError:
-        return word  # which its reader names
+        return word  # the reader reports it
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return the text of an element, as ``segmented``, or of a path such as ``source/database``.
+    """Return the text of an element (``segmented``) or path (``source/database``).
 
-    The files are read again.
+    Files are read again.
     """
     known = {str(image): image for image in truth.images}
-    found: dict[Name, Any] = {}
+    values: dict[Name, Any] = {}
     for folder, member in [(s.path, member) for s in truth.files for member in s.members]:
         image = os.path.splitext(os.path.basename(member))[0]
         path = os.path.join(folder, member)
         text = element_text(read_bytes(path), path, name)
         if text is not None and image in known:
-            found[known[image]] = text
-    return found
+            values[known[image]] = text
+    return values
 
 
 def file_names(truth: GroundTruth) -> dict[Name, str]:
-    """Return the stem of each XML with the suffix that its ``filename`` has; they are read again.
+    """Return the stem of each XML with the suffix of its ``filename``.
 
-    The stem is what an image is called, whatever stands in the file.
+    Files are read again. The stem is the image's name, even if ``filename`` differs.
     """
-    named = image_attribute(truth, "filename")
-    return {image: f"{image}{os.path.splitext(name)[1]}" for image, name in named.items()}
+    names = image_attribute(truth, "filename")
+    return {image: f"{image}{os.path.splitext(name)[1]}" for image, name in names.items()}

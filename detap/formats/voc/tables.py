@@ -1,11 +1,10 @@
-"""PASCAL VOC: a folder of XML, or of text files with a box a line, to tables.
+"""Read PASCAL VOC: folders of XML, or of text files with one box per line.
 
-What is regular is read by compiled scanners; whatever they decline is read again with care, by
-lxml (annotations.py) or by `formats/text/lines.py`, which know what to say of it.
-Both give the same rows: tests hold them to it.
+Fast readers read regular files and fall back to lxml (annotations.py) or `formats/text/lines.py`,
+which report every problem. Tests check that both give the same rows.
 
 References: the VOC 2012 development kit, "Annotation file format" and "Detection results file
-format"; for text files of an image each, the formats of Cartucho/mAP and of Padilla et al. 2021,
+format"; for one text file per image, the formats of Cartucho/mAP and of Padilla et al. 2021,
 Electronics 10(3):279.
 """
 
@@ -28,9 +27,9 @@ __all__ = ["read_detections", "read_ground_truth"]
 
 
 class _Reader(FolderReader):
-    """Reads annotation files."""
+    """Reader of annotation files."""
 
-    files, of = "annotation files", "annotations"
+    files, content = "annotation files", "annotations"
 
 
 def read_ground_truth(
@@ -42,43 +41,43 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a VOC tree, of a folder of XML, or of a folder of text files.
+    """Read the ground truth of a VOC tree or a folder of XML or text files.
 
-    An image is called by its file's name without the suffix. Only the ``object`` elements directly
-    under an XML's root are objects, and of them only their own ``name``, ``difficult`` and
-    ``bndbox`` are read; corners go by name. A line of a text file is ``class x1 y1 x2 y2``, or
-    ``class x y width height``, and may end with the word ``difficult``; a class has no spaces.
+    The name of an image is its file name without the suffix. Only ``object`` elements directly
+    under the root of an XML are read, with their ``name``, ``difficult`` and ``bndbox``. A line of
+    a text file is ``class x1 y1 x2 y2`` or ``class x y width height``, optionally followed by
+    ``difficult``; class names contain no spaces.
 
     Parameters
     ----------
     path : str or path
-        The folder that holds ``Annotations``, that folder itself, or any folder of XML; or a
-        folder with one ``.txt`` an image.
+        The folder of ``Annotations``, that folder itself, any folder of XML, or a folder with one
+        ``.txt`` per image.
     image_set : str or path, optional
-        The name of a set under ``ImageSets/Main``, or a file: one image a line, of which the first
-        column counts. Every file of the folder without it.
+        The name of a set in ``ImageSets/Main``, or a file with one image per line in the first
+        column. By default all files.
     class_names : str or path, optional
-        A file with one class a line, for text files that number their classes from 0.
+        A file with one class per line, for text files with class numbers from 0.
     boxes : {"xyxy", "xywh"}
-        What the numbers of a text file are, in pixels. XML names its corners: always "xyxy".
+        Box format of text files, in pixels. XML is always "xyxy".
     as_is : bool
-        Whether boxes that end before they begin count however many there are: as boxes that
-        overlap nothing. By default one in twenty is an error.
+        Accept any number of boxes of negative size; they overlap nothing. By default more than one
+        in twenty is an error.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     GroundTruth
         Images in the order of the image set, else sorted by name; classes sorted by name; rows in
-        the order of the images, and of the file within each.
+        the order of images and file.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     UsageError
-        If boxes of XML are to be read as "xywh".
+        If `boxes` is "xywh" for XML.
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
     folder = ground_truth_folder(os.fspath(path))

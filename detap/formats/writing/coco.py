@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.by_name.notes import told
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import LISTS
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.writing.content import Content, lost, lost_flags, sizes, spelt
@@ -173,7 +173,9 @@ def _told(exact: Flags, what: str) -> tuple[Note, ...]:
     message = (
         f"{what} have corners and areas that no x, y, width, height leads to, in the last bits"
     )
-    return told(Note("values-rounded", message, int(np.count_nonzero(~exact)), severity="info"))
+    return nonzero_notes(
+        Note("values-rounded", message, int(np.count_nonzero(~exact)), severity="info")
+    )
 
 
 def _boxes(boxes: Floats) -> Iterator[str]:

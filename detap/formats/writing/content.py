@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.by_name.notes import told
+from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.stem_matching import by_stem
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
@@ -102,7 +102,7 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
 
 def lost(what: str, flags: Flags) -> tuple[Note, ...]:
     """Return the note of rows that the target has no place for a property of."""
-    return told(Note("data-lost", what, int(np.count_nonzero(flags))))
+    return nonzero_notes(Note("data-lost", what, int(np.count_nonzero(flags))))
 
 
 def lost_flags(truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
@@ -154,7 +154,7 @@ def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
     again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
     count = int(np.count_nonzero(table.box_area != again))
     message = f"{what} get another area, in the last bits: corners are held, but not the sides"
-    return told(Note("values-rounded", message, count, severity="info"))
+    return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 
 def check_words(content: Content, names: Sequence[str], what: str) -> None:

@@ -128,7 +128,7 @@ def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> b
     """
     told = classes_of_stems([_START + name for name in classes], frozenset(content.table.classes))
     if all(map(_is_column, stems)) and all(
-        found.name == name and not found.rivals and "/" not in name
+        found.name == name and not found.candidates and "/" not in name
         for name, found in zip(classes, told.values(), strict=True)
     ):
         check_file_names(content, classes, "class")

@@ -233,4 +233,4 @@ def check_areas(pixels: Floats, location: Place, problems: Problems) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
     for row in np.flatnonzero(~fine)[: problems.limit].tolist():
-        problems.add(*location(row), "the area of the box overflows", "correct the box")
+        problems.add(*location(row), "box area overflows", "correct the box")

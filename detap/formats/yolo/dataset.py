@@ -52,7 +52,7 @@ class DataSet(NamedTuple):
         What describes it.
     repeated : int
         How many lines of lists repeat an image.
-    aside : int
+    skipped : int
         How many entries of the folders are neither.
     outside : tuple of str
         Folders and lists that the `data.yaml` names outside its own folder.
@@ -64,7 +64,7 @@ class DataSet(NamedTuple):
     folder: Folder
     data: DataYaml | None
     repeated: int
-    aside: int
+    skipped: int
     outside: tuple[str, ...] = ()
 
     @property
@@ -194,7 +194,7 @@ class _Search:
     limits: Limits
     found: dict[str, _Image] = field(default_factory=dict)
     repeated: int = 0
-    aside: int = 0
+    skipped: int = 0
     outside: dict[str, None] = field(default_factory=dict)
     _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
 
@@ -324,7 +324,7 @@ class _Search:
                     message = "is not read: files of labels end with .txt"
                     self.problems.add(os.path.join(folder, name), "", message, "call it so")
                 elif not name.endswith(".txt") or name in NAME_LISTS:
-                    self.aside += not _is_image(name)
+                    self.skipped += not _is_image(name)
                 elif any_image:
                     self._expect(name, folder, images)
                 else:
@@ -418,7 +418,7 @@ class _Search:
             for image in images
         )
         listed = {s: m for s, m in zip(stems, members, strict=True) if m}
-        folder = Folder(root, "", ".txt", listed, self.aside, frozenset(odd))
+        folder = Folder(root, "", ".txt", listed, self.skipped, frozenset(odd))
         return DataSet(
             tuple(stems),
             image_files,
@@ -426,7 +426,7 @@ class _Search:
             folder,
             data,
             self.repeated,
-            self.aside,
+            self.skipped,
             tuple(self.outside),
         )
 

@@ -103,7 +103,7 @@ class YoloForm(LineForm):
 
     def _other_count(self, count: int) -> tuple[str, str]:
         due = [str(n + 1 + self.scored) for n in self.counts]
-        message = f"has {count} column{'s' * (count != 1)}, {' or '.join(due)} are due"
+        message = f"has {count} column{'s' * (count != 1)}, expected {' or '.join(due)}"
         if self.source:
             message += f" by {self.source}"
         if self.scored and str(count + 1) in due:
@@ -131,7 +131,7 @@ class YoloForm(LineForm):
             message += ": a polygon without confidence, as without save_conf, or with the id of a "
             hint = f"{SAVE_CONF}; or take the id away{_of_pose(count - 6)}"
             return f"{message}tracker behind it", hint
-        return f"{message}, {len(self.columns)} are due", f"{due}, or {polygon}"
+        return f"{message}, expected {len(self.columns)}", f"{due}, or {polygon}"
 
 
 def _of_pose(count: int) -> str:

@@ -22,10 +22,10 @@ from detap.core.overlap import paired_overlaps
 from detap.core.polygons import bounds, rectangles
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import (
+    files_skipped,
     images_without_file,
     images_without_objects,
-    left_aside,
-    told,
+    nonzero_notes,
 )
 from detap.formats.by_name.objects import Objects, detections, ground_truth
 from detap.formats.by_name.problems import Problems, refuse_empty
@@ -154,7 +154,7 @@ def _truth_of(
     """Read the labels of a data set as ground truth."""
     labels = _Files(path, data_set.folder, names, limits, task, scored=False)
     rows = labels.rows
-    what = f"object in the {len(data_set.labelled)} label files of its images"
+    what = f"objects in the {len(data_set.labelled)} label files of its images"
     refuse_empty(path, len(rows), limits, what, "labels")
     labels.check(rows.values)
     image = np.array(data_set.labelled, np.int32)[rows.file]
@@ -308,7 +308,7 @@ class _Files(FolderReader):
         """Say what of the rows is left out."""
         keypoints = len(self.rows) if has_keypoints(self.form) else 0
         bounded = 0 if self.form.counts else int(np.count_nonzero(self.rows.flag))
-        return told(
+        return nonzero_notes(
             Note(
                 "keypoints-left-out",
                 f"rows of the {title} have keypoints, which are left out: their boxes are compared",
@@ -337,7 +337,7 @@ def _truth_notes(
 ) -> tuple[Note, ...]:
     absent = sum(not path for path in data_set.image_files)
     listed = "images are listed twice; each counts once"
-    return told(
+    return nonzero_notes(
         Note(
             "repeated-rows",
             "rows are identical to an earlier one of their file; they are left out, as trainers do",
@@ -350,7 +350,7 @@ def _truth_notes(
             len(data_set.outside),
             severity="info",
         ),
-        left_aside(data_set.aside, "labels", of="the folders"),
+        files_skipped(data_set.skipped, "labels"),
         images_without_objects(len(data_set.images), image),
         Note(
             "images-absent",
@@ -425,9 +425,9 @@ def read_detections(
     if dt_class_names is None:
         names = _names_of_detections(folder, truth, class_names, limits, as_is=as_is)
     else:
-        names = ClassNames.given(dt_class_names, limits)
+        names = ClassNames.load(dt_class_names, limits)
     described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
-    keypoints = _keypoints([names, ClassNames.given(class_names, limits), *described])
+    keypoints = _keypoints([names, ClassNames.load(class_names, limits), *described])
     known, given_task = truth.classes, _Task(task, keypoints, as_is, boxes)
     found = _Files(path, folder, names, limits, given_task, scored=True, known=known)
     rows = found.rows
@@ -512,14 +512,14 @@ def _greatest_overlaps(found: _Files, truth: GroundTruth, pixels: Floats) -> Flo
 
 
 def _detection_notes(folder: Folder, found: _Files, without: int) -> tuple[Note, ...]:
-    return told(
+    return nonzero_notes(
         Note(
             "repeated-rows",
             "rows are identical to an earlier one of their file, and all count: was the detector "
             "run twice into one folder? (save_txt appends to what is there)",
             int(np.count_nonzero(found.repeated())),
         ),
-        left_aside(folder.aside, "detections"),
+        files_skipped(folder.skipped, "detections"),
         images_without_file(without),
     )
 
@@ -577,7 +577,7 @@ def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
     """Return the list that names the classes: all that there are must be the same."""
-    lists = [ClassNames.given(given, limits)]
+    lists = [ClassNames.load(given, limits)]
     if data_set.data is not None:
         lists += _lists_of(data_set.data)
     above = data_set.folder.given
@@ -612,7 +612,7 @@ def _names_of_detections(
 
     That beside them must be the ground truth's, or the one that is given.
     """
-    lists = [ClassNames.given(given, limits)]
+    lists = [ClassNames.load(given, limits)]
     paths = [source.path for source in truth.files]
     beside = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
     _the_same([_found(file, limits) for file in beside])  # of several data sets
