@@ -12,7 +12,7 @@ from detap.tables.detection import GroundTruth, Name
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
-    shapes = options.get("shapes", "boxes")
+    shapes = options.get("shapes", "reject")
     found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
     return empty_truth(found.images, found.classes)
 

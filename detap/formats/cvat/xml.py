@@ -65,7 +65,7 @@ class Annotations(ShapeReader):
         self,
         path: str,
         limits: Limits,
-        shapes: str = "boxes",
+        shapes: str = "reject",
         flags: str | None = None,
         **how: bool,
     ) -> None:

@@ -17,7 +17,7 @@ from detap.tables.detection import Detections, GroundTruth, SourceFile
 def read_ground_truth(
     path: Path,
     *,
-    shapes: str = "boxes",
+    shapes: str = "reject",
     attribute_flags: str | None = None,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -61,7 +61,7 @@ def read_detections(
     path: Path,
     truth: GroundTruth,
     *,
-    shapes: str = "boxes",
+    shapes: str = "reject",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:

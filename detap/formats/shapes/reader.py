@@ -69,7 +69,7 @@ class ShapeReader(RowReader):
         self,
         path: str,
         limits: Limits,
-        shapes: str = "boxes",
+        shapes: str = "reject",
         flags: str | None = None,
         *,
         scored: bool = False,
