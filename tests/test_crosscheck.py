@@ -90,7 +90,7 @@ def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
     assert "to the last bit" in strict.verdict
     check = cross_check(evaluate(truth, found, protocols["coco"]))
     assert check.equal
-    assert check.as_it_is == {name: theirs for name, (_, theirs) in strict.numbers.items()}
+    assert check.unmodified_file == {name: theirs for name, (_, theirs) in strict.numbers.items()}
     here, there = (f"{one.numbers['AP'][0]:.4f}" for one in (check, strict))
     assert f"other numbers on the file as it is, AP {there} where it is {here} here" in (
         check.verdict
@@ -127,7 +127,7 @@ def test_an_annotation_of_id_0_that_nothing_finds_changes_nothing() -> None:
         corners=np.vstack((lonely.corners, truth.corners[1:])),
     )
     check = cross_check(evaluate(truth, found, "coco"))
-    assert check.as_it_is is None
+    assert check.unmodified_file is None
     assert "to the last bit" in check.verdict
 
 

@@ -53,11 +53,11 @@ class MissesPerImage(Metric):
     def resample(
         self, result: Result, weights: Weights, entries: Sequence[MetricSpec], threads: int | None
     ) -> Sequence[Floats]:
-        evidence = result.evidence
-        missed = np.zeros((evidence.classes, evidence.images))
-        np.add.at(missed, (evidence.truth_label, evidence.truth_image), 1)
-        rows = np.flatnonzero(evidence.is_found(0, 0))
-        np.subtract.at(missed, (evidence.label[rows], evidence.image[rows]), 1)
+        match_table = result.match_table
+        missed = np.zeros((match_table.classes, match_table.images))
+        np.add.at(missed, (match_table.truth_label, match_table.truth_image), 1)
+        rows = np.flatnonzero(match_table.is_true_positive(0, 0))
+        np.subtract.at(missed, (match_table.label[rows], match_table.image[rows]), 1)
         drawn = weights.table().astype(float)
         return [missed @ drawn.T / drawn.sum(axis=1)] * len(entries)
 
@@ -338,7 +338,7 @@ def test_a_loop_and_merged_partials_have_it() -> None:
     assert loop.compute().summary["MPI"] == 1.5
     parts = [
         Partial.of(
-            score_tables(*package.select(truth, detections, images=[image]), evidence=True),
+            score_tables(*package.select(truth, detections, images=[image]), match_table=True),
             truth=truth,
         )
         for image in truth.images

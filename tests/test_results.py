@@ -255,9 +255,9 @@ def test_matches_are_there_where_they_were_asked_for() -> None:
     assert again.summary == pytest.approx(result.summary, nan_ok=True)
     assert_array_equal(matches.ground_truth[0, :, 0], [0] * 9 + [-1])
     # The ground truth has 1600 pixels. One of another size counts neither way.
-    assert_array_equal(matches.neutral[:, 0, 0], [False, True, False, True])
+    assert_array_equal(matches.ignored[:, 0, 0], [False, True, False, True])
     assert_array_equal(matches.counted, [True])
-    assert matches.overlap == pytest.approx([0.9])
+    assert matches.max_iou == pytest.approx([0.9])
 
 
 def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_given() -> None:

@@ -151,7 +151,7 @@ def test_proposals_have_recall_alone() -> None:
     assert result.average_precision.dtype == result.precision.dtype == np.float64
     # Both squares have 100 pixels, the two ends of the second range; the third holds none.
     assert_array_equal(result.recall[0, 0, :, -1], [1 / 2, 1 / 2, np.nan])
-    assert (result.ground_truths[0], result.neutral[0]) == (2, 0)
+    assert (result.ground_truths[0], result.ignored[0]) == (2, 0)
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
 
 

@@ -79,7 +79,7 @@ def resampled(
     measures = [metrics.named_of_class(protocol, name) for name in names]
     if not measures:
         return Resampled({}, {})
-    _check_weight(result.evidence, weights)
+    _check_weight(result.match_table, weights)
     found: dict[int, Floats] = {}
     # AP and AR are resampled in one pass.
     for function in dict.fromkeys(type(entry.metric).resample for entry in measures):
@@ -198,12 +198,12 @@ def _student(angle: float, freedom: int) -> float:
     return 2 * (angle + inside) / pi if odd else inside
 
 
-def _check_weight(evidence: MatchTable, weights: Weights) -> None:
+def _check_weight(match_table: MatchTable, weights: Weights) -> None:
     """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
-    for image in (evidence.image, evidence.truth_image):
+    for image in (match_table.image, match_table.truth_image):
         if len(image) * weights.heaviest <= MOST_ROWS:
             continue
-        per_image = np.bincount(image, minlength=evidence.images)
+        per_image = np.bincount(image, minlength=match_table.images)
         heaviest = max(int((per_image @ block).max()) for block in weights.blocks)
         if heaviest > MOST_ROWS:
             raise UsageError(

@@ -45,7 +45,7 @@ class Breakdown:
     ----------
     groups : tuple of B str
         What the parts are called: ``"16-32"`` holds 16, but not 32.
-    ground_truths, found : (B,) int64
+    ground_truths, matched : (B,) int64
         Ground truths that count, and those of them that were found.
     detections, true_positives : (B,) int64
         Detections that count, and those of them that are right.
@@ -53,14 +53,14 @@ class Breakdown:
 
     groups: tuple[str, ...]
     ground_truths: Counts
-    found: Counts
+    matched: Counts
     detections: Counts
     true_positives: Counts
 
     @property
     def recall(self) -> Floats:
         """Of each part, (B,) float64; NaN without ground truths."""
-        return ratios(self.found, self.ground_truths)
+        return ratios(self.matched, self.ground_truths)
 
     @property
     def precision(self) -> Floats:
@@ -124,37 +124,37 @@ def breakdowns(
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    outcome = MatchResults.of(result, iou)
-    kept = outcome.judged
+    results = MatchResults.of(result, iou)
+    kept = results.scored
     if score is not None:
-        kept = kept & (outcome.boxes[0].score >= score)
-    parts = _Parts(outcome, kept)
+        kept = kept & (results.boxes[0].score >= score)
+    parts = _Parts(results, kept)
     detections, truths = parts.detections, parts.truths
-    everything = outcome if outcome.whole is None else outcome.whole[0]
+    everything = results if results.whole is None else results.whole[0]
     crowded = everything.boxes[1].image[everything.positive]
-    crowd = np.bincount(crowded, minlength=outcome.images).astype(np.int64)
-    edge = 1.0 if outcome.protocol.inclusive_pixels else 0.0
+    crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
+    edge = 1.0 if results.protocol.inclusive_pixels else 0.0
     return Breakdowns(
-        iou=outcome.iou,
+        iou=results.iou,
         score_threshold=score,
         size=parts.between(SIDES, _side(detections), _side(truths)),
         aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(truths, edge)),
         crowding=parts.between(CROWDS, crowd[detections.image], crowd[truths.image]),
-        position=parts.by_place(outcome.scene.ground_truth.image_sizes),
+        position=parts.by_place(results.run.ground_truth.image_sizes),
     )
 
 
 class _Parts:
     """Counts of detections and ground truths that count, by parts."""
 
-    def __init__(self, outcome: MatchResults, kept: Flags) -> None:
-        detections, self.truths = outcome.boxes
+    def __init__(self, results: MatchResults, kept: Flags) -> None:
+        detections, self.truths = results.boxes
         rows = np.flatnonzero(kept)
         self.detections = Boxes._make(column[rows] for column in detections)
-        self.right = outcome.true[rows]
-        self.positive = outcome.positive
+        self.right = results.true[rows]
+        self.positive = results.positive
         self.found = np.zeros(len(self.positive), np.bool_)
-        self.found[outcome.truth[rows[self.right]]] = True
+        self.found[results.matched_gt[rows[self.right]]] = True
 
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
@@ -181,7 +181,7 @@ class _Parts:
         return Breakdown(
             groups=groups,
             ground_truths=tally(truth[self.positive]),
-            found=tally(truth[self.found]),
+            matched=tally(truth[self.found]),
             detections=tally(detection),
             true_positives=tally(detection[self.right]),
         )
@@ -195,13 +195,13 @@ def score_histogram(
     The edges are from 0 to 1 where all scores are, else from the lowest to the highest score.
     Parameters and errors are those of :func:`breakdowns`.
     """
-    outcome = MatchResults.of(result, iou)
-    score = outcome.boxes[0].score
-    judged = score[outcome.judged]
+    results = MatchResults.of(result, iou)
+    score = results.boxes[0].score
+    judged = score[results.scored]
     low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    return _histogram(score[outcome.true], score[outcome.false], np.linspace(low, high, bins + 1))
+    return _histogram(score[results.true], score[results.false], np.linspace(low, high, bins + 1))
 
 
 def iou_histogram(
@@ -217,13 +217,13 @@ def iou_histogram(
     largest with a ground truth of its class that counts. Parameters and errors are those of
     :func:`breakdowns`.
     """
-    outcome = MatchResults.of(result, iou)
-    kept = outcome.judged if score is None else outcome.judged & (outcome.boxes[0].score >= score)
-    right = np.flatnonzero(kept & outcome.true)
-    wrong = np.flatnonzero(kept & outcome.false).astype(np.int32)
-    near = outcome.surroundings.nearest(outcome.boxes[0], wrong, threads=outcome.scene.threads)
+    results = MatchResults.of(result, iou)
+    kept = results.scored if score is None else results.scored & (results.boxes[0].score >= score)
+    right = np.flatnonzero(kept & results.true)
+    wrong = np.flatnonzero(kept & results.false).astype(np.int32)
+    near = results.ground_truth_index.nearest(results.boxes[0], wrong, threads=results.run.threads)
     return _histogram(
-        outcome.overlaps_found(right), near.own_overlap, np.linspace(0.0, 1.0, bins + 1)
+        results.matched_similarity(right), near.own_similarity, np.linspace(0.0, 1.0, bins + 1)
     )
 
 

@@ -126,19 +126,19 @@ def calibration(
     """
     if min(bins, localised_bins) < 1:
         raise UsageError(f"{min(bins, localised_bins)} bins; calibration takes at least 1")
-    outcome = MatchResults.of(result, iou)
-    detections = outcome.boxes[0]
-    rows = outcome.ranked_by_class
-    rows = rows[outcome.judged[rows]]
+    results = MatchResults.of(result, iou)
+    detections = results.boxes[0]
+    rows = results.ranked_by_class
+    rows = rows[results.scored[rows]]
     score = detections.score[rows]
     _check_scores(score)
-    right = outcome.true[rows]
+    right = results.true[rows]
     overlap = np.zeros(len(rows))
-    overlap[right] = outcome.overlaps_found(rows[right])
-    label, classes = detections.label[rows], len(outcome.classes)
+    overlap[right] = results.matched_similarity(rows[right])
+    label, classes = detections.label[rows], len(results.classes)
     return Calibration(
-        iou=outcome.iou,
-        classes=outcome.classes,
+        iou=results.iou,
+        classes=results.classes,
         overall=_reliability(score, right, np.zeros_like(label), 1, bins)[0],
         by_class=_reliability(score, right, label, classes, bins),
         localised=_reliability(score, overlap, label, classes, localised_bins),

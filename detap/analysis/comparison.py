@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
-from detap.analysis.match_results import Counts, surroundings_of
+from detap.analysis.match_results import Counts, ground_truth_index
 from detap.core.match_table import MatchTable
 from detap.decimals import nearly_equal
 from detap.errors import Note, UsageError
@@ -66,14 +66,14 @@ class ErrorCounts:
     by_class: Counts
     rows: tuple[Integers, Integers, Integers]
 
-    def of_classes(self, labels: Sequence[int]) -> Counts:
+    def select_classes(self, labels: Sequence[int]) -> Counts:
         """Return the mistakes by image of some classes alone, (I, 5) int64."""
         image, label, kind = self.rows
         kept = np.isin(label, labels)
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
-def mistakes(result: Result, *, threshold: int = 0) -> ErrorCounts:
+def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     """Count the mistakes of a detector by image and by class.
 
     Parameters
@@ -89,23 +89,23 @@ def mistakes(result: Result, *, threshold: int = 0) -> ErrorCounts:
     """
     protocol = result.protocol
     protocol.require_score_matching("compare with another protocol")
-    scene = result._scene
-    if result.whole is not None and isinstance(scene, ChosenClasses):
-        return _of_selected(mistakes(result.whole, threshold=threshold), scene)
-    evidence = result.evidence_with((0, threshold))
-    kept = _at_operating_points(evidence, threshold)
-    good = evidence.is_found(0, threshold, kept)
-    found = np.zeros(len(evidence.truth_image), np.bool_)
-    found[evidence.truth_of(0, threshold)[kept[good]]] = True
-    missed = np.flatnonzero(evidence.positive[0] & ~found)
+    run = result._run
+    if result.whole is not None and isinstance(run, ChosenClasses):
+        return _of_selected(count_errors(result.whole, threshold=threshold), run)
+    match_table = result.match_table_for((0, threshold))
+    kept = _at_operating_points(match_table, threshold)
+    good = match_table.is_true_positive(0, threshold, kept)
+    found = np.zeros(len(match_table.truth_image), np.bool_)
+    found[match_table.matched_gt_at(0, threshold)[kept[good]]] = True
+    missed = np.flatnonzero(match_table.positive[0] & ~found)
     wrong = kept[~good]
-    kinds = _kinds(result._scene, evidence, wrong, threshold)
-    image = np.concatenate([evidence.truth_image[missed], evidence.image[wrong]])
-    label = np.concatenate([evidence.truth_label[missed], evidence.label[wrong]])
+    kinds = _kinds(result._run, match_table, wrong, threshold)
+    image = np.concatenate([match_table.truth_image[missed], match_table.image[wrong]])
+    label = np.concatenate([match_table.truth_label[missed], match_table.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
     return ErrorCounts(
-        by_image=_tally(image, kind, evidence.images),
-        by_class=_tally(label, kind, evidence.classes),
+        by_image=_tally(image, kind, match_table.images),
+        by_class=_tally(label, kind, match_table.classes),
         rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
     )
 
@@ -117,7 +117,7 @@ def _of_selected(found: ErrorCounts, chosen: ChosenClasses) -> ErrorCounts:
     number[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
     kept = number[label] >= 0
     return ErrorCounts(
-        by_image=found.of_classes(chosen.labels),
+        by_image=found.select_classes(chosen.labels),
         by_class=found.by_class[chosen.labels],
         rows=(image[kept], number[label[kept]], kind[kept]),
     )
@@ -128,40 +128,40 @@ def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
     return cells.astype(np.int64).reshape(places, 5)
 
 
-def _at_operating_points(evidence: MatchTable, threshold: int) -> Integers:
+def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
     """Return the rows of the detections at or above the score of the largest F1 of their class."""
     kept = [np.zeros(0, np.int32)]
-    positives = evidence.positives[0]
-    for label in range(evidence.classes):
-        rows = evidence.ranking.of_class(label)
-        rows = rows[~evidence.is_neutral(0, threshold, rows)]
-        found = np.cumsum(evidence.is_found(0, threshold, rows))
+    positives = match_table.ground_truth_counts[0]
+    for label in range(match_table.classes):
+        rows = match_table.ranking.of_class(label)
+        rows = rows[~match_table.is_ignored(0, threshold, rows)]
+        found = np.cumsum(match_table.is_true_positive(0, threshold, rows))
         if not len(found) or not found[-1]:
             continue
         f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
-        last = evidence.score[rows[np.argmax(f1)]]
-        kept.append(rows[evidence.score[rows] >= last])
+        last = match_table.score[rows[np.argmax(f1)]]
+        kept.append(rows[match_table.score[rows] >= last])
     return np.concatenate(kept)
 
 
 def _kinds(
-    scene: EvaluationRun, evidence: MatchTable, wrong: Integers, place: int
+    run: EvaluationRun, match_table: MatchTable, wrong: Integers, place: int
 ) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
-    threshold = scene.protocol.search_thresholds[place]
+    threshold = run.protocol.search_thresholds[place]
 
     def reaches(values: Floats) -> Flags:
-        above: Flags = values > threshold if scene.protocol.strict_iou else values >= threshold
+        above: Flags = values > threshold if run.protocol.strict_iou else values >= threshold
         return above
 
-    own = evidence.overlap[wrong]
+    own = match_table.max_iou[wrong]
     kinds = np.full(len(wrong), _BACKGROUND)
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    around = surroundings_of(scene, evidence.positive[0])
-    near = around.nearest(scene.boxes()[0], wrong[rest], threads=scene.threads)
-    kinds[rest[reaches(near.other_overlap)]] = _CONFUSED
+    around = ground_truth_index(run, match_table.positive[0])
+    near = around.nearest(run.boxes()[0], wrong[rest], threads=run.threads)
+    kinds[rest[reaches(near.other_similarity)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
 
@@ -202,7 +202,7 @@ class Comparison:
         The numbers compared.
     resamples : tuple of Resampled or None
         Of both, on the same resamples.
-    mistakes : tuple of Mistakes or None
+    errors : tuple of Mistakes or None
         Of both; None where the boxes of one are not at hand.
     confidence : float
     min_ground_truths : int
@@ -213,7 +213,7 @@ class Comparison:
     second: Result
     names: tuple[str, ...]
     resamples: tuple[Resampled, Resampled] | None
-    mistakes: tuple[ErrorCounts, ErrorCounts] | None
+    errors: tuple[ErrorCounts, ErrorCounts] | None
     confidence: float
     min_ground_truths: int = DEFAULT_FEWEST
 
@@ -268,15 +268,15 @@ class Comparison:
     @property
     def changed(self) -> Counts:
         """How many more mistakes of each kind the second makes, by image, (I, 5) int64."""
-        assert self.mistakes is not None
-        before, after = self.mistakes
+        assert self.errors is not None
+        before, after = self.errors
         return after.by_image - before.by_image
 
     @property
     def changed_by_class(self) -> Counts:
         """The same by class, (K, 5) int64."""
-        assert self.mistakes is not None
-        before, after = self.mistakes
+        assert self.errors is not None
+        before, after = self.errors
         return after.by_class - before.by_class
 
 
@@ -330,5 +330,5 @@ def compare(
         )
     both = None
     if first.has_boxes and second.has_boxes:
-        both = (mistakes(first), mistakes(second))
+        both = (count_errors(first), count_errors(second))
     return Comparison(first, second, names, pair, both, confidence, min_ground_truths)

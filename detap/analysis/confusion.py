@@ -60,14 +60,14 @@ class Confusion:
     ground_truth: Integers
 
     @property
-    def found(self) -> int:
+    def matched(self) -> int:
         """Ground truths found as what they are: the diagonal."""
         return int(np.trace(self.matrix))
 
     @property
-    def confused(self) -> int:
+    def misclassified(self) -> int:
         """Ground truths taken for another class."""
-        return int(self.matrix[:-1, :-1].sum()) - self.found
+        return int(self.matrix[:-1, :-1].sum()) - self.matched
 
     @property
     def missed(self) -> int:
@@ -114,28 +114,28 @@ def confusion(
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
-    outcome = MatchResults.of(result, iou)
-    if outcome.whole is not None:
-        everything, chosen = outcome.whole
+    results = MatchResults.of(result, iou)
+    if results.whole is not None:
+        everything, chosen = results.whole
         return _of_classes(confusion(everything, rule, score=score), chosen)
-    detections, truths = outcome.boxes
-    rows = outcome.by_score
+    detections, truths = results.boxes
+    rows = results.by_score
     if score is not None:
         rows = rows[detections.score[rows] >= score]
     if rule == "protocol":
-        rows = rows[outcome.judged[rows]]
-        taken = outcome.truth[rows]
+        rows = rows[results.scored[rows]]
+        taken = results.matched_gt[rows]
         left = taken < 0
-        free = outcome.positive.copy()
+        free = results.positive.copy()
         free[taken[~left]] = False
         taken = taken.copy()
-        taken[left] = _claims(outcome, rows[left], free, others_only=True)
+        taken[left] = _claims(results, rows[left], free, others_only=True)
     else:
-        taken = _claims(outcome, rows, outcome.positive, others_only=False)
-    unfound = outcome.positive.copy()
+        taken = _claims(results, rows, results.positive, others_only=False)
+    unfound = results.positive.copy()
     unfound[taken[taken >= 0]] = False
     lost = np.flatnonzero(unfound).astype(np.int32)
-    nothing = len(outcome.classes)
+    nothing = len(results.classes)
     size = nothing + 1
     row = np.full(len(rows), nothing)
     row[taken >= 0] = truths.label[taken[taken >= 0]]
@@ -147,9 +147,9 @@ def confusion(
     )
     return Confusion(
         rule=rule,
-        iou=outcome.iou,
+        iou=results.iou,
         score_threshold=score,
-        classes=outcome.classes,
+        classes=results.classes,
         matrix=np.bincount(cells, minlength=size * size).reshape(size, size),
         detection=np.concatenate([rows, np.full(len(lost), -1, np.int32)]),
         ground_truth=np.concatenate([taken, lost]),
@@ -176,14 +176,14 @@ def _of_classes(found: Confusion, chosen: ChosenClasses) -> Confusion:
 
 
 def _claims(
-    outcome: MatchResults, rows: Integers, free: NDArray[np.bool_], *, others_only: bool
+    results: MatchResults, rows: Integers, free: NDArray[np.bool_], *, others_only: bool
 ) -> Integers:
-    return outcome.surroundings.claims(
-        outcome.boxes[0],
+    return results.ground_truth_index.match(
+        results.boxes[0],
         rows,
         free,
-        outcome.protocol.search_thresholds[0],
-        strict=outcome.protocol.strict_iou,
-        last_of_equal=outcome.protocol.equal_iou == "last",
+        results.protocol.search_thresholds[0],
+        strict=results.protocol.strict_iou,
+        last_of_equal=results.protocol.equal_iou == "last",
         others_only=others_only,
     )

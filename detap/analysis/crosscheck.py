@@ -72,7 +72,7 @@ class CrossCheck:
         pycocotools and its version.
     notes : tuple of Note
         What the reader of the numbers should know.
-    as_it_is : dict or None
+    unmodified_file : dict or None
         What pycocotools says of the file with its annotation of id 0, by the name of the number,
         where that is anything else.
     """
@@ -82,7 +82,7 @@ class CrossCheck:
     inexact: int
     reference: str
     notes: tuple[Note, ...]
-    as_it_is: dict[str, float] | None = None
+    unmodified_file: dict[str, float] | None = None
 
     @property
     def differences(self) -> dict[str, float]:
@@ -107,7 +107,7 @@ class CrossCheck:
         """The outcome in a sentence."""
         entries = sum(count for count, _, _ in self.arrays.values())
         same = f"the same {len(self.numbers)} numbers and {entries} precisions and recalls"
-        if self.equal and self.as_it_is is not None:
+        if self.equal and self.unmodified_file is not None:
             return (
                 f"{self.reference} gives other numbers on the file as it is, {self._other()}: "
                 f"{ZERO}, as --protocol coco-strict does; with annotations numbered from 1 it "
@@ -123,7 +123,7 @@ class CrossCheck:
 
     def _other(self) -> str:
         """Return the first number that is another on the file as it is, and what it is here."""
-        for name, theirs in (self.as_it_is or {}).items():
+        for name, theirs in (self.unmodified_file or {}).items():
             ours, _ = self.numbers[name]
             if difference(ours, theirs):
                 return "{name} {} where it is {} here".format(
@@ -192,7 +192,7 @@ def cross_check(result: Result) -> CrossCheck:
     with_zero, _ = _reference(result, truth.zero_id)
     if all(_compare(reference[name], with_zero[name])[1] == 0 for name in arrays):
         return check
-    check = replace(check, as_it_is=_numbers(result, with_zero))
+    check = replace(check, unmodified_file=_numbers(result, with_zero))
     note = Note("cross-check-renumbered", check.verdict)
     return replace(check, notes=(note, *check.notes))
 
@@ -256,7 +256,7 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     for row in np.flatnonzero(zero).tolist():
         truth_records[row]["id"] = 0
     claim_records = _records(
-        claims, claim_boxes, area=result._scene.boxes()[0].area, score=claims.score
+        claims, claim_boxes, area=result._run.boxes()[0].area, score=claims.score
     )
     put = {"segm": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.iou_type)
     if put is not None:

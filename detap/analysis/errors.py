@@ -43,7 +43,7 @@ from detap.analysis.match_results import (
     USUAL_IOU,
     Counts,
     MatchResults,
-    surroundings_of,
+    ground_truth_index,
 )
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions, mean_of_defined
@@ -94,9 +94,9 @@ class Errors:
         At this threshold, as the convention takes it, from 0 to 1.
     average_precision_by_class : (K,) float64
         NaN where undefined.
-    change : (8,) float64
+    delta_ap : (8,) float64
         What AP would gain, in the order of :data:`TYPES`.
-    change_by_class : (8, K) float64
+    delta_ap_by_class : (8, K) float64
         The same for the AP of each class; NaN where undefined before or after.
     count : (8,) int64
     count_by_class : (8, K) int64
@@ -106,11 +106,11 @@ class Errors:
     target : (N,) int32
         The ground truth that a localisation or classification error aims at, or the one that a
         duplicate stands on; -1 for others, and if that is of a class that is not selected.
-    overlap : (N,) float64
+    similarity : (N,) float64
         With the target, 0 where there is none.
-    owner : (N,) bool
+    fixes_target : (N,) bool
         Whether the repair makes it a true positive.
-    missed, unfound : (G,) bool
+    missed, unmatched : (G,) bool
         Ground truths at which no error aims; and all that were not found.
     """
 
@@ -119,20 +119,20 @@ class Errors:
     classes: tuple[str, ...]
     average_precision: float
     average_precision_by_class: Floats
-    change: Floats
-    change_by_class: Floats
+    delta_ap: Floats
+    delta_ap_by_class: Floats
     count: Counts
     count_by_class: Counts
     kind: NDArray[np.int8]
     target: Integers
-    overlap: Floats
-    owner: Flags
+    similarity: Floats
+    fixes_target: Flags
     missed: Flags
-    unfound: Flags
+    unmatched: Flags
 
-    def by_loss(self) -> list[str]:
+    def by_delta_ap(self) -> list[str]:
         """Return the six types that do not look across others, the costliest first."""
-        order = np.argsort(-np.nan_to_num(self.change[: _MISSED + 1]), kind="stable")
+        order = np.argsort(-np.nan_to_num(self.delta_ap[: _MISSED + 1]), kind="stable")
         return [TYPES[place] for place in order]
 
     def of_type(self, name: str) -> tuple[float, int]:
@@ -146,7 +146,7 @@ class Errors:
         if name not in TYPES:
             raise KeyError(name)
         place = TYPES.index(name)
-        return float(self.change[place]), int(self.count[place])
+        return float(self.delta_ap[place]), int(self.count[place])
 
 
 def errors(
@@ -174,18 +174,18 @@ def errors(
             f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}"
         )
     if convention == "protocol":
-        outcome = MatchResults.of(result, iou)
-        if outcome.whole is None:
-            return _Analysis(outcome, "protocol", outcome.false).errors()
-        everything, selected = outcome.whole
+        results = MatchResults.of(result, iou)
+        if results.whole is None:
+            return _Analysis(results, "protocol", results.false).errors()
+        everything, selected = results.whole
         analysis = _Analysis(everything, "protocol", everything.false)
         return _of_classes(analysis.errors(selected.labels), selected)
     if isinstance(result, MatchResults):
         raise UsageError("the convention tidecv matches by its own rules: give the result")
-    scene, whole = result._scene, result.whole or result
-    outcome, wrong, rows = _as_tidecv(whole, iou)
-    chosen = scene if isinstance(scene, ChosenClasses) else None
-    found = _Analysis(outcome, "tidecv", wrong).errors(None if chosen is None else chosen.labels)
+    run, whole = result._run, result.whole or result
+    results, wrong, rows = _as_tidecv(whole, iou)
+    chosen = run if isinstance(run, ChosenClasses) else None
+    found = _Analysis(results, "tidecv", wrong).errors(None if chosen is None else chosen.labels)
     found = _on_all_rows(found, rows, len(whole.ground_truth))
     return found if chosen is None else _of_classes(found, chosen)
 
@@ -193,39 +193,39 @@ def errors(
 class _Analysis:
     """The types of some detections, and average precision after each repair."""
 
-    def __init__(self, outcome: MatchResults, convention: Convention, wrong: Flags) -> None:
-        self.outcome = outcome
+    def __init__(self, results: MatchResults, convention: Convention, wrong: Flags) -> None:
+        self.results = results
         self.convention = convention
-        self.kind, self.target, self.overlap = outcome.surroundings.blame(
-            outcome.boxes[0],
+        self.kind, self.target, self.similarity = results.ground_truth_index.error_types(
+            results.boxes[0],
             np.flatnonzero(wrong).astype(np.int32),
             near=NEAR,
-            threshold=outcome.protocol.search_thresholds[0],
-            strict=outcome.protocol.strict_iou,
-            threads=outcome.scene.threads,
+            threshold=results.protocol.search_thresholds[0],
+            strict=results.protocol.strict_iou,
+            threads=results.run.threads,
         )
-        self.unfound = outcome.positive & ~outcome.found
+        self.unmatched = results.positive & ~results.matched
         aims = (self.kind == LOCALISATION) | (self.kind == CLASSIFICATION)
         aiming = np.flatnonzero(aims).astype(np.int32)
         target = self.target[aiming]
-        self.missed = self.unfound.copy()
+        self.missed = self.unmatched.copy()
         self.missed[target] = False
-        open_ = self.unfound[target]
-        self.owners = outcome.evidence.best_of_groups(
-            aiming[open_], target[open_], len(self.unfound)
+        open_ = self.unmatched[target]
+        self.fixing = results.match_table.best_of_groups(
+            aiming[open_], target[open_], len(self.unmatched)
         )
 
     def errors(self, labels: Sequence[int] | None = None) -> Errors:
         """Return the errors, the numbers of some classes alone; the rows are those of all."""
-        outcome, chosen = self.outcome, slice(None) if labels is None else list(labels)
+        results, chosen = self.results, slice(None) if labels is None else list(labels)
         repairs = _Repairs(self)
         missed, unfound = (
-            outcome.by_class(outcome.boxes[1].label[lost]) for lost in (self.missed, self.unfound)
+            results.by_class(results.boxes[1].label[lost]) for lost in (self.missed, self.unmatched)
         )
         false = repairs.false.sum(axis=0)
         count_by_class = np.array([*repairs.typed, missed, false, unfound], np.int64)[:, chosen]
         owner = np.zeros(len(self.kind), np.bool_)
-        owner[self.owners] = True
+        owner[self.fixing] = True
         before = repairs.before[chosen]
         changed = np.array([repairs.after(k) for k in range(len(TYPES))])[:, chosen]
         change = np.array([mean_of_defined(after) for after in changed]) - mean_of_defined(before)
@@ -233,20 +233,20 @@ class _Analysis:
             change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
         return Errors(
             convention=self.convention,
-            iou=outcome.iou,
-            classes=tuple(np.array(outcome.classes, object)[chosen].tolist()),
+            iou=results.iou,
+            classes=tuple(np.array(results.classes, object)[chosen].tolist()),
             average_precision=mean_of_defined(before),
             average_precision_by_class=before,
-            change=change,
-            change_by_class=changed - before,
+            delta_ap=change,
+            delta_ap_by_class=changed - before,
             count=count_by_class.sum(axis=1),
             count_by_class=count_by_class,
             kind=self.kind,
             target=self.target,
-            overlap=self.overlap,
-            owner=owner,
+            similarity=self.similarity,
+            fixes_target=owner,
             missed=self.missed,
-            unfound=self.unfound,
+            unmatched=self.unmatched,
         )
 
 
@@ -264,29 +264,29 @@ class _Repairs:
     """
 
     def __init__(self, analysis: _Analysis) -> None:
-        outcome = analysis.outcome
-        self.outcome, self.analysis = outcome, analysis
-        self.levels = np.array(outcome.protocol.recall_levels)
-        rows = outcome.evidence.ranking.rows
+        results = analysis.results
+        self.results, self.analysis = results, analysis
+        self.levels = np.array(results.protocol.recall_levels)
+        rows = results.match_table.ranking.rows
         self.kind = analysis.kind[rows]
         self.typed = self._of_classes()
-        self.kind[~outcome.false[rows]] = -1
+        self.kind[~results.false[rows]] = -1
         self.false = self._of_classes()
-        places = np.flatnonzero(outcome.true[rows]).astype(np.int32)
-        labels = outcome.boxes[0].label[rows[places]]
+        places = np.flatnonzero(results.true[rows]).astype(np.int32)
+        labels = results.boxes[0].label[rows[places]]
         self._rank(places, labels, np.full(len(places), -1, np.int8))
         self.before = self.after(None)
         if analysis.convention == "tidecv":  # there the errors lead where scores are equal
             places = self._ends_of_ties(places)
-        self._rank(*self._with_owners(places, labels))
+        self._rank(*self._with_fixed(places, labels))
 
-    def _with_owners(
+    def _with_fixed(
         self, places: Integers, labels: Integers
     ) -> tuple[Integers, Integers, NDArray[np.int8]]:
-        owners = self.analysis.owners
-        owned = self.outcome.boxes[1].label[self.analysis.target[owners]]
+        owners = self.analysis.fixing
+        owned = self.results.boxes[1].label[self.analysis.target[owners]]
         labels = np.concatenate([labels, owned])
-        places = np.concatenate([places, self.outcome.evidence.places(owners, owned)])
+        places = np.concatenate([places, self.results.match_table.rank_positions(owners, owned)])
         kind = np.full(len(places), -1, np.int8)
         kind[len(places) - len(owners) :] = self.analysis.kind[owners]
         # Mostly sorted already: a stable sort of one column takes a fraction of one by two.
@@ -299,22 +299,22 @@ class _Repairs:
         self.above = self._above(self._begin(labels), places)
 
     def _begin(self, labels: Integers) -> Integers:
-        return np.searchsorted(labels, np.arange(len(self.outcome.classes) + 1)).astype(np.int32)
+        return np.searchsorted(labels, np.arange(len(self.results.classes) + 1)).astype(np.int32)
 
     def _above(self, begin: Integers, places: Integers) -> Integers:
-        start = self.outcome.evidence.ranking.start
+        start = self.results.match_table.ranking.start
         above = np.zeros((_MISSED, len(places)), np.int32)
         count_above(self.kind, start, begin, places, above)
         return above
 
     def _of_classes(self) -> Integers:
-        start = self.outcome.evidence.ranking.start
+        start = self.results.match_table.ranking.start
         return self._above(np.arange(len(start), dtype=np.int32), start[1:])
 
     def _ends_of_ties(self, places: Integers) -> Integers:
         """Return for places in the ranking where those of their class and score end."""
-        ranking = self.outcome.evidence.ranking
-        score = self.outcome.boxes[0].score[ranking.rows]
+        ranking = self.results.match_table.ranking
+        score = self.results.boxes[0].score[ranking.rows]
         ends = np.ones(len(score) + 1, np.bool_)
         ends[1:-1] = score[1:] != score[:-1]
         ends[ranking.start] = True
@@ -324,13 +324,13 @@ class _Repairs:
     def after(self, which: int | None) -> Floats:
         """Return the average precision of each class once a type is repaired, (K,) float64."""
         hits, false = self.above.sum(axis=0, dtype=np.int32), self.false.sum(axis=0)
-        positives = self.outcome.positives
+        positives = self.results.ground_truth_counts
         chosen = self.repaired < 0
         if which == _FALSE_POSITIVES:  # below all that is right, they cost nothing
             hits[:] = 0
         elif which in (_MISSED, _FALSE_NEGATIVES):
-            lost = self.analysis.missed if which == _MISSED else self.analysis.unfound
-            positives = positives - self.outcome.by_class(self.outcome.boxes[1].label[lost])
+            lost = self.analysis.missed if which == _MISSED else self.analysis.unmatched
+            positives = positives - self.results.by_class(self.results.boxes[1].label[lost])
         elif which is not None:
             hits -= self.above[which]
             false -= self.false[which]
@@ -341,7 +341,7 @@ class _Repairs:
         self, hits: Integers, labels: Integers, false: Counts, positives: Counts
     ) -> Floats:
         """Return the average precision of each class, (K,) float64; NaN of those left out."""
-        protocol, begin = self.outcome.protocol, self._begin(labels)
+        protocol, begin = self.results.protocol, self._begin(labels)
         values = average_precisions(
             hits,
             begin,
@@ -354,7 +354,7 @@ class _Repairs:
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
         # The classes are fixed before any repair: one left without ground truths stays as it was.
-        detected = self.outcome.by_class(self.outcome.boxes[0].label) > 0
+        detected = self.results.by_class(self.results.boxes[0].label) > 0
         before = getattr(self, "before", averages_of_absent(protocol, detected))
         return np.where(positives > 0, values, before)
 
@@ -368,18 +368,19 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     result.protocol.require_score_matching(NOT_ANALYSED)
     result.protocol.require_boxes("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")
-    scene = result._scene
+    run = result._run
     protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
-    kept = np.flatnonzero(~scene.neutral).astype(np.int32)
-    truths = scene.ground_truth.select(kept)
-    own = EvaluationRun(truths, scene.detections, protocol, scene.threads, as_seen=True)
-    outcome = MatchResults.of(
-        replace(result, protocol=protocol, _source=own, _evidence=None), protocol.iou_thresholds[0]
+    kept = np.flatnonzero(~run.ignored).astype(np.int32)
+    truths = run.ground_truth.select(kept)
+    own = EvaluationRun(truths, run.detections, protocol, run.threads, as_seen=True)
+    results = MatchResults.of(
+        replace(result, protocol=protocol, _source=own, _match_table=None),
+        protocol.iou_thresholds[0],
     )
-    wrong = outcome.false
-    if len(kept) < len(scene.neutral):
-        outcome = replace(outcome, neutral=_covered(scene, outcome, wrong))
-    return outcome, wrong, kept
+    wrong = results.false
+    if len(kept) < len(run.ignored):
+        results = replace(results, ignored=_covered(run, results, wrong))
+    return results, wrong, kept
 
 
 def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
@@ -398,15 +399,15 @@ def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
     )
 
 
-def _covered(scene: EvaluationRun, outcome: MatchResults, wrong: Flags) -> Flags:
+def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
-    plain = replace(scene.protocol, inclusive_pixels=False)
-    same = EvaluationRun(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
-    around = surroundings_of(same, scene.neutral, absorbing=True)
-    overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
+    plain = replace(run.protocol, inclusive_pixels=False)
+    same = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, as_seen=True)
+    around = ground_truth_index(same, run.ignored, crowd=True)
+    overlap = around.nearest(results.boxes[0], rows, threads=run.threads).own_similarity
     covered = np.zeros(len(wrong), np.bool_)
-    covered[rows[overlap > outcome.iou]] = True
+    covered[rows[overlap > results.iou]] = True
     return covered
 
 
@@ -417,10 +418,10 @@ def _of_classes(found: Errors, chosen: ChosenClasses) -> Errors:
         found,
         kind=found.kind[chosen.rows],
         target=target,
-        overlap=np.where(target < 0, 0.0, found.overlap[chosen.rows]),
-        owner=found.owner[chosen.rows] & (target >= 0),
+        similarity=np.where(target < 0, 0.0, found.similarity[chosen.rows]),
+        fixes_target=found.fixes_target[chosen.rows] & (target >= 0),
         missed=found.missed[chosen.truths],
-        unfound=found.unfound[chosen.truths],
+        unmatched=found.unmatched[chosen.truths],
     )
 
 
@@ -433,4 +434,6 @@ def _on_all_rows(found: Errors, rows: Integers, count: int) -> Errors:
         return whole
 
     target = np.where(found.target >= 0, rows[found.target], -1) if len(rows) else found.target
-    return replace(found, target=target, missed=spread(found.missed), unfound=spread(found.unfound))
+    return replace(
+        found, target=target, missed=spread(found.missed), unmatched=spread(found.unmatched)
+    )

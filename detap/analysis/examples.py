@@ -54,14 +54,14 @@ class ImageErrorCounts:
         Their types, indices into :data:`~detap.analysis.errors.TYPES`.
     target : (n,) int32
         The ground truths that they aim at or stand on, or -1.
-    overlap : (n,) float64
+    similarity : (n,) float64
         With these.
     """
 
     detection: Integers
     kind: NDArray[np.int8]
     target: Integers
-    overlap: Floats
+    similarity: Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,24 +87,26 @@ class LabelErrors:
 
 
 def worst_images(
-    outcome: MatchResults, *, score: float | None = None, most: int = 20
+    results: MatchResults, *, score: float | None = None, most: int = 20
 ) -> WorstImages:
     """Return the images with the most false positives and false negatives, ties in their order.
 
     Parameters
     ----------
-    outcome : MatchResults
+    results : MatchResults
     score : float, optional
         Detections below it are left out: what they found counts as not found.
     most : int
         How many images at most.
     """
-    detections, truths = outcome.boxes
-    kept = np.ones(len(outcome.truth), np.bool_) if score is None else detections.score >= score
-    found = np.zeros(len(outcome.positive), np.bool_)
-    found[outcome.truth[kept & outcome.true]] = True
-    wrong = np.bincount(detections.image[kept & outcome.false], minlength=outcome.images)
-    lost = np.bincount(truths.image[outcome.positive & ~found], minlength=outcome.images)
+    detections, truths = results.boxes
+    kept = (
+        np.ones(len(results.matched_gt), np.bool_) if score is None else detections.score >= score
+    )
+    found = np.zeros(len(results.positive), np.bool_)
+    found[results.matched_gt[kept & results.true]] = True
+    wrong = np.bincount(detections.image[kept & results.false], minlength=results.images)
+    lost = np.bincount(truths.image[results.positive & ~found], minlength=results.images)
     order = np.argsort(-(wrong + lost), kind="stable")[:most]
     order = order[(wrong + lost)[order] > 0]
     return WorstImages(
@@ -116,36 +118,36 @@ def worst_images(
 
 
 def confident_mistakes(
-    outcome: MatchResults, errors: Errors, *, most: int = 20
+    results: MatchResults, errors: Errors, *, most: int = 20
 ) -> ImageErrorCounts:
     """Return the false positives of the highest scores.
 
     Parameters
     ----------
-    outcome : MatchResults
+    results : MatchResults
     errors : Errors
         Of this outcome, in the convention of the protocol.
     most : int
         How many at most.
     """
-    ranked = outcome.by_score
-    rows = ranked[outcome.false[ranked]][:most]
+    ranked = results.by_score
+    rows = ranked[results.false[ranked]][:most]
     return ImageErrorCounts(
         detection=rows,
         kind=errors.kind[rows],
         target=errors.target[rows],
-        overlap=errors.overlap[rows],
+        similarity=errors.similarity[rows],
     )
 
 
 def label_errors(
-    outcome: MatchResults, errors: Errors, *, score: float | None = None, most: int = 20
+    results: MatchResults, errors: Errors, *, score: float | None = None, most: int = 20
 ) -> LabelErrors:
     """Return annotations that may be wrong.
 
     Parameters
     ----------
-    outcome : MatchResults
+    results : MatchResults
     errors : Errors
         Of this outcome, in the convention of the protocol.
     score : float, optional
@@ -156,15 +158,15 @@ def label_errors(
     """
     if score is None:
         # The median, without numpy.median, which imports all of numpy.ma.
-        right = np.sort(outcome.boxes[0].score[outcome.true])
+        right = np.sort(results.boxes[0].score[results.true])
         middle = right[[(len(right) - 1) // 2, len(right) // 2]] if len(right) else np.inf
         score = float(np.mean(middle))
-    ranked = outcome.by_score
-    ranked = ranked[outcome.boxes[0].score[ranked] >= score]
+    ranked = results.by_score
+    ranked = ranked[results.boxes[0].score[ranked] >= score]
     lists = [
-        _of_detections(outcome, errors, ranked, _UNLABELLED, most),
-        _of_detections(outcome, errors, ranked, _OTHER_CLASS, most),
-        _never_found(outcome, errors, most),
+        _of_detections(results, errors, ranked, _UNLABELLED, most),
+        _of_detections(results, errors, ranked, _OTHER_CLASS, most),
+        _never_found(results, errors, most),
     ]
     reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
     return LabelErrors(reason=reason, detection=detection, ground_truth=truth, weight=weight)
@@ -174,7 +176,7 @@ _Rows = tuple[NDArray[np.int8], Integers, Integers, Floats]
 
 
 def _of_detections(
-    outcome: MatchResults, errors: Errors, ranked: Integers, reason: int, most: int
+    results: MatchResults, errors: Errors, ranked: Integers, reason: int, most: int
 ) -> _Rows:
     kind = TYPES.index("background" if reason == _UNLABELLED else "classification")
     here = errors.kind[ranked] == kind
@@ -185,15 +187,15 @@ def _of_detections(
         np.full(len(rows), reason, np.int8),
         rows,
         errors.target[rows],
-        outcome.boxes[0].score[rows],
+        results.boxes[0].score[rows],
     )
 
 
-def _never_found(outcome: MatchResults, errors: Errors, most: int) -> _Rows:
+def _never_found(results: MatchResults, errors: Errors, most: int) -> _Rows:
     """Return the ground truths at which no detection aims, of well found classes first."""
-    truths = outcome.boxes[1]
-    found = outcome.by_class(truths.label[outcome.found])
-    recall = found / np.maximum(outcome.positives, 1)
+    truths = results.boxes[1]
+    found = results.by_class(truths.label[results.matched])
+    recall = found / np.maximum(results.ground_truth_counts, 1)
     rows = np.flatnonzero(errors.missed)
     rows = rows[recall[truths.label[rows]] > 0.5]
     order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:most]

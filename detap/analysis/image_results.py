@@ -49,9 +49,9 @@ class DetectionResult:
         ``beyond-limit`` where better-scored detections fill the limit.
     ground_truth : int
         The row matched to, aimed at, stood on or nearest, or -1.
-    overlap : float
+    similarity : float
         With it.
-    claimed_by : int
+    matched_by : int
         The row of the other detection that has found this ground truth, or -1.
     """
 
@@ -60,8 +60,8 @@ class DetectionResult:
     score: float
     verdict: DetectionVerdict
     ground_truth: int
-    overlap: float
-    claimed_by: int
+    similarity: float
+    matched_by: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,13 @@ def image_results(
     UsageError
         Where there is no such image, the protocol ranks no detections, or has no such threshold.
     """
-    outcome = MatchResults.of(result, iou)
-    number = _number_of(image, outcome.scene.ground_truth.images)
-    return next(verdicts_of(outcome, [number], types or errors(outcome)))
+    results = MatchResults.of(result, iou)
+    number = _number_of(image, results.run.ground_truth.images)
+    return next(results_of_images(results, [number], types or errors(results)))
 
 
-def verdicts_of(
-    outcome: MatchResults,
+def results_of_images(
+    results: MatchResults,
     numbers: Iterable[int],
     types: Errors,
     *,
@@ -146,7 +146,7 @@ def verdicts_of(
 
     Parameters
     ----------
-    outcome : MatchResults
+    results : MatchResults
     numbers : iterable of int
         The images, as indices into those of the ground truth.
     types : Errors
@@ -156,25 +156,25 @@ def verdicts_of(
     always : iterable of int
         Rows of detections that are among them whatever their scores.
     """
-    judge = _Judge(outcome, types)
-    detections, truths = outcome.boxes
-    images = outcome.scene.ground_truth.images
+    judge = _Judge(results, types)
+    detections, truths = results.boxes
+    images = results.run.ground_truth.images
     asked = list(numbers)
-    found, ends = _rows_of(detections.image, -detections.score, asked, outcome.images)
+    found, ends = _rows_of(detections.image, -detections.score, asked, results.images)
     if most is not None:
         rank = np.arange(len(found)) - np.repeat(ends[:-1], np.diff(ends))
         kept = np.zeros(len(detections.image), np.bool_)
         # Not numpy.isin, which imports all of numpy.ma; -1 is no row.
         kept[np.fromiter((row for row in always if row >= 0), np.intp)] = True
         found = found[(rank < most) | kept[found]]
-        ends = _ends(detections.image[found], asked, outcome.images)
+        ends = _ends(detections.image[found], asked, results.images)
     judged = judge.detections(found)
     of_truth, truth_ends = _rows_of(truths.image, np.zeros(len(truths.image)), asked, len(images))
     for place, number in enumerate(asked):
         rows = of_truth[slice(*truth_ends[place : place + 2])]
         yield ImageResults(
             image=images[number],
-            iou=outcome.iou,
+            iou=results.iou,
             detections=judged[slice(*ends[place : place + 2])],
             ground_truths=tuple(judge.truth(row) for row in rows.tolist()),
         )
@@ -200,32 +200,32 @@ def _ends(image: Integers, asked: list[int], images: int) -> NDArray[np.int64]:
 class _Judge:
     """Verdicts on single rows."""
 
-    def __init__(self, outcome: MatchResults, types: Errors) -> None:
-        self.outcome, self.types = outcome, types
-        self.finder = np.full(len(outcome.positive), -1, np.int32)
-        right = np.flatnonzero(outcome.true)
-        self.finder[outcome.truth[right]] = right
-        self.meaning = np.full(len(outcome.positive), -1, np.int32)
-        owners = np.flatnonzero(types.owner)
+    def __init__(self, results: MatchResults, types: Errors) -> None:
+        self.results, self.types = results, types
+        self.finder = np.full(len(results.positive), -1, np.int32)
+        right = np.flatnonzero(results.true)
+        self.finder[results.matched_gt[right]] = right
+        self.meaning = np.full(len(results.positive), -1, np.int32)
+        owners = np.flatnonzero(types.fixes_target)
         self.meaning[types.target[owners]] = owners
 
     def detections(self, rows: Integers) -> tuple[DetectionResult, ...]:
-        outcome, types = self.outcome, self.types
-        near = outcome.surroundings.nearest(outcome.boxes[0], rows)
-        own = near.own_overlap >= near.other_overlap
+        results, types = self.results, self.types
+        near = results.ground_truth_index.nearest(results.boxes[0], rows)
+        own = near.own_similarity >= near.other_similarity
         truth = np.where(own, near.own, near.other)
-        overlap = np.where(own, near.own_overlap, near.other_overlap)
-        aimed, matched = types.target[rows] >= 0, outcome.truth[rows] >= 0
-        truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.overlap[rows[aimed]]
-        truth[matched] = outcome.truth[rows[matched]]
-        overlap[matched] = outcome.overlaps_found(rows[matched])
+        overlap = np.where(own, near.own_similarity, near.other_similarity)
+        aimed, matched = types.target[rows] >= 0, results.matched_gt[rows] >= 0
+        truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.similarity[rows[aimed]]
+        truth[matched] = results.matched_gt[rows[matched]]
+        overlap[matched] = results.matched_similarity(rows[matched])
         return tuple(
             self._detection(*entry)
             for entry in zip(rows.tolist(), truth.tolist(), overlap.tolist(), strict=True)
         )
 
     def _detection(self, row: int, truth: int, overlap: float) -> DetectionResult:
-        detections = self.outcome.boxes[0]
+        detections = self.results.boxes[0]
         finder = int(self.finder[truth]) if truth >= 0 else -1
         return DetectionResult(
             row=row,
@@ -233,35 +233,35 @@ class _Judge:
             score=float(detections.score[row]),
             verdict=self._verdict(row),
             ground_truth=truth,
-            overlap=overlap,
-            claimed_by=-1 if finder == row else finder,
+            similarity=overlap,
+            matched_by=-1 if finder == row else finder,
         )
 
     def _verdict(self, row: int) -> DetectionVerdict:
-        outcome = self.outcome
-        if not outcome.counted[row]:
-            if outcome.scene.without_area[row]:
+        results = self.results
+        if not results.counted[row]:
+            if results.run.without_area[row]:
                 return "zero-area"
-            return "unverified" if outcome.scene.unverified[row] else "beyond-limit"
-        if outcome.neutral[row] and outcome.truth[row] < 0:
-            return "not-exhaustive" if outcome.scene.open_ended[row] else "out-of-range"
-        if outcome.neutral[row]:
+            return "unverified" if results.run.unverified[row] else "beyond-limit"
+        if results.ignored[row] and results.matched_gt[row] < 0:
+            return "not-exhaustive" if results.run.open_ended[row] else "out-of-range"
+        if results.ignored[row]:
             return "neutral"
-        if outcome.truth[row] >= 0:
+        if results.matched_gt[row] >= 0:
             return "true-positive"
         return cast("DetectionVerdict", TYPES[self.types.kind[row]])
 
     def truth(self, row: int) -> GroundTruthResult:
         """Return what became of a ground truth."""
-        outcome = self.outcome
+        results = self.results
         detection = int(self.finder[row])
         verdict: TruthVerdict = "found"
-        if not outcome.positive[row]:
-            verdict = "neutral" if outcome.scene.neutral[row] else "out-of-range"
+        if not results.positive[row]:
+            verdict = "neutral" if results.run.ignored[row] else "out-of-range"
         elif detection < 0:
             verdict = "missed" if self.types.missed[row] else "aimed-at"
             detection = int(self.meaning[row])
-        return GroundTruthResult(row, int(outcome.boxes[1].label[row]), verdict, detection)
+        return GroundTruthResult(row, int(results.boxes[1].label[row]), verdict, detection)
 
 
 def _number_of(image: Name, images: tuple[Name, ...]) -> int:

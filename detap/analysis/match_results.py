@@ -31,31 +31,31 @@ class MatchResults:
 
     Attributes
     ----------
-    scene : EvaluationRun
+    run : EvaluationRun
         The tables, and the protocol with this one threshold and the area range of all areas.
     threshold : int
         The IoU threshold, as an index into those of the result's protocol.
-    truth : (N,) int32
+    matched_gt : (N,) int32
         The ground truth that each detection was matched to, or -1.
-    neutral : (N,) bool
+    ignored : (N,) bool
         Whether it counts neither way.
     counted : (N,) bool
         Whether it is within the detection limit.
     positive : (G,) bool
         Which ground truths count.
-    evidence : MatchTable
+    match_table : MatchTable
         What all this comes from.
     result : Result
         Whose outcome it is.
     """
 
-    scene: EvaluationRun
+    run: EvaluationRun
     threshold: int
-    truth: Integers
-    neutral: Flags
+    matched_gt: Integers
+    ignored: Flags
     counted: Flags
     positive: Flags
-    evidence: MatchTable
+    match_table: MatchTable
     result: Result
 
     @classmethod
@@ -86,14 +86,14 @@ class MatchResults:
         """
         if self.result.whole is None:
             return None
-        chosen = self.result._scene
+        chosen = self.result._run
         assert isinstance(chosen, ChosenClasses)
         return _adapted(self.result.whole, self.threshold), chosen
 
     @property
     def protocol(self) -> Protocol:
         """The protocol, with one IoU threshold and one area range."""
-        return self.scene.protocol
+        return self.run.protocol
 
     @property
     def iou(self) -> float:
@@ -103,42 +103,42 @@ class MatchResults:
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the K classes."""
-        return self.scene.classes
+        return self.run.classes
 
     @property
     def images(self) -> int:
         """How many images the ground truth has."""
-        return len(self.scene.ground_truth.images)
+        return len(self.run.ground_truth.images)
 
     @property
     def boxes(self) -> tuple[Boxes, Boxes]:
         """The columns of the detections and of the ground truths."""
-        return self.scene.boxes()
+        return self.run.boxes()
 
     @cached_property
-    def judged(self) -> Flags:
+    def scored(self) -> Flags:
         """Which detections are true or false positives, (N,) bool."""
-        return self.counted & ~self.neutral
+        return self.counted & ~self.ignored
 
     @cached_property
     def true(self) -> Flags:
         """Which detections are true positives, (N,) bool."""
-        return self.judged & (self.truth >= 0)
+        return self.scored & (self.matched_gt >= 0)
 
     @cached_property
     def false(self) -> Flags:
         """Which detections are false positives, (N,) bool."""
-        return self.judged & (self.truth < 0)
+        return self.scored & (self.matched_gt < 0)
 
     @cached_property
-    def found(self) -> Flags:
+    def matched(self) -> Flags:
         """Which ground truths a true positive has found, (G,) bool."""
         found = np.zeros(len(self.positive), np.bool_)
-        found[self.truth[self.true]] = True
+        found[self.matched_gt[self.true]] = True
         return found
 
     @cached_property
-    def positives(self) -> Counts:
+    def ground_truth_counts(self) -> Counts:
         """How many ground truths of each class count, (K,) int64."""
         return self.by_class(self.boxes[1].label[self.positive])
 
@@ -152,65 +152,65 @@ class MatchResults:
 
         Equal scores stand as the protocol ranks them.
         """
-        return self.evidence.by_score
+        return self.match_table.by_score
 
     @property
     def ranked_by_class(self) -> Integers:
         """The detections within the limit by falling score, class after class, (n,) int32."""
-        return self.evidence.ranking.rows
+        return self.match_table.ranking.rows
 
     def ranked(self, label: int) -> Integers:
         """Return those of one class."""
-        return self.evidence.ranking.of_class(label)
+        return self.match_table.ranking.of_class(label)
 
-    def overlaps_found(self, rows: NDArray[np.integer]) -> Floats:
+    def matched_similarity(self, rows: NDArray[np.integer]) -> Floats:
         """Return the overlap of some detections with the ground truths they were matched to."""
         detections, truths = self.boxes
-        found = self.truth[rows]
-        if self.scene.pairs is not None:
-            return self.scene.pairs.between(rows, found)
+        found = self.matched_gt[rows]
+        if self.run.pairs is not None:
+            return self.run.pairs.between(rows, found)
         return paired_overlaps(
             detections.corners[rows],
             truths.corners[found],
             detection_areas=detections.overlap_area[rows],
             truth_areas=truths.overlap_area[found],
-            absorbing=self.scene.absorbing[found],
+            crowd=self.run.crowd[found],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
     @cached_property
-    def surroundings(self) -> GroundTruthIndex:
+    def ground_truth_index(self) -> GroundTruthIndex:
         """The ground truths that count, to be asked which is nearest to a detection."""
-        return surroundings_of(self.scene, self.positive, taken=self.found)
+        return ground_truth_index(self.run, self.positive, taken=self.matched)
 
 
-def surroundings_of(
-    scene: EvaluationRun, among: Flags, *, taken: Flags | None = None, absorbing: bool = False
+def ground_truth_index(
+    run: EvaluationRun, among: Flags, *, taken: Flags | None = None, crowd: bool = False
 ) -> GroundTruthIndex:
     """Return some ground truths of a scene, to be asked which is nearest to a detection.
 
     Parameters
     ----------
-    scene : EvaluationRun
+    run : EvaluationRun
     among : (G,) bool
         Which ground truths there are to be found.
     taken : (G,) bool, optional
         Which of these a detection has taken; none where left out.
-    absorbing : bool
+    crowd : bool
         Whether overlap is the intersection over the detection's own area; of boxes alone.
     """
-    detections, truths = scene.boxes()
+    detections, truths = run.boxes()
     taken = np.zeros(len(among), np.bool_) if taken is None else taken
-    pairs = scene.pairs_of_any_class
+    pairs = run.pairs_of_any_class
     if pairs is not None:
         return PairedGroundTruthIndex(pairs, detections, truths, among, taken=taken)
     return GroundTruthIndex(
         truths,
-        len(scene.ground_truth.images),
+        len(run.ground_truth.images),
         among,
         taken=taken,
-        absorbing=absorbing,
-        inclusive_pixels=scene.protocol.inclusive_pixels,
+        crowd=crowd,
+        inclusive_pixels=run.protocol.inclusive_pixels,
     )
 
 
@@ -244,20 +244,20 @@ def threshold_of(protocol: Protocol, iou: float | None) -> int:
 
 def _adapted(result: Result, threshold: int) -> MatchResults:
     """Return the outcome from the evidence, over all areas."""
-    protocol, scene = result.protocol, result._scene
-    evidence = result.evidence_with((0, threshold))
+    protocol, run = result.protocol, result._run
+    match_table = result.match_table_for((0, threshold))
     one = replace(
         protocol,
         iou_thresholds=(protocol.iou_thresholds[threshold],),
         area_ranges=protocol.area_ranges[:1],
     )
     return MatchResults(
-        scene=EvaluationRun(scene.ground_truth, scene.detections, one, scene.threads, as_seen=True),
+        run=EvaluationRun(run.ground_truth, run.detections, one, run.threads, as_seen=True),
         threshold=threshold,
-        truth=evidence.truth_of(0, threshold),
-        neutral=evidence.is_neutral(0, threshold),
-        counted=evidence.counted,
-        positive=evidence.positive[0],
-        evidence=evidence,
+        matched_gt=match_table.matched_gt_at(0, threshold),
+        ignored=match_table.is_ignored(0, threshold),
+        counted=match_table.counted,
+        positive=match_table.positive[0],
+        match_table=match_table,
         result=result,
     )

@@ -261,30 +261,30 @@ def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps
     else:
         threshold = threshold_of(result.protocol, iou)
         iou = result.protocol.iou_thresholds[threshold]
-    evidence = result.evidence
-    positives = evidence.positives[0].tolist()
+    match_table = result.match_table
+    positives = match_table.ground_truth_counts[0].tolist()
     return Sweeps(
         iou=iou,
         classes=result.classes,
-        overall=_sweep(evidence, threshold, evidence.by_score, sum(positives)),
+        overall=_sweep(match_table, threshold, match_table.by_score, sum(positives)),
         by_class=tuple(
-            _sweep(evidence, threshold, evidence.ranking.of_class(label), count)
+            _sweep(match_table, threshold, match_table.ranking.of_class(label), count)
             for label, count in enumerate(positives)
         ),
     )
 
 
 def _sweep(
-    evidence: MatchTable, threshold: int, ranked: NDArray[np.int32], positives: int
+    match_table: MatchTable, threshold: int, ranked: NDArray[np.int32], positives: int
 ) -> Sweep:
-    ranked = ranked[~evidence.is_neutral(0, threshold, ranked)]
-    score = evidence.score[ranked]
+    ranked = ranked[~match_table.is_ignored(0, threshold, ranked)]
+    score = match_table.score[ranked]
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])
-    right = np.cumsum(evidence.is_found(0, threshold, ranked), dtype=np.int64)[last]
+    right = np.cumsum(match_table.is_true_positive(0, threshold, ranked), dtype=np.int64)[last]
     return Sweep(
         score=score[last],
         true_positives=right,
         false_positives=last + 1 - right,
         positives=positives,
-        images=evidence.images,
+        images=match_table.images,
     )

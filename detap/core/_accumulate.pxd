@@ -1,4 +1,4 @@
-"""What matching and finishing share: counts over a class's ranking, and words of evidence."""
+"""What matching and accumulation share: counts over a class's ranking, and bits of a match table."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -21,39 +21,39 @@ cdef enum:
     AHEAD = 12  # detections whose columns are fetched early: ranked by score, they lie anywhere
 
 
-cdef struct Words:
+cdef struct Bits:
     # (A, N): a word of so many bytes for each area range and detection.
     uint8_t* bytes
     Py_ssize_t rows
     Py_ssize_t width
 
 
-cdef inline void put_word(
-    const Words* words, Py_ssize_t a, Py_ssize_t row, uint64_t word
+cdef inline void put_bits(
+    const Bits* bits, Py_ssize_t a, Py_ssize_t row, uint64_t word
 ) noexcept nogil:
-    cdef Py_ssize_t place = a * words.rows + row
-    if words.width == 1:
-        words.bytes[place] = <uint8_t>word
-    elif words.width == 2:
-        (<uint16_t*>words.bytes)[place] = <uint16_t>word
-    elif words.width == 4:
-        (<uint32_t*>words.bytes)[place] = <uint32_t>word
+    cdef Py_ssize_t place = a * bits.rows + row
+    if bits.width == 1:
+        bits.bytes[place] = <uint8_t>word
+    elif bits.width == 2:
+        (<uint16_t*>bits.bytes)[place] = <uint16_t>word
+    elif bits.width == 4:
+        (<uint32_t*>bits.bytes)[place] = <uint32_t>word
     else:
-        (<uint64_t*>words.bytes)[place] = word
+        (<uint64_t*>bits.bytes)[place] = word
 
 
-cdef inline uint64_t get_word(const Words* words, Py_ssize_t a, Py_ssize_t row) noexcept nogil:
-    cdef Py_ssize_t place = a * words.rows + row
-    if words.width == 1:
-        return words.bytes[place]
-    if words.width == 2:
-        return (<uint16_t*>words.bytes)[place]
-    if words.width == 4:
-        return (<uint32_t*>words.bytes)[place]
-    return (<uint64_t*>words.bytes)[place]
+cdef inline uint64_t get_bits(const Bits* bits, Py_ssize_t a, Py_ssize_t row) noexcept nogil:
+    cdef Py_ssize_t place = a * bits.rows + row
+    if bits.width == 1:
+        return bits.bytes[place]
+    if bits.width == 2:
+        return (<uint16_t*>bits.bytes)[place]
+    if bits.width == 4:
+        return (<uint32_t*>bits.bytes)[place]
+    return (<uint64_t*>bits.bytes)[place]
 
 
-cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows)
+cdef Bits bits_of(const uint8_t[:, ::1] table, Py_ssize_t rows)
 
 
 cdef struct Lanes:
@@ -67,7 +67,7 @@ cdef struct Lanes:
     Py_ssize_t terms_room
 
 
-cdef class Finisher:
+cdef class Accumulator:
     cdef readonly Py_ssize_t T, R, K, A, M
     cdef Py_ssize_t first     # the first limit at which precision is wanted
     cdef uint64_t every       # all thresholds, as bits

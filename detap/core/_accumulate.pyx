@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from detap.core.params import MatchParams
 
 
-cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
-    """Return the words that stand in a table of bytes, A rows of N words."""
-    cdef Words words
-    words.bytes = <uint8_t*>&table[0, 0] if rows and table.shape[0] else NULL
-    words.rows = rows
-    words.width = table.shape[1] // rows if rows else 1
-    return words
+cdef Bits bits_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
+    """Return the words that stand in a table of bytes, A rows of N bits."""
+    cdef Bits bits
+    bits.bytes = <uint8_t*>&table[0, 0] if rows and table.shape[0] else NULL
+    bits.rows = rows
+    bits.width = table.shape[1] // rows if rows else 1
+    return bits
 
 
-cdef class Finisher:
+cdef class Accumulator:
     """Counts and curves of one class after another; `work` may be called from any threads.
 
     What runs down the ranking of a class is a subclass.
@@ -248,15 +248,15 @@ cdef class Finisher:
                 )
 
 
-cdef class Replay(Finisher):
+cdef class Replay(Accumulator):
     """Counts and curves from what became of each detection.
 
     Parameters
     ----------
     rules, scores, all_limits
-        As for finish.
+        As for accumulate.
     ranking : Ranking
-    outcomes : MatchFlags
+    match_flags : MatchFlags
         Their columns are those of the detections, or those that `code` names.
     code : (N,) uint32
         The column of each detection; (0,) where each has its own.
@@ -266,23 +266,24 @@ cdef class Replay(Finisher):
 
     cdef const int32_t[::1] start, ranked
     cdef const uint32_t[::1] code
-    cdef const uint8_t[::1] limit, duplicate
-    cdef const uint8_t[:, ::1] found_bytes, neutral_bytes
-    cdef Words found, neutral
+    cdef const uint8_t[::1] max_dets_index, duplicate
+    cdef const uint8_t[:, ::1] true_positive_bytes, ignored_bytes
+    cdef Bits true_positive, ignored
     cdef bint coded
 
     def __init__(
-        self, rules: MatchParams, scores: Scores, all_limits: bool, ranking: Ranking, outcomes: MatchFlags,
-        code: NDArray[np.uint32], labels: Sequence[int],
+        self, rules: MatchParams, scores: Scores, all_limits: bool, ranking: Ranking,
+        match_flags: MatchFlags, code: NDArray[np.uint32], labels: Sequence[int],
     ):
-        Finisher.__init__(self, rules, scores, all_limits)
+        Accumulator.__init__(self, rules, scores, all_limits)
         self.start, self.ranked = ranking.start, ranking.rows
         self.code, self.coded = code, len(code) > 0
-        self.limit, self.duplicate = outcomes.limit, outcomes.duplicate.view(np.uint8)
-        self.found_bytes = outcomes.found.view(np.uint8)
-        self.neutral_bytes = outcomes.neutral.view(np.uint8)
-        self.found = words_of(self.found_bytes, len(outcomes.limit))
-        self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
+        self.max_dets_index = match_flags.max_dets_index
+        self.duplicate = match_flags.duplicate.view(np.uint8)
+        self.true_positive_bytes = match_flags.true_positive.view(np.uint8)
+        self.ignored_bytes = match_flags.ignored.view(np.uint8)
+        self.true_positive = bits_of(self.true_positive_bytes, len(match_flags.max_dets_index))
+        self.ignored = bits_of(self.ignored_bytes, len(match_flags.max_dets_index))
         self.line_up(labels, np.diff(ranking.start).tolist())
 
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
@@ -307,15 +308,15 @@ cdef class Replay(Finisher):
             row = self._column(i)
             duplicates += self.duplicate[row]
             for a in range(self.A):
-                found = get_word(&self.found, a, row)
-                right = found | get_word(&self.neutral, a, row)
+                found = get_bits(&self.true_positive, a, row)
+                right = found | get_bits(&self.ignored, a, row)
                 if found:
-                    self.record(a, found, self.limit[row], most_hits, s)
+                    self.record(a, found, self.max_dets_index[row], most_hits, s)
                 if right == self.every:
                     continue
                 if right:
-                    self.excuse(a, right, self.limit[row], s)
-                for m in range(self.limit[row], self.M):
+                    self.excuse(a, right, self.max_dets_index[row], s)
+                for m in range(self.max_dets_index[row], self.M):
                     s.seen[m * self.A + a] += 1
         return duplicates
 
@@ -325,9 +326,12 @@ cdef class Replay(Finisher):
             detap_prefetch(&self.code[row])
             return
         for a in range(self.A):
-            detap_prefetch(self.found.bytes + (a * self.found.rows + row) * self.found.width)
-            detap_prefetch(self.neutral.bytes + (a * self.neutral.rows + row) * self.neutral.width)
-        detap_prefetch(&self.limit[row])
+            detap_prefetch(
+                self.true_positive.bytes
+                + (a * self.true_positive.rows + row) * self.true_positive.width
+            )
+            detap_prefetch(self.ignored.bytes + (a * self.ignored.rows + row) * self.ignored.width)
+        detap_prefetch(&self.max_dets_index[row])
         detap_prefetch(&self.duplicate[row])
 
     cdef inline Py_ssize_t _column(self, Py_ssize_t place) noexcept nogil:
@@ -340,15 +344,15 @@ cdef class Replay(Finisher):
         for i in range(self.start[k], self.start[k + 1]):
             row = self._column(i)
             for a in range(self.A):
-                if get_word(&self.found, a, row):
+                if get_bits(&self.true_positive, a, row):
                     most += 1
                     break
         return most
 
 
 @final
-cdef class Stretch(Replay):
-    """A stretch of the ranking of one class, gone down as if nothing stood above it.
+cdef class Chunk(Replay):
+    """A chunk of the ranking of one class, gone down as if nothing stood above it.
 
     Parameters
     ----------
@@ -360,11 +364,11 @@ cdef class Stretch(Replay):
     cdef int64_t within, duplicates
 
     def __init__(
-        self, rules: MatchParams, scores: Scores, all_limits: bool, ranking: Ranking, outcomes: MatchFlags,
-        code: NDArray[np.uint32],
+        self, rules: MatchParams, scores: Scores, all_limits: bool, ranking: Ranking,
+        match_flags: MatchFlags, code: NDArray[np.uint32],
     ):
         cdef bint ready
-        Replay.__init__(self, rules, scores, all_limits, ranking, outcomes, code, [0])
+        Replay.__init__(self, rules, scores, all_limits, ranking, match_flags, code, [0])
         with nogil:
             self.most = self._most_hits(0)
             self.lanes = <Lanes*>self.prepare()
@@ -382,18 +386,18 @@ cdef class Stretch(Replay):
 
 
 @final
-cdef class Stretches(Finisher):
-    """One class, of which a stretch after another was gone down; `work` writes its curves.
+cdef class Chunks(Accumulator):
+    """One class, of which a chunk after another was gone down; `work` writes its curves.
 
-    False positives above a hit are those above it in its own stretch, and those of all stretches
+    False positives above a hit are those above it in its own chunk, and those of all chunks
     before.
 
     Parameters
     ----------
     rules, scores, all_limits
-        As for finish.
+        As for accumulate.
     most_hits : int
-        How many detections of all stretches are a hit anywhere.
+        How many detections of all chunks are a hit anywhere.
     """
 
     cdef Lanes lanes
@@ -401,7 +405,7 @@ cdef class Stretches(Finisher):
     cdef int64_t within, duplicates
 
     def __init__(self, rules: MatchParams, scores: Scores, all_limits: bool, most_hits: int):
-        Finisher.__init__(self, rules, scores, all_limits)
+        Accumulator.__init__(self, rules, scores, all_limits)
         self.most = most_hits
         if not (self.prepare_lanes(&self.lanes) and self.begin(self.most, &self.lanes)):
             raise MemoryError()
@@ -410,12 +414,12 @@ cdef class Stretches(Finisher):
     def __dealloc__(self):
         self.release_lanes(&self.lanes)
 
-    def append(self, Stretch stretch) -> None:
-        """Put a stretch below those before."""
-        self.within += stretch.within
-        self.duplicates += stretch.duplicates
+    def append(self, Chunk chunk) -> None:
+        """Put a chunk below those before."""
+        self.within += chunk.within
+        self.duplicates += chunk.duplicates
         with nogil:
-            self.put_below(stretch.lanes, stretch.most)
+            self.put_below(chunk.lanes, chunk.most)
 
     cdef void put_below(self, const Lanes* below, Py_ssize_t most) noexcept nogil:
         cdef Lanes* s = &self.lanes

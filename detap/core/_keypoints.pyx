@@ -61,7 +61,7 @@ cdef class Likeness:
 
     Parameters
     ----------
-    claims : (N, K, 2) float64
+    detections : (N, K, 2) float64
         x and y.
     first : (G + 1,) int64
         Where the labelled keypoints of each ground truth begin, L of them in all.
@@ -85,7 +85,7 @@ cdef class Likeness:
         To be filled; 0 for those.
     """
 
-    cdef const double[:, :, ::1] claims
+    cdef const double[:, :, ::1] detections
     cdef const int64_t[::1] first, start
     cdef const int32_t[::1] keypoint, truth
     cdef const double[:, ::1] places, boxes
@@ -94,12 +94,12 @@ cdef class Likeness:
     cdef double[::1] overlap
 
     def __init__(
-        self, claims: NDArray[np.float64], first: NDArray[np.int64], keypoint: NDArray[np.int32],
+        self, detections: NDArray[np.float64], first: NDArray[np.int64], keypoint: NDArray[np.int32],
         places: NDArray[np.float64], spreads: NDArray[np.float64], boxes: NDArray[np.float64],
         areas: NDArray[np.float64], variances: NDArray[np.float64], start: NDArray[np.int64],
         truth: NDArray[np.int32], lowest: float, overlap: NDArray[np.float64],
     ):
-        self.claims, self.first, self.keypoint = claims, first, keypoint
+        self.detections, self.first, self.keypoint = detections, first, keypoint
         self.places, self.spreads, self.boxes = places, spreads, boxes
         self.areas, self.variances, self.start, self.truth = areas, variances, start, truth
         self.lowest, self.overlap = lowest, overlap
@@ -117,7 +117,7 @@ cdef class Likeness:
         with nogil:
             for row in range(begin, end):
                 for pair in range(self.start[row], self.start[row + 1]):
-                    written = self.write(&self.claims[row, 0, 0], self.truth[pair], &out[count])
+                    written = self.write(&self.detections[row, 0, 0], self.truth[pair], &out[count])
                     self.overlap[pair] = written
                     count += written
         return count

@@ -567,14 +567,14 @@ cdef class Pairing:
 
     Parameters
     ----------
-    claims, truths : Store
-    claim_mask, truth_mask : (N,) and (G,) int32
+    detections, truths : Store
+    dt_mask, gt_mask : (N,) and (G,) int32
         The mask of each row.
-    claim_rows, truth_rows : int32
+    dt_rows, gt_rows : int32
         Rows, cell by cell, ascending in each.
-    claim_start, truth_start : (C + 1,) int64
+    dt_start, gt_start : (C + 1,) int64
         Where each cell begins in them.
-    absorbing : (G,) uint8
+    crowd : (G,) uint8
     lowest : float
         Overlaps below are left out; so are those of nothing.
     ratio : float
@@ -584,10 +584,10 @@ cdef class Pairing:
         Filled with how many pairs each detection has.
     """
 
-    cdef Store claims, truths
-    cdef const int32_t[::1] claim_mask, truth_mask, claim_rows, truth_rows
-    cdef const int64_t[::1] claim_start, truth_start
-    cdef const uint8_t[::1] absorbing
+    cdef Store detections, truths
+    cdef const int32_t[::1] dt_mask, gt_mask, dt_rows, gt_rows
+    cdef const int64_t[::1] dt_start, gt_start
+    cdef const uint8_t[::1] crowd
     cdef double lowest, ratio
     cdef int64_t[::1] counts
     cdef Found *found
@@ -595,21 +595,21 @@ cdef class Pairing:
     cdef bint failed
 
     def __init__(
-        self, claims: Store, truths: Store, claim_mask: NDArray[np.int32],
-        truth_mask: NDArray[np.int32],
+        self, detections: Store, truths: Store, dt_mask: NDArray[np.int32],
+        gt_mask: NDArray[np.int32],
         cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
-        absorbing: NDArray[np.uint8], lowest: float, ratio: float, counts: NDArray[np.int64],
+        crowd: NDArray[np.uint8], lowest: float, ratio: float, counts: NDArray[np.int64],
     ):
-        self.claims = claims
+        self.detections = detections
         self.truths = truths
-        self.claim_mask = claim_mask
-        self.truth_mask = truth_mask
-        self.claim_rows, self.claim_start, self.truth_rows, self.truth_start = cells
-        self.absorbing = absorbing
+        self.dt_mask = dt_mask
+        self.gt_mask = gt_mask
+        self.dt_rows, self.dt_start, self.gt_rows, self.gt_start = cells
+        self.crowd = crowd
         self.lowest = lowest
         self.ratio = ratio
         self.counts = counts
-        self.cells = self.claim_start.shape[0] - 1
+        self.cells = self.dt_start.shape[0] - 1
         self.found = <Found *>calloc(max(self.cells, 1), sizeof(Found))
         if self.found == NULL:
             raise MemoryError
@@ -646,19 +646,19 @@ cdef class Pairing:
 
     cdef bint pair(self, Py_ssize_t cell, Scratch *scratch) noexcept nogil:
         """Pair the rows of a cell; False when out of memory."""
-        cdef Py_ssize_t n = self.claim_start[cell + 1] - self.claim_start[cell]
-        cdef Py_ssize_t g = self.truth_start[cell + 1] - self.truth_start[cell]
+        cdef Py_ssize_t n = self.dt_start[cell + 1] - self.dt_start[cell]
+        cdef Py_ssize_t g = self.gt_start[cell + 1] - self.gt_start[cell]
         cdef Shape *shapes = <Shape *>malloc((n + g) * sizeof(Shape))
         cdef uint8_t *drawn = <uint8_t *>malloc(n + g)
         cdef Py_ssize_t i
         cdef bint done = shapes != NULL and drawn != NULL
         if done:
             for i in range(n):
-                self.claims.guess(self.claim_mask[self.claim_rows[self.claim_start[cell] + i]],
+                self.detections.guess(self.dt_mask[self.dt_rows[self.dt_start[cell] + i]],
                                   &shapes[i])
                 drawn[i] = 0
             for i in range(g):
-                self.truths.guess(self.truth_mask[self.truth_rows[self.truth_start[cell] + i]],
+                self.truths.guess(self.gt_mask[self.gt_rows[self.gt_start[cell] + i]],
                                   &shapes[n + i])
                 drawn[n + i] = 0
             done = self.compare(cell, shapes, drawn, n, g, scratch)
@@ -675,41 +675,41 @@ cdef class Pairing:
         Scratch *scratch,
     ) noexcept nogil:
         cdef Py_ssize_t i, k
-        cdef int32_t claim, truth
-        cdef bint absorbs
+        cdef int32_t dt, truth
+        cdef bint crowd
         cdef Shape *one
         cdef Shape *other
         cdef int64_t common, most, whole
         cdef double overlap
         for i in range(n):
-            claim = self.claim_rows[self.claim_start[cell] + i]
+            dt = self.dt_rows[self.dt_start[cell] + i]
             one = &shapes[i]
             for k in range(g):
-                truth = self.truth_rows[self.truth_start[cell] + k]
+                truth = self.gt_rows[self.gt_start[cell] + k]
                 other = &shapes[n + k]
-                absorbs = self.absorbing[truth]
-                if not self.may_reach(one, other, absorbs):
+                crowd = self.crowd[truth]
+                if not self.may_reach(one, other, crowd):
                     continue
                 if not one.known:
-                    if not self.draw(self.claims, self.claim_mask[claim], one, scratch):
+                    if not self.draw(self.detections, self.dt_mask[dt], one, scratch):
                         return False
                     drawn[i] = 1
                 if not other.known:
-                    if not self.draw(self.truths, self.truth_mask[truth], other, scratch):
+                    if not self.draw(self.truths, self.gt_mask[truth], other, scratch):
                         return False
                     drawn[n + k] = 1
-                if not self.may_reach(one, other, absorbs):
+                if not self.may_reach(one, other, crowd):
                     continue
                 common = common_to(one.runs, one.count, other.runs, other.count)
-                whole = one.area if absorbs else one.area + other.area - common
+                whole = one.area if crowd else one.area + other.area - common
                 if common == 0:
                     continue
                 overlap = <double>common / <double>whole
                 if overlap < self.lowest:
                     continue
-                if self.ratio and not absorbs:
-                    if not (self.edge(self.claims, self.claim_mask[claim], one, scratch)
-                            and self.edge(self.truths, self.truth_mask[truth], other, scratch)):
+                if self.ratio and not crowd:
+                    if not (self.edge(self.detections, self.dt_mask[dt], one, scratch)
+                            and self.edge(self.truths, self.gt_mask[truth], other, scratch)):
                         return False
                     common = common_to(
                         one.edge.at, one.edge.count, other.edge.at, other.edge.count)
@@ -719,10 +719,10 @@ cdef class Pairing:
                         continue
                 if not _put(&self.found[cell], truth, overlap):
                     return False
-                self.counts[claim] += 1
+                self.counts[dt] += 1
         return True
 
-    cdef bint may_reach(self, const Shape *one, const Shape *other, bint absorbs) noexcept nogil:
+    cdef bint may_reach(self, const Shape *one, const Shape *other, bint crowd) noexcept nogil:
         """Tell whether bounds and areas allow the lowest overlap that is wanted."""
         cdef int64_t wide = min(one.bounds.right, other.bounds.right) + 1
         cdef int64_t high = min(one.bounds.bottom, other.bounds.bottom) + 1
@@ -738,7 +738,7 @@ cdef class Pairing:
             common = min(common, other.area)
         # What is not drawn yet may be no larger than what both have in common.
         whole = one.area if one.known else common
-        if not absorbs:
+        if not crowd:
             whole += (other.area if other.known else common) - common
         return common > 0 and <double>common / <double>whole >= self.lowest
 
@@ -771,15 +771,15 @@ cdef class Pairing:
     def gather(self, const int64_t[::1] start, int32_t[::1] truth, double[::1] overlap) -> None:
         """Write the pairs in the order of the detections' rows."""
         cdef Py_ssize_t cell, i, at, count
-        cdef int32_t claim
+        cdef int32_t dt
         for cell in range(self.cells):
             at = 0
-            for i in range(self.claim_start[cell], self.claim_start[cell + 1]):
-                claim = self.claim_rows[i]
-                count = self.counts[claim]
+            for i in range(self.dt_start[cell], self.dt_start[cell + 1]):
+                dt = self.dt_rows[i]
+                count = self.counts[dt]
                 if count:
-                    memcpy(&truth[start[claim]], self.found[cell].truth + at,
+                    memcpy(&truth[start[dt]], self.found[cell].truth + at,
                            count * sizeof(int32_t))
-                    memcpy(&overlap[start[claim]], self.found[cell].overlap + at,
+                    memcpy(&overlap[start[dt]], self.found[cell].overlap + at,
                            count * sizeof(double))
                 at += count

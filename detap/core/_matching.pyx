@@ -1,17 +1,17 @@
 """Matching and scoring of detections, one class at a time, without the GIL. See matching.py.
 
-For each class its detections are ranked by score; one pass over them finds overlaps, claims
+For each class its detections are ranked by score; one pass over them finds overlaps, matches
 ground truths, and counts. Classes are independent, so that threads take them one by one, and no
 result depends on how many threads there are. So are images: a class that would keep the other
-threads waiting is dealt out to them in stretches of its images, of which they keep evidence, and is
-finished from that.
+threads waiting is split into chunks of its images, which the threads match one by one; its curves
+are accumulated from their match results.
 
 What happens at the T thresholds is held as the bits of one word, so that a detection is matched at
 all of them at once: the order in which it prefers ground truths is the same at each, and it takes,
 at each, the first that it reaches there and that is still free there.
 
-A pass keeps nothing of a detection unless evidence is asked for: counts and curves come of what it
-records on the way (see _accumulate.pyx).
+A pass keeps nothing of a detection unless match results are asked for: counts and curves come of
+what it records on the way (see _accumulate.pyx).
 """
 
 from cython cimport final
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detap.core._accumulate cimport AHEAD, Finisher, Lanes, Words, put_word, words_of
+from detap.core._accumulate cimport AHEAD, Accumulator, Lanes, Bits, put_bits, bits_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
@@ -40,8 +40,8 @@ cdef struct Truth:
     double corners[4]
     double overlap_area
     int32_t row
-    bint absorbing            # takes any number of detections
-    bint void                 # can be taken but not found
+    bint crowd                # takes any number of detections
+    bint unmatchable                # can be matched, but not as a true positive
 
 
 cdef struct Near:
@@ -58,10 +58,10 @@ cdef struct Scratch:
     int32_t* truth_begin      # per image: where its ground truths of this class begin in `truths`
     int32_t* truth_count
     Truth* truths             # of this class, side by side, image by image
-    uint64_t* claimed         # per ground truth and area range: the thresholds, as bits
-    uint8_t* neutral          # per ground truth and area range
+    uint64_t* matched         # per ground truth and area range: the thresholds, as bits
+    uint8_t* ignored          # per ground truth and area range
     Near* near                # ground truths that the detection at hand reaches, best first
-    bint count, keep          # of the piece at hand: its numbers, and its evidence
+    bint count, keep          # of the piece at hand: its numbers, and its match results
 
 
 cdef inline Py_ssize_t insert_near(
@@ -80,14 +80,14 @@ cdef inline Py_ssize_t insert_near(
 
 
 @final
-cdef class Scorer(Finisher):
+cdef class Scorer(Accumulator):
     """Inputs, outputs and their shapes; `work` may be called from any number of threads."""
 
     # Detections (N) and ground truths (G).
     cdef const int32_t[::1] dt_image, dt_label, dt_rank, gt_image, gt_label
     cdef const double[::1] dt_score, dt_overlap_area, dt_area, gt_overlap_area, gt_area
     cdef const double[:, ::1] dt_corners, gt_corners
-    cdef const uint8_t[::1] gt_neutral, gt_absorbing, gt_void
+    cdef const uint8_t[::1] gt_ignored, gt_crowd, gt_unmatchable
     cdef Py_ssize_t images
     # Candidate pairs (P), where a kernel found them; otherwise boxes overlap.
     cdef bint paired
@@ -100,38 +100,38 @@ cdef class Scorer(Finisher):
     cdef const int64_t[::1] limits
     cdef bint strict, best_free, last_of_equal, ties_by_image
     cdef double edge
-    # Groups by piece: a class, or a stretch of the images of one that is dealt out. Of such a one
+    # Groups by piece: a class, or a chunk of the images of one that is split. Of such a one
     # no numbers are written.
     cdef int32_t[::1] dt_start, gt_start, label
     cdef uint8_t[::1] whole
     cdef int32_t* dt_order
     cdef int32_t* gt_order
     cdef Py_ssize_t pieces
-    cdef readonly int32_t[:, ::1] dealt  # classes that are; where each stands in `ranked`
-    dealt: memoryview
+    cdef readonly int32_t[:, ::1] split  # classes that are; where each stands in `ranked`
+    split: memoryview
     # MatchTable; see match_table.py.
     cdef bint keep_all
-    cdef Words found, neutral
-    cdef uint8_t[::1] limit, duplicate
-    cdef double[::1] overlap
-    cdef int32_t[:, ::1] truth
+    cdef Bits true_positive, ignored
+    cdef uint8_t[::1] max_dets_index, duplicate
+    cdef double[::1] max_iou
+    cdef int32_t[:, ::1] matched_gt
     cdef int32_t[::1] ranked          # rows of each class by falling score, class by class, if kept
-    cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `truth`, or -1
+    cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `matched_gt`, or -1
 
     def __init__(
         self, detections: Boxes, truths: Boxes, flags: tuple[NDArray[np.uint8], ...],
         pairs: Pairs | None, rank: NDArray[np.int32], rules: MatchParams, limits: NDArray[np.int64],
         images: int, scores: Scores, all_limits: bool, ranked: NDArray[np.int32], most: int,
-        stretch: int,
+        chunk: int,
     ):
-        Finisher.__init__(self, rules, scores, all_limits)
+        Accumulator.__init__(self, rules, scores, all_limits)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
         self.dt_score = detections.score
         self.dt_corners, self.dt_overlap_area = detections.corners, detections.overlap_area
         self.dt_area = detections.area
         self.gt_image, self.gt_label, self.gt_corners = truths.image, truths.label, truths.corners
         self.gt_overlap_area, self.gt_area = truths.overlap_area, truths.area
-        self.gt_neutral, self.gt_absorbing, self.gt_void = flags
+        self.gt_ignored, self.gt_crowd, self.gt_unmatchable = flags
         self.images = images
         self.paired = pairs is not None
         if self.paired:
@@ -144,17 +144,18 @@ cdef class Scorer(Finisher):
         self.last_of_equal, self.ties_by_image = rules.last_of_equal, rules.ties_by_image
         self.edge = 1.0 if rules.inclusive_pixels else 0.0
         self.ranked = ranked
-        self._group(most, stretch)
+        self._group(most, chunk)
 
-    def keep(self, evidence: MatchTable, every: bool) -> None:
-        """Keep evidence of `every` class, or of those that are dealt out; these need it."""
+    def keep(self, match_table: MatchTable, every: bool) -> None:
+        """Keep match results of `every` class, or of those that are split; these need it."""
         self.keep_all = every
-        self.found = words_of(evidence.found.view(np.uint8), len(evidence))
-        self.neutral = words_of(evidence.neutral.view(np.uint8), len(evidence))
-        self.limit, self.duplicate = evidence.limit, evidence.duplicate.view(np.uint8)
-        self.overlap, self.truth = evidence.overlap, evidence.truth
+        self.true_positive = bits_of(match_table.true_positive.view(np.uint8), len(match_table))
+        self.ignored = bits_of(match_table.ignored.view(np.uint8), len(match_table))
+        self.max_dets_index = match_table.max_dets_index
+        self.duplicate = match_table.duplicate.view(np.uint8)
+        self.max_iou, self.matched_gt = match_table.max_iou, match_table.matched_gt
         cell = np.full((self.A, self.T), -1, np.int32)
-        for place, (area, threshold) in enumerate(evidence.cells):
+        for place, (area, threshold) in enumerate(match_table.area_iou_pairs):
             cell[area, threshold] = place
         self.cell = cell
 
@@ -163,7 +164,7 @@ cdef class Scorer(Finisher):
         free(self.gt_order)
         free(self.truth_place)
 
-    cdef _group(self, most, stretch):
+    cdef _group(self, most, chunk):
         cdef Py_ssize_t n = self.dt_label.shape[0]
         cdef Py_ssize_t g = self.gt_label.shape[0]
         cdef Py_ssize_t k = self.K
@@ -182,16 +183,16 @@ cdef class Scorer(Finisher):
         self.label, self.whole = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
         large = np.flatnonzero(sizes > most).tolist()
         begins = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
-        self.dealt = np.array(begins, np.int32).reshape(-1, 3)
+        self.split = np.array(begins, np.int32).reshape(-1, 3)
         for label in reversed(large):
-            self._deal_out(label, stretch)
+            self._split_class(label, chunk)
         self.pieces = len(self.label)
         sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64).tolist()
         sizes += [end - begin for _, begin, end in begins]  # to be ranked as a whole
         self.line_up(range(len(sizes)), sizes)
 
-    cdef _deal_out(self, Py_ssize_t k, stretch):
-        """Make pieces of a class, each of a stretch of its images. Classes before it are whole yet."""
+    cdef _split_class(self, Py_ssize_t k, chunk):
+        """Split a class into chunks of its images. Classes before it are whole yet."""
         dt_rows = np.asarray(<int32_t[: self.dt_image.shape[0] + 1]>self.dt_order)
         gt_rows = np.asarray(<int32_t[: self.gt_image.shape[0] + 1]>self.gt_order)
         dt_rows = dt_rows[self.dt_start[k] : self.dt_start[k + 1]]
@@ -200,7 +201,7 @@ cdef class Scorer(Finisher):
         dt_image, gt_image = np.asarray(self.dt_image)[dt_rows], np.asarray(self.gt_image)[gt_rows]
         held = np.bincount(dt_image, minlength=self.images)
         held += np.bincount(gt_image, minlength=self.images)
-        number = ((np.cumsum(held) - held) // stretch).astype(np.int32)
+        number = ((np.cumsum(held) - held) // chunk).astype(np.int32)
         pieces = int(number[-1]) + 1
         self.dt_start = self._cut(k, self.dt_start, dt_rows, number[dt_image], pieces)
         self.gt_start = self._cut(k, self.gt_start, gt_rows, number[gt_image], pieces)
@@ -239,14 +240,14 @@ cdef class Scorer(Finisher):
         s.truth_begin = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
         s.truth_count = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
         s.truths = <Truth*>malloc(most_truths * sizeof(Truth))
-        s.claimed = <uint64_t*>malloc(most_truths * self.A * sizeof(uint64_t))
-        s.neutral = <uint8_t*>malloc(most_truths * self.A)
+        s.matched = <uint64_t*>malloc(most_truths * self.A * sizeof(uint64_t))
+        s.ignored = <uint8_t*>malloc(most_truths * self.A)
         s.near = <Near*>malloc(most_truths * sizeof(Near))
         return (
             self.prepare_lanes(&s.lanes)
             and s.ranked != NULL and s.spare != NULL and s.image_rank != NULL
             and s.truth_begin != NULL and s.truth_count != NULL and s.truths != NULL
-            and s.claimed != NULL and s.neutral != NULL and s.near != NULL
+            and s.matched != NULL and s.ignored != NULL and s.near != NULL
         )
 
     cdef void release(self, void* scratch) noexcept nogil:
@@ -260,8 +261,8 @@ cdef class Scorer(Finisher):
         free(s.truth_begin)
         free(s.truth_count)
         free(s.truths)
-        free(s.claimed)
-        free(s.neutral)
+        free(s.matched)
+        free(s.ignored)
         free(s.near)
         free(s)
 
@@ -269,7 +270,7 @@ cdef class Scorer(Finisher):
         cdef Scratch* s = <Scratch*>scratch
         cdef Py_ssize_t g
         if piece >= self.pieces:
-            return self._rank_dealt(piece - self.pieces)
+            return self._rank_split(piece - self.pieces)
         g = self.gt_start[piece + 1] - self.gt_start[piece]
         s.count = self.whole[piece]
         s.keep = self.keep_all or not s.count
@@ -313,19 +314,19 @@ cdef class Scorer(Finisher):
             else:
                 memcpy(s.truths[i].corners, &self.gt_corners[row, 0], 4 * sizeof(double))
                 s.truths[i].overlap_area = self.gt_overlap_area[row]
-            s.truths[i].absorbing = self.gt_absorbing[row]
-            s.truths[i].void = self.gt_void[row]
+            s.truths[i].crowd = self.gt_crowd[row]
+            s.truths[i].unmatchable = self.gt_unmatchable[row]
             s.truths[i].row = row
             if s.truth_count[self.gt_image[row]] == 0:
                 s.truth_begin[self.gt_image[row]] = <int32_t>i
             s.truth_count[self.gt_image[row]] += 1
             area = self.gt_area[row]
             for a in range(areas):
-                s.claimed[i * areas + a] = 0
-                s.neutral[i * areas + a] = (
-                    self.gt_neutral[row] or area < self.area_low[a] or area > self.area_high[a]
+                s.matched[i * areas + a] = 0
+                s.ignored[i * areas + a] = (
+                    self.gt_ignored[row] or area < self.area_low[a] or area > self.area_high[a]
                 )
-                if s.count and not s.neutral[i * areas + a]:
+                if s.count and not s.ignored[i * areas + a]:
                     self.positives[a, k] += 1
 
     cdef Keyed* _rank(
@@ -344,10 +345,10 @@ cdef class Scorer(Finisher):
             ranked[i].key = falling(self.dt_score[ranked[i].row])
         return sort_by_key(ranked, spare, n)
 
-    cdef bint _rank_dealt(self, Py_ssize_t place) noexcept nogil:
-        """Rank the rows of a class that is dealt out, while others match them."""
-        cdef Py_ssize_t begin = self.dealt[place, 1]
-        cdef Py_ssize_t i, n = self.dealt[place, 2] - begin
+    cdef bint _rank_split(self, Py_ssize_t place) noexcept nogil:
+        """Rank the rows of a class that is split, while others match them."""
+        cdef Py_ssize_t begin = self.split[place, 1]
+        cdef Py_ssize_t i, n = self.split[place, 2] - begin
         cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef const Keyed* ranked
@@ -390,7 +391,7 @@ cdef class Scorer(Finisher):
         for i in range(begin, begin + s.truth_count[image]):
             value = overlap(
                 box, area, s.truths[i].corners, s.truths[i].overlap_area,
-                s.truths[i].absorbing, self.edge,
+                s.truths[i].crowd, self.edge,
             )
             if value > best[0]:
                 best[0] = value
@@ -419,7 +420,7 @@ cdef class Scorer(Finisher):
         return found if self.best_free or found == 0 else 1
 
     cdef void _walk(self, Py_ssize_t piece, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Let the piece's detections claim ground truths by falling score."""
+        """Let the piece's detections match ground truths by falling score."""
         cdef Py_ssize_t areas = self.A, limits = self.M
         cdef Py_ssize_t k = self.label[piece]
         cdef Py_ssize_t n = self.dt_start[piece + 1] - self.dt_start[piece]
@@ -451,15 +452,15 @@ cdef class Scorer(Finisher):
                 m_from -= 1
             near = self._read_near(row, s, &best) if self.paired else self._find_near(row, s, &best)
             if s.keep:
-                self.limit[row] = <uint8_t>m_from
-                self.overlap[row] = best
+                self.max_dets_index[row] = <uint8_t>m_from
+                self.max_iou[row] = best
             if not s.count:
                 m_from = limits  # at no limit is anything counted
             area = self.dt_area[row]
             for a in range(areas):
                 inside = self.area_low[a] <= area <= self.area_high[a]
                 if near:
-                    missed = self._claim(row, a, near, m_from, g, inside, s)
+                    missed = self._match(row, a, near, m_from, g, inside, s)
                     if a == 0 and inside and (missed & 1) and self._is_duplicate(near, s):
                         duplicates += 1
                         if s.keep:
@@ -468,7 +469,7 @@ cdef class Scorer(Finisher):
                     for m in range(m_from, limits):
                         s.lanes.seen[m * areas + a] += 1
                 elif s.keep and near == 0:
-                    put_word(&self.neutral, a, row, self.every)
+                    put_bits(&self.ignored, a, row, self.every)
         for i in range(n):
             s.image_rank[self.dt_image[ranked[i].row]] = 0
             if s.keep and s.count:
@@ -481,13 +482,13 @@ cdef class Scorer(Finisher):
         self.counts[1, k] = g - self.positives[0, k]
         self.counts[2, k] = n
 
-    cdef uint64_t _claim(
+    cdef uint64_t _match(
         self, int32_t row, Py_ssize_t a, Py_ssize_t near, Py_ssize_t m_from, Py_ssize_t g,
         bint inside, Scratch* s,
     ) noexcept nogil:
         """Match one detection in one area range; return the thresholds at which it has no match.
 
-        A neutral ground truth is taken only where no other will do.
+        An ignored ground truth is taken only where no other will do.
         """
         cdef Py_ssize_t areas = self.A
         cdef uint64_t open_bits = ~<uint64_t>0
@@ -495,40 +496,42 @@ cdef class Scorer(Finisher):
         cdef uint64_t good = 0
         cdef uint64_t excused = 0
         cdef Py_ssize_t i, place
-        cdef int neutral
-        for neutral in range(2):
+        cdef const Truth* truth
+        cdef int ignored
+        for ignored in range(2):
             for i in range(near):
                 place = s.near[i].truth * areas + a
-                if s.neutral[place] != neutral:
+                if s.ignored[place] != ignored:
                     continue
                 taken = s.near[i].reached & open_bits
-                # Where only the best may be matched, a neutral one is never used up.
-                if not (s.truths[s.near[i].truth].absorbing or (neutral and not self.best_free)):
-                    taken &= ~s.claimed[place]
+                # Where only the best may be matched, an ignored one is never used up.
+                if not (s.truths[s.near[i].truth].crowd or (ignored and not self.best_free)):
+                    taken &= ~s.matched[place]
                 if taken == 0:
                     continue
-                s.claimed[place] |= taken
+                s.matched[place] |= taken
                 open_bits &= ~taken
-                if neutral:
+                if ignored:
                     excused |= taken
-                elif not s.truths[s.near[i].truth].void:
+                elif not s.truths[s.near[i].truth].unmatchable:
                     good |= taken
-                if s.keep and self.truth.shape[0] and not s.truths[s.near[i].truth].void:
-                    self._keep_truth(row, a, taken, s.truths[s.near[i].truth].row)
+                truth = &s.truths[s.near[i].truth]
+                if s.keep and self.matched_gt.shape[0] and not truth.unmatchable:
+                    self._keep_truth(row, a, taken, truth.row)
         if good:
             self.record(a, good, m_from, g, &s.lanes)
         if inside:
             self.excuse(a, good | excused, m_from, &s.lanes)
         if s.keep:
-            put_word(&self.found, a, row, good)
-            put_word(&self.neutral, a, row, excused if inside else self.every & ~good)
+            put_bits(&self.true_positive, a, row, good)
+            put_bits(&self.ignored, a, row, excused if inside else self.every & ~good)
         return open_bits
 
     cdef bint _is_duplicate(self, Py_ssize_t near, Scratch* s) noexcept nogil:
         """Tell whether a false positive reaches a ground truth that counts."""
         cdef Py_ssize_t i
         for i in range(near):
-            if (s.near[i].reached & 1) and not s.neutral[s.near[i].truth * self.A]:
+            if (s.near[i].reached & 1) and not s.ignored[s.near[i].truth * self.A]:
                 return True
         return False
 
@@ -539,5 +542,5 @@ cdef class Scorer(Finisher):
         while taken:
             cell = self.cell[a, trailing_zeros(taken)]
             if cell >= 0:
-                self.truth[cell, row] = truth
+                self.matched_gt[cell, row] = truth
             taken &= taken - 1

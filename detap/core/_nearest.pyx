@@ -21,23 +21,23 @@ cdef class Ground:
     cdef const int32_t[::1] start, row, label
     cdef const double[:, ::1] corners, sides
     cdef const double[::1] area
-    cdef const uint8_t[::1] absorbing, taken
+    cdef const uint8_t[::1] crowd, taken
     cdef double edge
 
     def __init__(
         self, *, start: NDArray[np.int32], order: NDArray[np.int32], label: NDArray[np.int32],
-        corners: NDArray[np.float64], area: NDArray[np.float64], absorbing: NDArray[np.uint8],
+        corners: NDArray[np.float64], area: NDArray[np.float64], crowd: NDArray[np.uint8],
         taken: NDArray[np.uint8], double edge,
     ):
         self.start, self.row, self.label = start, order, label
         self.corners, self.area = corners, area
         self.sides = corners.T.copy()
-        self.absorbing, self.taken = absorbing, taken
+        self.crowd, self.taken = crowd, taken
         cdef Py_ssize_t count = self.row.shape[0]
         if (
             self.start[self.start.shape[0] - 1] != count or self.label.shape[0] != count
             or self.corners.shape[0] != count or self.corners.shape[1] != 4
-            or self.area.shape[0] != count or self.absorbing.shape[0] != count
+            or self.area.shape[0] != count or self.crowd.shape[0] != count
             or self.taken.shape[0] != count
         ):
             raise ValueError("the shapes do not go together")
@@ -81,7 +81,7 @@ cdef class Ground:
         for g in range(first, last):
             if common[g - first] == 0.0:  # most: few of an image's boxes meet
                 continue
-            here = share_of(common[g - first], area, self.area[g], self.absorbing[g])
+            here = share_of(common[g - first], area, self.area[g], self.crowd[g])
             kind = OWN if self.label[g] == label else OTHER
             if here > seen.value[kind]:
                 seen.value[kind] = here
@@ -109,7 +109,7 @@ cdef class Ground:
             height = smaller(bottom, bottoms[g]) - larger(top, tops[g]) + edge
             common[g] = larger(width, 0.0) * larger(height, 0.0)
 
-    def claim(
+    def match(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
         bint last_of_equal, bint others_only, uint8_t[::1] free, int32_t[::1] truth,
@@ -128,7 +128,7 @@ cdef class Ground:
                         continue
                     here = overlap(
                         &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
-                        self.absorbing[g], self.edge,
+                        self.crowd[g], self.edge,
                     )
                     if here < threshold or (strict and here == threshold):
                         continue

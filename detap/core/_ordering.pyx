@@ -100,7 +100,7 @@ cdef Keyed* put_in_order(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept 
 
 
 def rank_rows(
-    const int32_t[::1] label, const int32_t[::1] image, const int32_t[::1] place,
+    const int32_t[::1] label, const int32_t[::1] image, const int32_t[::1] order,
     const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
     int32_t[::1] start, int32_t[::1] ranked,
 ) -> None:
@@ -108,12 +108,12 @@ def rank_rows(
 
     Parameters
     ----------
-    label, image, place : (N,) int32
+    label, image, order : (N,) int32
     score : (N,) float64
     left_out : (N,) uint8
         Rows that are not ranked.
     ties_by_image : bool
-        Whether equal scores rank by image before they rank by place.
+        Whether equal scores rank by image before they rank by order.
     start : (K + 1,) int32
         Written: where each class begins in `ranked`.
     ranked : (N,) int32
@@ -124,14 +124,14 @@ def rank_rows(
     cdef Py_ssize_t k, i, count
     cdef int32_t total = 0
     cdef int32_t most = 0
-    cdef int32_t* order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
+    cdef int32_t* grouped = <int32_t*>malloc((n + 1) * sizeof(int32_t))
     cdef int32_t* group = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
     cdef Keyed* first = NULL
     cdef Keyed* second = NULL
     cdef Keyed* items
-    cdef bint ready = order != NULL and group != NULL
+    cdef bint ready = grouped != NULL and group != NULL
     if ready:
-        group_rows(&label[0] if n else NULL, n, classes, group, order)
+        group_rows(&label[0] if n else NULL, n, classes, group, grouped)
         for k in range(classes):
             most = max(most, group[k + 1] - group[k])
         first = <Keyed*>malloc((most + 1) * sizeof(Keyed))
@@ -143,9 +143,9 @@ def rank_rows(
                 start[k] = total
                 count = 0
                 for i in range(group[k], group[k + 1]):
-                    if not left_out[order[i]]:
-                        first[count].row = order[i]
-                        first[count].key = place[order[i]]
+                    if not left_out[grouped[i]]:
+                        first[count].row = grouped[i]
+                        first[count].key = order[grouped[i]]
                         count += 1
                 items = put_in_order(first, second, count)
                 if ties_by_image:
@@ -159,7 +159,7 @@ def rank_rows(
                     ranked[total + i] = items[i].row
                 total += <int32_t>count
             start[classes] = total
-    free(order)
+    free(grouped)
     free(group)
     free(first)
     free(second)
@@ -167,8 +167,8 @@ def rank_rows(
         raise MemoryError()
 
 
-def find_places(
-    const int32_t[::1] image, const int32_t[::1] place, const double[::1] score,
+def find_rank_positions(
+    const int32_t[::1] image, const int32_t[::1] order, const double[::1] score,
     bint ties_by_image, const int32_t[::1] start, const int32_t[::1] ranked,
     const int32_t[::1] rows, const int32_t[::1] label, int32_t[::1] out,
 ) -> None:
@@ -188,7 +188,7 @@ def find_places(
                 elif ties_by_image and image[other] != image[row]:
                     above = image[other] < image[row]
                 else:
-                    above = place[other] < place[row]
+                    above = order[other] < order[row]
                 if above:
                     low = middle + 1
                 else:

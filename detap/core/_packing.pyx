@@ -4,32 +4,32 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from detap.core._accumulate cimport Words, get_word, words_of
+from detap.core._accumulate cimport Bits, get_bits, bits_of
 
 import numpy as np
 
 
 cdef inline uint64_t hash_of(
-    const Words* tables, const Py_ssize_t* lanes, Py_ssize_t count, Py_ssize_t row
+    const Bits* tables, const Py_ssize_t* lanes, Py_ssize_t count, Py_ssize_t row
 ) noexcept nogil:
     cdef uint64_t state = 0
     cdef Py_ssize_t i, lane
     for i in range(count):
         for lane in range(lanes[i]):
             # Multiplied by an odd number no two words come to one, and the high bits come down.
-            state = (state ^ get_word(&tables[i], lane, row)) * <uint64_t>0x9E3779B97F4A7C15
+            state = (state ^ get_bits(&tables[i], lane, row)) * <uint64_t>0x9E3779B97F4A7C15
             state ^= state >> 29
     return state
 
 
 cdef inline bint alike(
-    const Words* tables, const Py_ssize_t* lanes, Py_ssize_t count,
+    const Bits* tables, const Py_ssize_t* lanes, Py_ssize_t count,
     Py_ssize_t one, Py_ssize_t other,
 ) noexcept nogil:
     cdef Py_ssize_t i, lane
     for i in range(count):
         for lane in range(lanes[i]):
-            if get_word(&tables[i], lane, one) != get_word(&tables[i], lane, other):
+            if get_bits(&tables[i], lane, one) != get_bits(&tables[i], lane, other):
                 return False
     return True
 
@@ -55,7 +55,7 @@ def distinct(tables: Sequence[NDArray[np.uint8]], uint32_t[::1] code) -> NDArray
     cdef uint64_t key, place, mask
     cdef uint32_t found = 0
     cdef uint32_t last = 0
-    cdef Words* words = <Words*>malloc((count + 1) * sizeof(Words))
+    cdef Bits* bits = <Bits*>malloc((count + 1) * sizeof(Bits))
     cdef Py_ssize_t* lanes = <Py_ssize_t*>malloc((count + 1) * sizeof(Py_ssize_t))
     cdef int64_t* firsts = NULL
     cdef uint64_t* keys = NULL
@@ -64,12 +64,12 @@ def distinct(tables: Sequence[NDArray[np.uint8]], uint32_t[::1] code) -> NDArray
     cdef int64_t[::1] out
     kept = []
     try:
-        if words == NULL or lanes == NULL:
+        if bits == NULL or lanes == NULL:
             raise MemoryError()
         for i in range(count):
             table = tables[i]
             kept.append(table)
-            words[i] = words_of(table, n)
+            bits[i] = bits_of(table, n)
             lanes[i] = table.shape[0]
         most = 1 << 12
         firsts = <int64_t*>malloc(most * sizeof(int64_t))
@@ -80,14 +80,14 @@ def distinct(tables: Sequence[NDArray[np.uint8]], uint32_t[::1] code) -> NDArray
             raise MemoryError()
         for row in range(n):
             # Most columns are those of the one before: false positives in every respect.
-            if found and alike(words, lanes, count, row, firsts[last]):
+            if found and alike(bits, lanes, count, row, firsts[last]):
                 code[row] = last
                 continue
-            key = hash_of(words, lanes, count, row)
+            key = hash_of(bits, lanes, count, row)
             place = key & mask
             while slots[place] and not (
                 keys[slots[place] - 1] == key
-                and alike(words, lanes, count, row, firsts[slots[place] - 1])
+                and alike(bits, lanes, count, row, firsts[slots[place] - 1])
             ):
                 place = (place + 1) & mask
             if not slots[place]:
@@ -110,7 +110,7 @@ def distinct(tables: Sequence[NDArray[np.uint8]], uint32_t[::1] code) -> NDArray
             out[i] = firsts[i]
         return result
     finally:
-        free(words)
+        free(bits)
         free(lanes)
         free(firsts)
         free(keys)

@@ -71,8 +71,8 @@ cdef int _halve(const Point* corners, Point* triangles, double* weights) noexcep
     return found
 
 
-cdef double _share(const double* detection, const double* truth, bint absorbing) noexcept nogil:
-    """Return intersection over union, or over the detection's own area for absorbing truths."""
+cdef double _share(const double* detection, const double* truth, bint crowd) noexcept nogil:
+    """Return intersection over union, or over the detection's own area for crowds."""
     cdef Point[4] first, second
     cdef Point[6] triangles, others
     cdef double[2] weights, other_weights
@@ -98,7 +98,7 @@ cdef double _share(const double* detection, const double* truth, bint absorbing)
         common = -common
     area, truth_area = fabs(area), fabs(truth_area)
     # Above 1 are last bits, and bow ties of which one half all but cancels the other's area.
-    return fmin(share_of(common, area, truth_area, absorbing), 1.0) if common > 0.0 else 0.0
+    return fmin(share_of(common, area, truth_area, crowd), 1.0) if common > 0.0 else 0.0
 
 
 cdef inline bint _meet(const double* a, const double* b) noexcept nogil:
@@ -120,19 +120,19 @@ def fill_areas(const double[:, ::1] polygons, double[::1] out) -> None:
 
 
 def fill_shares(
-    const double[:, ::1] detections, const double[:, ::1] truths, const uint8_t[::1] absorbing,
+    const double[:, ::1] detections, const double[:, ::1] truths, const uint8_t[::1] crowd,
     double[::1] out,
 ) -> None:
     """Write the overlap of each detection with the ground truth beside it."""
     cdef Py_ssize_t p
     if (
         detections.shape[1] != 8 or truths.shape[1] != 8
-        or not detections.shape[0] == truths.shape[0] == absorbing.shape[0] == out.shape[0]
+        or not detections.shape[0] == truths.shape[0] == crowd.shape[0] == out.shape[0]
     ):
         raise ValueError("the shapes do not go together")
     with nogil:
         for p in range(out.shape[0]):
-            out[p] = _share(&detections[p, 0], &truths[p, 0], absorbing[p])
+            out[p] = _share(&detections[p, 0], &truths[p, 0], crowd[p])
 
 
 def fill_meeting(

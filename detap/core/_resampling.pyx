@@ -182,7 +182,7 @@ cdef class Resampler:
 
     def __init__(
         self, *, image: NDArray[np.int32], start: NDArray[np.int32], bucket: NDArray[np.uint8],
-        good: NDArray[np.uint64], neutral: NDArray[np.uint64], truth_image: NDArray[np.int32],
+        good: NDArray[np.uint64], ignored: NDArray[np.uint64], truth_image: NDArray[np.int32],
         truth_label: NDArray[np.int32], weights: NDArray[np.uint8], heaviest: int, thresholds: int,
         due: NDArray[np.float64], trapezoid: bool, guard: float, precision_bits: NDArray[np.uint64],
         recall_bits: NDArray[np.uint64], recall_bucket: NDArray[np.uint8],
@@ -199,7 +199,7 @@ cdef class Resampler:
         self.most_rows = 255 // max(heaviest, 1)
         self.next_job = 0
         self.failed = False
-        self._lay_out(image, start, bucket, good, neutral)
+        self._lay_out(image, start, bucket, good, ignored)
         self._group_truths(truth_image, truth_label)
 
     def __dealloc__(self):
@@ -211,7 +211,7 @@ cdef class Resampler:
 
     cdef _lay_out(
         self, const int32_t[::1] image, const int32_t[::1] start, const uint8_t[::1] bucket,
-        const uint64_t[::1] good, const uint64_t[::1] neutral,
+        const uint64_t[::1] good, const uint64_t[::1] ignored,
     ):
         """Keep of each class's ranking what counts, down to its last true positive."""
         cdef Py_ssize_t k, i, last
@@ -227,7 +227,7 @@ cdef class Resampler:
                 self.event_start[k] = <int32_t>place
                 last = place
                 for i in range(start[k], start[k + 1]):
-                    wrong = every & ~(good[i] | neutral[i])
+                    wrong = every & ~(good[i] | ignored[i])
                     if good[i] == 0 and wrong == 0:
                         continue
                     self.events[place].image = image[i]

@@ -43,7 +43,7 @@ class Scores(NamedTuple):
         At the first threshold and area range and the largest limit: ground truths that count,
         neutral ones, all detections, true positives, false positives, duplicates among those,
         and detections within the limit.
-    evidence : MatchTable or None
+    match_table : MatchTable or None
         What these come from, where it was asked for.
     """
 
@@ -52,7 +52,7 @@ class Scores(NamedTuple):
     recall: Floats
     positives: NDArray[np.int64]
     counts: NDArray[np.int64]
-    evidence: "MatchTable | None" = None
+    match_table: "MatchTable | None" = None
 
     @property
     def precision(self) -> Floats:
@@ -87,16 +87,18 @@ class Scores(NamedTuple):
             counts=np.zeros((7, classes), np.int64),
         )
 
-    def of_classes(self, classes: Sequence[int]) -> "Scores":
+    def select_classes(self, classes: Sequence[int]) -> "Scores":
         """Return the scores of some classes, in the order listed."""
         labels = list(classes)
         return Scores(
-            interpolated=self.interpolated.of_classes(labels),
+            interpolated=self.interpolated.select_classes(labels),
             average=self.average[:, labels],
             recall=self.recall[:, labels],
             positives=self.positives[:, labels],
             counts=self.counts[:, labels],
-            evidence=None if self.evidence is None else self.evidence.of_classes(labels),
+            match_table=None
+            if self.match_table is None
+            else self.match_table.select_classes(labels),
         )
 
     def put(self, classes: slice, scores: "Scores") -> None:
@@ -117,8 +119,8 @@ class Coded(NamedTuple):
         Ascending; rows of a class stand as equal scores rank.
     score : (N,) float64
     code : (N,) uint32
-        Columns of `outcomes`.
-    outcomes : MatchFlags
+        Columns of `match_flags`.
+    match_flags : MatchFlags
     positives : (A, K) int64
         Ground truths that count.
     truths : (K,) int64
@@ -128,13 +130,13 @@ class Coded(NamedTuple):
     label: NDArray[np.int32]
     score: Floats
     code: NDArray[np.uint32]
-    outcomes: "MatchFlags"
+    match_flags: "MatchFlags"
     positives: NDArray[np.int64]
     truths: NDArray[np.int64]
 
 
 def accumulate(
-    evidence: "MatchTable",
+    match_table: "MatchTable",
     *,
     rules: MatchParams | None = None,
     threads: int | None = None,
@@ -144,7 +146,7 @@ def accumulate(
 
     Parameters
     ----------
-    evidence : MatchTable
+    match_table : MatchTable
         Of one table, or concatenated.
     rules : Rules, optional
         Others than it was made by, which match alike and make another number of a curve.
@@ -153,24 +155,24 @@ def accumulate(
     all_limits : bool
         Whether precision is wanted at every detection limit, not only the largest.
     """
-    coded = _coded(evidence)
-    scores = _replayed(coded, evidence.ranking, rules or evidence.rules, threads, all_limits)
-    return scores._replace(evidence=evidence if rules is None else None)
+    coded = _coded(match_table)
+    scores = _replayed(coded, match_table.ranking, rules or match_table.rules, threads, all_limits)
+    return scores._replace(match_table=match_table if rules is None else None)
 
 
-def _coded(evidence: "MatchTable") -> Coded:
+def _coded(match_table: "MatchTable") -> Coded:
     return Coded(
-        evidence.label,
-        evidence.score,
+        match_table.label,
+        match_table.score,
         np.zeros(0, np.uint32),
-        evidence.outcomes,
-        evidence.positives,
-        np.bincount(evidence.truth_label, minlength=evidence.classes),
+        match_table.match_flags,
+        match_table.ground_truth_counts,
+        np.bincount(match_table.truth_label, minlength=match_table.classes),
     )
 
 
 def accumulate_class(
-    evidence: "MatchTable",
+    match_table: "MatchTable",
     label: int,
     ranked: NDArray[np.int32],
     *,
@@ -183,7 +185,7 @@ def accumulate_class(
 
     Parameters
     ----------
-    evidence : MatchTable
+    match_table : MatchTable
         No other class need be there.
     label : int
     ranked : (n,) int32
@@ -193,12 +195,14 @@ def accumulate_class(
     rules, threads, all_limits
         As for :func:`accumulate`.
     """
-    rows = ranked[evidence.counted[ranked]]
-    part = _by_ranks(_coded(evidence), label, rows, rules=rules, threads=threads, every=all_limits)
+    rows = ranked[match_table.counted[ranked]]
+    part = _by_ranks(
+        _coded(match_table), label, rows, rules=rules, threads=threads, every=all_limits
+    )
     scores.put(slice(label, label + 1), part)
 
 
-def finish_coded(coded: Coded, rules: MatchParams, *, threads: int | None = None) -> Scores:
+def accumulate_coded(coded: Coded, rules: MatchParams, *, threads: int | None = None) -> Scores:
     """Return the scores of detections whose outcomes are numbers; as :func:`accumulate`.
 
     Parameters
@@ -212,7 +216,7 @@ def finish_coded(coded: Coded, rules: MatchParams, *, threads: int | None = None
 
 
 def accumulate_chunks(
-    stretches: Iterable[Callable[[], Coded]],
+    chunks: Iterable[Callable[[], Coded]],
     rules: MatchParams,
     *,
     truths: NDArray[np.int64],
@@ -226,7 +230,7 @@ def accumulate_chunks(
 
     Parameters
     ----------
-    stretches : iterable of callables
+    chunks : iterable of callables
         At least one; each returns a :class:`Coded`. Outcomes and ground truths are those of the
         whole class in each.
     rules : Rules
@@ -240,16 +244,16 @@ def accumulate_chunks(
     scores = Scores.undefined(rules, truths, all_limits=False)
     sizes: list[int] = []
 
-    def gone_down(make: Callable[[], Coded]) -> _accumulate.Stretch:
+    def gone_down(make: Callable[[], Coded]) -> _accumulate.Chunk:
         coded = make()
         sizes.append(len(coded.label))
         scores.positives[:] = coded.positives
         scores.counts[1] = coded.truths - coded.positives[0]
         ranking = _ranked(coded, rules)
-        return _accumulate.Stretch(rules, scores, False, ranking, coded.outcomes, coded.code)
+        return _accumulate.Chunk(rules, scores, False, ranking, coded.match_flags, coded.code)
 
-    whole = _accumulate.Stretches(rules, scores, False, most_hits)
-    _join((partial(gone_down, make) for make in stretches), whole, threads)
+    whole = _accumulate.Chunks(rules, scores, False, most_hits)
+    _join((partial(gone_down, make) for make in chunks), whole, threads)
     scores.counts[2] = sum(sizes)
     return scores
 
@@ -272,18 +276,18 @@ def _by_ranks(
 
     none = np.zeros(0, np.uint32)
 
-    def gone_down(few: slice) -> _accumulate.Stretch:
+    def gone_down(few: slice) -> _accumulate.Chunk:
         there = rows[few]
         # Ranked rows lie anywhere: gathered column by column, each is found in a cache.
-        outcomes = coded.outcomes.of(coded.code[there] if len(coded.code) else there)
+        match_flags = coded.match_flags.of(coded.code[there] if len(coded.code) else there)
         ranking = Ranking(
             np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32)
         )
-        return _accumulate.Stretch(rules, scores, every, ranking, outcomes, none)
+        return _accumulate.Chunk(rules, scores, every, ranking, match_flags, none)
 
     ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()
     # Each ground truth is found once at most.
-    whole = _accumulate.Stretches(rules, scores, every, int(coded.truths[label]))
+    whole = _accumulate.Chunks(rules, scores, every, int(coded.truths[label]))
     _join((partial(gone_down, slice(*few)) for few in pairwise(ends)), whole, threads)
     scores.counts[1] = coded.truths[here] - scores.positives[0]
     scores.counts[2] = np.count_nonzero(coded.label == label)
@@ -291,13 +295,13 @@ def _by_ranks(
 
 
 def _join(
-    stretches: Iterable[Callable[[], _accumulate.Stretch]],
-    whole: _accumulate.Stretches,
+    chunks: Iterable[Callable[[], _accumulate.Chunk]],
+    whole: _accumulate.Chunks,
     threads: int,
 ) -> None:
     """Let threads go down stretches of a ranking, and write what comes of them together."""
-    rest, lock = enumerate(stretches), Lock()
-    waiting: dict[int, _accumulate.Stretch] = {}
+    rest, lock = enumerate(chunks), Lock()
+    waiting: dict[int, _accumulate.Chunk] = {}
     below = 0
 
     def go_down() -> None:
@@ -307,9 +311,9 @@ def _join(
                 place, make = next(rest, (0, None))
             if make is None:
                 return
-            stretch = make()
+            chunk = make()
             with lock:
-                waiting[place] = stretch
+                waiting[place] = chunk
                 while below in waiting:
                     whole.append(waiting.pop(below))
                     below += 1
@@ -322,7 +326,7 @@ def _join(
 def _ranked(coded: Coded, rules: MatchParams) -> "Ranking":
     from detap.core.match_table import rank_rows  # noqa: PLC0415 - likewise
 
-    left_out = (coded.outcomes.limit == len(rules.limits)).view(np.uint8)[coded.code]
+    left_out = (coded.match_flags.max_dets_index == len(rules.limits)).view(np.uint8)[coded.code]
     return rank_rows(coded.label, coded.score, left_out, len(coded.truths))
 
 
@@ -336,7 +340,7 @@ def _replayed(
     large = np.diff(ranking.start) > fair_share(len(ranking.rows), wanted)
     labels = np.flatnonzero(~large).tolist()
     replay = _accumulate.Replay(
-        rules, scores, all_limits, ranking, coded.outcomes, coded.code, labels
+        rules, scores, all_limits, ranking, coded.match_flags, coded.code, labels
     )
     share(replay.work, min(wanted, max(len(labels), 1)))
     scores.counts[1] = coded.truths - scores.positives[0]

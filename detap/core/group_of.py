@@ -29,20 +29,20 @@ _COLUMNS = ("image", "label", "corners", "overlap_area", "area")
 """Those of ground truths."""
 
 
-def score_grouped(
+def match_grouped(
     detections: Boxes,
     truths: Boxes,
     *,
     group: Flags,
-    neutral: Flags,
-    absorbing: Flags,
-    void: Flags,
+    ignored: Flags,
+    crowd: Flags,
+    unmatchable: Flags,
     images: int,
     classes: int,
     rules: MatchParams,
     pairs: None = None,
     threads: int | None = None,
-    evidence: Iterable[Cell] | None = None,
+    match_table: Iterable[Cell] | None = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
@@ -73,23 +73,23 @@ def score_grouped(
     kept = match_and_accumulate(
         detections,
         truths._replace(**{name: getattr(truths, name)[single] for name in _COLUMNS}),
-        neutral=neutral[single],
-        absorbing=absorbing[single],
-        void=void[single],
+        ignored=ignored[single],
+        crowd=crowd[single],
+        unmatchable=unmatchable[single],
         images=images,
         classes=classes,
         rules=rules,
         pairs=pairs,
         threads=threads,
-        evidence=() if evidence is None else evidence,
+        match_table=() if match_table is None else match_table,
         rank=rank,
         curves=False,
-    ).evidence
+    ).match_table
     assert kept is not None
-    told = _Grouping(kept, detections, truths, (group, neutral, void)).told()
+    told = _Grouping(kept, detections, truths, (group, ignored, unmatchable)).grouped()
     levels = rules.levels if curves else rules.levels[:1]
     scores = accumulate(told, rules=rules._replace(levels=levels), threads=threads)
-    return scores if evidence is None else scores._replace(evidence=told)
+    return scores if match_table is None else scores._replace(match_table=told)
 
 
 class _Grouping:
@@ -97,59 +97,64 @@ class _Grouping:
 
     def __init__(
         self,
-        evidence: MatchTable,
+        match_table: MatchTable,
         detections: Boxes,
         truths: Boxes,
         flags: tuple[Flags, Flags, Flags],
     ) -> None:
-        self.evidence, self.rules = evidence, evidence.rules
+        self.match_table, self.rules = match_table, match_table.rules
         self.detections, self.truths = detections, truths
-        group, neutral, void = flags
+        group, ignored, unmatchable = flags
         self.groups = np.flatnonzero(group)
         low, high = np.array(self.rules.area_ranges)[:, :, None].swapaxes(0, 1)
-        self.due = (truths.area >= low) & (truths.area <= high) & ~neutral
-        self.findable = self.due & ~void
-        self.found, self.neutral = evidence.found.copy(), evidence.neutral.copy()
-        self.truth = np.append(np.flatnonzero(~group), -1).astype(np.int32)[evidence.truth]
-        self.duplicate, self.overlap = evidence.duplicate.copy(), evidence.overlap.copy()
+        self.due = (truths.area >= low) & (truths.area <= high) & ~ignored
+        self.findable = self.due & ~unmatchable
+        self.true_positive, self.ignored = (
+            match_table.true_positive.copy(),
+            match_table.ignored.copy(),
+        )
+        self.matched_gt = np.append(np.flatnonzero(~group), -1).astype(np.int32)[
+            match_table.matched_gt
+        ]
+        self.duplicate, self.max_iou = match_table.duplicate.copy(), match_table.max_iou.copy()
 
-    def told(self) -> MatchTable:
+    def grouped(self) -> MatchTable:
         """Return the evidence that knows of the groups."""
         rows, group, overlap = self._nearest_groups()
-        self.overlap[rows] = np.maximum(self.overlap[rows], overlap)
+        self.max_iou[rows] = np.maximum(self.max_iou[rows], overlap)
         for t, threshold in enumerate(self.rules.thresholds):
             reached = overlap > threshold if self.rules.strict else overlap >= threshold
             for a in range(len(self.rules.area_ranges)):
                 self._enter(a, t, rows[reached], group[reached])
         told = replace(
-            self.evidence,
-            found=self.found,
-            neutral=self.neutral,
+            self.match_table,
+            true_positive=self.true_positive,
+            ignored=self.ignored,
             duplicate=self.duplicate,
-            overlap=self.overlap,
-            truth=self.truth,
+            max_iou=self.max_iou,
+            matched_gt=self.matched_gt,
             truth_label=self.truths.label,
             truth_image=self.truths.image,
             positive=self.due,
         )
-        told.know_ranking(self.evidence.ranking.rows, np.diff(self.evidence.ranking.start))
-        return told.closed()
+        told.set_ranking(self.match_table.ranking.rows, np.diff(self.match_table.ranking.start))
+        return told.freeze()
 
     def _enter(self, a: int, t: int, rows: Rows, group: Rows) -> None:
         """Let false positives go to their groups, at a threshold in an area range."""
-        bit = self.found.dtype.type(1 << t)
-        goes = (self.found[a, rows] | self.neutral[a, rows]) & bit == 0
+        bit = self.true_positive.dtype.type(1 << t)
+        goes = (self.true_positive[a, rows] | self.ignored[a, rows]) & bit == 0
         rows, group = rows[goes], group[goes]
-        self.neutral[a, rows] |= bit
+        self.ignored[a, rows] |= bit
         if (a, t) == (0, 0):
             self.duplicate[rows] = False
-        if (a, t) in self.evidence.cells:
-            self.truth[self.evidence.cells.index((a, t)), rows] = group
+        if (a, t) in self.match_table.area_iou_pairs:
+            self.matched_gt[self.match_table.area_iou_pairs.index((a, t)), rows] = group
         able = self.findable[a, group] & (self.detections.score[rows] > 0)
         # Rows ascend by rank: the first of each group is its best.
         best = rows[able][np.unique(group[able], return_index=True)[1]]
-        self.found[a, best] |= bit
-        self.neutral[a, best] &= ~bit
+        self.true_positive[a, best] |= bit
+        self.ignored[a, best] &= ~bit
 
     def _nearest_groups(self) -> tuple[Rows, Rows, Floats]:
         """Return the detections that overlap a group, by rank, the group of each, and how far."""
@@ -159,11 +164,11 @@ class _Grouping:
             self.truths.corners[truth],
             detection_areas=self.detections.overlap_area[claim],
             truth_areas=self.truths.overlap_area[truth],
-            absorbing=np.ones(len(claim), np.bool_),
+            crowd=np.ones(len(claim), np.bool_),
             inclusive_pixels=self.rules.inclusive_pixels,
         )
-        rank = np.zeros(len(self.evidence), np.intp)
-        rank[self.evidence.ranking.rows] = np.arange(len(self.evidence.ranking.rows))
+        rank = np.zeros(len(self.match_table), np.intp)
+        rank[self.match_table.ranking.rows] = np.arange(len(self.match_table.ranking.rows))
         order = np.lexsort((-truth if self.rules.last_of_equal else truth, -overlap, rank[claim]))
         order = order[overlap[order] > 0]
         first = np.flatnonzero(np.diff(rank[claim[order]], prepend=-1))
@@ -173,7 +178,7 @@ class _Grouping:
     def _neighbours(self) -> tuple[Rows, Rows]:
         """Return the pairs of group and detection of one image and class, those within limits."""
         places = self._places(self.truths)[self.groups]
-        claims = self.evidence.ranking.rows.astype(np.intp)
+        claims = self.match_table.ranking.rows.astype(np.intp)
         claims = claims[np.isin(self._places(self.detections)[claims], places)]
         claimed = self._places(self.detections)[claims]
         order = np.argsort(claimed, kind="stable")
@@ -184,4 +189,4 @@ class _Grouping:
 
     def _places(self, boxes: Boxes) -> NDArray[np.int64]:
         """Return image and class of each box as one number."""
-        return boxes.image.astype(np.int64) * self.evidence.classes + boxes.label
+        return boxes.image.astype(np.int64) * self.match_table.classes + boxes.label

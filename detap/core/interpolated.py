@@ -67,7 +67,7 @@ class Interpolated(NamedTuple):
             parts[0].slots,
         )
 
-    def of_classes(self, labels: Sequence[int]) -> "Interpolated":
+    def select_classes(self, labels: Sequence[int]) -> "Interpolated":
         """Return some classes, in the order listed."""
         chosen = np.array(labels, np.intp)
         sizes = np.diff(self.start)[chosen]

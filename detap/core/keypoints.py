@@ -127,8 +127,8 @@ def _of_one_cell(detections: Boxes, truths: Boxes) -> tuple[NDArray[np.int64], I
 
 def _reaching(pairs: Pairs, lowest: float) -> Pairs:
     """Return the pairs that reach an overlap, and have any."""
-    kept = (pairs.overlap >= lowest) & (pairs.overlap > 0)
+    kept = (pairs.similarity >= lowest) & (pairs.similarity > 0)
     if kept.all():
         return pairs
     before = np.concatenate([[0], np.cumsum(kept)])
-    return Pairs(before[pairs.start], pairs.truth[kept], pairs.overlap[kept])
+    return Pairs(before[pairs.start], pairs.truth[kept], pairs.similarity[kept])

@@ -42,7 +42,7 @@ class Part(NamedTuple):
     label : int
     threshold : float
         The overlap that pairs must reach.
-    chooses, absorbs : (G,) bool
+    chooses, crowd : (G,) bool
         Ground truths that choose, neutral neighbours among them; and regions in which detections
         that are left over count neither way.
     due : (A, G) bool
@@ -52,7 +52,7 @@ class Part(NamedTuple):
     label: int
     threshold: float
     chooses: Flags
-    absorbs: Flags
+    crowd: Flags
     due: Flags
 
 
@@ -69,9 +69,9 @@ class _Given(NamedTuple):
 class _Pairs(NamedTuple):
     """Overlapping pairs: rows of ground truths, ascending, and of detections, and how far."""
 
-    truth: Rows
-    claim: Rows
-    overlap: Floats
+    gt: Rows
+    dt: Rows
+    iou: Floats
 
 
 class _Tally(NamedTuple):
@@ -148,9 +148,9 @@ class _Choices:
         self.part = part
         self.own = self.detections.label == part.label
         self.pairs = self._overlapping(part.chooses, self.own | self.low.any(axis=0))
-        hidden = self._overlapping(part.absorbs, self.own, absorbing=True)
+        hidden = self._overlapping(part.crowd, self.own, crowd=True)
         self.hidden = np.zeros(len(self.own), np.bool_)
-        self.hidden[hidden.claim] = True
+        self.hidden[hidden.dt] = True
 
     def score(self, scores: Scores) -> None:
         """Write what the class comes to."""
@@ -185,22 +185,22 @@ class _Choices:
     def _scores_found(self, due: Flags, counted: Flags, low: Flags) -> Floats:
         """Return the scores of the detections that are chosen by score, where both count."""
         pairs = self._among(counted | low)
-        score = self.detections.score[pairs.claim]
-        chosen = self._chosen(pairs, np.lexsort((pairs.claim, -score, pairs.truth)), None)[0]
-        right = due[pairs.truth[chosen]] & counted[pairs.claim[chosen]]
+        score = self.detections.score[pairs.dt]
+        chosen = self._chosen(pairs, np.lexsort((pairs.dt, -score, pairs.gt)), None)[0]
+        right = due[pairs.gt[chosen]] & counted[pairs.dt[chosen]]
         return score[chosen[right]]
 
     def _tally(self, due: Flags, counted: Flags, low: Flags, points: Floats) -> _Tally:
         """Return what becomes of all at some scores: choices are now by overlap."""
         pairs = self._among(counted | low)
-        better = counted[pairs.claim]
+        better = counted[pairs.dt]
         # Low ones come behind all others, the first of them first.
-        overlap = np.where(better, -pairs.overlap, 0.0)
-        order = np.lexsort((pairs.claim, overlap, pairs.truth))
-        admitted = self.detections.score[pairs.claim][:, None] >= points
+        overlap = np.where(better, -pairs.iou, 0.0)
+        order = np.lexsort((pairs.dt, overlap, pairs.gt))
+        admitted = self.detections.score[pairs.dt][:, None] >= points
         chosen, at = self._chosen(pairs, order, admitted)
-        is_due, counts = due[pairs.truth[chosen]], better[chosen]
-        visible = counts & ~self.hidden[pairs.claim[chosen]]
+        is_due, counts = due[pairs.gt[chosen]], better[chosen]
+        visible = counts & ~self.hidden[pairs.dt[chosen]]
         right, claimed, met = (
             np.bincount(at[which], minlength=len(points))
             for which in (is_due & counts, visible, is_due)
@@ -208,16 +208,16 @@ class _Choices:
         rest = np.sort(self.detections.score[counted & ~self.hidden])
         admitted_in_all = len(rest) - np.searchsorted(rest, points)
         last = chosen[at == len(points) - 1]
-        return _Tally(right, admitted_in_all - claimed, int(due.sum()) - met, pairs.claim[last])
+        return _Tally(right, admitted_in_all - claimed, int(due.sum()) - met, pairs.dt[last])
 
     def _duplicates(self, due: Flags, counted: Flags, taken: Rows) -> int:
         """Return how many false positives there are on ground truths that are found otherwise."""
-        again = self.pairs.claim[due[self.pairs.truth]]
+        again = self.pairs.dt[due[self.pairs.gt]]
         again = again[(counted & ~self.hidden)[again]]
         return len(np.setdiff1d(again, taken))
 
     def _overlapping(
-        self, of_truths: Flags, of_detections: Flags, *, absorbing: bool = False
+        self, of_truths: Flags, of_detections: Flags, *, crowd: bool = False
     ) -> _Pairs:
         """Return the pairs of some ground truths and detections that reach the threshold."""
         least = self.part.threshold
@@ -240,7 +240,7 @@ class _Choices:
                 self.truths.corners[truth],
                 detection_areas=self.detections.overlap_area[claim],
                 truth_areas=self.truths.overlap_area[truth],
-                absorbing=np.full(len(each), absorbing),
+                crowd=np.full(len(each), crowd),
                 inclusive_pixels=self.rules.inclusive_pixels,
             )
             reached = overlap > least if self.rules.strict else overlap >= least
@@ -248,8 +248,8 @@ class _Choices:
         return _Pairs(*map(np.concatenate, zip(*found, strict=True)))
 
     def _among(self, candidates: Flags) -> _Pairs:
-        kept = candidates[self.pairs.claim]
-        return _Pairs(self.pairs.truth[kept], self.pairs.claim[kept], self.pairs.overlap[kept])
+        kept = candidates[self.pairs.dt]
+        return _Pairs(self.pairs.gt[kept], self.pairs.dt[kept], self.pairs.iou[kept])
 
     def _chosen(self, pairs: _Pairs, order: Rows, admitted: Flags | None) -> tuple[Rows, Rows]:
         """Return which pairs are chosen, and at which of the scores.
@@ -264,8 +264,8 @@ class _Choices:
         """
         if not len(order):
             return order, order
-        truth = pairs.truth[order]
-        claim = np.unique(pairs.claim, return_inverse=True)[1][order]
+        truth = pairs.gt[order]
+        claim = np.unique(pairs.dt, return_inverse=True)[1][order]
         open_pairs = np.ones((len(order), 1), np.bool_) if admitted is None else admitted[order]
         free = np.ones((int(claim.max()) + 1, open_pairs.shape[1]), np.bool_)
         chosen, at = [], []

@@ -64,7 +64,7 @@ def mask_pairs(
     *,
     masks: tuple[MaskArrays, MaskArrays],
     numbers: tuple[Integers, Integers],
-    absorbing: Flags,
+    crowd: Flags,
     lowest: float = 0.0,
     dilation_ratio: float = 0.0,
     threads: int | None = None,
@@ -83,7 +83,7 @@ def mask_pairs(
         Of the detections and of the ground truths; those of an image are of one size.
     numbers : pair of (N,) and (G,) int32
         Which mask is each row's.
-    absorbing : (G,) bool
+    crowd : (G,) bool
         Ground truths of which the overlap is what is in common over the detection's pixels.
     lowest : float
         Overlaps below this are left out, and so are those of no pixel.
@@ -99,7 +99,7 @@ def mask_pairs(
         numbers[0],
         numbers[1],
         _cells(detections, truths),
-        absorbing.view(np.uint8),
+        crowd.view(np.uint8),
         lowest,
         dilation_ratio,
         counts,

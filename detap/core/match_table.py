@@ -54,14 +54,14 @@ class MatchFlags(NamedTuple):
 
     Attributes
     ----------
-    limit : (P,) uint8
-    found, neutral : (A, P) unsigned
+    max_dets_index : (P,) uint8
+    true_positive, ignored : (A, P) unsigned
     duplicate : (P,) bool
     """
 
-    limit: NDArray[np.uint8]
-    found: Words
-    neutral: Words
+    max_dets_index: NDArray[np.uint8]
+    true_positive: Words
+    ignored: Words
     duplicate: Flags
 
     def of(self, columns: Rows) -> "MatchFlags":
@@ -78,22 +78,22 @@ class MatchTable:
     label, image : (N,) int32
         Of each detection.
     score : (N,) float64
-    place : (N,) int32
+    order : (N,) int32
         Where it stands: of equal scores the lower place ranks first, in its image or in all.
-    limit : (N,) uint8
+    max_dets_index : (N,) uint8
         The first detection limit that admits it; M where it is beyond the largest and so counts
         nowhere.
-    found, neutral : (A, N) unsigned
+    true_positive, ignored : (A, N) unsigned
         The thresholds, as bits, at which it is a true positive, and at which it counts neither way.
         Elsewhere it is a false positive.
     duplicate : (N,) bool
         Whether at the first threshold and area range it is a false positive that reaches a ground
         truth which counts and which another detection has taken.
-    overlap : (N,) float64
+    max_iou : (N,) float64
         Its largest overlap with a ground truth of its class and image; (0,) where it is not kept.
-    cells : tuple of C pairs of int
+    area_iou_pairs : tuple of C pairs of int
         Area ranges and thresholds at which the ground truth that each matched is kept.
-    truth : (C, N) int32
+    matched_gt : (C, N) int32
         These: a row from 0 to G - 1, or -1.
     truth_label, truth_image : (G,) int32
         Of each ground truth.
@@ -114,14 +114,14 @@ class MatchTable:
     label: Integers
     image: Integers
     score: Floats
-    place: Integers
-    limit: NDArray[np.uint8]
-    found: Words
-    neutral: Words
+    order: Integers
+    max_dets_index: NDArray[np.uint8]
+    true_positive: Words
+    ignored: Words
     duplicate: Flags
-    overlap: Floats
-    cells: tuple[Cell, ...]
-    truth: Integers
+    max_iou: Floats
+    area_iou_pairs: tuple[Cell, ...]
+    matched_gt: Integers
     truth_label: Integers
     truth_image: Integers
     positive: Flags
@@ -133,7 +133,7 @@ class MatchTable:
         """How many detections there are."""
         return len(self.label)
 
-    def closed(self) -> "MatchTable":
+    def freeze(self) -> "MatchTable":
         """Let nothing be written to any column from now on; return the evidence itself."""
         for column in vars(self).values():
             if isinstance(column, np.ndarray):
@@ -141,14 +141,14 @@ class MatchTable:
         return self
 
     @property
-    def outcomes(self) -> MatchFlags:
+    def match_flags(self) -> MatchFlags:
         """What became of each detection, without its score and place."""
-        return MatchFlags(self.limit, self.found, self.neutral, self.duplicate)
+        return MatchFlags(self.max_dets_index, self.true_positive, self.ignored, self.duplicate)
 
     @property
     def counted(self) -> Flags:
         """Whether each detection is within the largest limit, (N,) bool."""
-        return self.limit < len(self.rules.limits)
+        return self.max_dets_index < len(self.rules.limits)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -158,7 +158,7 @@ class MatchTable:
         _ordering.rank_rows(
             self.label,
             self.image,
-            self.place,
+            self.order,
             self.score,
             (~self.counted).view(np.uint8),
             self.rules.ties_by_image,
@@ -176,7 +176,7 @@ class MatchTable:
         label = np.zeros_like(self.label)
         return replace(self, label=label, classes=1).ranking.rows
 
-    def know_ranking(self, ranked: Integers, within: NDArray[np.int64]) -> None:
+    def set_ranking(self, ranked: Integers, within: NDArray[np.int64]) -> None:
         """Take what matching has ranked already, so that nothing is sorted again.
 
         Parameters
@@ -205,7 +205,7 @@ class MatchTable:
         _ordering.rank_rows(
             group,
             self.image[rows],
-            self.place[rows],
+            self.order[rows],
             self.score[rows],
             np.zeros(len(rows), np.uint8),
             self.rules.ties_by_image,
@@ -214,7 +214,7 @@ class MatchTable:
         )
         return rows[ranked[start[:-1][np.diff(start) > 0]]]
 
-    def places(self, rows: Integers, labels: Integers) -> Integers:
+    def rank_positions(self, rows: Integers, labels: Integers) -> Integers:
         """Return where in the ranking some rows stand, or would stand were they of other classes.
 
         Parameters
@@ -227,25 +227,25 @@ class MatchTable:
             Indices into the rows of :attr:`ranking`.
         """
         out = np.zeros(len(rows), np.int32)
-        order = self.image, self.place, self.score, self.rules.ties_by_image
-        _ordering.find_places(*order, *self.ranking, rows, labels, out)
+        order = self.image, self.order, self.score, self.rules.ties_by_image
+        _ordering.find_rank_positions(*order, *self.ranking, rows, labels, out)
         return out
 
     @property
-    def positives(self) -> NDArray[np.int64]:
+    def ground_truth_counts(self) -> NDArray[np.int64]:
         """How many ground truths there are to be found, (A, K) int64."""
         labels = [self.truth_label[row] for row in self.positive]
         return np.array([np.bincount(row, minlength=self.classes) for row in labels], np.int64)
 
-    def is_found(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
+    def is_true_positive(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
         """Return which detections, or which of some rows, are true positives, (N,) bool."""
-        return _bit(self.found[area], threshold, rows)
+        return _bit(self.true_positive[area], threshold, rows)
 
-    def is_neutral(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
+    def is_ignored(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
         """Return which detections, or which of some rows, count neither way, (N,) bool."""
-        return _bit(self.neutral[area], threshold, rows)
+        return _bit(self.ignored[area], threshold, rows)
 
-    def truth_of(self, area: int, threshold: int) -> Integers:
+    def matched_gt_at(self, area: int, threshold: int) -> Integers:
         """Return the ground truth that each detection matched, (N,) int32, or -1.
 
         Raises
@@ -253,12 +253,12 @@ class MatchTable:
         KeyError
             Where that cell was not asked for when the evidence was made.
         """
-        if (area, threshold) not in self.cells:
+        if (area, threshold) not in self.area_iou_pairs:
             raise KeyError(f"no matched ground truths of area range {area}, threshold {threshold}")
-        matched: Integers = self.truth[self.cells.index((area, threshold))]
+        matched: Integers = self.matched_gt[self.area_iou_pairs.index((area, threshold))]
         return matched
 
-    def of_images(self, images: Sequence[int]) -> "MatchTable":
+    def select_images(self, images: Sequence[int]) -> "MatchTable":
         """Return the evidence of some images, which are numbered as listed.
 
         Parameters
@@ -274,9 +274,9 @@ class MatchTable:
             image=number[part.image],
             truth_image=number[part.truth_image],
             images=len(images),
-        ).closed()
+        ).freeze()
 
-    def of_classes(self, classes: Sequence[int]) -> "MatchTable":
+    def select_classes(self, classes: Sequence[int]) -> "MatchTable":
         """Return the evidence of some classes, which are numbered as listed.
 
         Parameters
@@ -292,7 +292,7 @@ class MatchTable:
             label=number[part.label],
             truth_label=number[part.truth_label],
             classes=len(classes),
-        ).closed()
+        ).freeze()
 
     def _of(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
         """Return the evidence of some rows; a match with a ground truth left out becomes -1."""
@@ -304,13 +304,13 @@ class MatchTable:
             label=self.label[rows],
             image=self.image[rows],
             score=self.score[rows],
-            place=self.place[rows],
-            limit=self.limit[rows],
-            found=self.found.take(rows, axis=1),
-            neutral=self.neutral.take(rows, axis=1),
+            order=self.order[rows],
+            max_dets_index=self.max_dets_index[rows],
+            true_positive=self.true_positive.take(rows, axis=1),
+            ignored=self.ignored.take(rows, axis=1),
             duplicate=self.duplicate[rows],
-            overlap=self.overlap[rows] if len(self.overlap) else self.overlap,
-            truth=new_row[self.truth.take(rows, axis=1)],
+            max_iou=self.max_iou[rows] if len(self.max_iou) else self.max_iou,
+            matched_gt=new_row[self.matched_gt.take(rows, axis=1)],
             truth_label=self.truth_label[truths],
             truth_image=self.truth_image[truths],
             positive=self.positive.take(truths, axis=1),
@@ -338,29 +338,29 @@ class MatchTable:
         """
         parts = tuple(parts)
         first = parts[0]
-        for name in ("rules", "cells", "images", "classes"):
+        for name in ("rules", "area_iou_pairs", "images", "classes"):
             if any(getattr(part, name) != getattr(first, name) for part in parts):
-                raise ValueError(f"evidence of different {name} cannot be put together")
+                raise ValueError(f"match tables of different {name} cannot be concatenated")
         ends = np.cumsum([len(part.truth_label) for part in parts])
         if max(int(ends[-1]), sum(map(len, parts))) > MOST_ROWS:
-            raise ValueError(f"more than {MOST_ROWS} rows of evidence cannot be put together")
+            raise ValueError(f"more than {MOST_ROWS} rows cannot be concatenated")
         moved = [
-            np.where(part.truth < 0, -1, part.truth + (end - len(part.truth_label)))
+            np.where(part.matched_gt < 0, -1, part.matched_gt + (end - len(part.truth_label)))
             for part, end in zip(parts, ends.tolist(), strict=True)
         ]
         columns = {
             entry.name: np.concatenate([getattr(part, entry.name) for part in parts], axis=-1)
             for entry in fields(cls)
-            if isinstance(getattr(first, entry.name), np.ndarray) and entry.name != "truth"
+            if isinstance(getattr(first, entry.name), np.ndarray) and entry.name != "matched_gt"
         }
         return cls(
             **columns,
-            truth=np.concatenate(moved, axis=1).astype(np.int32),
-            cells=first.cells,
+            matched_gt=np.concatenate(moved, axis=1).astype(np.int32),
+            area_iou_pairs=first.area_iou_pairs,
             images=first.images,
             classes=first.classes,
             rules=first.rules,
-        ).closed()
+        ).freeze()
 
 
 def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], classes: int) -> Ranking:
@@ -380,7 +380,7 @@ def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], class
     return Ranking(start, rows[: start[-1]])
 
 
-def words_for(rules: MatchParams, rows: int) -> Words:
+def empty_bits(rules: MatchParams, rows: int) -> Words:
     """Return words of no bits, one for each area range and row, as narrow as can be, (A, N)."""
     size = len(rules.thresholds)
     kind = next(f"u{width}" for width in (1, 2, 4, 8) if size <= 8 * width)

@@ -26,8 +26,8 @@ Flags = NDArray[np.bool_]
 UNLIMITED = np.iinfo(np.int32).max
 """More than any count of rows; what has this very rank is beyond every limit."""
 
-STRETCH = 1 << 15
-"""So many rows of a class that is dealt out are matched at once: a core's own cache holds them."""
+CHUNK = 1 << 15
+"""So many rows of a class that is split out are matched at once: a core's own cache holds them."""
 
 
 class Boxes(NamedTuple):
@@ -65,13 +65,13 @@ class Pairs(NamedTuple):
     truth : (P,) int32
         Rows of ground truths of the detection's image and class, ascending for each detection:
         where overlaps are equal their order decides. What is not listed does not overlap.
-    overlap : (P,) float64
+    similarity : (P,) float64
         The overlap of each pair; with a ground truth that absorbs, what the protocol has there.
     """
 
     start: NDArray[np.int64]
     truth: Integers
-    overlap: Floats
+    similarity: Floats
 
     def between(self, rows: NDArray[Any], found: NDArray[Any]) -> Floats:
         """Return the overlap of each detection with a ground truth of its own; 0 where unlisted.
@@ -92,7 +92,7 @@ class Pairs(NamedTuple):
             stop = np.where(less, stop, np.minimum(middle, stop))
             at = np.where(less, middle + 1, at)
         listed = (at < end) & (self.truth[np.minimum(at, last)] == found)
-        return np.where(listed, self.overlap[np.minimum(at, last)], 0.0)
+        return np.where(listed, self.similarity[np.minimum(at, last)], 0.0)
 
     def check(self, detections: Boxes, truths: Boxes) -> None:
         """Raise ValueError where these are no pairs of these detections and ground truths."""
@@ -101,7 +101,7 @@ class Pairs(NamedTuple):
             len(self.start) != len(detections.image) + 1
             or self.start[0] != 0
             or (counts < 0).any()
-            or not self.start[-1] == len(self.truth) == len(self.overlap)
+            or not self.start[-1] == len(self.truth) == len(self.similarity)
         ):
             raise ValueError("pairs do not start detection by detection, from 0 to their number")
         if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(truths.image):
@@ -124,31 +124,31 @@ def match_and_accumulate(
     detections: Boxes,
     truths: Boxes,
     *,
-    neutral: Flags,
-    absorbing: Flags,
-    void: Flags,
+    ignored: Flags,
+    crowd: Flags,
+    unmatchable: Flags,
     images: int,
     classes: int,
     rules: MatchParams,
     pairs: Pairs | None = None,
     threads: int | None = None,
     all_limits: bool = False,
-    evidence: "Iterable[Cell] | None" = None,
+    match_table: "Iterable[Cell] | None" = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
     """Match detections to ground truths, class by class, and score them.
 
-    A class of more than a thread's share is dealt out in stretches of its images, and finished from
+    A class of more than a thread's share is split out in stretches of its images, and finished from
     the evidence of these.
 
     Parameters
     ----------
     detections, truths : Boxes
         N and G rows, in file order.
-    neutral, absorbing : (G,) bool
+    ignored, crowd : (G,) bool
         Ground truths that need not be found; and those that take any number of detections.
-    void : (G,) bool
+    unmatchable : (G,) bool
         Ground truths that can be taken but never found: a match with one is none.
     images, classes : int
         How many of each there are.
@@ -160,7 +160,7 @@ def match_and_accumulate(
         The result does not depend on it.
     all_limits : bool
         Whether precision is wanted at every detection limit, not only the largest.
-    evidence : iterable of pairs of int, optional
+    match_table : iterable of pairs of int, optional
         Keep what became of each detection, and for these area ranges and thresholds the ground
         truth that it matched.
     rank : (N,) int32, optional
@@ -190,7 +190,7 @@ def match_and_accumulate(
     scorer = _matching.Scorer(
         detections,
         truths,
-        (neutral.view(np.uint8), absorbing.view(np.uint8), void.view(np.uint8)),
+        (ignored.view(np.uint8), crowd.view(np.uint8), unmatchable.view(np.uint8)),
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
         taken,
@@ -200,18 +200,18 @@ def match_and_accumulate(
         all_limits,
         ranked,
         fair_share(rows, wanted),
-        STRETCH,
+        CHUNK,
     )
-    dealt = np.asarray(scorer.dealt).tolist()
-    if evidence is None and not dealt:
+    split = np.asarray(scorer.split).tolist()
+    if match_table is None and not split:
         share(scorer.work, min(wanted, max(classes, 1)))
         return scores
-    kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence or ()))
+    kept = _nothing_yet(detections, truths, ignored, rules, tuple(match_table or ()))
     kept = replace(kept, images=images, classes=classes)
-    scorer.keep(kept, evidence is not None)
+    scorer.keep(kept, match_table is not None)
     share(scorer.work, min(wanted, max(scorer.jobs, 1)))
-    kept.closed()
-    for label, begin, end in dealt:
+    kept.freeze()
+    for label, begin, end in split:
         accumulate_class(
             kept,
             label,
@@ -221,17 +221,17 @@ def match_and_accumulate(
             threads=wanted,
             all_limits=all_limits,
         )
-    if evidence is None:
+    if match_table is None:
         return scores
-    kept.know_ranking(ranked, within=scores.counts[6])
-    return scores._replace(evidence=kept)
+    kept.set_ranking(ranked, within=scores.counts[6])
+    return scores._replace(match_table=kept)
 
 
 def _nothing_yet(
-    detections: Boxes, truths: Boxes, neutral: Flags, rules: MatchParams, cells: "tuple[Cell, ...]"
+    detections: Boxes, truths: Boxes, ignored: Flags, rules: MatchParams, cells: "tuple[Cell, ...]"
 ) -> "MatchTable":
     """Return room for evidence, where every detection is beyond the largest limit."""
-    from detap.core.match_table import MatchTable, words_for  # noqa: PLC0415 - only there
+    from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - only there
 
     count = len(detections.image)
     inside = [(truths.area >= low) & (truths.area <= high) for low, high in rules.area_ranges]
@@ -239,17 +239,17 @@ def _nothing_yet(
         label=detections.label,
         image=detections.image,
         score=detections.score,
-        place=np.arange(count, dtype=np.int32),
-        limit=np.full(count, len(rules.limits), np.uint8),
-        found=words_for(rules, count),
-        neutral=words_for(rules, count),
+        order=np.arange(count, dtype=np.int32),
+        max_dets_index=np.full(count, len(rules.limits), np.uint8),
+        true_positive=empty_bits(rules, count),
+        ignored=empty_bits(rules, count),
         duplicate=np.zeros(count, np.bool_),
-        overlap=np.zeros(count),
-        cells=cells,
-        truth=np.full((len(cells), count), -1, np.int32),
+        max_iou=np.zeros(count),
+        area_iou_pairs=cells,
+        matched_gt=np.full((len(cells), count), -1, np.int32),
         truth_label=truths.label,
         truth_image=truths.image,
-        positive=np.array(inside) & ~neutral,
+        positive=np.array(inside) & ~ignored,
         images=0,
         classes=0,
         rules=rules,

@@ -20,7 +20,7 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 CLASSIFICATION, LOCALISATION, BOTH, DUPLICATE, BACKGROUND = range(5)
-"""What a false positive is wrong by; see :meth:`GroundTruthIndex.blame`."""
+"""What a false positive is wrong by; see :meth:`GroundTruthIndex.error_types`."""
 
 _PIECE = 8192
 _AT_ONCE = 1 << 16
@@ -36,13 +36,13 @@ class ErrorTypes(NamedTuple):
     target : (N,) int32
         The ground truth that a localisation or classification error aims at, or the one that a
         duplicate stands on; -1 of others.
-    overlap : (N,) float64
+    similarity : (N,) float64
         With the target, 0 where there is none.
     """
 
     kind: NDArray[np.int8]
     target: Integers
-    overlap: Floats
+    similarity: Floats
 
     @classmethod
     def nothing(cls, count: int) -> "ErrorTypes":
@@ -57,20 +57,20 @@ class Nearest(NamedTuple):
 
     Attributes
     ----------
-    own, own_overlap : (n,) int32 and (n,) float64
+    own, own_similarity : (n,) int32 and (n,) float64
         Of the detection's class.
-    taken, taken_overlap : (n,) int32 and (n,) float64
+    taken, taken_similarity : (n,) int32 and (n,) float64
         Of its class, among those that a detection has taken.
-    other, other_overlap : (n,) int32 and (n,) float64
+    other, other_similarity : (n,) int32 and (n,) float64
         Of another class.
     """
 
     own: Integers
     taken: Integers
     other: Integers
-    own_overlap: Floats
-    taken_overlap: Floats
-    other_overlap: Floats
+    own_similarity: Floats
+    taken_similarity: Floats
+    other_similarity: Floats
 
 
 class GroundTruthIndex:
@@ -99,7 +99,7 @@ class GroundTruthIndex:
         among: Flags,
         *,
         taken: Flags | None = None,
-        absorbing: bool = False,
+        crowd: bool = False,
         inclusive_pixels: bool = False,
     ) -> None:
         rows = np.flatnonzero(among)
@@ -113,7 +113,7 @@ class GroundTruthIndex:
             label=truths.label[rows],
             corners=np.ascontiguousarray(truths.corners[rows]),
             area=truths.overlap_area[rows],
-            absorbing=np.full(len(rows), absorbing, np.uint8),
+            crowd=np.full(len(rows), crowd, np.uint8),
             taken=flags.view(np.uint8),
             edge=1.0 if inclusive_pixels else 0.0,
         )
@@ -140,7 +140,7 @@ class GroundTruthIndex:
         _by_pieces(fill, len(rows), threads)
         return Nearest(*truth, *value)
 
-    def blame(
+    def error_types(
         self,
         detections: Boxes,
         rows: Integers,
@@ -176,20 +176,20 @@ class GroundTruthIndex:
         for begin in range(0, len(rows), _AT_ONCE):
             some = rows[begin : begin + _AT_ONCE]
             here = self.nearest(detections, some, threads=threads)
-            close = (here.own_overlap >= near) & (here.own_overlap <= threshold)
-            nowhere = np.maximum(here.own_overlap, here.other_overlap) <= near
+            close = (here.own_similarity >= near) & (here.own_similarity <= threshold)
+            nowhere = np.maximum(here.own_similarity, here.other_similarity) <= near
             found.kind[some] = np.where(nowhere, BACKGROUND, BOTH)
             for kind, holds, truths, overlaps in (  # the first rule comes last, and stands
-                (DUPLICATE, reaches(here.taken_overlap), here.taken, here.taken_overlap),
-                (CLASSIFICATION, reaches(here.other_overlap), here.other, here.other_overlap),
-                (LOCALISATION, close, here.own, here.own_overlap),
+                (DUPLICATE, reaches(here.taken_similarity), here.taken, here.taken_similarity),
+                (CLASSIFICATION, reaches(here.other_similarity), here.other, here.other_similarity),
+                (LOCALISATION, close, here.own, here.own_similarity),
             ):
                 at = some[holds]
                 found.kind[at], found.target[at] = kind, truths[holds]
-                found.overlap[at] = overlaps[holds]
+                found.similarity[at] = overlaps[holds]
         return found
 
-    def claims(
+    def match(
         self,
         detections: Boxes,
         rows: Integers,
@@ -226,7 +226,7 @@ class GroundTruthIndex:
         """
         truth = np.full(len(rows), -1, np.int32)
         left = free[self.order].view(np.uint8)
-        self._ground.claim(
+        self._ground.match(
             rows, *_columns(detections), threshold, strict, last_of_equal, others_only, left, truth
         )
         return truth
@@ -250,11 +250,11 @@ class PairedGroundTruthIndex(GroundTruthIndex):
     ) -> None:
         claims = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
         kept = among[pairs.truth]
-        self._claim, self._truth = claims[kept], pairs.truth[kept]
-        self._overlap = pairs.overlap[kept]
-        self._own = detections.label[self._claim] == truths.label[self._truth]
-        self._taken = taken[self._truth] & self._own
-        self._start = np.searchsorted(self._claim, np.arange(len(detections.label) + 1))
+        self._dt, self._gt = claims[kept], pairs.truth[kept]
+        self._overlap = pairs.similarity[kept]
+        self._own = detections.label[self._dt] == truths.label[self._gt]
+        self._taken = taken[self._gt] & self._own
+        self._start = np.searchsorted(self._dt, np.arange(len(detections.label) + 1))
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
         """As :meth:`GroundTruthIndex.nearest`."""
@@ -272,13 +272,13 @@ class PairedGroundTruthIndex(GroundTruthIndex):
         """Return the ground truth of largest overlap of each detection, and that overlap."""
         count = len(self._start) - 1
         truth, value = np.full(count, -1, np.int32), np.zeros(count)
-        claim, overlap = self._claim[entries], self._overlap[entries]
+        claim, overlap = self._dt[entries], self._overlap[entries]
         order = np.lexsort((-overlap, claim))  # stable: of equal ones the first stays first
         first = order[np.flatnonzero(np.diff(claim[order], prepend=-1))]
-        truth[claim[first]], value[claim[first]] = self._truth[entries][first], overlap[first]
+        truth[claim[first]], value[claim[first]] = self._gt[entries][first], overlap[first]
         return truth, value
 
-    def claims(
+    def match(
         self,
         detections: Boxes,
         rows: Integers,
@@ -289,7 +289,7 @@ class PairedGroundTruthIndex(GroundTruthIndex):
         last_of_equal: bool = False,
         others_only: bool = False,
     ) -> Integers:
-        """As :meth:`GroundTruthIndex.claims`."""
+        """As :meth:`GroundTruthIndex.match`."""
         del detections
         fits = self._overlap > threshold if strict else self._overlap >= threshold
         if others_only:
@@ -297,7 +297,7 @@ class PairedGroundTruthIndex(GroundTruthIndex):
         left, found = free.copy(), np.full(len(rows), -1, np.int32)
         for place, row in enumerate(rows.tolist()):
             span = slice(self._start[row], self._start[row + 1])
-            truths = self._truth[span][fits[span]]
+            truths = self._gt[span][fits[span]]
             overlap = np.where(left[truths], self._overlap[span][fits[span]], 0.0)
             if overlap.any():
                 best = np.flatnonzero(overlap == overlap.max())

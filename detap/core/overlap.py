@@ -25,7 +25,7 @@ def overlaps(
     *,
     detection_areas: Floats,
     truth_areas: Floats,
-    absorbing: NDArray[np.bool_] | None = None,
+    crowd: NDArray[np.bool_] | None = None,
     inclusive_pixels: bool = False,
 ) -> Floats:
     """Return the overlap of each detection with each ground truth.
@@ -38,7 +38,7 @@ def overlaps(
         Likewise.
     detection_areas, truth_areas : (N,) and (G,) float64
         Areas in the boxes' own encoding: recomputed from corners they differ in the last bits.
-    absorbing : (G,) bool, optional
+    crowd : (G,) bool, optional
         For these, intersection over the detection's own area, as for COCO's crowds.
     inclusive_pixels : bool
         Whether corners are first and last pixels, so that 1 is added to each side.
@@ -52,15 +52,15 @@ def overlaps(
     ----------
     ``bbIou`` of COCO's maskApi.c, whose order of operations this is.
     """
-    if absorbing is None:
-        absorbing = np.zeros(len(truths), np.bool_)
+    if crowd is None:
+        crowd = np.zeros(len(truths), np.bool_)
     out = np.empty((len(detections), len(truths)))
     _overlap.fill_overlaps(
         np.ascontiguousarray(detections, np.float64),
         np.ascontiguousarray(detection_areas, np.float64),
         np.ascontiguousarray(truths, np.float64),
         np.ascontiguousarray(truth_areas, np.float64),
-        np.ascontiguousarray(absorbing, np.bool_).view(np.uint8),
+        np.ascontiguousarray(crowd, np.bool_).view(np.uint8),
         1.0 if inclusive_pixels else 0.0,
         out,
     )
@@ -73,7 +73,7 @@ def paired_overlaps(
     *,
     detection_areas: Floats,
     truth_areas: Floats,
-    absorbing: NDArray[np.bool_] | None = None,
+    crowd: NDArray[np.bool_] | None = None,
     inclusive_pixels: bool = False,
 ) -> Floats:
     """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
@@ -90,7 +90,7 @@ def paired_overlaps(
     sides = np.minimum(detections[:, 2:], truths[:, 2:]) - low + edge
     common = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
     total = detection_areas + truth_areas - common
-    if absorbing is not None:
-        total = np.where(absorbing, detection_areas, total)
+    if crowd is not None:
+        total = np.where(crowd, detection_areas, total)
     out = np.zeros(len(common))
     return np.divide(common, total, out=out, where=(common > 0) & (total > 0))

@@ -76,7 +76,7 @@ def _cross(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
 
 
 def polygon_overlaps(
-    detections: Floats, truths: Floats, absorbing: NDArray[np.bool_] | None = None
+    detections: Floats, truths: Floats, crowd: NDArray[np.bool_] | None = None
 ) -> Floats:
     """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
 
@@ -84,11 +84,11 @@ def polygon_overlaps(
     ----------
     detections, truths : (P, 8) float64
         Pair by pair.
-    absorbing : (P,) bool, optional
+    crowd : (P,) bool, optional
         For these, intersection over the detection's own area.
     """
     out = np.empty(len(detections))
-    flags = np.zeros(len(out), np.bool_) if absorbing is None else absorbing
+    flags = np.zeros(len(out), np.bool_) if crowd is None else crowd
     _polygons.fill_shares(
         np.ascontiguousarray(detections),
         np.ascontiguousarray(truths),
@@ -103,7 +103,7 @@ def polygon_pairs(
     truths: Boxes,
     *,
     polygons: tuple[Floats, Floats],
-    absorbing: NDArray[np.bool_],
+    crowd: NDArray[np.bool_],
 ) -> Pairs:
     """Return the overlaps of quadrilaterals of the same image and class.
 
@@ -112,7 +112,7 @@ def polygon_pairs(
     detections, truths : Boxes
         N and G rows, whose corners are the bounds: only pairs whose bounds meet are looked at.
     polygons : pair of (N, 8) and (G, 8) float64
-    absorbing : (G,) bool
+    crowd : (G,) bool
         Ground truths of which the overlap is what is in common over the detection's area.
     """
     labels = np.int64(max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1)
@@ -131,5 +131,5 @@ def polygon_pairs(
     truth = np.empty(start[-1], np.int32)
     _polygons.fill_meeting(*given, start, truth)
     claim = np.repeat(np.arange(len(claims)), np.diff(start))
-    overlap = polygon_overlaps(polygons[0][claim], polygons[1][truth], absorbing[truth])
+    overlap = polygon_overlaps(polygons[0][claim], polygons[1][truth], crowd[truth])
     return Pairs(start, truth, overlap)

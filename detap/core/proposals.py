@@ -89,7 +89,7 @@ def reached_thresholds(
     return words
 
 
-def finish_coverage(
+def accumulate_coverage(
     words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], rules: MatchParams
 ) -> Scores:
     """Return the scores that covered ground truths come to.

@@ -158,13 +158,17 @@ class Wanted:
 
 
 def resample(
-    evidence: MatchTable, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
+    match_table: MatchTable,
+    weights: Weights,
+    wanted: Sequence[Wanted],
+    *,
+    threads: int | None = None,
 ) -> Floats:
     """Return numbers of each class in each resample.
 
     Parameters
     ----------
-    evidence : Evidence
+    match_table : Evidence
         Of the detector.
     weights : Weights
         The resamples. For a paired comparison, the same for both detectors.
@@ -181,20 +185,20 @@ def resample(
         order than in plain evaluation: with all weights 1 they agree to 1e-12, not to the last
         bit; to 1e-8 for a trapezoid over levels of float32, which are taken to be evenly spaced.
     """
-    out = np.full((len(wanted), evidence.classes, weights.columns), np.nan)
+    out = np.full((len(wanted), match_table.classes, weights.columns), np.nan)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
-        sums = _sums((evidence, weights), area, [wanted[q] for q in here], threads)
+        sums = _sums((match_table, weights), area, [wanted[q] for q in here], threads)
         for q, values in zip(here, sums, strict=True):
             out[q] = values / len(wanted[q].thresholds)
     return out
 
 
-def detected_classes(evidence: MatchTable, weights: Weights) -> Flags:
+def detected_classes(match_table: MatchTable, weights: Weights) -> Flags:
     """Return of which classes there are detections in each resample, (K, B) bool."""
-    found = np.zeros((evidence.classes, weights.columns), np.bool_)
-    pairs = np.unique(evidence.label * np.int64(evidence.images) + evidence.image)
-    label, image = np.divmod(pairs, max(evidence.images, 1))
+    found = np.zeros((match_table.classes, weights.columns), np.bool_)
+    pairs = np.unique(match_table.label * np.int64(match_table.images) + match_table.image)
+    label, image = np.divmod(pairs, max(match_table.images, 1))
     for k in np.unique(label).tolist():
         drawn = weights.blocks[:, image[label == k]].any(axis=1)
         found[k] = drawn.reshape(-1)[: weights.columns]
@@ -208,9 +212,9 @@ def _sums(
     threads: int | None,
 ) -> list[Floats]:
     """Return, for numbers of one area range, the sum over their thresholds, (K, B) float64."""
-    evidence, weights = what
-    ranking, positive = evidence.ranking, evidence.positive[area]
-    shape = (evidence.classes, weights.columns)
+    match_table, weights = what
+    ranking, positive = match_table.ranking, match_table.positive[area]
+    shape = (match_table.classes, weights.columns)
     precisions = [entry for entry in wanted if entry.precision]
     recalls = [entry for entry in wanted if not entry.precision]
     precision_out = np.full((len(precisions), *shape), np.nan)
@@ -218,26 +222,28 @@ def _sums(
     # The thresholds in use are the bits of a word, so there are at most 64; protocols see to it.
     used = sorted({t for entry in wanted for t in entry.thresholds})
     resampler = _resampling.Resampler(
-        image=evidence.image[ranking.rows],
+        image=match_table.image[ranking.rows],
         start=ranking.start,
-        bucket=evidence.limit[ranking.rows],
-        good=_gathered(evidence.found[area][ranking.rows], used),
-        neutral=_gathered(evidence.neutral[area][ranking.rows], used),
-        truth_image=evidence.truth_image[positive],
-        truth_label=evidence.truth_label[positive],
+        bucket=match_table.max_dets_index[ranking.rows],
+        good=_gathered(match_table.true_positive[area][ranking.rows], used),
+        ignored=_gathered(match_table.ignored[area][ranking.rows], used),
+        truth_image=match_table.truth_image[positive],
+        truth_label=match_table.truth_label[positive],
         weights=weights.blocks,
         heaviest=weights.heaviest,
         thresholds=len(used),
-        due=recall_targets(np.array(evidence.rules.levels, np.float64), evidence.rules.summing),
-        trapezoid=evidence.rules.summing == "trapezoid",
-        guard=evidence.rules.guard,
+        due=recall_targets(
+            np.array(match_table.rules.levels, np.float64), match_table.rules.summing
+        ),
+        trapezoid=match_table.rules.summing == "trapezoid",
+        guard=match_table.rules.guard,
         precision_bits=_bits(precisions, used),
         recall_bits=_bits(recalls, used),
         recall_bucket=np.array([entry.limit for entry in recalls], np.uint8),
         precision_out=precision_out,
         recall_out=recall_out,
     )
-    work = len(evidence) * weights.columns // 100
+    work = len(match_table) * weights.columns // 100
     share(resampler.work, threads or thread_count(work))
     sums = {True: iter(precision_out), False: iter(recall_out)}
     return [next(sums[entry.precision]) for entry in wanted]

@@ -38,7 +38,7 @@ class MatchOptions(NamedTuple):
 class Tie(NamedTuple):
     """Detections of equal score, and how many of them count at least and at most."""
 
-    claims: tuple[MatchOptions, ...]
+    options: tuple[MatchOptions, ...]
     least: int
     most: int
 
@@ -98,22 +98,22 @@ def _widest(found: Iterable[CountBounds]) -> CountBounds:
 def _follow(states: dict[int, CountBounds], tie: Tie) -> dict[int, CountBounds] | None:
     """Return the states after a group, or None where they are too many."""
     now = {taken: span._replace(misses_ahead=span.misses_most) for taken, span in states.items()}
-    if tie.least < len(tie.claims):
-        return _in_any_order(now, tie.claims, tie.least, tie.most)
-    for claims in _rivals(tie.claims):
-        after = _in_any_order(now, claims, len(claims), len(claims))
+    if tie.least < len(tie.options):
+        return _in_any_order(now, tie.options, tie.least, tie.most)
+    for options in _rivals(tie.options):
+        after = _in_any_order(now, options, len(options), len(options))
         if after is None:
             return None
         now = after
     return now
 
 
-def _rivals(claims: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
+def _rivals(options: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
     """Return the claims in sets of which no two want a ground truth that can be used up."""
     sets: list[tuple[set[int], list[MatchOptions]]] = []
-    for claim in claims:
-        wanted = {number for number, _, used_up in claim.tries if used_up}
-        members = [claim]
+    for option in options:
+        wanted = {number for number, _, used_up in option.tries if used_up}
+        members = [option]
         apart = []
         for others, known in sets:
             if others & wanted:
@@ -126,10 +126,10 @@ def _rivals(claims: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
 
 
 def _in_any_order(
-    states: dict[int, CountBounds], claims: Sequence[MatchOptions], least: int, most: int
+    states: dict[int, CountBounds], options: Sequence[MatchOptions], least: int, most: int
 ) -> dict[int, CountBounds] | None:
     """Return the states after `least` to `most` of the claims, in any order."""
-    kinds = Counter(claims)
+    kinds = Counter(options)
     counts = tuple(kinds.values())
     layer: dict[_State, CountBounds] = {
         (taken, counts, False): span for taken, span in states.items()
@@ -143,9 +143,9 @@ def _in_any_order(
             break
         after: dict[_State, CountBounds] = {}
         for state, span in layer.items():
-            for place, claim in enumerate(kinds):
+            for place, option in enumerate(kinds):
                 if state[1][place]:
-                    new, changed = _take(state, span, place, claim)
+                    new, changed = _take(state, span, place, option)
                     known = after.get(new)
                     after[new] = changed if known is None else _widest((known, changed))
             if len(after) > MOST_STATES:
@@ -155,11 +155,11 @@ def _in_any_order(
 
 
 def _take(
-    state: _State, span: CountBounds, place: int, claim: MatchOptions
+    state: _State, span: CountBounds, place: int, option: MatchOptions
 ) -> tuple[_State, CountBounds]:
     taken, left, hit = state
-    outcome = claim.otherwise
-    for number, becomes, used_up in claim.tries:
+    outcome = option.otherwise
+    for number, becomes, used_up in option.tries:
         if used_up and taken >> number & 1:
             continue
         outcome = becomes
@@ -181,7 +181,7 @@ def _take(
 
 def _loosely(before: CountBounds, tie: Tie, truths: int) -> CountBounds:
     """Return bounds after a group whose claims may each come to whatever they could by itself."""
-    possible = [_outcomes(claim) for claim in tie.claims]
+    possible = [_outcomes(option) for option in tie.options]
     left_out = len(possible) - tie.least
 
     def least(outcome: str) -> int:
@@ -200,10 +200,10 @@ def _loosely(before: CountBounds, tie: Tie, truths: int) -> CountBounds:
     )
 
 
-def _outcomes(claim: MatchOptions) -> set[str]:
+def _outcomes(option: MatchOptions) -> set[str]:
     found = set()
-    for _, becomes, used_up in claim.tries:
+    for _, becomes, used_up in option.tries:
         found.add(becomes)
         if not used_up:
             return found
-    return found | {claim.otherwise}
+    return found | {option.otherwise}

@@ -34,15 +34,15 @@ class RemoteScores(Partial):
 
     scores: Scores
 
-    def finished(self, *, threads: int | None = None) -> Scores:
+    def accumulated(self, *, threads: int | None = None) -> Scores:
         """Return the scores."""
         return self.scores
 
-    def of_classes(self, classes: Sequence[int]) -> "RemoteScores":
+    def select_classes(self, classes: Sequence[int]) -> "RemoteScores":
         """Return the scores of some classes."""
-        part = super().of_classes(classes)
+        part = super().select_classes(classes)
         columns = {f.name: getattr(part, f.name) for f in fields(Partial)}
-        return RemoteScores(**columns, scores=self.scores.of_classes(classes))
+        return RemoteScores(**columns, scores=self.scores.select_classes(classes))
 
 
 def evaluate(
@@ -140,7 +140,9 @@ def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
 
     put = Scores(
-        interpolated=Interpolated.joined([one.interpolated for one in scores]).of_classes(order),
+        interpolated=Interpolated.joined([one.interpolated for one in scores]).select_classes(
+            order
+        ),
         average=whole([one.average for one in scores], 1),
         recall=whole([one.recall for one in scores], 1),
         positives=whole([one.positives for one in scores], 1),

@@ -207,7 +207,7 @@ def of_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
     partial = Partial.from_bytes(blob)
     wanted = set(classes)
     labels = [n for n, name in enumerate(partial.class_ids) if name in wanted]
-    return partial.of_classes(labels).to_bytes()
+    return partial.select_classes(labels).to_bytes()
 
 
 class Classes(NamedTuple):
@@ -236,7 +236,7 @@ def finish_classes(*blobs: bytes, threads: int = 1) -> Classes:
         The scores do not depend on it.
     """
     union = merge(blobs)
-    return Classes(union.class_ids, union.finished(threads=threads))
+    return Classes(union.class_ids, union.accumulated(threads=threads))
 
 
 class PartialHeader(NamedTuple):

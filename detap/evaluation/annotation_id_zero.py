@@ -36,12 +36,12 @@ def weighed(result: Result) -> Result:
         truth.select(_rows(result, truth, label)),
         result.detections.select(_rows(result, result.detections, label)),
         replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
-        result._scene.threads,
+        result._run.threads,
         as_seen=True,
     )
     scores = one_class.score()
     interpolated = result._interpolated.copy()
-    interpolated.put(slice(label, label + 1), scores.interpolated.of_classes([label]))
+    interpolated.put(slice(label, label + 1), scores.interpolated.select_classes([label]))
     there = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),

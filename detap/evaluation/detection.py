@@ -15,7 +15,7 @@ from detap.checks.sanity_notes import notes_of_arrays, score_cut_notes, suspicio
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
+from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.run import EvaluationRun, match_params
 from detap.evaluation.subset import select, shrink, wanted
 from detap.protocols import Protocol
@@ -44,7 +44,7 @@ def evaluate(
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     matches: bool = False,
-    evidence: bool = False,
+    match_table: bool = False,
     as_is: bool = False,
 ) -> Result:
     """Score detections against ground truths.
@@ -67,8 +67,8 @@ def evaluate(
         As many as the machine has, by default. The result does not depend on it.
     matches : bool
         Whether to keep what became of each detection as arrays, ``Result.matches``.
-    evidence : bool
-        Whether to keep it as bits from the start, because ``Result.evidence`` will be asked for;
+    match_table : bool
+        Whether to keep it as bits from the start, because ``Result.match_table`` will be asked for;
         otherwise asking matches once more.
     as_is : bool
         Whether boxes that look like another convention, or like fractions of the image's size, are
@@ -103,7 +103,7 @@ def evaluate(
             images=images,
             threads=threads,
             matches=matches,
-            evidence=evidence,
+            match_table=match_table,
         )
     )
     for note in result.notes:
@@ -135,7 +135,7 @@ def score_tables(
     images: Iterable[Name] | None = None,
     threads: int | None = None,
     matches: bool = False,
-    evidence: bool = False,
+    match_table: bool = False,
     curves: bool = True,
     judge: bool = True,
 ) -> Result:
@@ -171,9 +171,9 @@ def score_tables(
         ground_truth, detections = select(
             ground_truth, detections, classes=pooled, images=selection.images
         )
-    scene = EvaluationRun(ground_truth, detections, resolved, threads)
-    cells = every_cell(resolved) if matches else [(0, 0)] if evidence else None
-    result = _result(scene, scene.paired(evidence=cells, curves=curves), chosen)
+    run = EvaluationRun(ground_truth, detections, resolved, threads)
+    cells = all_area_iou_pairs(resolved) if matches else [(0, 0)] if match_table else None
+    result = _result(run, run.evaluate(match_table=cells, curves=curves), chosen)
     return replace(result, selection=selection)
 
 
@@ -214,16 +214,16 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     if not isinstance(source, EvaluationRun):
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
-    scene = EvaluationRun(truth, detections, result.protocol, threads, as_seen=True)
+    run = EvaluationRun(truth, detections, result.protocol, threads, as_seen=True)
     if result.protocol.matching == "by-score":
-        scores = accumulate(whole.evidence.of_images(numbers), threads=threads)
+        scores = accumulate(whole.match_table.select_images(numbers), threads=threads)
     else:
-        scores = scene.paired()
-    part = _result(scene, scores, None if whole is result else result.classes)
+        scores = run.evaluate()
+    part = _result(run, scores, None if whole is result else result.classes)
     return replace(part, selection=result.selection)
 
 
-def finished_by(result: Result, protocol: Protocol) -> Result:
+def accumulated_by(result: Result, protocol: Protocol) -> Result:
     """Return the result by another protocol that matches alike; no box is matched again.
 
     Parameters
@@ -233,20 +233,20 @@ def finished_by(result: Result, protocol: Protocol) -> Result:
     protocol : Protocol
         Other than the result's only in fields of :func:`detap.metrics.after_matching`.
     """
-    scene = result._source
-    scores = accumulate(result.evidence, rules=match_params(protocol), threads=scene.threads)
-    found = result_of(scene, protocol, result.classes, scores, result.notes)
+    run = result._source
+    scores = accumulate(result.match_table, rules=match_params(protocol), threads=run.threads)
+    found = result_of(run, protocol, result.classes, scores, result.notes)
     return replace(found, selection=result.selection)
 
 
-def _result(scene: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
+def _result(run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
     """Put names on scores; of some classes alone, if they are named."""
-    notes = (*scene.notes_of_tables(), *scene.notes(scores))
-    whole = result_of(scene, scene.protocol, scene.classes, scores, notes)
+    notes = (*run.notes_of_tables(), *run.notes(scores))
+    whole = result_of(run, run.protocol, run.classes, scores, notes)
     if classes is None:
         return whole
     from detap.evaluation.selection import ChosenClasses
 
-    labels = np.flatnonzero(wanted("class", scene.classes, classes)).tolist()
-    chosen = _result(ChosenClasses(scene, labels), scores.of_classes(labels))
+    labels = np.flatnonzero(wanted("class", run.classes, classes)).tolist()
+    chosen = _result(ChosenClasses(run, labels), scores.select_classes(labels))
     return replace(chosen, whole=whole)

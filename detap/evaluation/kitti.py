@@ -23,15 +23,15 @@ class Choosers(NamedTuple):
     Attributes
     ----------
     detections, truths : Boxes
-    neutral, absorbing : (G,) bool
+    ignored, crowd : (G,) bool
     extra : mapping of str to (G,) float64
         Further columns of the ground truths.
     """
 
     detections: Boxes
     truths: Boxes
-    neutral: Flags
-    absorbing: Flags
+    ignored: Flags
+    crowd: Flags
     extra: Mapping[str, Floats]
 
 
@@ -53,7 +53,7 @@ def parts_of(
         there.
     """
     label, inside = columns.truths.label, _inside(protocol, columns)
-    chooses = ~columns.absorbing
+    chooses = ~columns.crowd
     parts = []
     for number, threshold in thresholds_of(protocol, classes).items():
         own = label == number
@@ -62,8 +62,8 @@ def parts_of(
             label=number,
             threshold=protocol.searched(threshold),
             chooses=concerned & chooses,
-            absorbs=concerned & columns.absorbing,
-            due=inside & own & ~columns.neutral,
+            crowd=concerned & columns.crowd,
+            due=inside & own & ~columns.ignored,
         )
         parts.append(part)
     return parts, _low(protocol, columns.detections)

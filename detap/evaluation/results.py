@@ -44,18 +44,18 @@ class Matches(NamedTuple):
     ----------
     ground_truth : (A, T, N) int32
         The row of ``Result.ground_truth`` that it was matched to, or -1.
-    neutral : (A, T, N) bool
+    ignored : (A, T, N) bool
         Whether it counts neither way.
     counted : (N,) bool
         Whether it is within the largest detection limit; if not, it counts nowhere.
-    overlap : (N,) float64
+    max_iou : (N,) float64
         Its largest overlap with any ground truth of its class and image.
     """
 
     ground_truth: Integers
-    neutral: Flags
+    ignored: Flags
     counted: Flags
-    overlap: Floats
+    max_iou: Floats
 
 
 class Curve(NamedTuple):
@@ -114,12 +114,12 @@ class Result(Record):
         Final recall.
     precision : (T, R, K, A) float64
         Interpolated, at the largest detection limit.
-    ground_truths, neutral, detections_count, true_positives, false_positives, duplicates, within \
-: (K,) int64
+    ground_truths, ignored, detections_count, true_positives, false_positives, duplicates, \
+within_max_dets : (K,) int64
         At the lowest threshold, all areas and the largest limit: ground truths that count and
         those that do not, detections, true and false positives, the false positives that reach a
         ground truth another detection has taken, and detections within the limit.
-    evidence : MatchTable
+    match_table : MatchTable
         What became of each detection, as bits over the thresholds.
     matches : Matches or None
         The same as arrays, where they were asked for.
@@ -137,17 +137,17 @@ class Result(Record):
     average_precision: Floats
     recall: Floats
     ground_truths: Counts
-    neutral: Counts
+    ignored: Counts
     detections_count: Counts
     true_positives: Counts
     false_positives: Counts
     duplicates: Counts
-    within: Counts
+    within_max_dets: Counts
     notes: tuple[Note, ...]
     _positives: Counts
     _interpolated: Interpolated
     _source: "EvaluationRun | Partial"
-    _evidence: "MatchTable | None" = None
+    _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
     whole: "Result | None" = None
 
@@ -160,15 +160,15 @@ class Result(Record):
         UsageError
             Where the result was merged from partials, which keep no boxes.
         """
-        return self._scene.ground_truth
+        return self._run.ground_truth
 
     @property
     def detections(self) -> Detections:
         """The detections as scored; errors are those of :attr:`ground_truth`."""
-        return self._scene.detections
+        return self._run.detections
 
     @property
-    def _scene(self) -> EvaluationRun:
+    def _run(self) -> EvaluationRun:
         return self._source.tables()
 
     @property
@@ -277,7 +277,7 @@ class Result(Record):
         return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
 
     @cached_property
-    def evidence(self) -> "MatchTable":
+    def match_table(self) -> "MatchTable":
         """What became of each detection; made when it is first asked for, and kept.
 
         Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
@@ -289,9 +289,9 @@ class Result(Record):
             Where the protocol does not rank detections: it pairs by coverage or by ground truth.
         """
         self._refuse_unranked()
-        return self._evidence or self._source.evidence()
+        return self._match_table or self._source.match_table()
 
-    def evidence_with(self, *cells: "Cell") -> "MatchTable":
+    def match_table_for(self, *cells: "Cell") -> "MatchTable":
         """Return the evidence with the ground truths matched in area ranges at thresholds.
 
         Parameters
@@ -302,14 +302,17 @@ class Result(Record):
         Raises
         ------
         UsageError
-            As of :attr:`evidence`; and where others are wanted than are kept of a result that was
-            merged from partials.
+            As of :attr:`match_table`; and if a result merged from partials keeps no such pair.
         """
-        return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
+        return (
+            self.match_table
+            if {*cells} <= {*self.match_table.area_iou_pairs}
+            else self._match(cells)
+        )
 
-    def _matched(self, cells: "Iterable[Cell]") -> "MatchTable":
+    def _match(self, cells: "Iterable[Cell]") -> "MatchTable":
         self._refuse_unranked()
-        return self._scene.matched(tuple(cells))
+        return self._run.match(tuple(cells))
 
     def _refuse_unranked(self) -> None:
         self.protocol.require_score_matching("evaluate with another protocol for that")
@@ -317,30 +320,30 @@ class Result(Record):
     @cached_property
     def matches(self) -> Matches | None:
         """What became of each detection as arrays, where they were asked for."""
-        evidence, cells = self._evidence, every_cell(self.protocol)
-        if evidence is None or evidence.cells != cells:
+        match_table, cells = self._match_table, all_area_iou_pairs(self.protocol)
+        if match_table is None or match_table.area_iou_pairs != cells:
             return None
-        neutral = np.array([evidence.is_neutral(*cell) for cell in cells])
-        shape = (len(self.area_ranges), len(self.iou_thresholds), len(evidence))
+        ignored = np.array([match_table.is_ignored(*cell) for cell in cells])
+        shape = (len(self.area_ranges), len(self.iou_thresholds), len(match_table))
         return Matches(
-            evidence.truth.reshape(shape),
-            neutral.reshape(shape),
-            evidence.counted,
-            evidence.overlap,
+            match_table.matched_gt.reshape(shape),
+            ignored.reshape(shape),
+            match_table.counted,
+            match_table.max_iou,
         )
 
     def with_matches(self) -> "Result":
         """Return the same result with its matches."""
         if self.matches is not None:
             return self
-        return replace(self, _evidence=self._matched(every_cell(self.protocol)))
+        return replace(self, _match_table=self._match(all_area_iou_pairs(self.protocol)))
 
     def full_precision(self) -> Floats:
         """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
 
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
-        scores = accumulate(self.evidence, threads=self._source.threads, all_limits=True)
+        scores = accumulate(self.match_table, threads=self._source.threads, all_limits=True)
         return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
@@ -440,9 +443,9 @@ class Result(Record):
         return to_html(self)
 
     def _curve(self, label: int, t: int) -> Curve:
-        rows = self.evidence.ranking.of_class(label)
-        rows = rows[~self.evidence.is_neutral(0, t, rows)]
-        good = self.evidence.is_found(0, t, rows)
+        rows = self.match_table.ranking.of_class(label)
+        rows = rows[~self.match_table.is_ignored(0, t, rows)]
+        good = self.match_table.is_true_positive(0, t, rows)
         found = np.cumsum(good)
         positives = int(self.ground_truths[label])
         hits = core_curves.hits_of(good)
@@ -458,7 +461,7 @@ class Result(Record):
         return Curve(
             label=label,
             threshold=self.protocol.iou_thresholds[t],
-            score=self.evidence.score[rows],
+            score=self.match_table.score[rows],
             precision=found / (np.arange(1, len(rows) + 1) + guard),
             recall=found / positives,
             levels=levels,
@@ -496,21 +499,21 @@ def result_of(
         average_precision=average,
         recall=scores.recall,
         ground_truths=scores.counts[0],
-        neutral=scores.counts[1],
+        ignored=scores.counts[1],
         detections_count=scores.counts[2],
         true_positives=scores.counts[3],
         false_positives=scores.counts[4],
         duplicates=scores.counts[5],
-        within=scores.counts[6],
+        within_max_dets=scores.counts[6],
         notes=notes,
         _positives=scores.positives,
         _interpolated=interpolated,
         _source=source,
-        _evidence=scores.evidence,
+        _match_table=scores.match_table,
     )
 
 
-def every_cell(protocol: Protocol) -> "tuple[Cell, ...]":
+def all_area_iou_pairs(protocol: Protocol) -> "tuple[Cell, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 
@@ -528,9 +531,9 @@ def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
         "AP": next((numbers[entry.class_name] for entry in average), undefined),
         **numbers,
         "ground_truths": result.ground_truths.tolist(),
-        "neutral": result.neutral.tolist(),
+        "neutral": result.ignored.tolist(),
         "detections": result.detections_count.tolist(),
-        "within_limit": result.within.tolist(),
+        "within_limit": result.within_max_dets.tolist(),
         "true_positives": result.true_positives.tolist(),
         "false_positives": result.false_positives.tolist(),
         "duplicates": result.duplicates.tolist(),

@@ -97,10 +97,10 @@ class EvaluationRun:
         self.threads = threads
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
-        self.neutral = _flagged(ground_truth, protocol.ignore_flags)
-        self.neutral |= self.group & (protocol.group_of_weight == 0)
-        self.absorbing = _flagged(ground_truth, protocol.crowd_flags) | self.group
-        self.void = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
+        self.ignored = _flagged(ground_truth, protocol.ignore_flags)
+        self.ignored |= self.group & (protocol.group_of_weight == 0)
+        self.crowd = _flagged(ground_truth, protocol.crowd_flags) | self.group
+        self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
         self._boxes: tuple[Boxes, Boxes] | None = None
@@ -201,13 +201,13 @@ class EvaluationRun:
     @cached_property
     def pairs(self) -> "Pairs | None":
         """What overlaps of the same image and class; None where boxes say so themselves."""
-        return self.shapes.pairs(self.boxes(), self.absorbing, 0.0)
+        return self.shapes.pairs(self.boxes(), self.crowd, 0.0)
 
     @cached_property
     def pairs_of_any_class(self) -> "Pairs | None":
         """The same of whatever classes, where nothing absorbs."""
         claims, truths = (side._replace(label=np.zeros_like(side.label)) for side in self.boxes())
-        return self.shapes.pairs((claims, truths), np.zeros_like(self.absorbing), 0.0)
+        return self.shapes.pairs((claims, truths), np.zeros_like(self.crowd), 0.0)
 
     def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
         """Return the overlap (n, g) of some detections with some ground truths of their image.
@@ -228,33 +228,33 @@ class EvaluationRun:
             of_truth.corners[truths],
             detection_areas=detections.overlap_area[rows],
             truth_areas=of_truth.overlap_area[truths],
-            absorbing=self.absorbing[truths],
+            crowd=self.crowd[truths],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
-    def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+    def score(self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
         # Evidence has the largest overlap of each detection, a table no more than what matches.
-        lowest = 0.0 if evidence is not None else min(self.protocol.search_thresholds)
-        pairs = self.shapes.pairs((detections, truths), self.absorbing, lowest)
+        lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
+        pairs = self.shapes.pairs((detections, truths), self.crowd, lowest)
         match = match_and_accumulate
         if self.group.any():
-            from detap.core.group_of import score_grouped  # seldom needed
+            from detap.core.group_of import match_grouped  # seldom needed
 
-            match = partial(score_grouped, group=self.group)
+            match = partial(match_grouped, group=self.group)
         return match(
             detections,
             truths,
-            neutral=self.neutral,
-            absorbing=self.absorbing,
-            void=self.void,
+            ignored=self.ignored,
+            crowd=self.crowd,
+            unmatchable=self.unmatchable,
             images=len(self.ground_truth.images),
             classes=len(self.classes),
             rules=match_params(self.protocol),
             pairs=pairs,
             threads=self.threads,
-            evidence=evidence,
+            match_table=match_table,
             curves=curves,
             rank=self._ranks(),
         )
@@ -275,28 +275,30 @@ class EvaluationRun:
         rank[self.not_scored] = UNLIMITED
         return rank
 
-    def evidence(self) -> "MatchTable":
+    def match_table(self) -> "MatchTable":
         """Return what became of each detection, and in the first cell of which ground truth."""
-        return self.matched(((0, 0),))
+        return self.match(((0, 0),))
 
-    def matched(self, cells: "tuple[Cell, ...]") -> "MatchTable":
+    def match(self, cells: "tuple[Cell, ...]") -> "MatchTable":
         """Return what became of each detection, and in these cells of which ground truth."""
-        evidence = self.score(evidence=cells).evidence
-        assert evidence is not None
-        return evidence
+        match_table = self.score(match_table=cells).match_table
+        assert match_table is not None
+        return match_table
 
-    def paired(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+    def evaluate(
+        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
+    ) -> Scores:
         """Pair detections with ground truths as the protocol has it, and score them.
 
         Evidence is kept, and curves matter, where detections are ranked.
         """
         if self.protocol.matching == "by-iou":
-            from detap.core.proposals import finish_coverage  # seldom needed
+            from detap.core.proposals import accumulate_coverage  # seldom needed
 
-            return finish_coverage(*self.covered(), match_params(self.protocol))
+            return accumulate_coverage(*self.covered(), match_params(self.protocol))
         if self.protocol.matching == "kitti":
             return self.chosen()
-        return self.score(evidence=evidence, curves=curves)
+        return self.score(match_table=match_table, curves=curves)
 
     def chosen(self) -> Scores:
         """Let ground truths choose detections."""
@@ -305,7 +307,7 @@ class EvaluationRun:
 
         detections, truths = self.boxes()
         extra = self.ground_truth.extra
-        columns = Choosers(detections, truths, self.neutral, self.absorbing, extra)
+        columns = Choosers(detections, truths, self.ignored, self.crowd, extra)
         parts, low = parts_of(self.protocol, self.classes, columns)
         return match_kitti(
             detections,
@@ -338,7 +340,7 @@ class EvaluationRun:
         self._check_pairs(detections, truths)
         counted = np.array(
             [
-                (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
+                (truths.area >= band.low) & (truths.area <= band.high) & ~self.ignored
                 for band in protocol.area_ranges
             ]
         )
@@ -394,9 +396,9 @@ class EvaluationRun:
             if note != INTERLEAVED or self.protocol.tie_break == "file"
         ]
         of_truth = notes_of_truth(self.ground_truth, self.protocol)
-        return [*of_truth, *found, *self.notes_of_flags()]
+        return [*of_truth, *found, *self.flag_notes()]
 
-    def notes_of_flags(self) -> list[Note]:
+    def flag_notes(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""
         found = []
         truth, protocol = self.ground_truth, self.protocol
@@ -471,10 +473,10 @@ def unknown_class_notes(
     """
     if protocol.absent_class != "undefined":
         return
-    positives, neutral, detections = counts[:3, : len(classes)]
+    positives, ignored, detections = counts[:3, : len(classes)]
     if protocol.verified != "all" or protocol.zero_area == "drop":
         detections = counts[6, : len(classes)]  # no other is a false positive
-    strangers = (positives == 0) & (neutral == 0) & (detections > 0)
+    strangers = (positives == 0) & (ignored == 0) & (detections > 0)
     if strangers.any():
         names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
         yield Note(

@@ -29,14 +29,14 @@ class Selection(Record):
         The identifiers of the ground truth's other classes, sorted.
     images : tuple of int or str or None
         The selected images, in the order of the ground truth; None if these are all.
-    of_images : int
+    total_images : int
         How many images the ground truth has.
     """
 
     classes: tuple[str, ...] | None = None
     unselected: tuple[Name, ...] = ()
     images: tuple[Name, ...] | None = None
-    of_images: int = 0
+    total_images: int = 0
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Selection(Record):
         return cls(chosen_classes, left_out, chosen_images, len(ground_truth.images))
 
     @property
-    def of_classes(self) -> int:
+    def total_classes(self) -> int:
         """How many classes there are: the ground truth's, and selected ones that it lacks."""
         return len(self.classes or ()) + len(self.unselected)
 
@@ -78,8 +78,8 @@ class Selection(Record):
     def spelled(self) -> tuple[str, ...]:
         """What the signature says: ``classes:2-of-80-`` and the beginning of a digest."""
         parts = (
-            ("classes", self.classes, self.of_classes),
-            ("images", self.images, self.of_images),
+            ("classes", self.classes, self.total_classes),
+            ("images", self.images, self.total_images),
         )
         return tuple(
             f"{what}:{len(names)}-of-{total}-{digest_of(names)[:8]}"
@@ -131,17 +131,17 @@ class ChosenClasses(EvaluationRun):
         """The scene of all classes."""
         return self.whole
 
-    def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+    def score(self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Return the scores of these classes."""
-        return self.whole.score(evidence=evidence, curves=curves).of_classes(self.labels)
+        return self.whole.score(match_table=match_table, curves=curves).select_classes(self.labels)
 
     def chosen(self) -> Scores:
         """Return the scores of these classes where ground truths choose detections."""
-        return self.whole.chosen().of_classes(self.labels)
+        return self.whole.chosen().select_classes(self.labels)
 
-    def matched(self, cells: "tuple[Cell, ...]") -> "MatchTable":
+    def match(self, cells: "tuple[Cell, ...]") -> "MatchTable":
         """Return what became of the detections of these classes."""
-        return self.whole.matched(cells).of_classes(self.labels)
+        return self.whole.match(cells).select_classes(self.labels)
 
     @cached_property
     def new_rows(self) -> tuple[Integers, Integers]:
@@ -157,6 +157,6 @@ class ChosenClasses(EvaluationRun):
             numbers.append(number)
         return numbers[0], numbers[1]
 
-    def notes_of_flags(self) -> list[Note]:
+    def flag_notes(self) -> list[Note]:
         """Return what is worth saying about all that was scored."""
-        return self.whole.notes_of_flags()
+        return self.whole.flag_notes()

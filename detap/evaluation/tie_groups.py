@@ -34,7 +34,7 @@ class TieBounds(NamedTuple):
 
     Attributes
     ----------
-    cells : (T, A, M) int32
+    bounds_index : (T, A, M) int32
         Which of `bounds` holds at each threshold, area range and detection limit; -1 where the
         order of ties changes nothing.
     bounds : tuple of tuples of n CountBounds
@@ -42,18 +42,18 @@ class TieBounds(NamedTuple):
         ground truths fewer and more may be covered, as the least and most hits.
     """
 
-    cells: NDArray[np.int32]
+    bounds_index: NDArray[np.int32]
     bounds: tuple[tuple[CountBounds, ...], ...]
 
     @property
     def moves(self) -> Flags:
         """Where the order of ties may change something, (T, M) bool."""
-        moves: Flags = np.any(self.cells >= 0, axis=1)
+        moves: Flags = np.any(self.bounds_index >= 0, axis=1)
         return moves
 
     def spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie, where it moves."""
-        return self.bounds[self.cells[t, a, m]]
+        return self.bounds[self.bounds_index[t, a, m]]
 
 
 class TieGroup(NamedTuple):
@@ -64,22 +64,22 @@ class TieGroup(NamedTuple):
     label, image : int
     score : (n,) float64
         Of its ties, falling.
-    course : TieBounds
+    bounds : TieBounds
     """
 
     label: int
     image: int
     score: Floats
-    course: TieBounds
+    bounds: TieBounds
 
 
-def tie_groups(scene: EvaluationRun, evidence: MatchTable | None) -> list[TieGroup]:
+def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGroup]:
     """Return the contests of a scene, by class and image.
 
     Parameters
     ----------
-    scene : EvaluationRun
-    evidence : MatchTable or None
+    run : EvaluationRun
+    match_table : MatchTable or None
         What became of each detection; None where the protocol pairs by coverage.
 
     Raises
@@ -87,18 +87,18 @@ def tie_groups(scene: EvaluationRun, evidence: MatchTable | None) -> list[TieGro
     UsageError
         Where boxes around groups are matched in a stage of their own.
     """
-    if scene.group.any():
+    if run.group.any():
         raise UsageError(
-            f"protocol {scene.protocol.name} matches to boxes and then to groups, where no bounds "
+            f"protocol {run.protocol.name} matches to boxes and then to groups, where no bounds "
             "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
         )
-    if isinstance(scene, ChosenClasses):
-        number = {label: place for place, label in enumerate(scene.labels)}
-        everything = tie_groups(scene.whole, scene.whole.evidence())
+    if isinstance(run, ChosenClasses):
+        number = {label: place for place, label in enumerate(run.labels)}
+        everything = tie_groups(run.whole, run.whole.match_table())
         return [one._replace(label=number[one.label]) for one in everything if one.label in number]
-    if evidence is None:
-        return [*_ProposalOrders(scene).contests()]
-    return [*_Orders(scene, evidence).contests()]
+    if match_table is None:
+        return [*_ProposalOrders(run).tie_groups()]
+    return [*_Orders(run, match_table).tie_groups()]
 
 
 class _Ranks(NamedTuple):
@@ -133,23 +133,23 @@ def _ranks(scope: Rows, score: Floats) -> _Ranks:
 class _Orders:
     """The orders of detections that rank by score."""
 
-    def __init__(self, scene: EvaluationRun, evidence: MatchTable) -> None:
-        self.scene, self.evidence = scene, evidence
-        self.protocol = scene.protocol
-        self.detections, self.truths = scene.boxes()
+    def __init__(self, run: EvaluationRun, match_table: MatchTable) -> None:
+        self.run, self.match_table = run, match_table
+        self.protocol = run.protocol
+        self.detections, self.truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         image = self.detections.image.astype(np.int64)
-        self.pair = self.detections.label * np.int64(len(scene.images)) + image
+        self.pair = self.detections.label * np.int64(len(run.images)) + image
         scope = self.pair if self.protocol.max_dets_scope == "class" else image
         self.rank = _ranks(scope, self.detections.score)
         self.within = _ranks(self.pair, self.detections.score)
 
-    def contests(self) -> Iterator[TieGroup]:
+    def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the contests, by class and image."""
-        images = len(self.scene.images)
-        pairs = np.unique(self.pair[self._contested()])
+        images = len(self.run.images)
+        pairs = np.unique(self.pair[self._in_tie_groups()])
         by_pair = np.argsort(self.pair, kind="stable")
-        by_pair = by_pair[~self.scene.not_scored[by_pair]]
+        by_pair = by_pair[~self.run.not_scored[by_pair]]
         ends = [np.searchsorted(self.pair[by_pair], pairs, side=end) for end in ("left", "right")]
         truths = self.truths.label * np.int64(images) + self.truths.image
         order = np.argsort(truths, kind="stable")
@@ -157,22 +157,22 @@ class _Orders:
         for n, pair in enumerate(pairs.tolist()):
             rows = by_pair[ends[0][n] : ends[1][n]]
             found = _Pair(self, rows, order[near[0][n] : near[1][n]])
-            course = found.course()
+            course = found.bounds()
             if course.bounds:
                 label, image = divmod(pair, images)
                 yield TieGroup(label, image, self.detections.score[found.tops], course)
 
-    def _contested(self) -> Flags:
+    def _in_tie_groups(self) -> Flags:
         """Return the detections whose tie may have more than one outcome in its image and class."""
         straddles = np.zeros(len(self.pair), np.bool_)
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
         # Two of a tie that reach any ground truth may want the same one.
-        reaches = np.flatnonzero(self.evidence.overlap >= self.protocol.search_thresholds[0])
+        reaches = np.flatnonzero(self.match_table.max_iou >= self.protocol.search_thresholds[0])
         tie = np.stack([self.pair[reaches], self.within.first[reaches]])
         _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[place.ravel()] > 1]] = True
-        straddles &= ~self.scene.not_scored
+        straddles &= ~self.run.not_scored
         return straddles
 
 
@@ -181,7 +181,7 @@ class _Pair:
 
     def __init__(self, orders: _Orders, rows: Rows, truths: Rows) -> None:
         self.orders = orders
-        scene, protocol = orders.scene, orders.protocol
+        run, protocol = orders.run, orders.protocol
         detections = orders.detections
         self.all = rows
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
@@ -189,7 +189,7 @@ class _Pair:
         self.truths = truths
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
         self.tops = self.rows[self.starts]
-        self.overlap = scene.overlaps((detections, orders.truths), self.rows, truths)
+        self.overlap = run.overlaps((detections, orders.truths), self.rows, truths)
         thresholds = np.array(protocol.search_thresholds)[:, None, None]
         strict = protocol.strict_iou
         self.reached: Flags = np.asarray(
@@ -205,7 +205,7 @@ class _Pair:
         self.inside = [(area >= band.low) & (area <= band.high) for band in protocol.area_ranges]
         self.known: dict[object, tuple[CountBounds, ...]] = {}
 
-    def course(self) -> TieBounds:
+    def bounds(self) -> TieBounds:
         """Return what comes of it."""
         protocol, bounds = self.orders.protocol, dict[tuple[CountBounds, ...], int]()
         shape = len(protocol.iou_thresholds), len(protocol.area_ranges), len(self.orders.limits)
@@ -217,12 +217,12 @@ class _Pair:
 
     def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie, in one area range, at one threshold and limit."""
-        positive = self.orders.evidence.positive[a, self.truths]
+        positive = self.orders.match_table.positive[a, self.truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
         if key not in self.known:
-            claims = tuple(self._claim(place, a, t) for place in range(len(self.rows)))
-            void = self.orders.scene.void[self.truths]
-            found = spans(self._ties(claims, m), int((positive & ~void).sum()))
+            claims = tuple(self._match_options(place, a, t) for place in range(len(self.rows)))
+            unmatchable = self.orders.run.unmatchable[self.truths]
+            found = spans(self._ties(claims, m), int((positive & ~unmatchable).sum()))
             self.known[key] = tuple(found)
         return self.known[key]
 
@@ -234,7 +234,7 @@ class _Pair:
         ranked = sorted(reached, key=lambda i: (-overlap[i], sign * i))
         return ranked[:1] if protocol.candidate == "best" else ranked
 
-    def _claim(self, place: int, a: int, t: int) -> MatchOptions:
+    def _match_options(self, place: int, a: int, t: int) -> MatchOptions:
         orders = self.orders
         otherwise = MISS if self.inside[a][place] else NEITHER
         tries: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
@@ -242,10 +242,10 @@ class _Pair:
             if not self.reached[t, place, number]:
                 continue
             row = self.truths[number]
-            neutral = not orders.evidence.positive[a, row]
-            becomes = NEITHER if neutral else otherwise if orders.scene.void[row] else HIT
-            shared = neutral and orders.protocol.candidate == "best"
-            tries[neutral].append((number, becomes, not (shared or orders.scene.absorbing[row])))
+            ignored = not orders.match_table.positive[a, row]
+            becomes = NEITHER if ignored else otherwise if orders.run.unmatchable[row] else HIT
+            shared = ignored and orders.protocol.candidate == "best"
+            tries[ignored].append((number, becomes, not (shared or orders.run.crowd[row])))
         return MatchOptions((*tries[0], *tries[1]), otherwise)
 
     def _ties(self, claims: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
@@ -263,22 +263,22 @@ class _Pair:
 class _ProposalOrders:
     """The orders of proposals, whose scores decide what is within a limit, and equal overlaps."""
 
-    def __init__(self, scene: EvaluationRun) -> None:
-        self.protocol = scene.protocol
-        self.detections, self.truths = scene.boxes()
+    def __init__(self, run: EvaluationRun) -> None:
+        self.protocol = run.protocol
+        self.detections, self.truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
-        area, neutral = self.truths.area, scene.neutral
+        area, ignored = self.truths.area, run.ignored
         self.counted = np.array(
             [
-                (area >= band.low) & (area <= band.high) & ~neutral
+                (area >= band.low) & (area <= band.high) & ~ignored
                 for band in self.protocol.area_ranges
             ]
         )
         if self.protocol.empty_images == "exclude":
             self.counted &= np.isin(self.truths.image, self.detections.image)
 
-    def contests(self) -> Iterator[TieGroup]:
+    def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the images in which orders of ties cover other ground truths, or fewer."""
         tied = self.rank.first < self.rank.last
         for image in np.unique(self.detections.image[tied]).tolist():

@@ -58,12 +58,12 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     """
     proposals = result.protocol.matching == "by-iou"
     source = result._source
-    contests: Sequence[TieGroup]
+    groups: Sequence[TieGroup]
     if isinstance(source, EvaluationRun):
-        contests = tie_groups(source, None if proposals else result.evidence)
+        groups = tie_groups(source, None if proposals else result.match_table)
     else:
-        contests = source.contests()
-    ends = _covered(result, contests) if proposals else _Bounds(result, contests).ends()
+        groups = source.tie_groups()
+    ends = _covered(result, groups) if proposals else _Bounds(result, groups).ends()
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
     # Those of arrays that are bounded: nothing is known of other metrics.
@@ -84,14 +84,14 @@ class _Totals(NamedTuple):
 class _Bounds:
     """The bounds of detections that rank by score."""
 
-    def __init__(self, result: Result, contests: Sequence[TieGroup]) -> None:
+    def __init__(self, result: Result, tie_groups: Sequence[TieGroup]) -> None:
         self.result = result
         self.protocol = result.protocol
-        self.evidence = result.evidence
-        self.positives = result.evidence.positives
-        self.contests: list[list[TieGroup]] = [[] for _ in result.classes]
-        for contest in contests:
-            self.contests[contest.label].append(contest)
+        self.match_table = result.match_table
+        self.positives = result.match_table.ground_truth_counts
+        self.tie_groups: list[list[TieGroup]] = [[] for _ in result.classes]
+        for tie_group in tie_groups:
+            self.tie_groups[tie_group.label].append(tie_group)
 
     def ends(self) -> tuple[Result, Result]:
         """Return the result with the least numbers, and with the greatest."""
@@ -105,26 +105,26 @@ class _Bounds:
             )
             for _ in range(2)
         )
-        label, score = self.evidence.label, self.evidence.score
+        label, score = self.match_table.label, self.match_table.score
         order = np.lexsort((-score, label))
-        bounds = np.searchsorted(label[order], np.arange(len(self.contests) + 1))
-        for k in range(len(self.contests)):
+        bounds = np.searchsorted(label[order], np.arange(len(self.tie_groups) + 1))
+        for k in range(len(self.tie_groups)):
             self._bound_class(k, order[bounds[k] : bounds[k + 1]], ends)
         return ends[0], ends[1]
 
     def _bound_class(self, k: int, rows: Rows, ends: tuple[Result, ...]) -> None:
-        score = self.evidence.score[rows]
+        score = self.match_table.score[rows]
         changed = np.diff(score, prepend=np.nan) != 0
         level, scores = np.cumsum(changed) - 1, score[changed]
-        placed = [_levels(scores, contest.score) for contest in self.contests[k]]
-        contest_of = np.full(self.evidence.images, -1)
-        contest_of[[contest.image for contest in self.contests[k]]] = np.arange(len(placed))
-        owner = contest_of[self.evidence.image[rows]]
-        moves = np.array([contest.course.moves for contest in self.contests[k]], np.bool_)
+        placed = [_levels(scores, tie_group.score) for tie_group in self.tie_groups[k]]
+        tie_group_of = np.full(self.match_table.images, -1)
+        tie_group_of[[tie_group.image for tie_group in self.tie_groups[k]]] = np.arange(len(placed))
+        owner = tie_group_of[self.match_table.image[rows]]
+        moves = np.array([tie_group.bounds.moves for tie_group in self.tie_groups[k]], np.bool_)
         positives = self.positives[:, k]
         last = len(self.protocol.max_dets) - 1
         for t, m in product(range(len(self.protocol.iou_thresholds)), range(last + 1)):
-            counted = self.evidence.limit[rows] <= m
+            counted = self.match_table.max_dets_index[rows] <= m
             moving: list[int] = []
             if len(moves):
                 counted &= ~((owner >= 0) & moves[owner, t, m])
@@ -132,9 +132,9 @@ class _Bounds:
             steady = np.flatnonzero(counted)
             steady_rows = rows[steady]
             for a in np.flatnonzero(positives).tolist():
-                hit = self.evidence.is_found(a, t, steady_rows)
-                miss = ~hit & ~self.evidence.is_neutral(a, t, steady_rows)
-                known = [(placed[n], self.contests[k][n].course.spans(a, t, m)) for n in moving]
+                hit = self.match_table.is_true_positive(a, t, steady_rows)
+                miss = ~hit & ~self.match_table.is_ignored(a, t, steady_rows)
+                known = [(placed[n], self.tie_groups[k][n].bounds.spans(a, t, m)) for n in moving]
                 found = int(np.count_nonzero(hit))
                 least = found + sum(each[-1].hits_least for _, each in known)
                 most = found + sum(each[-1].hits_most for _, each in known)
@@ -184,16 +184,16 @@ def _damaged(what: str) -> InputError:
     return InputError(Problem("merged partials", "", f"are damaged: {what}", "make them anew"))
 
 
-def _covered(result: Result, contests: Sequence[TieGroup]) -> tuple[Result, Result]:
+def _covered(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
     """Return the result with the fewest ground truths covered, and with most."""
     positives = result._positives[:, 0].astype(float)
     positives[positives == 0] = np.nan
     total = np.nan_to_num(np.round(result.recall[:, 0] * positives[:, None]))
     low, high = total.copy(), total.copy()
-    for contest in contests:
-        cells = contest.course.cells
+    for tie_group in tie_groups:
+        cells = tie_group.bounds.bounds_index
         for t, a, m in zip(*np.nonzero(cells >= 0), strict=True):
-            (span,) = contest.course.spans(a, t, m)
+            (span,) = tie_group.bounds.spans(a, t, m)
             low[t, a, m] -= span.hits_least
             high[t, a, m] += span.hits_most
     if (low < 0).any() or (high > positives[:, None]).any():

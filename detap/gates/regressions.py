@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.analysis.comparison import KINDS, mistakes
+from detap.analysis.comparison import KINDS, count_errors
 from detap.core.curves import mean_of_defined
 from detap.decimals import nearly_equal
 from detap.evaluation.results import Result, class_rows
@@ -200,11 +200,11 @@ def _images(
     """Return the images with most mistakes at a threshold, or most more than before."""
     if now.protocol.matching != "by-score" or not all(r.has_boxes for r in (now, then) if r):
         return ()
-    counts = mistakes(now, threshold=threshold).of_classes(labels)
+    counts = count_errors(now, threshold=threshold).select_classes(labels)
     if then is not None:
         names = {now.classes[label] for label in labels}
         alike = [label for label, name in enumerate(then.classes) if name in names]
-        counts = counts - mistakes(then, threshold=threshold).of_classes(alike)
+        counts = counts - count_errors(then, threshold=threshold).select_classes(alike)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MOST]
     names_of_images = now.images

@@ -120,7 +120,7 @@ class Accumulated(Metric):
 
         from detap.core.resampling import Wanted, detected_classes, resample
 
-        protocol, evidence = result.protocol, result.evidence
+        protocol, match_table = result.protocol, result.match_table
         every = tuple(range(len(protocol.iou_thresholds)))
         wanted = [
             Wanted(
@@ -131,9 +131,9 @@ class Accumulated(Metric):
             )
             for entry in entries
         ]
-        values = resample(evidence, weights, wanted, threads=threads)
+        values = resample(match_table, weights, wanted, threads=threads)
         if protocol.absent_class != "undefined":
-            absent = averages_of_absent(protocol, detected_classes(evidence, weights))
+            absent = averages_of_absent(protocol, detected_classes(match_table, weights))
             for one, table in zip(wanted, values, strict=True):
                 if one.precision:
                     np.copyto(table, absent, where=np.isnan(table))

@@ -26,7 +26,7 @@ def test_by_size_and_aspect_ratio() -> None:
     found = breakdowns(evaluate(*case.tables()))
     assert found.size.groups == ("0-16", "16-32", "32-64", "64-96", "96-192", "192-")
     assert found.size.ground_truths.tolist() == [0, 2, 1, 0, 0, 0]
-    assert found.size.found.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found.size.matched.tolist() == [0, 1, 0, 0, 0, 0]
     assert found.size.detections.tolist() == [0, 1, 0, 1, 0, 0]
     assert found.size.recall.tolist()[1:3] == [0.5, 0]
     assert np.isnan(found.size.recall[0])
@@ -49,7 +49,7 @@ def test_by_crowding_and_position() -> None:
     assert found.position.groups[0] == "top left"
     # 10 high in 30: the centre, at 5, is in the top third.
     assert found.position.ground_truths.tolist() == [2, 2, 1, 0, 0, 0, 0, 0, 0]
-    assert found.position.found.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert found.position.matched.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
     assert found.position.detections.tolist() == [3, 3, 1, 0, 0, 0, 0, 0, 2]
 
 
@@ -70,8 +70,8 @@ def test_parts_make_up_the_whole(case: Case) -> None:
     found = breakdowns(outcome)
     for part in (found.size, found.aspect_ratio, found.crowding):
         assert part.ground_truths.sum() == outcome.positive.sum()
-        assert part.found.sum() == part.true_positives.sum() == outcome.true.sum()
-        assert part.detections.sum() == outcome.judged.sum()
+        assert part.matched.sum() == part.true_positives.sum() == outcome.true.sum()
+        assert part.detections.sum() == outcome.scored.sum()
     for histogram in (score_histogram(outcome), iou_histogram(outcome)):
         assert histogram.true_positives.sum() == outcome.true.sum()
         assert histogram.false_positives.sum() == outcome.false.sum()

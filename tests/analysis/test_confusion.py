@@ -18,7 +18,7 @@ def test_the_case_worked_by_hand() -> None:
     result = fixture()
     mine = result.confusion()
     assert mine.matrix.tolist() == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
-    assert (mine.found, mine.confused, mine.missed, mine.background) == (3, 0, 2, 6)
+    assert (mine.matched, mine.misclassified, mine.missed, mine.background) == (3, 0, 2, 6)
     assert mine.largest(3) == []
     other = result.confusion("class-agnostic")
     assert other.matrix.tolist() == [[2, 0, 1], [1, 0, 1], [4, 2, 0]]
@@ -56,13 +56,13 @@ def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: fl
     labels = outcome.boxes[0].label
     kept = np.ones(len(labels), np.bool_)
     if score is not None:
-        kept = outcome.scene.detections.score >= score
+        kept = outcome.run.detections.score >= score
     for rule, counted in (
-        ("protocol", outcome.judged & kept),
+        ("protocol", outcome.scored & kept),
         ("class-agnostic", outcome.counted & kept),
     ):
         found = confusion(outcome, rule, score=score)  # type: ignore[arg-type]
-        assert found.matrix[:-1].sum(axis=1).tolist() == outcome.positives.tolist()
+        assert found.matrix[:-1].sum(axis=1).tolist() == outcome.ground_truth_counts.tolist()
         assert (
             found.matrix[:, :-1].sum(axis=0).tolist() == outcome.by_class(labels[counted]).tolist()
         )

@@ -42,18 +42,18 @@ def test_the_case_worked_by_hand(convention: Any) -> None:
         gained, there = found.of_type(name)
         assert gained == pytest.approx(change / 202, abs=1e-12), name
         assert there == count
-    assert found.by_loss()[:2] == ["missed", "localisation"]
+    assert found.by_delta_ap()[:2] == ["missed", "localisation"]
     kinds = ["-", "duplicate", "classification", "-", "-", "localisation", "both"]
     names = [TYPES[kind] if kind >= 0 else "-" for kind in found.kind.tolist()]
     assert names == [*kinds, "background", "background"]
     assert found.target.tolist() == [-1, 0, 1, -1, -1, 3, -1, -1, -1]
-    assert found.overlap.tolist() == [0, 0.9, 1, 0, 0, 60 / 140, 0, 0, 0]
-    assert np.flatnonzero(found.owner).tolist() == [5]
+    assert found.similarity.tolist() == [0, 0.9, 1, 0, 0, 60 / 140, 0, 0, 0]
+    assert np.flatnonzero(found.fixes_target).tolist() == [5]
     assert np.flatnonzero(found.missed).tolist() == [4]
-    assert np.flatnonzero(found.unfound).tolist() == [3, 4]
+    assert np.flatnonzero(found.unmatched).tolist() == [3, 4]
     # By class: a and b.
     assert found.count_by_class[:, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert found.change_by_class[TYPES.index("missed")] == pytest.approx([0, 50 / 101], abs=1e-12)
+    assert found.delta_ap_by_class[TYPES.index("missed")] == pytest.approx([0, 50 / 101], abs=1e-12)
 
 
 @pytest.mark.parametrize("number", range(len(TIDECV)))
@@ -63,7 +63,7 @@ def test_small_cases_that_tidecv_was_run_on(number: int) -> None:
     found = errors(evaluate(*made(case)), "tidecv")
     assert 100 * found.average_precision == pytest.approx(case["mAP"], abs=1e-9)
     assert found.count[:6].tolist() == case["counts"]
-    assert (100 * found.change).tolist() == pytest.approx(case["changes"], abs=1e-9)
+    assert (100 * found.delta_ap).tolist() == pytest.approx(case["changes"], abs=1e-9)
 
 
 def made(case: dict[str, Any]) -> Any:
@@ -91,7 +91,7 @@ def test_any_protocol_is_the_plain_implementation(case: Case, protocol: Protocol
     assert found.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
     counts = dict(zip(TYPES, found.count.tolist(), strict=True))
     assert {name: counts[name] for name in plain.counts} == plain.counts
-    changes = dict(zip(TYPES, found.change.tolist(), strict=True))
+    changes = dict(zip(TYPES, found.delta_ap.tolist(), strict=True))
     assert changes == pytest.approx(plain.changes, abs=1e-9, nan_ok=True)
 
 
@@ -101,12 +101,12 @@ def test_every_detection_is_of_one_kind(case: Case, protocol: Protocol) -> None:
     result = evaluate(*case.tables(), protocol)
     outcome = MatchResults.of(result)
     found = errors(outcome)
-    left_out = int((~outcome.counted | outcome.neutral).sum())
+    left_out = int((~outcome.counted | outcome.ignored).sum())
     assert found.count[:5].sum() + outcome.true.sum() + left_out == len(result.detections)
     assert found.count[6] == outcome.false.sum()
-    assert found.count[7] == outcome.positives.sum() - outcome.true.sum()
+    assert found.count[7] == outcome.ground_truth_counts.sum() - outcome.true.sum()
     assert (found.count_by_class.sum(axis=1) == found.count).all()
-    assert (found.missed <= found.unfound).all()
+    assert (found.missed <= found.unmatched).all()
 
 
 @given(cases(distinct_scores=True, crowds=False, shifts=False), st.randoms(use_true_random=False))
@@ -120,7 +120,9 @@ def test_the_order_of_detections_changes_nothing(case: Case, random: Any) -> Non
             for entry in (case, case.with_found(tuple(shuffled)))
         )
         assert one.count.tolist() == other.count.tolist()
-        assert one.change.tolist() == pytest.approx(other.change.tolist(), abs=1e-12, nan_ok=True)
+        assert one.delta_ap.tolist() == pytest.approx(
+            other.delta_ap.tolist(), abs=1e-12, nan_ok=True
+        )
 
 
 def test_without_detections_all_is_missed() -> None:

@@ -28,7 +28,7 @@ def test_confident_mistakes() -> None:
     assert found.detection.tolist() == [1, 2, 5]
     assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localisation"]
     assert found.target.tolist() == [0, 1, 3]
-    assert found.overlap.tolist() == [0.9, 1, 60 / 140]
+    assert found.similarity.tolist() == [0.9, 1, 60 / 140]
 
 
 def test_annotations_that_may_be_wrong() -> None:

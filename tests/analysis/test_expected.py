@@ -24,7 +24,7 @@ def test_errors_under_the_protocol(case: str) -> None:
     found = errors(scored(case))
     assert found.average_precision == pytest.approx(due["ap"], abs=1e-12)
     assert int(np.isfinite(found.average_precision_by_class).sum()) == due["classes"]
-    assert named(found.change) == pytest.approx(due["delta"], abs=1e-9)
+    assert named(found.delta_ap) == pytest.approx(due["delta"], abs=1e-9)
     assert {name: named(found.count)[name] for name in due["counts"]} == due["counts"]
 
 
@@ -33,10 +33,10 @@ def test_errors_as_tidecv(case: str) -> None:
     found = errors(scored(case), "tidecv")
     assert 100 * found.average_precision == pytest.approx(due["mAP"], abs=1e-9)
     points = due["dAP"] | due["dAP_special"]
-    assert named(100 * found.change) == pytest.approx(points, abs=1e-9)
+    assert named(100 * found.delta_ap) == pytest.approx(points, abs=1e-9)
     assert {name: named(found.count)[name] for name in due["counts"]} == due["counts"]
     assert int(np.isfinite(found.average_precision_by_class).sum()) == due["classes_in_mean"]
-    after = found.average_precision_by_class + found.change_by_class
+    after = found.average_precision_by_class + found.delta_ap_by_class
     assert named(np.isfinite(after).sum(axis=1)) == due["classes_in_mean_after_fix"]
     for name, entry in due["per_class"].items():
         label = found.classes.index(name)
@@ -55,7 +55,7 @@ def named(values: Any) -> dict[str, Any]:
 def test_counts(case: str) -> None:
     due = expected()[case]["reference_iou50"]
     outcome = MatchResults.of(scored(case))
-    counts = (outcome.true, outcome.false, outcome.positive, outcome.counted & outcome.neutral)
+    counts = (outcome.true, outcome.false, outcome.positive, outcome.counted & outcome.ignored)
     assert [int(count.sum()) for count in counts] == [
         due[name] for name in ("tp", "fp", "gt", "ignored")
     ]
@@ -88,8 +88,8 @@ def test_confusion(case: str, rule: Rule, score: float | None) -> None:
     due = expected()[case]["reference_iou50"][f"confusion_{key}"][str(score or "all")]
     found = confusion(scored(case), rule, score=score)
     assert {
-        "diagonal": found.found,
-        "confused": found.confused,
+        "diagonal": found.matched,
+        "confused": found.misclassified,
         "missed": found.missed,
         "background": found.background,
     } == {name: due[name] for name in ("diagonal", "confused", "missed", "background")}

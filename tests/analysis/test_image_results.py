@@ -77,7 +77,7 @@ def test_every_row_of_an_image_is_judged_once(
     image = data.draw(st.sampled_from(case.images))
     found = image_results(outcome, image, types=kinds)
     number = case.images.index(image)
-    table = outcome.scene.detections
+    table = outcome.run.detections
     rows = [n for n in range(len(table)) if table.image[n] == number]
     assert sorted(entry.row for entry in found.detections) == rows
     scores = [entry.score for entry in found.detections]
@@ -86,7 +86,7 @@ def test_every_row_of_an_image_is_judged_once(
         assert (entry.verdict == "true-positive") == outcome.true[entry.row]
         assert (entry.verdict in TYPES) == outcome.false[entry.row]
     for truth in found.ground_truths:
-        assert (truth.verdict == "found") == outcome.found[truth.row]
+        assert (truth.verdict == "found") == outcome.matched[truth.row]
         assert (truth.verdict == "missed") == kinds.missed[truth.row]
         if truth.verdict == "found":
-            assert outcome.truth[truth.detection] == truth.row
+            assert outcome.matched_gt[truth.detection] == truth.row

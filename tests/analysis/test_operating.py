@@ -87,11 +87,11 @@ def test_f1_is_compared_as_whole_numbers() -> None:
 def test_every_candidate_is_a_plain_count(case: Case, rules: str) -> None:
     outcome = MatchResults.of(evaluate(*case.tables(), rules))
     found = sweeps(outcome)
-    table = outcome.scene.detections
+    table = outcome.run.detections
     for label, one in [(None, found.overall), *enumerate(found.by_class)]:
         rows = [
             n
-            for n in np.flatnonzero(outcome.judged).tolist()
+            for n in np.flatnonzero(outcome.scored).tolist()
             if label is None or table.label[n] == label
         ]
         assert one.score.tolist() == sorted({table.score[n] for n in rows}, reverse=True)

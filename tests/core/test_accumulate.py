@@ -26,9 +26,9 @@ RULES = MatchParams(
 
 # A true positive, a false one, and a duplicate, which is false too.
 OUTCOMES = MatchFlags(
-    limit=np.zeros(3, np.uint8),
-    found=np.array([[1, 0, 0]], np.uint8),
-    neutral=np.zeros((1, 3), np.uint8),
+    max_dets_index=np.zeros(3, np.uint8),
+    true_positive=np.array([[1, 0, 0]], np.uint8),
+    ignored=np.zeros((1, 3), np.uint8),
     duplicate=np.array([False, False, True]),
 )
 
@@ -40,7 +40,7 @@ def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
         label=np.zeros(len(score), np.int32),
         score=np.array(score),
         code=np.array(code, np.uint32),
-        outcomes=OUTCOMES,
+        match_flags=OUTCOMES,
         positives=np.array([[4]]),
         truths=TRUTHS,
     )

@@ -84,7 +84,7 @@ def test_values_and_means_are_those_of_the_dense_array(
     some = np.random.default_rng(seed).random(classes) < 0.7
     check(kept, dense, some)
     labels = np.flatnonzero(some)[::-1].tolist()
-    part = kept.of_classes(labels)
+    part = kept.select_classes(labels)
     assert_same_bits(part.dense()[..., 0], dense[:, :, labels], "some classes")
     again = Interpolated.joined([part, kept])
     assert_same_bits(

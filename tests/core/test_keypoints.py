@@ -47,7 +47,7 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
         threads=threads,
     )
     claim = np.repeat(np.arange(n), np.diff(pairs.start)).tolist()
-    found = dict(zip(zip(claim, pairs.truth.tolist(), strict=True), pairs.overlap, strict=True))
+    found = dict(zip(zip(claim, pairs.truth.tolist(), strict=True), pairs.similarity, strict=True))
     for row in range(n):
         for truth in range(g):
             due = 0.0

@@ -60,7 +60,7 @@ def boxes(
 
 def paired(left: Masks, right: Masks, **more: Any) -> Pairs:
     numbers = np.arange(len(left), dtype=np.int32), np.arange(len(right), dtype=np.int32)
-    more.setdefault("absorbing", np.zeros(len(right), np.bool_))
+    more.setdefault("crowd", np.zeros(len(right), np.bool_))
     return mask_pairs(
         boxes(len(left)),
         boxes(len(right)),
@@ -164,10 +164,10 @@ def test_overlaps_are_those_of_bitmaps(
     area, box = measured(stores[0].arrays)
     assert area.tolist() == [plain.area(one) for one in sides[0]]
     assert box.tolist() == [plain.bounding_box(one) for one in sides[0]]
-    absorbing = np.full(len(sides[1]), absorbs)
-    pairs = paired(*stores, absorbing=absorbing, lowest=lowest)
+    crowd = np.full(len(sides[1]), absorbs)
+    pairs = paired(*stores, crowd=crowd, lowest=lowest)
     found = {
-        (n, int(pairs.truth[at])): pairs.overlap[at]
+        (n, int(pairs.truth[at])): pairs.similarity[at]
         for n in range(left)
         for at in range(pairs.start[n], pairs.start[n + 1])
     }
@@ -216,9 +216,9 @@ def test_boundaries_are_those_of_eroded_bitmaps(
     height, width = maps[0].shape
     sides = maps[:1], maps[1:]
     stores = [of_runs([parted(runs(one), random) for one in side], height, width) for side in sides]
-    absorbing = np.full(len(sides[1]), absorbs)
-    pairs = paired(*stores, absorbing=absorbing, lowest=lowest, dilation_ratio=ratio)
-    found = dict(zip(pairs.truth.tolist(), pairs.overlap.tolist(), strict=True))
+    crowd = np.full(len(sides[1]), absorbs)
+    pairs = paired(*stores, crowd=crowd, lowest=lowest, dilation_ratio=ratio)
+    found = dict(zip(pairs.truth.tolist(), pairs.similarity.tolist(), strict=True))
     due = {}
     for g, other in enumerate(sides[1]):
         if absorbs:
@@ -272,7 +272,7 @@ def test_how_deep_boundaries_are(
     pairs = paired(*stores, dilation_ratio=ratio)
     due = plain.iou(rings[0], rings[1])
     assert due < plain.iou(squares[0], squares[1])
-    assert pairs.overlap.tolist() == [due]
+    assert pairs.similarity.tolist() == [due]
 
 
 def test_a_square_shifted_by_two() -> None:
@@ -282,8 +282,8 @@ def test_a_square_shifted_by_two() -> None:
         one = np.zeros((100, 100), np.bool_)
         one[40:80, left : left + 40] = True
         stores.append(of_runs([runs(one)], 100, 100))
-    assert paired(*stores).overlap.tolist() == [1520 / 1680]
-    assert paired(*stores, dilation_ratio=0.02).overlap.tolist() == [296 / 592]
+    assert paired(*stores).similarity.tolist() == [1520 / 1680]
+    assert paired(*stores, dilation_ratio=0.02).similarity.tolist() == [296 / 592]
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())
@@ -292,12 +292,12 @@ def test_overlaps_of_polygons_are_pycocotools(
 ) -> None:
     crowd = [data.draw(st.booleans()) for _ in shapes]
     store = polygons(shapes, h, w)
-    pairs = paired(store, store, absorbing=np.array(crowd))
+    pairs = paired(store, store, crowd=np.array(crowd))
     rle = [mask.merge(mask.frPyObjects(rings, h, w)) for rings in shapes]
     due = mask.iou(rle, rle, crowd)
     ours = np.zeros_like(due)
     claims = np.repeat(np.arange(len(shapes)), np.diff(pairs.start))
-    ours[claims, pairs.truth] = pairs.overlap
+    ours[claims, pairs.truth] = pairs.similarity
     assert ours.tolist() == np.nan_to_num(due).tolist()
 
 
@@ -313,7 +313,7 @@ def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
             boxes(300, image, label),
             masks=(store.arrays, store.arrays),
             numbers=(number, number[::-1].copy()),
-            absorbing=np.zeros(300, np.bool_),
+            crowd=np.zeros(300, np.bool_),
             threads=threads,
         )
         for threads in (1, 4)
@@ -324,7 +324,7 @@ def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
     pairs.check(boxes(300, image, label), boxes(300, image, label))
     assert len(pairs.truth) > 300
     claims = np.repeat(number, np.diff(pairs.start))
-    assert pairs.between(claims, pairs.truth).tolist() == pairs.overlap.tolist()
+    assert pairs.between(claims, pairs.truth).tolist() == pairs.similarity.tolist()
     assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]))
 
 
@@ -396,13 +396,13 @@ def test_what_is_left_out_lies_below_the_overlap_wanted(
     half = len(shapes) // 2
     left, right = polygons(shapes[:half], h, w), polygons(shapes[half:], h, w)
     drawn = of_runs([runs_of(right.arrays, n) for n in range(len(right))], h, w)
-    absorbing = np.full(len(right), absorbs)
+    crowd = np.full(len(right), absorbs)
     for other in (right, drawn):
-        everything = paired(left, other, absorbing=absorbing)
-        wanted = paired(left, other, absorbing=absorbing, lowest=0.5)
-        kept = everything.overlap >= 0.5
+        everything = paired(left, other, crowd=crowd)
+        wanted = paired(left, other, crowd=crowd, lowest=0.5)
+        kept = everything.similarity >= 0.5
         assert wanted.truth.tolist() == everything.truth[kept].tolist()
-        assert wanted.overlap.tolist() == everything.overlap[kept].tolist()
+        assert wanted.similarity.tolist() == everything.similarity[kept].tolist()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ RULES = replace(
 )
 
 
-def scored(protocol: Protocol = RULES, *, evidence: bool = False) -> Result:
+def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
     """Score, on one image, squares of side 10 at 0 and 100, the second crowd, and one of side 20.
 
     Detections, by score: one shifted by 2 and one by 1 at the first, one in the crowd, one on the
@@ -43,30 +43,30 @@ def scored(protocol: Protocol = RULES, *, evidence: bool = False) -> Result:
         boxes=[[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
         score=[0.9, 0.8, 0.7, 0.6],
     )
-    return evaluate(truth, found, protocol, evidence=evidence)
+    return evaluate(truth, found, protocol, match_table=match_table)
 
 
 def test_bits_limits_and_truths_by_hand() -> None:
-    evidence = scored().evidence
-    assert_array_equal(evidence.limit, [0, 1, 1, 2])
-    assert_array_equal(evidence.counted, [True, True, True, False])
+    match_table = scored().match_table
+    assert_array_equal(match_table.max_dets_index, [0, 1, 1, 2])
+    assert_array_equal(match_table.counted, [True, True, True, False])
     # All areas: 2/3 reaches .5; 9/11 then finds it taken there, but free at .75; none reaches .9.
     # Large: no small box counts; the small ground truth is neutral there.
-    assert_array_equal(evidence.found, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
-    assert_array_equal(evidence.neutral, [[0, 0, 0b111, 0], [0b111, 0b111, 0b111, 0]])
-    assert_array_equal(evidence.duplicate, [False, True, False, False])
-    assert_array_equal(evidence.overlap, [2 / 3, 9 / 11, 1.0, 0.0])
-    assert evidence.cells == ((0, 0),)
-    assert_array_equal(evidence.truth_of(0, 0), [0, -1, 1, -1])
-    assert_array_equal(evidence.positive, [[True, False, True], [False, False, True]])
-    assert_array_equal(evidence.positives, [[2], [1]])
-    assert_array_equal(evidence.is_found(0, 1), [False, True, False, False])
-    assert_array_equal(evidence.is_neutral(0, 1, np.array([2, 0], np.int32)), [True, False])
-    assert_array_equal(evidence.ranking.rows, [0, 1, 2])
+    assert_array_equal(match_table.true_positive, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(match_table.ignored, [[0, 0, 0b111, 0], [0b111, 0b111, 0b111, 0]])
+    assert_array_equal(match_table.duplicate, [False, True, False, False])
+    assert_array_equal(match_table.max_iou, [2 / 3, 9 / 11, 1.0, 0.0])
+    assert match_table.area_iou_pairs == ((0, 0),)
+    assert_array_equal(match_table.matched_gt_at(0, 0), [0, -1, 1, -1])
+    assert_array_equal(match_table.positive, [[True, False, True], [False, False, True]])
+    assert_array_equal(match_table.ground_truth_counts, [[2], [1]])
+    assert_array_equal(match_table.is_true_positive(0, 1), [False, True, False, False])
+    assert_array_equal(match_table.is_ignored(0, 1, np.array([2, 0], np.int32)), [True, False])
+    assert_array_equal(match_table.ranking.rows, [0, 1, 2])
 
 
 def test_finishing_by_hand() -> None:
-    scores = accumulate(scored().evidence)
+    scores = accumulate(scored().match_table)
     # Recall at the limits 1 and 3, over all areas: 1 of 2 at .5 already with the first detection.
     assert_array_equal(scores.recall[:, 0, 0], [[0.5, 0.5], [0.0, 0.5], [0.0, 0.0]])
     # Ground truths, neutral, all detections, true and false positives, duplicates, within.
@@ -75,67 +75,69 @@ def test_finishing_by_hand() -> None:
 
 def test_truths_that_were_not_asked_for_are_not_there() -> None:
     with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
-        scored().evidence.truth_of(0, 1)
+        scored().match_table.matched_gt_at(0, 1)
 
 
 def test_evidence_is_made_once_and_cannot_be_written_to() -> None:
     result = scored()
-    assert result.evidence is result.evidence
-    kept = scored(evidence=True)
-    assert kept.evidence is kept._evidence
-    for evidence in (
-        result.evidence,
-        result.evidence.of_images([0]),
-        MatchTable.concatenate([result.evidence]),
+    assert result.match_table is result.match_table
+    kept = scored(match_table=True)
+    assert kept.match_table is kept._match_table
+    for match_table in (
+        result.match_table,
+        result.match_table.select_images([0]),
+        MatchTable.concatenate([result.match_table]),
     ):
-        for name in ("found", "limit", "score", "truth", "positive"):
+        for name in ("true_positive", "max_dets_index", "score", "matched_gt", "positive"):
             with pytest.raises(ValueError, match="read-only"):
-                getattr(evidence, name)[..., 0] = 0
+                getattr(match_table, name)[..., 0] = 0
 
 
 @pytest.mark.parametrize(("name", "most"), [("coco", 90), ("voc2012", 40)])
 def test_what_a_detection_weighs(name: str, most: int) -> None:
     """All columns that have an entry per detection, those shared with the table included."""
-    evidence = scored(protocol(name)).evidence
+    match_table = scored(protocol(name)).match_table
     columns = [
         column
-        for column in vars(evidence).values()
-        if isinstance(column, np.ndarray) and column.shape[-1] == len(evidence) == 4
+        for column in vars(match_table).values()
+        if isinstance(column, np.ndarray) and column.shape[-1] == len(match_table) == 4
     ]
     assert len(columns) == 10
-    assert sum(column.nbytes for column in columns) / len(evidence) <= most
+    assert sum(column.nbytes for column in columns) / len(match_table) <= most
 
 
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])
 def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
     protocol = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
-    evidence = scored(protocol).evidence
-    assert evidence.found.itemsize == evidence.neutral.itemsize == width
+    match_table = scored(protocol).match_table
+    assert match_table.true_positive.itemsize == match_table.ignored.itemsize == width
     # The first detection reaches them all: its overlap is 2/3.
-    assert evidence.found[0, 0] == 2**count - 1
+    assert match_table.true_positive[0, 0] == 2**count - 1
     # The second is a false positive at the lowest, as with three thresholds.
-    assert_array_equal(accumulate(evidence).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
+    assert_array_equal(accumulate(match_table).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("rules", scored(replace(RULES, strict_iou=True)).evidence.rules),
-        ("cells", ()),
+        ("rules", scored(replace(RULES, strict_iou=True)).match_table.rules),
+        ("area_iou_pairs", ()),
         ("images", 2),
         ("classes", 2),
     ],
 )
 def test_evidence_made_in_other_ways_is_not_added(name: str, value: object) -> None:
-    one = scored().evidence
-    with pytest.raises(ValueError, match=f"evidence of different {name} cannot be put together"):
+    one = scored().match_table
+    with pytest.raises(
+        ValueError, match=f"match tables of different {name} cannot be concatenated"
+    ):
         MatchTable.concatenate([one, replace(one, **{name: value})])  # type: ignore[arg-type]
 
 
 def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detap.core.match_table.MOST_ROWS", 7)
-    one = scored().evidence
-    with pytest.raises(ValueError, match="more than 7 rows of evidence cannot be put together"):
+    one = scored().match_table
+    with pytest.raises(ValueError, match="more than 7 rows cannot be concatenated"):
         MatchTable.concatenate([one, one])
 
 
@@ -154,8 +156,8 @@ def test_places_rank_equal_scores_of_different_parts(
     result = evaluate(truth, found.numbered_as(truth), rules)
     parts = [
         replace(
-            evaluate(truth.select(truths), result.detections.select(rows), rules).evidence,
-            place=rows.astype(np.int32),
+            evaluate(truth.select(truths), result.detections.select(rows), rules).match_table,
+            order=rows.astype(np.int32),
         )
         for truths, rows in ((np.array([0]), np.array([1])), (np.array([], int), np.array([0])))
     ]
@@ -182,7 +184,7 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
         score=score,
     )
     protocol = replace(RULES, tie_break=ties, max_dets=(limit,))
-    evidence = evaluate(truth, found, protocol, evidence=True).evidence
+    match_table = evaluate(truth, found, protocol, match_table=True).match_table
 
     def key(row: int) -> tuple[float, ...]:
         return (-score[row], image[row], row) if ties == "image" else (-score[row], row)
@@ -190,19 +192,19 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
     rows = sorted(range(60), key=key)
     by_class = [row for k in range(3) for row in rows if label[row] == k]
     # Both what matching told and what is ranked anew.
-    for one in (evidence, replace(evidence)):
-        assert_array_equal(one.ranking.rows, [row for row in by_class if evidence.counted[row]])
-        assert_array_equal(np.diff(one.ranking.start), np.bincount(label[evidence.counted]))
+    for one in (match_table, replace(match_table)):
+        assert_array_equal(one.ranking.rows, [row for row in by_class if match_table.counted[row]])
+        assert_array_equal(np.diff(one.ranking.start), np.bincount(label[match_table.counted]))
 
     asked = np.arange(0, 60, 3, dtype=np.int32)
     group = (asked % 4).astype(np.int32)
     first = [next(row for row in rows if row in asked and row % 4 == g) for g in range(4)]
-    assert_array_equal(evidence.best_of_groups(asked, group, 9), first)
+    assert_array_equal(match_table.best_of_groups(asked, group, 9), first)
 
     other = ((label[asked] + 1) % 3).astype(np.int32)
-    ranked, start = evidence.ranking.rows.tolist(), evidence.ranking.start
+    ranked, start = match_table.ranking.rows.tolist(), match_table.ranking.start
     places = [
         start[k] + sum(key(one) < key(row) for one in ranked[start[k] : start[k + 1]])
         for row, k in zip(asked.tolist(), other.tolist(), strict=True)
     ]
-    assert_array_equal(evidence.places(asked, other), places)
+    assert_array_equal(match_table.rank_positions(asked, other), places)

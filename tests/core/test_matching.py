@@ -86,8 +86,8 @@ def test_strict_iou_wants_more_than_the_threshold() -> None:
 def test_difficult_takes_any_number_and_counts_neither_way() -> None:
     result = score([0, 50], [(0, 0.9), (1, 0.8), (50, 0.7)], VOC, difficult=[True, False])
     assert result.matches is not None
-    assert_array_equal(result.matches.neutral[0, 0], [True, True, False])
-    assert (result.ground_truths[0], result.neutral[0]) == (1, 1)
+    assert_array_equal(result.matches.ignored[0, 0], [True, True, False])
+    assert (result.ground_truths[0], result.ignored[0]) == (1, 1)
     assert (result.true_positives[0], result.false_positives[0]) == (1, 0)
     assert result.summary["mAP"] == 1
 
@@ -109,7 +109,7 @@ def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
     result = evaluate(table, detections, COCO, matches=True)
     assert matched(result) == [1, 0, 0, -1]
     assert result.matches is not None
-    assert_array_equal(result.matches.neutral[0, 0], [False, True, True, False])
+    assert_array_equal(result.matches.ignored[0, 0], [False, True, True, False])
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
 
 
@@ -117,7 +117,7 @@ def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
     protocol = replace(COCO, ignore_flags=("ignore",), crowd_flags=())
     result = score([0], [(0, 0.9), (1, 0.8)], protocol, ignore=[True])
     assert result.matches is not None
-    assert_array_equal(result.matches.neutral[0, 0], [True, False])
+    assert_array_equal(result.matches.ignored[0, 0], [True, False])
     # No ground truth counts, so that AP is undefined, and the false positive is no duplicate.
     assert np.isnan(result.summary["AP"])
     assert (result.false_positives[0], result.duplicates[0]) == (1, 0)
@@ -138,8 +138,8 @@ def test_area_ranges_leave_out_both_sides() -> None:
     )
     result = evaluate(table, detections, protocol, matches=True)
     assert result.matches is not None
-    assert_array_equal(result.matches.neutral[1, 0], [True, True, False, False])
-    assert_array_equal(result.matches.neutral[0, 0], [False] * 4)
+    assert_array_equal(result.matches.ignored[1, 0], [True, True, False, False])
+    assert_array_equal(result.matches.ignored[0, 0], [False] * 4)
     # Small: one false positive above the one hit, precision 1/2 at recall 1.
     assert result.average_precision[0, 0, 1] == pytest.approx(0.5, abs=1e-12)
 
@@ -154,10 +154,10 @@ def test_both_ends_of_an_area_range_belong_to_it() -> None:
         image=["i"] * 10, label=["c"] * 10, boxes=[*boxes, *away], score=np.linspace(1, 0.1, 10)
     )
     result = evaluate(table, detections, protocol, matches=True)
-    assert (result.ground_truths[0], result.neutral[0]) == (3, 2)
+    assert (result.ground_truths[0], result.ignored[0]) == (3, 2)
     assert (result.true_positives[0], result.false_positives[0]) == (3, 3)
     assert result.matches is not None
-    assert_array_equal(result.matches.neutral[0, 0], [True, False, False, False, True] * 2)
+    assert_array_equal(result.matches.ignored[0, 0], [True, False, False, False, True] * 2)
 
 
 def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
@@ -169,7 +169,7 @@ def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
     inside = replace(COCO, area_ranges=(AreaRange("x", 0, 196, "x"),))
     beyond = replace(COCO, area_ranges=(AreaRange("x", 0, 195, "x"),))
     counts = [
-        (result.false_positives[0], result.duplicates[0], result.within[0])
+        (result.false_positives[0], result.duplicates[0], result.within_max_dets[0])
         for result in (evaluate(table, detections, protocol) for protocol in (inside, beyond))
     ]
     assert counts == [(1, 1, 2), (0, 0, 2)]
@@ -181,7 +181,7 @@ def test_limits_cut_after_ranking() -> None:
     assert_array_equal(result.recall[0, 0, 0], [1 / 3, 2 / 3])
     assert result.matches is not None
     assert_array_equal(result.matches.counted, [False, True, True])
-    assert result.within[0] == 2
+    assert result.within_max_dets[0] == 2
     assert result.full_precision().shape == (2, 101, 1, 1, 2)
 
 

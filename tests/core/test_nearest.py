@@ -51,7 +51,7 @@ def pairs(draw: st.DrawFn) -> Pairs:
         truths.corners,
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
-        absorbing=np.full(len(truths.image), absorbing),
+        crowd=np.full(len(truths.image), absorbing),
         inclusive_pixels=edge,
     )
     return Pairs(detections, truths, among, taken, table, edge, absorbing, draw(st.booleans()))
@@ -72,7 +72,7 @@ def surroundings(case: Pairs) -> GroundTruthIndex:
         3,
         case.among,
         taken=case.taken,
-        absorbing=case.absorbing,
+        crowd=case.absorbing,
         inclusive_pixels=case.edge,
     )
 
@@ -92,7 +92,7 @@ def test_blame_is_the_first_rule_that_holds(
     case: Pairs, threshold: float, strict: bool, threads: int
 ) -> None:
     rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
-    found = surroundings(case).blame(
+    found = surroundings(case).error_types(
         case.detections, rows, near=0.125, threshold=threshold, strict=strict, threads=threads
     )
 
@@ -119,7 +119,7 @@ def test_blame_is_the_first_rule_that_holds(
             expected = (nearest_module.BACKGROUND, -1, 0.0)
         else:
             expected = (nearest_module.BOTH, -1, 0.0)
-        assert (found.kind[row], found.target[row], found.overlap[row]) == expected
+        assert (found.kind[row], found.target[row], found.similarity[row]) == expected
 
 
 @given(pairs(), st.sampled_from([1, 3]))
@@ -139,7 +139,7 @@ def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) 
                 if case.table[row, g] > largest:
                     best, largest = g, case.table[row, g]
             assert getattr(found, name)[place] == best
-            assert getattr(found, f"{name}_overlap")[place] == largest
+            assert getattr(found, f"{name}_similarity")[place] == largest
 
 
 @given(pairs(), st.sampled_from([0.1, 0.5, 1.0]), st.booleans(), st.booleans(), st.booleans())
@@ -148,7 +148,7 @@ def test_claims_take_what_is_left(
 ) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)
     free = set(np.flatnonzero(~case.taken & case.among).tolist())
-    found = surroundings(case).claims(
+    found = surroundings(case).match(
         case.detections,
         rows,
         ~case.taken,
@@ -178,7 +178,7 @@ def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
         case.truths.corners[column],
         detection_areas=case.detections.overlap_area[row],
         truth_areas=case.truths.overlap_area[column],
-        absorbing=np.full(len(row), case.absorbing),
+        crowd=np.full(len(row), case.absorbing),
         inclusive_pixels=case.edge,
     )
     assert found.tolist() == case.table.ravel().tolist()
@@ -192,7 +192,7 @@ def test_shapes_that_do_not_go_together_are_refused() -> None:
             label=np.zeros(1, np.int32),
             corners=np.zeros((1, 4)),
             area=np.zeros(1),
-            absorbing=np.zeros(1, np.uint8),
+            crowd=np.zeros(1, np.uint8),
             taken=np.zeros(1, np.uint8),
             edge=0.0,
         )

@@ -41,7 +41,7 @@ def test_touching_boxes_share_a_column_only_with_the_inclusive_pixels() -> None:
 
 def test_absorbing_divides_by_the_detection_alone() -> None:
     # A quarter of the detection lies in the crowd.
-    found = overlap_of([0, 0, 10, 10], [5, 5, 100, 100], absorbing=np.array([True]))
+    found = overlap_of([0, 0, 10, 10], [5, 5, 100, 100], crowd=np.array([True]))
     assert found == 0.25
 
 
@@ -62,7 +62,7 @@ def test_boxes_whose_area_underflows_have_no_overlap() -> None:
     # 1e-200 squared is 0 as a double: common area and union are both 0.
     tiny = [0, 0, 1e-200, 1e-200]
     assert overlap_of(tiny, tiny) == 0
-    assert overlap_of(tiny, tiny, absorbing=np.array([True])) == 0
+    assert overlap_of(tiny, tiny, crowd=np.array([True])) == 0
 
 
 def test_shapes_are_checked() -> None:

@@ -28,7 +28,7 @@ def pairs_of(scene: EvaluationRun) -> Pairs:
         truths.corners,
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
-        absorbing=scene.absorbing,
+        crowd=scene.crowd,
         inclusive_pixels=scene.protocol.inclusive_pixels,
     )
     start = np.append(0, np.cumsum(alike.sum(axis=1))).astype(np.int64)
@@ -46,14 +46,14 @@ def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
     return match_and_accumulate(
         detections,
         truths,
-        neutral=scene.neutral,
-        absorbing=scene.absorbing,
-        void=scene.void,
+        ignored=scene.ignored,
+        crowd=scene.crowd,
+        unmatchable=scene.unmatchable,
         images=len(scene.ground_truth.images),
         classes=len(scene.classes),
         rules=match_params(scene.protocol),
         pairs=pairs,
-        evidence=[(0, 0)],
+        match_table=[(0, 0)],
         **changes,
     )
 
@@ -66,10 +66,18 @@ def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(
     ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
     for name in ("precision", "average", "recall", "positives", "counts"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
-    assert ours.evidence is not None
-    assert theirs.evidence is not None
-    for name in ("found", "neutral", "limit", "duplicate", "overlap", "truth", "positive"):
-        left, right = getattr(ours.evidence, name), getattr(theirs.evidence, name)
+    assert ours.match_table is not None
+    assert theirs.match_table is not None
+    for name in (
+        "true_positive",
+        "ignored",
+        "max_dets_index",
+        "duplicate",
+        "max_iou",
+        "matched_gt",
+        "positive",
+    ):
+        left, right = getattr(ours.match_table, name), getattr(theirs.match_table, name)
         assert_same_bits(left, right, name)
 
 
@@ -118,7 +126,7 @@ def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
 def test_a_kernel_of_any_shape_decides_who_matches() -> None:
     """By overlaps of its own the first detection prefers the second ground truth, .8 to .6."""
     pairs = Pairs(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([0.6, 0.8]))
-    evidence = run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs).evidence
-    assert evidence is not None
-    assert evidence.truth_of(0, 0).tolist() == [1, -1]
-    assert evidence.overlap.tolist() == [0.8, 0.0]
+    match_table = run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs).match_table
+    assert match_table is not None
+    assert match_table.matched_gt_at(0, 0).tolist() == [1, -1]
+    assert match_table.max_iou.tolist() == [0.8, 0.0]

@@ -173,11 +173,11 @@ def test_pairs_are_of_one_image_and_class_and_of_bounds_that_meet() -> None:
     truths = np.vstack([shifted[0], shifted[1], shifted[2], shifted[0], shifted[0]])
     claims = np.vstack([shifted[2], shifted[0]])
     given = columns([0, 0], [0, 0], claims), columns([0, 0, 0, 1, 0], [0, 0, 0, 0, 1], truths)
-    pairs = polygon_pairs(*given, polygons=(claims, truths), absorbing=np.zeros(5, np.bool_))
+    pairs = polygon_pairs(*given, polygons=(claims, truths), crowd=np.zeros(5, np.bool_))
     pairs.check(*given)
     assert_array_equal(pairs.start, [0, 1, 3])
     assert_array_equal(pairs.truth, [2, 0, 1])
-    assert pairs.overlap.tolist() == [1, 1, 25 / 175]
+    assert pairs.similarity.tolist() == [1, 1, 25 / 175]
 
 
 def test_shapes_that_do_not_go_together_are_refused() -> None:

@@ -305,7 +305,7 @@ def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     types = evaluate(truth, found, "dota").errors()
     assert [TYPES[kind] for kind in types.kind] == ["localisation"]
-    assert types.overlap.tolist() == [0.5]
+    assert types.similarity.tolist() == [0.5]
     assert evaluate(truth, found, "voc2012").errors().kind.tolist() == [-1]
 
 

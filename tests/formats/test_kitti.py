@@ -299,7 +299,7 @@ def test_without_the_preset_it_is_boxes_and_difficult_ones(
     found = read_detections(results(tmp_path), truth)
     result = evaluate(truth, found, "voc2012")
     assert result.true_positives.tolist() == [1, 0]
-    assert result.neutral.tolist() == [0, 1]
+    assert result.ignored.tolist() == [0, 1]
 
 
 def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:

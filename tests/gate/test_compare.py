@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate
-from detap.analysis.comparison import KINDS, compare, difference, mistakes, numbered_alike
+from detap.analysis.comparison import KINDS, compare, count_errors, difference, numbered_alike
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report import schema
@@ -56,7 +56,7 @@ def counts(row: list[int]) -> dict[str, int]:
 def test_each_kind_of_mistake() -> None:
     # F1 of cat after each detection, of 3 ground truths: 2/4, 2/5, 2/6, 2/7, 2/8, 4/9; the first
     # is the largest, so nothing below it counts.
-    found = mistakes(evaluate(TRUTH, MIXED, "voc2012"))
+    found = count_errors(evaluate(TRUTH, MIXED, "voc2012"))
     assert [counts(row) for row in found.by_image.tolist()] == [
         {"missed": 1},
         {"missed": 1},
@@ -70,7 +70,7 @@ def test_each_kind_of_mistake() -> None:
         *((4, "cat", [0, 0, 100, 100], 0.5), (3, "cat", [0, 0, 100, 100], 0.4)),
         (2, "cat", [0, 0, 100, 100], 0.3),
     )
-    found = mistakes(evaluate(TRUTH, more, "voc2012"))
+    found = count_errors(evaluate(TRUTH, more, "voc2012"))
     assert [counts(row) for row in found.by_image.tolist()] == [
         {"missed": 1, "duplicate": 1, "confused": 1},
         {"mislocated": 1},
@@ -80,16 +80,21 @@ def test_each_kind_of_mistake() -> None:
     by_class = dict(zip(TRUTH.classes, found.by_class.tolist(), strict=True))
     assert counts(by_class["dog"]) == {"missed": 1}
     assert sum(by_class["cat"]) == 4
-    assert [counts(row) for row in found.of_classes([1]).tolist()] == [{"missed": 1}, {}, {}, {}]
+    assert [counts(row) for row in found.select_classes([1]).tolist()] == [
+        {"missed": 1},
+        {},
+        {},
+        {},
+    ]
 
 
 def test_neutral_ground_truths_are_not_missed() -> None:
     truth = replace(TRUTH, difficult=np.ones(len(TRUTH), np.bool_))
-    assert mistakes(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
+    assert count_errors(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
 
 
 def test_without_detections_all_is_missed() -> None:
-    found = mistakes(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
+    found = count_errors(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
     assert found.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
 
 
@@ -117,7 +122,7 @@ def test_what_was_not_scored_alike_is_refused() -> None:
     with pytest.raises(UsageError, match="different protocols"):
         compare(first, evaluate(TRUTH, MIXED, "voc2012"))
     with pytest.raises(UsageError, match="pairs by coverage"):
-        mistakes(evaluate(TRUTH, MIXED, protocol("proposals")))
+        count_errors(evaluate(TRUTH, MIXED, protocol("proposals")))
 
 
 def test_classes_that_only_one_detector_has_are_numbered_alike() -> None:

@@ -132,8 +132,8 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
         for precision in (True, False)
         if not precision or limit == len(protocol.max_dets) - 1
     ]
-    evidence = evaluate(truth, found, protocol).evidence
-    ours = resample(evidence, weights, wanted, threads=threads)
+    match_table = evaluate(truth, found, protocol).match_table
+    ours = resample(match_table, weights, wanted, threads=threads)
     for b, counts in enumerate(weights.table().tolist()):
         scores = plain.resampled_scores(truth, found, protocol, counts)
         for one, values in zip(wanted, ours[:, :, b], strict=True):

@@ -25,7 +25,7 @@ def dealing_out(stretch: int) -> Iterator[None]:
     """Deal out whatever is more than a thread's share, in stretches of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "LARGE", 1)
-        patch.setattr(matching, "STRETCH", stretch)
+        patch.setattr(matching, "CHUNK", stretch)
         yield
 
 
@@ -45,19 +45,26 @@ def assert_dealing_changes_nothing(
             "class_groups": "none",
         }
         protocol = replace(protocol, **every)
-    scene = score_tables(truth, found, protocol)._scene
+    scene = score_tables(truth, found, protocol)._run
     scene.threads = 1
     plain = scene.score()
-    evidence = scene.evidence()
-    levels = accumulate(evidence, threads=1, all_limits=True)
+    match_table = scene.match_table()
+    levels = accumulate(match_table, threads=1, all_limits=True)
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
             assert_same_scores(scene.score(), plain)
-            kept = scene.evidence()
-            for name in ("limit", "found", "neutral", "duplicate", "overlap", "truth"):
-                assert_same_bits(getattr(kept, name), getattr(evidence, name), name)
-            for ours, theirs in zip(kept.ranking, evidence.ranking, strict=True):
+            kept = scene.match_table()
+            for name in (
+                "max_dets_index",
+                "true_positive",
+                "ignored",
+                "duplicate",
+                "max_iou",
+                "matched_gt",
+            ):
+                assert_same_bits(getattr(kept, name), getattr(match_table, name), name)
+            for ours, theirs in zip(kept.ranking, match_table.ranking, strict=True):
                 assert_same_bits(ours, theirs, "ranking")
             assert_same_scores(accumulate(kept, threads=count, all_limits=True), levels)
 
@@ -81,16 +88,16 @@ def test_many_equal_scores(case: Case, protocol: Protocol, one_class: bool, stre
 @given(cases(), any_rules, st.integers(1, 4))
 def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int) -> None:
     """Some classes are dealt out, others are not."""
-    scene = score_tables(*case.tables_for(protocol), protocol)._scene
+    scene = score_tables(*case.tables_for(protocol), protocol)._run
     scene.threads = 1
-    plain, evidence = scene.score(), scene.evidence()
+    plain, match_table = scene.score(), scene.match_table()
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
             assert_same_scores(scene.score(), plain)
-            kept = scene.evidence()
-            assert_same_bits(kept.found, evidence.found, "found")
-            assert_same_bits(kept.ranking.rows, evidence.ranking.rows, "ranking")
+            kept = scene.match_table()
+            assert_same_bits(kept.true_positive, match_table.true_positive, "true_positive")
+            assert_same_bits(kept.ranking.rows, match_table.ranking.rows, "ranking")
 
 
 def test_shares() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap import metrics
-from detap.analysis.comparison import mistakes
+from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
 from detap.errors import UsageError
@@ -102,7 +102,7 @@ def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
 @given(scenes())
 def test_what_is_left_out_early_never_matters(scene: Scene) -> None:
     """A plain run looks at no pair that stays below the lowest threshold for sure."""
-    same_numbers(scored(*scene), scored(*scene, evidence=True))
+    same_numbers(scored(*scene), scored(*scene, match_table=True))
 
 
 @given(scenes(), st.integers(1, 4))
@@ -140,36 +140,36 @@ def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None
     truths, found = scene
     for n, entry in enumerate(found):
         entry["score"] = 1 - n / 32
-    whole = scored(truths, found, evidence=True)
+    whole = scored(truths, found, match_table=True)
     random.shuffle(truths)
     random.shuffle(found)
-    again = scored(truths, found, evidence=True)
-    same(again.evidence.overlap[np.argsort(-again.detections.score)], whole.evidence.overlap)
+    again = scored(truths, found, match_table=True)
+    same(again.match_table.max_iou[np.argsort(-again.detections.score)], whole.match_table.max_iou)
 
 
 @given(scenes())
 def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
-    whole = scored(*scene, evidence=True)
+    whole = scored(*scene, match_table=True)
     truth = whole.ground_truth
     parts = [Partial.of(on_images(whole, [n]), truth=truth) for n in (1, 2, 3)]
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
     same([*merged.summary.values()], [*whole.summary.values()])
-    for name in ("found", "neutral", "duplicate", "score"):
-        ours, due = (getattr(result.evidence, name) for result in (merged, whole))
+    for name in ("true_positive", "ignored", "duplicate", "score"):
+        ours, due = (getattr(result.match_table, name) for result in (merged, whole))
         assert np.sort(ours, axis=-1).tobytes() == np.sort(due, axis=-1).tobytes(), name
 
 
 @given(scenes())
 def test_what_is_asked_of_matches_agrees_with_them(scene: Scene) -> None:
     """Errors, confusion and mistakes count what the evidence says."""
-    result = scored(*scene, evidence=True)
-    evidence = result.evidence
-    rows = np.arange(len(evidence))
-    wrong = ~evidence.is_found(0, 0, rows) & ~evidence.is_neutral(0, 0, rows)
+    result = scored(*scene, match_table=True)
+    match_table = result.match_table
+    rows = np.arange(len(match_table))
+    wrong = ~match_table.is_true_positive(0, 0, rows) & ~match_table.is_ignored(0, 0, rows)
     assert np.array_equal(errors(result).kind >= 0, wrong)
-    hits = int(evidence.is_found(0, 0, rows).sum())
+    hits = int(match_table.is_true_positive(0, 0, rows).sum())
     assert np.trace(confusion(result).matrix[:2, :2]) >= hits
-    assert len(mistakes(result).by_image)
+    assert len(count_errors(result).by_image)
     least = tie_range(result)
     for name, value in result.summary.items():
         assert np.isnan(value) or least[name].lowest <= value <= least[name].highest

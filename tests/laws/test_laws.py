@@ -37,7 +37,7 @@ def assert_same_result(left: Result, right: Result) -> None:
     assert_same_bits(left.precision, right.precision, "precision")
     assert list(left.summary) == list(right.summary)
     assert_same_bits(list(left.summary.values()), list(right.summary.values()), "summary")
-    for name in ("ground_truths", "neutral", "true_positives", "false_positives", "duplicates"):
+    for name in ("ground_truths", "ignored", "true_positives", "false_positives", "duplicates"):
         assert_same_bits(getattr(left, name), getattr(right, name), name)
 
 
@@ -271,16 +271,18 @@ def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> Non
     """True, false, neutral and cut ones are all there are; duplicates are among the false."""
     result = run(case, protocol)
     assert result.matches is not None
-    neutral = result.matches.neutral[0, 0] & result.matches.counted
+    neutral = result.matches.ignored[0, 0] & result.matches.counted
     per_class = np.bincount(result.detections.label[neutral], minlength=len(result.classes))
     assert_same_bits(
-        result.true_positives + result.false_positives + per_class, result.within, "detections"
+        result.true_positives + result.false_positives + per_class,
+        result.within_max_dets,
+        "detections",
     )
-    assert (result.within <= result.detections_count).all()
+    assert (result.within_max_dets <= result.detections_count).all()
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
     floor = -np.inf if protocol.min_score is None else protocol.min_score
     assert result.detections_count.sum() == sum(f.score >= floor for f in case.found)
     areas = [t.box[2] * t.box[3] if t.area is None else t.area for t in case.truths]
     dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "drop" else 0
-    assert (result.ground_truths + result.neutral).sum() == len(case.truths) - dropped
+    assert (result.ground_truths + result.ignored).sum() == len(case.truths) - dropped

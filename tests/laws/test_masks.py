@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.comparison import mistakes
+from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
 from detap.evaluation.detection import evaluate, on_images
@@ -63,7 +63,7 @@ def scored(truths: Any, found: Any, rules: Protocol | str = "coco-segm", **more:
         dt.write_text(json.dumps(found))
         table = read_ground_truth(gt, masks=masks)
         detections = read_detections(dt, table, masks=masks)
-    return evaluate(table, detections, rules, evidence=True, **more)
+    return evaluate(table, detections, rules, match_table=True, **more)
 
 
 def same(one: Any, other: Any) -> None:
@@ -79,14 +79,14 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
     assert masks.summary.keys() == boxes.summary.keys()
     same([*masks.summary.values()], [*boxes.summary.values()])
     same(masks.full_precision(), boxes.full_precision())
-    for name in ("found", "neutral", "overlap", "truth", "duplicate"):
-        same(getattr(masks.evidence, name), getattr(boxes.evidence, name))
+    for name in ("true_positive", "ignored", "max_iou", "matched_gt", "duplicate"):
+        same(getattr(masks.match_table, name), getattr(boxes.match_table, name))
     assert str(tie_range(masks)) == str(tie_range(boxes))
     types, due = errors(masks), errors(boxes)
-    for name in ("kind", "target", "overlap", "missed", "unfound"):
+    for name in ("kind", "target", "similarity", "missed", "unmatched"):
         same(getattr(types, name), getattr(due, name))
     same(confusion(masks).matrix, confusion(boxes).matrix)
-    same(mistakes(masks).by_image, mistakes(boxes).by_image)
+    same(count_errors(masks).by_image, count_errors(boxes).by_image)
     one = on_images(masks, [2])
     same([*one.summary.values()], [*on_images(boxes, [2]).summary.values()])
 
@@ -98,18 +98,18 @@ def test_boundaries_as_deep_as_the_image_are_the_masks(
     deep = scored(*scene, protocol("coco-boundary").with_changes(dilation_ratio=1))
     masks = scored(*scene, protocol("coco-segm").with_changes(ignore_flags=("crowd", "ignore")))
     same([*deep.summary.values()], [*masks.summary.values()])
-    for name in ("found", "neutral", "overlap", "truth", "duplicate"):
-        same(getattr(deep.evidence, name), getattr(masks.evidence, name))
+    for name in ("true_positive", "ignored", "max_iou", "matched_gt", "duplicate"):
+        same(getattr(deep.match_table, name), getattr(masks.match_table, name))
 
 
 @given(scenes())
 def test_no_boundary_overlaps_more_than_its_mask(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
-    masks = scored(*scene).evidence.overlap
+    masks = scored(*scene).match_table.max_iou
     for ratio in (0.02, 0.05, 0.2):
         rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
-        assert (scored(*scene, rules).evidence.overlap <= masks).all()
+        assert (scored(*scene, rules).match_table.max_iou <= masks).all()
 
 
 @given(scenes(), st.randoms(use_true_random=False))
@@ -125,7 +125,7 @@ def test_the_order_of_rows_changes_no_overlap(
     random.shuffle(found)
     again = scored(truths, found)
     order = np.argsort(-again.detections.score)
-    same(again.evidence.overlap[order], whole.evidence.overlap)
+    same(again.match_table.max_iou[order], whole.match_table.max_iou)
 
 
 @given(scenes())

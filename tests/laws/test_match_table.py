@@ -42,9 +42,9 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
 ) -> None:
     result = evaluate(*case.tables_for(protocol), protocol)
     for threads in (1, 2):
-        assert_same_scores(accumulate(result.evidence, threads=threads), result._scene.score())
-    last = accumulate(result.evidence, all_limits=True).precision[-1:]
-    assert_same_bits(last, result._scene.score().precision, "the largest of all limits")
+        assert_same_scores(accumulate(result.match_table, threads=threads), result._run.score())
+    last = accumulate(result.match_table, all_limits=True).precision[-1:]
+    assert_same_bits(last, result._run.score().precision, "the largest of all limits")
 
 
 @given(cases(), any_rules)
@@ -53,11 +53,11 @@ def test_a_small_limit_has_the_precision_of_being_the_largest(
 ) -> None:
     """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
     every = accumulate(
-        evaluate(*case.tables_for(protocol), protocol).evidence, all_limits=True
+        evaluate(*case.tables_for(protocol), protocol).match_table, all_limits=True
     ).precision
     for m in range(1, len(protocol.max_dets)):
         alone = replace(protocol, max_dets=protocol.max_dets[:m])
-        fused = evaluate(*case.tables_for(protocol), alone)._scene.score()
+        fused = evaluate(*case.tables_for(protocol), alone)._run.score()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 
@@ -71,10 +71,10 @@ def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
         truths = np.flatnonzero(np.isin(whole.ground_truth.image, kept))
         alone = evaluate(
             whole.ground_truth.select(truths), whole.detections.select(rows), protocol
-        ).evidence
+        ).match_table
         # Where equal scores rank by image, places in the image are enough.
-        place = alone.place if alone.rules.ties_by_image else rows.astype(np.int32)
-        parts.append(replace(alone, place=place))
+        place = alone.order if alone.rules.ties_by_image else rows.astype(np.int32)
+        parts.append(replace(alone, order=place))
     return parts
 
 
@@ -90,9 +90,9 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
     tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
     merged = MatchTable.concatenate(tree)
     assert_same_scores(
-        accumulate(merged, all_limits=True), accumulate(result.evidence, all_limits=True)
+        accumulate(merged, all_limits=True), accumulate(result.match_table, all_limits=True)
     )
-    other = replace(result, _evidence=merged)
+    other = replace(result, _match_table=merged)
     for ours, theirs in zip(other.curves(), result.curves(), strict=True):
         for name in ("score", "precision", "recall", "interpolated"):
             assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
@@ -116,34 +116,49 @@ def test_a_part_of_the_images_is_chosen_not_matched_again(
     ours = on_images(evaluate(truth, found, protocol), chosen)
     theirs = evaluate(*select(truth, found, images=chosen), protocol)
     assert ours.ground_truth.images == theirs.ground_truth.images
-    for name in ("average_precision", "recall", "precision", "ground_truths", "neutral", "within"):
+    for name in (
+        "average_precision",
+        "recall",
+        "precision",
+        "ground_truths",
+        "ignored",
+        "within_max_dets",
+    ):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
     for name in ("detections_count", "true_positives", "false_positives", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
     if protocol.name == "proposals":
         return
-    for name in ("image", "found", "neutral", "truth", "positive", "truth_image", "overlap"):
-        left, right = getattr(ours.evidence, name), getattr(theirs.evidence, name)
+    for name in (
+        "image",
+        "true_positive",
+        "ignored",
+        "matched_gt",
+        "positive",
+        "truth_image",
+        "max_iou",
+    ):
+        left, right = getattr(ours.match_table, name), getattr(theirs.match_table, name)
         assert_same_bits(left, right, name)
 
 
 @given(cases(), any_rules)
 def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol) -> None:
     result = evaluate(*case.tables_for(protocol), protocol, matches=True)
-    bits = evaluate(*case.tables_for(protocol), protocol, evidence=True).evidence
+    bits = evaluate(*case.tables_for(protocol), protocol, match_table=True).match_table
     assert result.matches is not None
     assert_same_bits(bits.counted, result.matches.counted, "counted")
-    assert_same_bits(bits.truth[0], result.matches.ground_truth[0, 0], "truth")
+    assert_same_bits(bits.matched_gt[0], result.matches.ground_truth[0, 0], "matched_gt")
     for a in range(len(protocol.area_ranges)):
         for t in range(len(protocol.iou_thresholds)):
-            neutral = result.matches.neutral[a, t]
-            assert_same_bits(bits.is_neutral(a, t), neutral, "neutral")
+            neutral = result.matches.ignored[a, t]
+            assert_same_bits(bits.is_ignored(a, t), neutral, "ignored")
             right = (result.matches.ground_truth[a, t] >= 0) & ~neutral
-            assert_same_bits(bits.is_found(a, t), right, "found")
-    assert not (bits.found & bits.neutral).any()
+            assert_same_bits(bits.is_true_positive(a, t), right, "true_positive")
+    assert not (bits.true_positive & bits.ignored).any()
 
 
 def test_pairing_by_coverage_leaves_no_evidence() -> None:
     truth, found = Case().tables()
     with pytest.raises(UsageError, match="pairs by coverage, under which no detection is right or"):
-        _ = evaluate(truth, found, "proposals").evidence
+        _ = evaluate(truth, found, "proposals").match_table

@@ -27,12 +27,12 @@ every_rules = st.one_of(st.sampled_from(EVERY), more_rules)
 ARRAYS = ("average_precision", "recall", "precision")
 COUNTS = (
     "ground_truths",
-    "neutral",
+    "ignored",
     "detections_count",
     "true_positives",
     "false_positives",
     "duplicates",
-    "within",
+    "within_max_dets",
 )
 
 
@@ -77,7 +77,7 @@ def test_classes_by_chunks_and_scores_by_stretches(
     parts = [Partial.of(score_tables(*tables, protocol)) for tables in dealt(truth, found, owner)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_module, "CHUNK", chunk)
-        patch.setattr(partial_module, "STRETCH", chunk)
+        patch.setattr(partial_module, "MAX_CHUNK", chunk)
         merged = detap.merge(parts)
         assert_same_numbers(merged.compute(threads=threads), whole)
         data_of_chunks = merged.to_bytes()
@@ -162,7 +162,7 @@ def test_some_classes_alone(case: Case, protocol: Protocol, data: st.DataObject)
     found = image_by_image(found)
     chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))
     partial = Partial.of(score_tables(truth, found, protocol), tie_range=True)
-    ours = Partial.from_bytes(partial.of_classes(chosen).to_bytes()).compute()
+    ours = Partial.from_bytes(partial.select_classes(chosen).to_bytes()).compute()
     names = [truth.classes[label] for label in chosen]
     theirs = score_tables(*detap.select(truth, found, classes=names), protocol)
     assert_same_numbers(ours, theirs)

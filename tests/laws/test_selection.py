@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import detap
 from detap.analysis.breakdowns import breakdowns
-from detap.analysis.comparison import mistakes
+from detap.analysis.comparison import count_errors
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, label_errors
@@ -33,12 +33,12 @@ PRESETS = {
 }
 COUNTS = (
     "ground_truths",
-    "neutral",
+    "ignored",
     "detections_count",
     "true_positives",
     "false_positives",
     "duplicates",
-    "within",
+    "within_max_dets",
 )
 FREE_OF_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.iou_type != "keypoints"]
 ANY = st.one_of(
@@ -85,8 +85,8 @@ def test_each_selected_class_has_the_numbers_of_the_whole_run(
     truth, found = tables_of(case, protocol)
     whole = score_tables(truth, found, protocol)
     names = drawn(data, whole.classes)
-    for evidence in (False, True):
-        part = score_tables(truth, found, protocol, classes=names, evidence=evidence)
+    for match_table in (False, True):
+        part = score_tables(truth, found, protocol, classes=names, match_table=match_table)
         assert_classes_of(part, whole, names)
         if protocol.matching == "by-score":
             labels = [whole.classes.index(name) for name in names]
@@ -149,7 +149,7 @@ def test_errors_of_selected_classes_are_those_among_all(
     for convention in conventions:
         ours, theirs = errors(part, convention), errors(whole, convention)
         assert ours.classes == tuple(names)
-        for name in ("change_by_class", "count_by_class"):
+        for name in ("delta_ap_by_class", "count_by_class"):
             assert_same_bits(getattr(ours, name), getattr(theirs, name)[:, labels], name)
         assert len(ours.kind) == len(part.detections)
         assert len(ours.missed) == len(part.ground_truth)
@@ -161,8 +161,8 @@ def test_errors_of_selected_classes_are_those_among_all(
     each = [score_tables(truth, found, protocol, classes=[name]) for name in whole.classes]
     crowding = np.array([breakdowns(one).crowding.ground_truths for one in each])
     assert crowding.sum(axis=0).tolist() == breakdowns(whole).crowding.ground_truths.tolist()
-    kinds = mistakes(part)
-    assert (kinds.by_class == mistakes(whole).by_class[labels]).all()
+    kinds = count_errors(part)
+    assert (kinds.by_class == count_errors(whole).by_class[labels]).all()
     assert (kinds.by_image.sum(axis=0) == kinds.by_class.sum(axis=0)).all()
 
 

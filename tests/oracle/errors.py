@@ -34,7 +34,7 @@ class _Scene:
         score = found.score.tolist()
         image = self.found_image if protocol.tie_break == "image" else [0] * len(score)
         order = sorted(range(len(score)), key=lambda n: (-score[n], image[n], n))
-        self.ranked = [n for n in order if matches.counted[n] and not matches.neutral[0, t, n]]
+        self.ranked = [n for n in order if matches.counted[n] and not matches.ignored[0, t, n]]
         self.match = matches.ground_truth[0, t].tolist()
         self.wrong = [n for n in self.ranked if self.match[n] < 0]
         band = protocol.area_ranges[0]

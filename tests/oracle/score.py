@@ -183,8 +183,8 @@ class _OneClass:
         wrong = [o for o in outcomes.values() if o.truth == -1 and not o.neutral]
         counts["ground_truths"].append(self.positives)
         counts["detections_count"].append(len(self.ranked))
-        counts["within"].append(len(outcomes))
-        counts["neutral"].append(len(self.truth_rows) - self.positives)
+        counts["within_max_dets"].append(len(outcomes))
+        counts["ignored"].append(len(self.truth_rows) - self.positives)
         counts["true_positives"].append(
             sum(o.truth != -1 and not o.neutral for o in outcomes.values())
         )

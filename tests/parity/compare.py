@@ -56,7 +56,7 @@ def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list
             label = result.class_ids[result.detections.label[row]]
             taken = matches.ground_truth[a, :, row].tolist()
             ids = [annotations[truth] if truth >= 0 else 0 for truth in taken]
-            neutral = matches.neutral[a, :, row].tolist()
+            neutral = matches.ignored[a, :, row].tolist()
             ours.setdefault((image, label, a), []).append((ids, neutral))
     theirs = {}
     for cell in cells:

@@ -35,7 +35,7 @@ def in_file_order(
     Where classes are scored as one, the result's own rows are sorted by class.
     """
     assert result.matches is not None
-    matched, neutral = result.matches.ground_truth, result.matches.neutral
+    matched, neutral = result.matches.ground_truth, result.matches.ignored
     counted = result.matches.counted
     if result.protocol.class_agnostic and result.protocol.tie_break == "image":
         rows = np.argsort(detections.label, kind="stable")

@@ -28,9 +28,9 @@ from tests.parity.test_coco import in_file_order
 THREADS = (1, 2, 8)
 COUNTS = (
     "ground_truths",
-    "neutral",
+    "ignored",
     "detections_count",
-    "within",
+    "within_max_dets",
     "true_positives",
     "false_positives",
     "duplicates",
@@ -55,7 +55,7 @@ def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, thre
     assert_same_bits(neutral, plain.neutral, "neutral")
     assert_same_bits(counted, plain.counted, "counted")
     if not protocol.class_agnostic:
-        best = ours.matches.overlap
+        best = ours.matches.max_iou
         assert_same_bits(best[counted], plain.overlap[counted], "largest overlap")
     assert_same_bits(ours.full_precision(), plain.precision, "precision")
     np.testing.assert_allclose(ours.average_precision, plain.average_precision, rtol=0, atol=1e-12)
@@ -173,7 +173,7 @@ def test_threads_change_no_bit(case: Case) -> None:
             assert_same_bits(more.recall, one.recall, "recall")
             assert_same_bits(list(more.summary.values()), list(one.summary.values()), "the summary")
             if one.matches is not None and more.matches is not None:
-                for field in ("ground_truth", "neutral", "counted", "overlap"):
+                for field in ("ground_truth", "ignored", "counted", "max_iou"):
                     assert_same_bits(
                         getattr(more.matches, field), getattr(one.matches, field), field
                     )

@@ -73,7 +73,7 @@ def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() ->
     result = evaluate(twice, found(np.vstack([SQUARE, SQUARE])), "dota")
     assert result.true_positives.tolist() == [1]
     assert result.duplicates.tolist() == [1]
-    assert result.evidence.truth_of(0, 0).tolist() == [0, -1]
+    assert result.match_table.matched_gt_at(0, 0).tolist() == [0, -1]
 
 
 def test_difficult_ones_count_neither_way_and_are_never_used_up() -> None:

@@ -91,14 +91,14 @@ def assert_same(truth: Any, found: Any, protocol: Protocol = RULES) -> None:
     assert result.matches is not None
     matched, neutral, counted = _matches(reference, len(found))
     assert_same_bits(result.matches.ground_truth, matched, "matches")
-    assert_same_bits(result.matches.neutral, neutral, "neutral")
+    assert_same_bits(result.matches.ignored, neutral, "neutral")
     assert_same_bits(result.matches.counted, counted, "counted")
     assert_same_bits(result.full_precision(), _nan(reference.eval["precision"]), "precision")
     assert_same_bits(result.recall, _nan(reference.eval["recall"]), "recall")
 
 
 def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
-    scene = result._scene
+    scene = result._run
     truths, claims = scene.ground_truth, scene.detections
     for (image, label), due in reference.ious.items():
         place = truths.images.index(image), truths.class_ids.index(label)
@@ -112,12 +112,12 @@ def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("evidence", [False, True])
+@pytest.mark.parametrize("match_table", [False, True])
 def test_published_numbers(
-    folder: Path, expected: dict[str, Any], name: str, evidence: bool
+    folder: Path, expected: dict[str, Any], name: str, match_table: bool
 ) -> None:
     truth, found = load(folder, *FILES[name])
-    result = scored(truth, found, evidence=evidence)
+    result = scored(truth, found, match_table=match_table)
     assert_numbers(result, expected[name]["stats"])
     assert result.summary["AP"] == expected[name]["per_category_AP"]["1"]
     assert [*result.summary] == [*expected[name]["stats"]]
@@ -155,7 +155,7 @@ def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
     assert scored(truth, small, extent).summary == plain.summary
     mixed = scored(truth, small[:200] + found[200:])
     due = np.array([1600.0] * 200 + [w * h for *_, w, h in (boxed(r)["bbox"] for r in found[200:])])
-    assert_same_bits(mixed._scene.boxes()[0].area, due, "areas")
+    assert_same_bits(mixed._run.boxes()[0].area, due, "areas")
 
 
 def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ def test_worked_cases(real_data: Path, name: str) -> None:
     result = scored(case["ground_truth"], case["detections"])
     assert_numbers(result, case["expected"])
     if "oks" in case:
-        scene = result._scene
+        scene = result._run
         rows = np.argsort(-scene.detections.score, kind="stable")
         ours = scene.overlaps(scene.boxes(), rows, np.arange(len(scene.ground_truth)))
         assert_same_bits(ours, case["oks"], "OKS")

@@ -221,7 +221,7 @@ def _same_counts(result: Result, label: int, images: list[Image], name: str) -> 
     of_class = [label for image in images for label in image.labels if label.type == name]
     due = [oracle.due(each, name.lower(), oracle.MODERATE) == oracle.COUNTS for each in of_class]
     assert result.ground_truths[label] == sum(due)
-    assert result.neutral[label] == len(due) - sum(due)
+    assert result.ignored[label] == len(due) - sum(due)
     missed = sum(tally.missed for tally in tallies)
     if sum(due):
         right = result.true_positives[label]
@@ -417,7 +417,7 @@ def test_the_guard_and_areas_have_their_say() -> None:
     at = result.classes.index("Cyclist")
     assert np.isnan(result.average_precision[0, at, 0])
     assert result.average_precision[0, at, 1] == pytest.approx(1 / 40)
-    assert (result.neutral[at], result.false_positives[at]) == (2, 0)
+    assert (result.ignored[at], result.false_positives[at]) == (2, 0)
 
 
 def test_a_neutral_object_of_the_class_is_no_positive() -> None:
@@ -427,7 +427,7 @@ def test_a_neutral_object_of_the_class_is_no_positive() -> None:
         protocol = R40.with_changes(ignore_flags=("crowd",), absorbing=absorbing)
         result = evaluate(marked, found, protocol)
         at = result.classes.index("Cyclist")
-        assert (result.neutral[at], result.false_positives[at]) == (1, 0)
+        assert (result.ignored[at], result.false_positives[at]) == (1, 0)
 
 
 def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
@@ -473,7 +473,7 @@ def test_what_ranks_detections_is_refused() -> None:
     result = run([Image([cyclist()], [claim(0.9)])])
     said = "protocol kitti pairs by ground truth, under which no detection is right or wrong by"
     for ask in (
-        lambda: result.evidence,
+        lambda: result.match_table,
         result.curves,
         result.errors,
         result.operating_point,

@@ -182,7 +182,7 @@ def crowded(count: int) -> Result:
 def test_the_limit_comes_before_the_filter(count: int, due: float) -> None:
     result = crowded(count)
     assert result.summary["AP"] == pytest.approx(due)
-    assert int(result.within.sum()) == int(due)
+    assert int(result.within_max_dets.sum()) == int(due)
     assert int(result.false_positives.sum()) == 0
 
 
@@ -235,7 +235,7 @@ def test_ignore_is_neutral_and_crowd_means_nothing() -> None:
     truths = [Labelled(1, 1, BOX, ignored=True), Labelled(1, 1, ELSEWHERE)]
     result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8)])
     assert result.summary["AP"] == pytest.approx(1.0)
-    assert result.neutral.tolist() == [1, 0, 0]
+    assert result.ignored.tolist() == [1, 0, 0]
     truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
     crowd = replace(truth, crowd=np.ones(1, np.bool_))
     assert evaluate(crowd, detections, RULES).summary["AP"] == pytest.approx(1.0)

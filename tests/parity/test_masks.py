@@ -66,15 +66,15 @@ BOXES_AS_MASKS = "segm of the box results fakebbox100 (pycocotools 2.0.11: boxes
         (BOXES_AS_MASKS, "boxes", "coco-segm"),
     ],
 )
-@pytest.mark.parametrize("evidence", [False, True])
+@pytest.mark.parametrize("match_table", [False, True])
 def test_published_numbers(
     files: dict[str, Path],
     expected: dict[str, Any],
     case: tuple[str, str, str],
-    evidence: bool,
+    match_table: bool,
 ) -> None:
     name, results, rules = case
-    result = scored(files["truth"], files[results], rules, evidence=evidence)
+    result = scored(files["truth"], files[results], rules, match_table=match_table)
     assert_numbers(result, expected[name]["stats"])
     ids = [str(identifier) for identifier in result.ground_truth.class_ids]
     values = np.mean(result.average_precision[:, :, 0], axis=0)

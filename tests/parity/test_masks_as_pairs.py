@@ -82,22 +82,22 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
     scores = match_and_accumulate(
         left,
         right,
-        neutral=flags,
-        absorbing=flags,
-        void=np.zeros(len(flags), np.bool_),
+        ignored=flags,
+        crowd=flags,
+        unmatchable=np.zeros(len(flags), np.bool_),
         images=len(reference.params.imgIds),
         classes=len(reference.params.catIds),
         rules=match_params(protocol("coco")),
         pairs=pairs,
         all_limits=True,
-        evidence=[],
+        match_table=[],
     )
     precision = np.where(reference.eval["precision"] == -1, np.nan, reference.eval["precision"])
     recall = np.where(reference.eval["recall"] == -1, np.nan, reference.eval["recall"])
     assert_same_bits(scores.precision.transpose(2, 3, 4, 1, 0), precision, "precision")
     assert_same_bits(scores.recall, recall, "recall")
-    assert scores.evidence is not None
-    again = accumulate(scores.evidence, all_limits=True)
+    assert scores.match_table is not None
+    again = accumulate(scores.match_table, all_limits=True)
     assert_same_bits(again.precision, scores.precision, "precision from evidence")
     every = precision[:, :, :, 0, 2]
     # The figure of the data's README, for the masks of COCO's sample.

@@ -183,7 +183,7 @@ def test_only_verified_classes_count() -> None:
     assert run({}, V2).summary["mAP"] == 0.75
     left_out = run({"negative": nothing}, CHALLENGE)
     assert left_out.summary["mAP"] == 1.0
-    assert left_out.within.tolist() == [1, 1]
+    assert left_out.within_max_dets.tolist() == [1, 1]
     (note,) = (note for note in left_out.notes if note.code == "unverified")
     assert (note.count, note.severity) == (1, "info")
     assert run({"negative": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
@@ -208,7 +208,7 @@ def test_what_is_unverified_might_as_well_not_be_there(
     theirs = evaluate(truth, kept, replace(CHALLENGE, verified="all"))
     assert_same_bits(ours.average_precision, theirs.average_precision, "average")
     assert_same_bits(ours.false_positives, theirs.false_positives, "false positives")
-    assert_same_bits(ours.within, theirs.within, "within")
+    assert_same_bits(ours.within_max_dets, theirs.within_max_dets, "within")
 
 
 # --- whatever else is asked
@@ -219,7 +219,7 @@ def test_what_is_unverified_might_as_well_not_be_there(
 def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
     """Finished again, in parts and put together, on some images: the same bits."""
     result = evaluate(*tables(case), rules, threads=threads)
-    kept = result.evidence
+    kept = result.match_table
     again = accumulate(MatchTable.concatenate([kept]))
     assert_same_bits(again.average, result.average_precision, "average")
     assert_same_bits(again.recall, result.recall, "recall")
@@ -227,7 +227,7 @@ def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
     alone = on_images(result, [image])
     anew = evaluate(*select(*tables(case), images=[image]), rules)
     assert_same_bits(alone.average_precision, anew.average_precision, "on an image")
-    assert not (kept.found & kept.neutral).any()
+    assert not (kept.true_positive & kept.ignored).any()
 
 
 def test_partials_have_the_bits_of_the_whole() -> None:

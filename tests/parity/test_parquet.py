@@ -15,7 +15,7 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 NUMBERS = ("precision", "recall", "average_precision")
-COUNTS = ("ground_truths", "true_positives", "false_positives", "duplicates", "neutral")
+COUNTS = ("ground_truths", "true_positives", "false_positives", "duplicates", "ignored")
 
 
 def written(path: Path, table: GroundTruth | Detections, rows: dict[str, Any], names: bool) -> Path:

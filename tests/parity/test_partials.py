@@ -49,7 +49,7 @@ def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol
     for shard in random.permutation(7):
         images = [truth.images[n] for n in np.flatnonzero(owner == shard)]
         share = detap.select(truth, found, images=images)
-        result = score_tables(*share, protocol, evidence=protocol.matching == "by-score")
+        result = score_tables(*share, protocol, match_table=protocol.matching == "by-score")
         blobs.append(Partial.of(result, truth=truth, input="").to_bytes())
     return detap.merge(blobs, truth).compute()
 
@@ -63,9 +63,9 @@ def test_shards_of_real_data(
     # As a file that lists image after image, for protocols by which rows rank.
     found = found.select(np.argsort(found.image, kind="stable"))
     whole, ours = score_tables(truth, found, protocol), merged(truth, found, protocol)
-    for name in ("average_precision", "recall", "precision", "within", "duplicates"):
+    for name in ("average_precision", "recall", "precision", "within_max_dets", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(whole, name), name)
-    for name in ("ground_truths", "neutral", "detections_count", "true_positives"):
+    for name in ("ground_truths", "ignored", "detections_count", "true_positives"):
         assert_same_bits(getattr(ours, name), getattr(whole, name), name)
     assert repr(ours.summary) == repr(whole.summary)
 

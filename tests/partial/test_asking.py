@@ -37,7 +37,7 @@ def both(missed: float) -> tuple[Result, Result]:
     parts = []
     for first in range(3):
         share = detap.select(truth, found, images=truth.images[first::3])
-        parts.append(Partial.of(score_tables(*share, "coco", evidence=True), truth=truth))
+        parts.append(Partial.of(score_tables(*share, "coco", match_table=True), truth=truth))
     return score_tables(truth, found, "coco"), detap.merge(parts).compute()
 
 
@@ -88,8 +88,8 @@ def test_comparisons() -> None:
         assert repr(merged.difference(name)) == repr(plain.difference(name))
         assert repr(merged.interval(name)) == repr(plain.interval(name))
         assert repr(merged.interval(name, 1)) == repr(plain.interval(name, 1))
-    assert plain.mistakes is not None
-    assert merged.mistakes is None
+    assert plain.errors is not None
+    assert merged.errors is None
     ours, theirs = (as_dict(comparison_report(each)) for each in (merged, plain))
     Draft202012Validator(schema("comparison")).validate(ours)
     assert theirs.keys() - ours.keys() == {"images", "mistakes"}

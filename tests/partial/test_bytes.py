@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import detap
 from detap.analysis.bootstrap import draw_weights, resampled
-from detap.core.match_table import words_for
+from detap.core.match_table import empty_bits
 from detap.errors import DetapError, InputError, UsageError
 from detap.evaluation.partial import Partial
 from detap.evaluation.run import match_params
@@ -101,15 +101,15 @@ def test_what_is_kept_of_a_detection_and_a_ground_truth() -> None:
     assert there["score"].tolist() == [0.9, 0.8, 0.5]
     assert there["image"].tolist() == [0, 0, 2]
     assert there["truth_image"].tolist() == [0, 1, 2]
-    words = there["outcome_found"].reshape(4, -1)[:, there["outcome"]]
+    words = there["match_true_positive"].reshape(4, -1)[:, there["match_code"]]
     every = (1 << 10) - 1
     # 100 square pixels are small: found over all areas and there, at every threshold.
     assert words[:, 0].tolist() == [every, every, 0, 0]
     assert words[:, 1:].any() == False  # noqa: E712 - of numpy
-    neutral = there["outcome_neutral"].reshape(4, -1)[:, there["outcome"]]
+    neutral = there["match_ignored"].reshape(4, -1)[:, there["match_code"]]
     assert neutral.tolist() == [[0, 0, 0], [0, 0, 0], [every, every, every], [every, every, every]]
-    assert there["outcome_duplicate"][there["outcome"]].tolist() == [0, 1, 0]
-    assert there["outcome_limit"][there["outcome"]].tolist() == [0, 1, 0]
+    assert there["match_duplicate"][there["match_code"]].tolist() == [0, 1, 0]
+    assert there["match_max_dets_index"][there["match_code"]].tolist() == [0, 1, 0]
     positive = there["kind_positive"].reshape(4, -1)[:, there["truth_kind"]]
     assert positive.tolist() == [[1, 0, 1], [1, 0, 1], [0, 0, 0], [0, 0, 0]]
 
@@ -174,20 +174,20 @@ U1 = np.dtype("u1")
         ("score", np.array([0.8, 0.5])),
         ("image", np.array([0, 0, 4], U1)),
         ("image", np.array([0, 0, 2**63], "u8")),
-        ("outcome", np.array([0, 0, 9], U1)),
+        ("match_code", np.array([0, 0, 9], U1)),
         ("detections", np.array([2, 2], U1)),
         ("detections", np.array([2**64 - 1, 4], "u8")),
         ("detections", np.array([3], U1)),
         ("ground_truths", np.array([1, 1], U1)),
         ("truth_image", np.array([0, 1, 4], U1)),
         ("truth_kind", np.array([0, 1, 2], U1)),
-        ("outcome_limit", np.array([0, 4, 0], U1)),
-        ("outcome_limit", np.array([0, 1], U1)),
-        ("outcome_duplicate", np.array([0, 2, 0], U1)),
-        ("outcome_found", np.full(12, 1 << 10, "u2")),
-        ("outcome_found", np.full(12, 1, "u4")),
-        ("outcome_found", np.full(11, 1, "u2")),
-        ("outcome_neutral", np.full(12, (1 << 10) - 1, "u2")),
+        ("match_max_dets_index", np.array([0, 4, 0], U1)),
+        ("match_max_dets_index", np.array([0, 1], U1)),
+        ("match_duplicate", np.array([0, 2, 0], U1)),
+        ("match_true_positive", np.full(12, 1 << 10, "u2")),
+        ("match_true_positive", np.full(12, 1, "u4")),
+        ("match_true_positive", np.full(11, 1, "u2")),
+        ("match_ignored", np.full(12, (1 << 10) - 1, "u2")),
         ("kind_positive", np.full(8, 2, U1)),
         ("kind_covered", np.full(8, 1, "u2")),
         ("position", np.array([0], U1)),
@@ -295,10 +295,10 @@ def test_another_spelling_of_the_heading_is_refused() -> None:
 
 
 def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
-    data = changed(partial_of().to_bytes(), "outcome", np.array([2, 2, 2], U1))
+    data = changed(partial_of().to_bytes(), "match_code", np.array([2, 2, 2], U1))
     record, columns = opened(data)
-    found = columns_of(record, columns)["outcome_found"].reshape(4, -1)[0]
-    data = changed(data, "outcome", np.full(3, int(found.argmax()), U1))
+    found = columns_of(record, columns)["match_true_positive"].reshape(4, -1)[0]
+    data = changed(data, "match_code", np.full(3, int(found.argmax()), U1))
     with pytest.raises(InputError, match="more is found than there is to find; make it anew"):
         Partial.from_bytes(data).compute()
 
@@ -308,18 +308,18 @@ def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
     [
         ("tie_label", np.array([1], U1)),
         ("tie_image", np.array([1], U1)),
-        ("tie_course", np.array([1], U1)),
-        ("tie_course", np.array([], U1)),
+        ("tie_bounds", np.array([1], U1)),
+        ("tie_bounds", np.array([], U1)),
         ("tie_score", np.array([np.nan])),
         ("tie_score", np.array([0.5, 0.25])),
-        ("course_ties", np.array([0], U1)),
-        ("course_ties", np.array([2**63], "u8")),
-        ("course_bounds", np.array([0], U1)),
-        ("course_bounds", np.array([200], U1)),
-        ("course_cells", np.array([1], U1)),
-        ("course_cells", np.full(120, 9, U1)),
-        ("course_spans", np.array([1, 1, 1, 1], U1)),
-        ("course_spans", np.full(5, 2**63, "u8")),
+        ("bounds_ties", np.array([0], U1)),
+        ("bounds_ties", np.array([2**63], "u8")),
+        ("bounds_count", np.array([0], U1)),
+        ("bounds_count", np.array([200], U1)),
+        ("bounds_index", np.array([1], U1)),
+        ("bounds_index", np.full(120, 9, U1)),
+        ("bounds_values", np.array([1, 1, 1, 1], U1)),
+        ("bounds_values", np.full(5, 2**63, "u8")),
     ],
 )
 def test_ties_are_checked(name: str, value: Any) -> None:
@@ -334,8 +334,8 @@ def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
     with pytest.raises(InputError, match="a tie is of a score that no detection has"):
         tie_range(strange)
     record, columns = opened(data)
-    spans = columns_of(record, columns)["course_spans"]
-    many = Partial.from_bytes(changed(data, "course_spans", np.full(len(spans), 9, U1))).compute()
+    spans = columns_of(record, columns)["bounds_values"]
+    many = Partial.from_bytes(changed(data, "bounds_values", np.full(len(spans), 9, U1))).compute()
     with pytest.raises(InputError, match="more may be found than there is to find"):
         tie_range(many)
 
@@ -439,4 +439,4 @@ def test_no_bytes_at_all_end_in_another_error(data: bytes) -> None:
 
 def test_words_of_evidence_are_those_of_the_heading() -> None:
     """The width of words follows from the protocol, and is never taken from the bytes."""
-    assert words_for(match_params(detap.protocol("coco")), 0).dtype == np.dtype("u2")
+    assert empty_bits(match_params(detap.protocol("coco")), 0).dtype == np.dtype("u2")

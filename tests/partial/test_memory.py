@@ -51,13 +51,13 @@ def some_union(classes: int) -> Partial:
             boxes=np.hstack([corner, corner + 80.0]),
             score=random.random(len(corner)),
         )
-        parts.append(Partial.of(score_tables(truth, found, "coco", evidence=True)))
+        parts.append(Partial.of(score_tables(truth, found, "coco", match_table=True)))
     return detap.merge(parts)
 
 
 @pytest.fixture(params=[40, 1], ids=["classes", "one-class"])
 def union(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Partial:
-    for name in ("CHUNK", "STRETCH"):
+    for name in ("CHUNK", "MAX_CHUNK"):
         monkeypatch.setattr(partial_module, name, 1 << 11)
     found = some_union(request.param)
     assert len(found) == DETECTIONS

@@ -33,7 +33,7 @@ WHOLE = Case(
 
 
 def result_of(*images: int, case: Case = WHOLE, protocol: Protocol | str = "coco") -> Result:
-    return detap.evaluate(*detap.select(*case.tables(), images=images), protocol, evidence=True)
+    return detap.evaluate(*detap.select(*case.tables(), images=images), protocol, match_table=True)
 
 
 def part(*images: int, **more: Any) -> Partial:

@@ -8,7 +8,7 @@ import numpy as np
 
 from detap import metrics
 from detap.errors import InputError, UnknownNameError, UsageError
-from detap.evaluation.detection import Result, finished_by, score_tables
+from detap.evaluation.detection import Result, accumulated_by, score_tables
 from detap.protocols import MetricSpec, Protocol
 from detap.protocols.fields import protocol_fields
 from detap.tables.detection import Detections, GroundTruth
@@ -69,9 +69,9 @@ def _results(
         return
     first = _matching(protocols[0])
     how: dict[str, Any] = {"classes": classes, "threads": threads}
-    matched = score_tables(*tables, first, **how, evidence=True, curves=False)
+    matched = score_tables(*tables, first, **how, match_table=True, curves=False)
     for protocol in protocols:
-        yield finished_by(matched, protocol)
+        yield accumulated_by(matched, protocol)
 
 
 def _matching(protocol: Protocol) -> Protocol:

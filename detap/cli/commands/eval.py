@@ -171,7 +171,7 @@ def _evaluate(
     baseline = gates.read_baseline()
     rows = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
     rows = rows or bool(requested_sections(options)) or gates.want_evidence or outputs.want_material
-    found, check = _in_one_run((inputs, sources), how, {**options, "evidence": rows}, session)
+    found, check = _in_one_run((inputs, sources), how, {**options, "match_table": rows}, session)
     status = tell(found, (gates, baseline), outputs, options, session)
     if check and not check.equal:
         raise DifferenceError(check.verdict)
@@ -243,12 +243,12 @@ def _in_one_run(
         protocol,
         **choice,
         threads=threads,
-        evidence=options["evidence"],
+        match_table=options["match_table"],
         judge=not inputs.part,
     )
     result, before = with_advice(scored), None
     if earlier is not None:
-        before = score_tables(truth, earlier, protocol, **choice, threads=threads, evidence=True)
+        before = score_tables(truth, earlier, protocol, **choice, threads=threads, match_table=True)
     session.timed("evaluating")
     check, checked = None, []
     if options["cross_check"]:

@@ -155,7 +155,7 @@ def _evaluated(
         from detap.evaluation.selection import Selection
 
         named = result.selection or Selection()
-        selection = replace(named, images=union.images, of_images=of_images)
+        selection = replace(named, images=union.images, total_images=of_images)
         result = replace(result, selection=selection)
     slices, notes = gates.read_slices(result.images, lambda _: {})
     return Evaluated(

@@ -175,7 +175,7 @@ def _report(
         others = inputs.read_others(options["before"], truth)
         detections, others = numbered_alike(detections, others)
     choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
-    scoring = {**choice, "threads": threads, "evidence": True}
+    scoring = {**choice, "threads": threads, "match_table": True}
     if options["before"] is not None:
         before = score_tables(truth, others, protocol, **scoring)
     result = with_advice(score_tables(truth, detections, protocol, **scoring))

@@ -69,7 +69,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
 
     truth, detections = inputs.read(sources)
     session.timed("reading")
-    result = score_tables(truth, detections, protocol, evidence=True)
+    result = score_tables(truth, detections, protocol, match_table=True)
     found = image_results(result, image, iou=options["at_iou"])
     session.timed("judging")
     report = image_report(

@@ -17,7 +17,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from detap.core._accumulate cimport Words, get_word, words_of
+from detap.core._accumulate cimport Bits, get_bits, bits_of
 from detap.formats.reading._id_tables cimport IdTable
 from detap.tables._words cimport trailing_zeros
 
@@ -555,7 +555,7 @@ def take_rows(
 
 def fill_scores(
     Py_ssize_t begin, Py_ssize_t end, const int32_t[::1] start, const int32_t[::1] ranked,
-    const uint8_t[::1] limit, const double[::1] score, const uint8_t[:, ::1] found,
+    const uint8_t[::1] max_dets_index, const double[::1] score, const uint8_t[:, ::1] true_positive,
     const int64_t[:, ::1] positives, const double[::1] levels, double[:, :, :, :, ::1] out,
 ) -> None:
     """Write the score at which each recall level is reached, (T, R, K, A, M), of some classes.
@@ -565,7 +565,7 @@ def fill_scores(
     """
     cdef Py_ssize_t thresholds = out.shape[0], count = out.shape[1], areas = out.shape[3]
     cdef Py_ssize_t limits = out.shape[4], k, a, i, t, m, r
-    cdef Words words = words_of(found, limit.shape[0])
+    cdef Bits bits = bits_of(true_positive, max_dets_index.shape[0])
     cdef int32_t row
     cdef uint64_t word
     cdef double recall
@@ -593,11 +593,11 @@ def fill_scores(
                             for t in range(thresholds):
                                 for m in range(limits):
                                     out[t, r, k, a, m] = score[row]
-                    word = get_word(&words, a, row)
+                    word = get_bits(&bits, a, row)
                     while word:
                         t = trailing_zeros(word)
                         word &= word - 1
-                        for m in range(limit[row], limits):
+                        for m in range(max_dets_index[row], limits):
                             hits[t, m] += 1
                             recall = <double>hits[t, m] / <double>positives[a, k]
                             while due[t, m] < count and levels[due[t, m]] <= recall:

@@ -52,10 +52,10 @@ def _ranked(evaluated: Evaluated) -> _Groups:
 
 def images(evaluated: Evaluated) -> list[Record | None]:
     """Return ``COCOeval.evalImgs``: K * A * I entries, None where there is no box."""
-    params, evidence = evaluated.params, matched(evaluated)
+    params, match_table = evaluated.params, matched(evaluated)
     claims = _ranked(evaluated)
     made: list[Record | None] = [None] * (np.prod(evaluated.shape).item() * len(params.areaRng))
-    truths = np.split(evidence.truth, len(params.areaRng))
+    truths = np.split(match_table.matched_gt, len(params.areaRng))
     for a, truth in enumerate(truths):
         for group, entry in _of_area(evaluated, claims, truth[:, claims.rows], a):
             label, image = divmod(group, evaluated.shape[1])
@@ -75,21 +75,21 @@ def _of_area(
     """
     params, truths = evaluated.params, evaluated.truths
     low, high = evaluated.rules.area_ranges[a]
-    neutral = truths.neutral | (truths.boxes.area < low) | (truths.boxes.area > high)
-    rest = _Groups(truths.boxes, np.arange(len(neutral)), neutral, evaluated.shape)
+    ignored = truths.ignored | (truths.boxes.area < low) | (truths.boxes.area > high)
+    rest = _Groups(truths.boxes, np.arange(len(ignored)), ignored, evaluated.shape)
     area = evaluated.claims.boxes.area[claims.rows]
     outside = (area < low) | (area > high)
     ids, rows = evaluated.claims.ids, evaluated.claims.rows[claims.rows]
     claim_ids = [ids[row] for row in rows.tolist()]
     truth_ids = truths.ids[rest.rows].tolist()
     scores = [evaluated.scores[row] for row in claims.rows.tolist()]
-    flags = neutral[rest.rows].astype(np.int64)
-    place = np.empty(len(neutral) + 1, np.intp)  # the last is that of no ground truth
-    place[rest.rows], place[-1] = np.arange(len(neutral)), len(neutral)
+    flags = ignored[rest.rows].astype(np.int64)
+    place = np.empty(len(ignored) + 1, np.intp)  # the last is that of no ground truth
+    place[rest.rows], place[-1] = np.arange(len(ignored)), len(ignored)
     found = place[truth]
     matches = np.array([*truth_ids, 0], np.float64)[found]
-    excused = np.append(neutral[rest.rows], False)[found] | ((matches == 0) & outside)
-    taken = np.zeros((len(truth), len(neutral) + 1))
+    excused = np.append(ignored[rest.rows], False)[found] | ((matches == 0) & outside)
+    taken = np.zeros((len(truth), len(ignored) + 1))
     for t, of_claims in enumerate(found):
         taken[t, of_claims] = claim_ids  # of several that match a crowd the last stays
     for group in np.flatnonzero(np.diff(claims.start) + np.diff(rest.start)).tolist():
@@ -121,7 +121,7 @@ def overlaps_by_image(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
     params, count = evaluated.params, evaluated.shape[1]
     names = params.catIds if params.useCats else [-1]
     ranked = _ranked(evaluated)
-    order = np.arange(len(evaluated.truths.neutral))
+    order = np.arange(len(evaluated.truths.ignored))
     rest = _Groups(evaluated.truths.boxes, order, np.zeros(len(order)), evaluated.shape)
     pairs = evaluated.overlaps()
     made: dict[tuple[Any, Any], Any] = {}
@@ -147,7 +147,7 @@ def _of_boxes(evaluated: Evaluated, of: Rows, by: Rows) -> NDArray[np.float64]:
             truths.boxes.corners[by],
             detection_areas=claims.overlap_area[of],
             truth_areas=truths.boxes.overlap_area[by],
-            absorbing=truths.absorbing[by],
+            crowd=truths.crowd[by],
         )
     )
 
@@ -157,5 +157,5 @@ def _of_pairs(pairs: Pairs, of: Rows, by: Rows) -> NDArray[np.float64]:
     found = np.zeros((len(of), len(by)), order="F")
     for place, row in enumerate(of.tolist()):
         listed = slice(pairs.start[row], pairs.start[row + 1])
-        found[place, np.searchsorted(by, pairs.truth[listed])] = pairs.overlap[listed]
+        found[place, np.searchsorted(by, pairs.truth[listed])] = pairs.similarity[listed]
     return found

@@ -85,9 +85,9 @@ class Truths(NamedTuple):
     """G ground truths as columns, with their ids; and what is compared, where it is no box."""
 
     boxes: Boxes
-    neutral: Flags
-    absorbing: Flags
-    void: Flags
+    ignored: Flags
+    crowd: Flags
+    unmatchable: Flags
     ids: NDArray[Any]
     drawn: Masks | Keypoints | None
 
@@ -136,8 +136,8 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     if read is None:
         return None
     columns, boxes, rows, drawn = read
-    crowd, neutral = columns.columns()[-2:]
-    flags = neutral.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
+    crowd, ignored = columns.columns()[-2:]
+    flags = ignored.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
     return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn)
 
@@ -397,7 +397,7 @@ class Evaluated:
         if self.shapes is None:
             return None
         truths = self.truths
-        return self.shapes.pairs(self.claims.boxes, truths.boxes, truths.absorbing, lowest)
+        return self.shapes.pairs(self.claims.boxes, truths.boxes, truths.crowd, lowest)
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -424,21 +424,21 @@ def _shapes(claims: Claims, truths: Truths, params: Any) -> Shapes | None:
     return KeypointShapes(claims.drawn, truths.drawn, tuple(sigmas.tolist()))
 
 
-def _score(evaluated: Evaluated, void: Flags, cells: Iterable[Cell]) -> Scores:
+def _score(evaluated: Evaluated, unmatchable: Flags, cells: Iterable[Cell]) -> Scores:
     truths = evaluated.truths
     classes, images = evaluated.shape
     return match_and_accumulate(
         evaluated.claims.boxes,
         truths.boxes,
-        neutral=truths.neutral,
-        absorbing=truths.absorbing,
-        void=void,
+        ignored=truths.ignored,
+        crowd=truths.crowd,
+        unmatchable=unmatchable,
         images=images,
         classes=classes,
         rules=evaluated.rules,
         pairs=evaluated.pairs,
         all_limits=True,
-        evidence=cells,
+        match_table=cells,
     )
 
 
@@ -449,14 +449,14 @@ def matched(evaluated: Evaluated) -> MatchTable:
     """
     rules = evaluated.rules
     cells = itertools.product(range(len(rules.area_ranges)), range(len(rules.thresholds)))
-    evidence = _score(evaluated, np.zeros_like(evaluated.truths.void), cells).evidence
-    assert evidence is not None
-    return evidence
+    match_table = _score(evaluated, np.zeros_like(evaluated.truths.unmatchable), cells).match_table
+    assert match_table is not None
+    return match_table
 
 
 def accumulate(evaluated: Evaluated) -> Accumulated:
     """Match, and return the arrays."""
-    scores = _score(evaluated, evaluated.truths.void, ())
+    scores = _score(evaluated, evaluated.truths.unmatchable, ())
     precision, recall = scores.precision.transpose(2, 3, 4, 1, 0), scores.recall
     for a, positives in enumerate(scores.positives):
         precision[:, :, positives == 0, a] = -1
@@ -466,12 +466,12 @@ def accumulate(evaluated: Evaluated) -> Accumulated:
 
 def _scores_at_levels(scores: Scores) -> Floats:
     """Return the score at which each recall level is reached, (T, R, K, A, M)."""
-    evidence = scores.evidence
-    assert evidence is not None
-    rules, classes = evidence.rules, evidence.classes
+    match_table = scores.match_table
+    assert match_table is not None
+    rules, classes = match_table.rules, match_table.classes
     shape = classes, len(rules.area_ranges), len(rules.limits)
     out = np.empty((len(rules.thresholds), len(rules.levels), *shape))
-    start, ranked = _hits(evidence)
+    start, ranked = _hits(match_table)
     pieces = iter(range(0, classes, _CLASSES))
 
     def work() -> None:
@@ -481,22 +481,22 @@ def _scores_at_levels(scores: Scores) -> Floats:
                 min(begin + _CLASSES, classes),
                 start,
                 ranked,
-                evidence.limit,
-                evidence.score,
-                evidence.found.view(np.uint8),
+                match_table.max_dets_index,
+                match_table.score,
+                match_table.true_positive.view(np.uint8),
                 scores.positives,
                 np.array(rules.levels),
                 out,
             )
 
-    share(work, thread_count(len(evidence)))
+    share(work, thread_count(len(match_table)))
     return out
 
 
-def _hits(evidence: MatchTable) -> tuple[Integers, Integers]:
+def _hits(match_table: MatchTable) -> tuple[Integers, Integers]:
     """Return the ranking of what is a true positive anywhere, and of the first of each class."""
-    start, ranked = evidence.ranking
-    kept = np.any(evidence.found, axis=0)[ranked]
+    start, ranked = match_table.ranking
+    kept = np.any(match_table.true_positive, axis=0)[ranked]
     kept[start[:-1][start[:-1] < start[1:]]] = True
     before = np.zeros(len(kept) + 1, np.int32)
     np.cumsum(kept, out=before[1:])

@@ -93,21 +93,21 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
     if not truths and not detections:
         return None
     for entry in truths:
-        ignored = entry["ignore"] or entry["area"] < aRng[0] or entry["area"] > aRng[1]
-        entry["_ignore"] = 1 if ignored else 0
+        is_ignored = entry["ignore"] or entry["area"] < aRng[0] or entry["area"] > aRng[1]
+        entry["_ignore"] = 1 if is_ignored else 0
     order = np.argsort([entry["_ignore"] for entry in truths], kind="mergesort")
     truths = [truths[row] for row in order]
     ranked = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
     detections = [detections[row] for row in ranked[:maxDet]]
     crowd = [int(entry["iscrowd"]) for entry in truths]
-    neutral = np.array([entry["_ignore"] for entry in truths])
+    ignored = np.array([entry["_ignore"] for entry in truths])
     overlaps = evaluator.ious[image, category]
     thresholds = evaluator.params.iouThrs
     truth_matches = np.zeros((len(thresholds), len(truths)))
     matches = np.zeros((len(thresholds), len(detections)))
     excused = np.zeros((len(thresholds), len(detections)))
     if len(overlaps) > 0:
-        match = _Matching(neutral.tolist(), crowd, thresholds)
+        match = _Matching(ignored.tolist(), crowd, thresholds)
         match.run(overlaps[:, order], truths, detections, (truth_matches, matches, excused))
     outside = np.array(
         [entry["area"] < aRng[0] or entry["area"] > aRng[1] for entry in detections]
@@ -123,7 +123,7 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
         "dtMatches": matches,
         "gtMatches": truth_matches,
         "dtScores": [entry["score"] for entry in detections],
-        "gtIgnore": neutral,
+        "gtIgnore": ignored,
         "dtIgnore": np.logical_or(excused, unmatched),
     }
 
@@ -131,8 +131,8 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
 class _Matching:
     """How detections claim ground truths at each threshold, in pycocotools' order of steps."""
 
-    def __init__(self, neutral: list[int], crowd: list[int], thresholds: Any) -> None:
-        self.neutral = neutral
+    def __init__(self, ignored: list[int], crowd: list[int], thresholds: Any) -> None:
+        self.neutral = ignored
         self.crowd = crowd
         self.thresholds = [min(threshold, HIGHEST) for threshold in thresholds]
         self.lowest = min(self.thresholds, default=0)

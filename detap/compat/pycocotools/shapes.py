@@ -87,14 +87,14 @@ class MaskShapes:
         _, first, place = np.unique(images, return_index=True, return_inverse=True)
         return cls(claims, truths) if (sizes == sizes[first][place]).all() else None
 
-    def pairs(self, claims: Boxes, truths: Boxes, absorbing: Flags, lowest: float = 0.0) -> Pairs:
+    def pairs(self, claims: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
         """Return the overlaps of masks of the same image and class."""
         return mask_pairs(
             claims,
             truths,
             masks=(self.claims.arrays, self.truths.arrays),
             numbers=(self.claims.number, self.truths.number),
-            absorbing=absorbing,
+            crowd=crowd,
             lowest=lowest,
         )
 
@@ -154,9 +154,9 @@ class KeypointShapes:
     truths: Keypoints
     sigmas: tuple[float, ...]
 
-    def pairs(self, claims: Boxes, truths: Boxes, absorbing: Flags, lowest: float = 0.0) -> Pairs:
+    def pairs(self, claims: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
         """Return how alike those of the same image and class lie; none absorbs another way."""
-        del absorbing
+        del crowd
         return keypoint_pairs(
             claims,
             truths,

@@ -434,7 +434,9 @@ class Evaluator:
         if len(result.images) == whole:
             return result
         selection = result.selection or Selection()
-        return replace(result, selection=replace(selection, images=result.images, of_images=whole))
+        return replace(
+            result, selection=replace(selection, images=result.images, total_images=whole)
+        )
 
     def to_bytes(self) -> bytes:
         """Return what remains of the images that were updated, matched, as bytes.
@@ -464,7 +466,7 @@ class Evaluator:
     def _rest(self, threads: int | None = None) -> Partial:
         """Return what remains of the images whose rows are here."""
         result = score_tables(
-            *self._tables(part=True), self.protocol, threads=threads, evidence=True, judge=False
+            *self._tables(part=True), self.protocol, threads=threads, match_table=True, judge=False
         )
         return Partial.of(result, truth=self.truth)
 

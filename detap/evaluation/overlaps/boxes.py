@@ -53,18 +53,18 @@ class Shapes:
         area = self.detections.area
         return own if area is None or self.protocol.inclusive_pixels else area
 
-    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs | None:
+    def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
         """Return what overlaps of the same image and class; None where boxes say so themselves.
 
         Parameters
         ----------
         boxes : pair of Boxes
             The columns of the detections and of the ground truths.
-        absorbing : (G,) bool
+        crowd : (G,) bool
         lowest : float
             Overlaps below this may be left out, and what has nothing in common.
         """
-        del boxes, absorbing, lowest
+        del boxes, crowd, lowest
         return None
 
     def of_boxes(self, shapes: Floats, whose: str, choice: str) -> Iterator[Note]:

@@ -26,9 +26,9 @@ class KeypointShapes(Shapes):
             return self._extents()
         return super().deciding(own)
 
-    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
+    def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`; what absorbs overlaps no other way."""
-        del absorbing
+        del crowd
         truth, poses = self.ground_truth, self._keypoints(self.ground_truth)
         sides = truth.corners[:, 2:] - truth.corners[:, :2] if truth.sides is None else truth.sides
         return keypoint_pairs(

@@ -26,7 +26,7 @@ class MaskShapes(Shapes):
         """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
         return self._pixels if self.protocol.detection_area == "pixels" else super().deciding(own)
 
-    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
+    def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`.
 
         Raises
@@ -42,7 +42,7 @@ class MaskShapes(Shapes):
             *boxes,
             masks=(claims.arrays, truths.arrays),
             numbers=(claim, truth),
-            absorbing=absorbing,
+            crowd=crowd,
             lowest=lowest,
             dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
             threads=self.threads,

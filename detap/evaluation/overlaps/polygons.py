@@ -46,10 +46,10 @@ class PolygonShapes(Shapes):
         claim, truth = map(polygon_areas, self._polygons())
         return claim, truth
 
-    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
+    def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`; none is left out that meets another."""
         del lowest
-        return polygon_pairs(*boxes, polygons=self._polygons(), absorbing=absorbing)
+        return polygon_pairs(*boxes, polygons=self._polygons(), crowd=crowd)
 
     def notes(self) -> Iterator[Note]:
         """Say nothing: quadrilaterals are taken as they are."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.match_table import MatchFlags, MatchTable, words_for
+from detap.core.match_table import MatchFlags, MatchTable, empty_bits
 from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
 from detap.core.params import MatchParams
 from detap.evaluation.partial.tie_columns import Ties
@@ -61,14 +61,14 @@ class ClassColumns(NamedTuple):
     code: Words
     score: Floats
 
-    def of_images(self, kept: Flags) -> "ClassColumns":
+    def select_images(self, kept: Flags) -> "ClassColumns":
         """Return the rows of some images alone, which keep their numbers."""
         rows = kept[self.image]
         return self._chosen(
             np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
         )
 
-    def of_classes(self, kept: Flags) -> "ClassColumns":
+    def select_classes(self, kept: Flags) -> "ClassColumns":
         """Return the rows of some classes alone, which are numbered anew."""
         counts = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)])
@@ -84,9 +84,9 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    found, truths : ClassColumns
+    detections, truths : ClassColumns
         Detections, and ground truths.
-    outcomes : MatchFlags
+    match_flags : MatchFlags
     kinds : GroundTruthKinds
     proposals : (I,) unsigned
         How many there are in each image, where the protocol pairs by coverage; else (0,).
@@ -94,9 +94,9 @@ class Block(NamedTuple):
         Which of them compete, where that is kept.
     """
 
-    found: ClassColumns
+    detections: ClassColumns
     truths: ClassColumns
-    outcomes: MatchFlags
+    match_flags: MatchFlags
     kinds: GroundTruthKinds
     proposals: Words
     ties: Ties | None = None
@@ -121,31 +121,31 @@ class BlockSlice(NamedTuple):
     @classmethod
     def whole(cls, block: Block, images: int) -> "BlockSlice":
         """Return a block as the only part."""
-        classes = len(block.found.start) - 1
+        classes = len(block.detections.start) - 1
         return cls(block, np.arange(images, dtype=np.int32), np.arange(classes, dtype=np.int32))
 
-    def of_images(self, number: Integers) -> "BlockSlice":
+    def select_images(self, number: Integers) -> "BlockSlice":
         """Return the part of some images of the union: the new number of each, or -1."""
         images = np.append(number, np.int32(-1))[self.images]
         kept = images >= 0
         block = self.block
         if not kept.all():
             block = block._replace(
-                found=block.found.of_images(kept),
-                truths=block.truths.of_images(kept),
-                ties=None if block.ties is None else block.ties.of_images(kept),
+                detections=block.detections.select_images(kept),
+                truths=block.truths.select_images(kept),
+                ties=None if block.ties is None else block.ties.select_images(kept),
             )
         return self._replace(block=block, images=images)
 
-    def of_classes(self, number: Integers) -> "BlockSlice":
+    def select_classes(self, number: Integers) -> "BlockSlice":
         """Return the part of some classes of the union: the new number of each, or -1."""
         labels = number[self.labels]
         kept, block = labels >= 0, self.block
         if not kept.all():
             block = block._replace(
-                found=block.found.of_classes(kept),
-                truths=block.truths.of_classes(kept),
-                ties=None if block.ties is None else block.ties.of_classes(kept),
+                detections=block.detections.select_classes(kept),
+                truths=block.truths.select_classes(kept),
+                ties=None if block.ties is None else block.ties.select_classes(kept),
             )
         return self._replace(block=block, labels=labels[kept])
 
@@ -183,27 +183,29 @@ class Order(NamedTuple):
     groups: int
 
 
-def block_of(evidence: MatchTable, *, by_image: bool) -> Block:
+def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     """Return the block of the evidence of a table.
 
     Parameters
     ----------
-    evidence : MatchTable
+    match_table : MatchTable
     by_image : bool
         Whether equal scores rank by image and then by row; else by row alone.
     """
-    outcomes, outcome = _coded(evidence.outcomes)
-    rows = grouped(evidence.image, evidence.images).order if by_image else None
-    start, order = grouped(evidence.label, evidence.classes, rows)
-    image = evidence.image.astype(narrow(max(evidence.images - 1, 0)))
+    match_flags, match_code = _coded(match_table.match_flags)
+    rows = grouped(match_table.image, match_table.images).order if by_image else None
+    start, order = grouped(match_table.label, match_table.classes, rows)
+    image = match_table.image.astype(narrow(max(match_table.images - 1, 0)))
     truths, kinds = _truths(
-        (evidence.truth_label, evidence.truth_image),
-        GroundTruthKinds(evidence.positive, no_words(evidence.rules, len(evidence.truth_label))),
-        (evidence.classes, evidence.images),
+        (match_table.truth_label, match_table.truth_image),
+        GroundTruthKinds(
+            match_table.positive, no_bits(match_table.rules, len(match_table.truth_label))
+        ),
+        (match_table.classes, match_table.images),
     )
-    score = evidence.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
-    found = ClassColumns(start, image[order], outcome[order], score)
-    return Block(found, truths, outcomes, kinds, np.zeros(0, np.uint8))
+    score = match_table.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
+    found = ClassColumns(start, image[order], match_code[order], score)
+    return Block(found, truths, match_flags, kinds, np.zeros(0, np.uint8))
 
 
 def block_of_coverage(
@@ -221,27 +223,27 @@ def block_of_coverage(
     """
     none = np.zeros(0, np.uint8)
     cells = words.shape[0] * words.shape[1]
-    narrower = words.reshape(cells, len(image)).astype(words_for(rules, 0).dtype)
+    narrower = words.reshape(cells, len(image)).astype(empty_bits(rules, 0).dtype)
     truths, kinds = _truths(
         (np.zeros_like(image), image), GroundTruthKinds(counted, narrower), (1, len(proposals))
     )
     return Block(
         ClassColumns(np.zeros(2, np.int64), none, none, np.zeros(0)),
         truths,
-        no_outcomes(rules),
+        no_match_flags(rules),
         kinds,
         proposals.astype(narrow(int(proposals.max(initial=0)))),
     )
 
 
-def no_words(rules: MatchParams, truths: int) -> Words:
+def no_bits(rules: MatchParams, truths: int) -> Words:
     """Return of what width words are where no proposal covers anything, (0, G)."""
-    return words_for(rules, truths)[:0]
+    return empty_bits(rules, truths)[:0]
 
 
-def no_outcomes(rules: MatchParams) -> MatchFlags:
+def no_match_flags(rules: MatchParams) -> MatchFlags:
     """Return the table of outcomes of no detection."""
-    words = words_for(rules, 0)
+    words = empty_bits(rules, 0)
     return MatchFlags(np.zeros(0, np.uint8), words, words, np.zeros(0, np.bool_))
 
 

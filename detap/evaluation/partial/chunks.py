@@ -30,7 +30,7 @@ def by_score(parts: Sequence[Part], label: int, most: int) -> Iterator[Callable[
     most : int
         So many detections at a time, or those whose scores are next to equal.
     """
-    return _stretches(
+    return _chunks(
         parts, label, most, (lambda _, side, rows: _falling(side.score[rows]), 1 << _BITS)
     )
 
@@ -48,11 +48,11 @@ def by_group(parts: Sequence[Part], label: int, most: int, order: Order) -> Iter
     def group(piece: BlockSlice, side: ClassColumns, rows: slice) -> NDArray[np.int64]:
         return order.group[piece.images[side.image[rows]]].astype(np.int64)
 
-    for stretch in _stretches(parts, label, most, (group, order.groups)):
-        yield stretch()
+    for chunk in _chunks(parts, label, most, (group, order.groups)):
+        yield chunk()
 
 
-def _stretches(
+def _chunks(
     parts: Sequence[Part], label: int, most: int, bins: tuple[Bins, int]
 ) -> Iterator[Callable[[], list[Part]]]:
     number_of, count = bins
@@ -66,16 +66,16 @@ def _stretches(
     for (piece, side, _), rows in owners:
         of_rows = [number[number_of(piece, side, some)] for some in _cut(rows, most)]
         numbers.append(np.concatenate([number[:0], *of_rows]))
-    for stretch in range(int(number.max(initial=0)) + 1):
-        yield partial(_chosen, owners, numbers, stretch)
+    for chunk in range(int(number.max(initial=0)) + 1):
+        yield partial(_chosen, owners, numbers, chunk)
 
 
 def _chosen(
-    owners: Sequence[tuple[Part, slice]], numbers: Sequence[Words], stretch: int
+    owners: Sequence[tuple[Part, slice]], numbers: Sequence[Words], chunk: int
 ) -> list[Part]:
     chosen = []
     for ((piece, side, code), place), which in zip(owners, numbers, strict=True):
-        rows = np.flatnonzero(which == stretch) + place.start
+        rows = np.flatnonzero(which == chunk) + place.start
         start = np.array([0, len(rows)], np.int64)
         score = side.score[rows] if len(side.score) else side.score
         few = ClassColumns(start, side.image[rows], side.code[rows], score)

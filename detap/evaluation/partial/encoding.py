@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from detap.checks.boxes import COUNTS, IMAGES, BoxEvidence
 from detap.checks.inputs import BoxCounts
-from detap.core.match_table import MatchFlags, words_for
+from detap.core.match_table import MatchFlags, empty_bits
 from detap.core.packing import narrow
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import Block, BlockSlice, ClassColumns, GroundTruthKinds
@@ -143,25 +143,27 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
     large as the partial.
     """
     tables = partial.tallied
-    outcomes, outcome = _used(
-        tables.outcomes, tables.outcome, [piece.block.found for piece in partial.pieces]
+    match_flags, match_code = _used(
+        tables.match_flags, tables.match_code, [piece.block.detections for piece in partial.pieces]
     )
-    kinds, kind = _used(tables.kinds, tables.kind, [piece.block.truths for piece in partial.pieces])
+    kinds, kind = _used(
+        tables.kinds, tables.kind_code, [piece.block.truths for piece in partial.pieces]
+    )
     counts, images = partial.sizes, len(partial.images)
     found, truths = (int(count) for count in counts.sum(axis=1))
     coverage = partial.protocol.matching == "by-iou"
     image = _unsigned(images - 1)
-    ties = Ties.of(partial.contests() if partial.has_ties else ())
+    ties = Ties.of(partial.tie_groups() if partial.has_ties else ())
     small = {
         "position": _narrowed(partial.position),
         "source": _narrowed(partial.source if len(partial.sources) > 1 else partial.source[:0]),
         "proposals": _narrowed(partial.proposals if coverage else partial.proposals[:0]),
         "detections": _narrowed(counts[0]),
         "ground_truths": _narrowed(counts[1]),
-        "outcome_limit": outcomes.limit,
-        "outcome_found": outcomes.found.ravel(),
-        "outcome_neutral": outcomes.neutral.ravel(),
-        "outcome_duplicate": outcomes.duplicate.view(np.uint8),
+        "match_max_dets_index": match_flags.max_dets_index,
+        "match_true_positive": match_flags.true_positive.ravel(),
+        "match_ignored": match_flags.ignored.ravel(),
+        "match_duplicate": match_flags.duplicate.view(np.uint8),
         "kind_positive": kinds.positive.ravel().view(np.uint8),
         "kind_covered": kinds.covered.ravel(),
     }
@@ -175,10 +177,10 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
         "image": _Column(
             image, found, (rows.image for rows in partial.detections_in_order(scores=False))
         ),
-        "outcome": _Column(
-            _kind(outcome),
+        "match_code": _Column(
+            _kind(match_code),
             found,
-            (outcome[rows.code] for rows in partial.detections_in_order(scores=False)),
+            (match_code[rows.code] for rows in partial.detections_in_order(scores=False)),
         ),
         "truth_image": _Column(image, truths, (rows.image for rows in partial.truths_in_order())),
         "truth_kind": _Column(
@@ -407,29 +409,32 @@ class _Reader:
         every = (1 << len(rules.thresholds)) - 1
         areas, limits = len(rules.area_ranges), len(rules.limits)
         coverage = protocol.matching == "by-iou"
-        words = words_for(rules, 0).dtype
-        outcomes = MatchFlags(
-            self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits)[0],
-            self._table(columns, "outcome_found", areas, words, every),
-            self._table(columns, "outcome_neutral", areas, words, every),
-            self._table(columns, "outcome_duplicate", 1, np.dtype("u1"), 1)[0].view(np.bool_),
+        words = empty_bits(rules, 0).dtype
+        match_flags = MatchFlags(
+            self._table(columns, "match_max_dets_index", 1, np.dtype("u1"), limits)[0],
+            self._table(columns, "match_true_positive", areas, words, every),
+            self._table(columns, "match_ignored", areas, words, every),
+            self._table(columns, "match_duplicate", 1, np.dtype("u1"), 1)[0].view(np.bool_),
         )
-        self.need(len({table.shape[-1] for table in outcomes}) == 1, "outcomes")
-        self.need(not (outcomes.found & outcomes.neutral).any(), "outcomes")
+        self.need(len({table.shape[-1] for table in match_flags}) == 1, "match results")
+        self.need(not (match_flags.true_positive & match_flags.ignored).any(), "match results")
         kinds = GroundTruthKinds(
             self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
             self._table(columns, "kind_covered", areas * limits if coverage else 0, words, every),
         )
         if not coverage:
-            kinds = kinds._replace(covered=words_for(rules, kinds.positive.shape[1])[:0])
+            kinds = kinds._replace(covered=empty_bits(rules, kinds.positive.shape[1])[:0])
         self.need(kinds.covered.shape[1] == kinds.positive.shape[1], "ground truths")
-        found = self._side(columns, ("detections", "image", "outcome"), (classes, images))
+        found = self._side(columns, ("detections", "image", "match_code"), (classes, images))
         truths = self._side(
             columns, ("ground_truths", "truth_image", "truth_kind"), (classes, images)
         )
-        self.need(int(found.code.max(initial=0)) < max(len(outcomes.limit), 1), "outcomes")
+        self.need(
+            int(found.code.max(initial=0)) < max(len(match_flags.max_dets_index), 1),
+            "match results",
+        )
         self.need(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
-        self.need(bool(outcomes.limit.size) or not len(found.code), "outcomes")
+        self.need(bool(match_flags.max_dets_index.size) or not len(found.code), "match results")
         self.need(bool(kinds.positive.size) or not len(truths.code), "kinds")
         score = columns["score"]
         self.need(len(score) == len(found.image), "scores")
@@ -438,11 +443,11 @@ class _Reader:
         proposals = self._indices(columns["proposals"], images if coverage else 0, "proposals")
         shape = len(rules.thresholds), areas, limits
         ties = Ties.read(columns, shape, (classes, images))
-        self.need(with_ties or not len(ties.courses), "ties")
+        self.need(with_ties or not len(ties.bounds), "ties")
         return Block(
             found._replace(score=score),
             truths,
-            outcomes,
+            match_flags,
             kinds,
             columns["proposals"][: len(proposals)],
             ties if with_ties else None,
@@ -563,15 +568,15 @@ _ORDER = [
     "proposals",
     "detections",
     "ground_truths",
-    "outcome_limit",
-    "outcome_found",
-    "outcome_neutral",
-    "outcome_duplicate",
+    "match_max_dets_index",
+    "match_true_positive",
+    "match_ignored",
+    "match_duplicate",
     "kind_positive",
     "kind_covered",
     "score",
     "image",
-    "outcome",
+    "match_code",
     "truth_image",
     "truth_kind",
     *COLUMNS,

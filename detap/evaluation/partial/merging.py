@@ -64,7 +64,7 @@ def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
             "merge a part that states it, without detections too (eval --images FILE); "
             'images="seen" leaves it out, and with it what was missed there',
         )
-    return union.of_images(sorted({number[name] for name in due}))
+    return union.select_images(sorted({number[name] for name in due}))
 
 
 def _refuse(part: "Partial", message: str, hint: str) -> NoReturn:
@@ -168,7 +168,7 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         if first.truth:
             position[number[here]] = part.position[here]
         for piece in part.pieces:
-            moved = piece.of_images(number)
+            moved = piece.select_images(number)
             pieces.append(moved._replace(labels=new[piece.labels]))
     return replace(
         first,
@@ -207,7 +207,7 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
         for piece in part.pieces:
             truths, found = (
                 int(np.count_nonzero(dropped[piece.images][side.image]))
-                for side in (piece.block.truths, piece.block.found)
+                for side in (piece.block.truths, piece.block.detections)
             )
             total = total._replace(
                 truths=total.truths - (0 if part.truth else truths),
@@ -418,14 +418,19 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
     numbers = sorted(set(images))
     if not numbers:
         return {}
-    few = part.of_images(numbers)
+    few = part.select_images(numbers)
     found, truths = few.gathered(range(len(few.classes)))
-    outcomes, kinds = few.tallied.outcomes, few.tallied.kinds
+    match_flags, kinds = few.tallied.match_flags, few.tallied.kinds
     sides = [
         (
             found,
             [found.score.view(np.uint64)],
-            [outcomes.limit, *outcomes.found, *outcomes.neutral, outcomes.duplicate],
+            [
+                match_flags.max_dets_index,
+                *match_flags.true_positive,
+                *match_flags.ignored,
+                match_flags.duplicate,
+            ],
         ),
         (truths, [], [*kinds.positive, *kinds.covered]),
     ]

@@ -28,10 +28,10 @@ from detap.checks.inputs import (
     sample_of_images,
 )
 from detap.checks.sanity_notes import score_cut_notes
-from detap.core.accumulate import Coded, Scores, accumulate_chunks, finish_coded
+from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
 from detap.core.match_table import MOST_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
-from detap.core.proposals import finish_coverage
+from detap.core.proposals import accumulate_coverage
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import (
@@ -81,7 +81,7 @@ if TYPE_CHECKING:  # a plain run selects nothing
 CHUNK = 1 << 18
 """So many rows are finished at once, or one class: what memory is needed beside the columns."""
 
-STRETCH = 1 << 20
+MAX_CHUNK = 1 << 20
 """So many rows of one class are ranked at once, by all threads together."""
 
 _NO_BOXES = (
@@ -98,10 +98,10 @@ _NO_TIES = (
 class MergedTables(NamedTuple):
     """The tables of a union, and the numbers in them of each piece's own entries."""
 
-    outcomes: MatchFlags
+    match_flags: MatchFlags
     kinds: GroundTruthKinds
-    outcome: list[NDArray[np.uint32]]
-    kind: list[NDArray[np.uint32]]
+    match_code: list[NDArray[np.uint32]]
+    kind_code: list[NDArray[np.uint32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -189,7 +189,7 @@ class Partial:
         Parameters
         ----------
         result : Result
-            Of :func:`detap.evaluate`, best with ``evidence=True``: otherwise all is matched again.
+            Of :func:`detap.evaluate`, best with ``match_table=True``: else all is matched again.
             Every image of its ground truth counts as evaluated, those without detections too.
         truth : GroundTruth, optional
             The whole ground truth, where the result is of some of its images
@@ -214,15 +214,15 @@ class Partial:
         _check_kind("truth", truth, (GroundTruth, type(None)))
         _check_kind("input", input, (str, type(None)))
         _check_kind("tie_range", tie_range, (bool,))
-        scene, selection = result._scene, result.selection
-        every = scene.of_all_classes
+        run, selection = result._run, result.selection
+        every = run.of_all_classes
         chosen = selection is not None and selection.classes is not None
-        protocol, found = scene.protocol, scene.detections
+        protocol, found = run.protocol, run.detections
         source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
             whole = GroundTruthDigest.of(truth)
-            position = positions(scene.ground_truth, truth, some_classes=chosen)
+            position = positions(run.ground_truth, truth, some_classes=chosen)
         if protocol.tie_break == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
                 f"protocol {protocol.name} ranks equal scores by place in the file, and these "
@@ -236,25 +236,25 @@ class Partial:
         sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
-        notes = tuple(scene.notes_of_tables())
+        notes = tuple(run.notes_of_tables())
         shared, own = noted(notes, () if truth is None else notes_of_truth(truth, protocol))
         partial = cls(
             protocol=protocol,
-            images=scene.images,
+            images=run.images,
             class_ids=found.class_ids,
             class_names=found.classes,
-            known=len(scene.ground_truth.classes),
-            groups=_groups_of(scene),
+            known=len(run.ground_truth.classes),
+            groups=_groups_of(run),
             unselected=selection.unselected if selection is not None and chosen else None,
             truth=whole,
             position=position,
             due=whole is not None,
             sources=sources,
             source=np.where(found.filled, len(sources) - 1, 0).astype(np.int32),
-            inputs=inputs_of(scene.ground_truth.files, found.files),
+            inputs=inputs_of(run.ground_truth.files, found.files),
             shared_notes=shared,
             own_notes=own,
-            pieces=(BlockSlice.whole(block, len(scene.images)),),
+            pieces=(BlockSlice.whole(block, len(run.images)),),
             boxes=evidence_of(
                 every.ground_truth, every.detections, boxes=protocol.iou_type == "bbox", whole=True
             ),
@@ -338,9 +338,9 @@ class Partial:
 
     def __len__(self) -> int:
         """How many detections there are."""
-        return sum(len(piece.block.found.image) for piece in self.pieces)
+        return sum(len(piece.block.detections.image) for piece in self.pieces)
 
-    def of_images(self, images: Sequence[int]) -> "Partial":
+    def select_images(self, images: Sequence[int]) -> "Partial":
         """Return what remains of some of the images, by number in rising order."""
         return replace(self._in_order(images), due=False)
 
@@ -354,7 +354,7 @@ class Partial:
             position=self.position[list(images)] if len(self.position) else self.position,
             sources=tuple(self.sources[n] for n in used),
             source=np.searchsorted(used, self.source[list(images)]).astype(np.int32),
-            pieces=tuple(piece.of_images(number) for piece in self.pieces),
+            pieces=tuple(piece.select_images(number) for piece in self.pieces),
             boxes=self.boxes.of_images([self.images[n] for n in images]),
             categories=sample_of_images(self.categories, [self.images[n] for n in images]),
         )
@@ -374,14 +374,14 @@ class Partial:
             one.
         """
         labels = np.flatnonzero(wanted("class", self.class_names, classes)).tolist()
-        part = self.of_classes(labels)
+        part = self.select_classes(labels)
         left_out = {*self.class_ids[: self.known]} - {*part.class_ids} | {*(self.unselected or ())}
         groups = {name: group for name, group in self.groups.items() if name in part.class_ids}
         from detap.evaluation.selection import in_order
 
         return replace(part, unselected=in_order(left_out), groups=groups)
 
-    def of_classes(self, classes: Sequence[int]) -> "Partial":
+    def select_classes(self, classes: Sequence[int]) -> "Partial":
         """Return what remains of some classes, by number in rising order.
 
         Raises
@@ -401,13 +401,13 @@ class Partial:
             class_ids=tuple(self.class_ids[n] for n in classes),
             class_names=tuple(self.class_names[n] for n in classes),
             known=sum(n < self.known for n in classes),
-            pieces=tuple(piece.of_classes(number) for piece in self.pieces),
+            pieces=tuple(piece.select_classes(number) for piece in self.pieces),
         )
 
     def without_rows(self) -> "Partial":
         """Return all but the rows: images, classes, inputs and notes."""
         none = np.full(len(self.classes), -1, np.int32)
-        return replace(self, pieces=tuple(piece.of_classes(none) for piece in self.pieces))
+        return replace(self, pieces=tuple(piece.select_classes(none) for piece in self.pieces))
 
     def compute(self, *, threads: int | None = None, refuse: bool = True) -> Result:
         """Return the result: every number, bit for bit, of one run over all the boxes.
@@ -456,7 +456,7 @@ class Partial:
         return warned(suspicions, self.notes, refuse=refuse)
 
     def _computed(self, notes: Iterable[Note] = (), *, threads: int | None) -> Result:
-        scores = self.finished(threads=threads)
+        scores = self.accumulated(threads=threads)
         if (scores.recall > 1).any():
             raise InputError(
                 Problem(self.name, "", "more is found than there is to find", "make it anew")
@@ -499,7 +499,7 @@ class Partial:
         """Refuse: the boxes are gone."""
         raise UsageError(_NO_BOXES)
 
-    def contests(self) -> list[TieGroup]:
+    def tie_groups(self) -> list[TieGroup]:
         """Return which ties compete, by class and image.
 
         Raises
@@ -511,8 +511,8 @@ class Partial:
         for piece in self.pieces:
             if piece.block.ties is None:
                 raise UsageError(_NO_TIES)
-            found += piece.block.ties.contests(piece.labels, piece.images)
-        return sorted(found, key=lambda contest: (contest.label, contest.image))
+            found += piece.block.ties.tie_groups(piece.labels, piece.images)
+        return sorted(found, key=lambda tie_group: (tie_group.label, tie_group.image))
 
     @property
     def has_ties(self) -> bool:
@@ -521,9 +521,9 @@ class Partial:
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
         """Return the result on some of the images, by number."""
-        return self.of_images(images)._computed(threads=threads)
+        return self.select_images(images)._computed(threads=threads)
 
-    def evidence(self) -> MatchTable:
+    def match_table(self) -> MatchTable:
         """Return what became of all detections, put together.
 
         Raises
@@ -531,9 +531,9 @@ class Partial:
         UsageError
             Where they are more than 2**31 - 1.
         """
-        return self.evidence_of(range(len(self.classes)))
+        return self.match_table_of(range(len(self.classes)))
 
-    def evidence_of(self, classes: range) -> MatchTable:
+    def match_table_of(self, classes: range) -> MatchTable:
         """Return what became of the detections of some classes, the first of them being 0."""
         found, truths = self.gathered(classes)
         tables = self.tallied
@@ -541,30 +541,30 @@ class Partial:
             label=found.label,
             image=found.image,
             score=found.score,
-            place=np.arange(len(found.label), dtype=np.int32),
-            limit=tables.outcomes.limit[found.code],
-            found=tables.outcomes.found.take(found.code, axis=1),
-            neutral=tables.outcomes.neutral.take(found.code, axis=1),
-            duplicate=tables.outcomes.duplicate[found.code],
-            overlap=np.zeros(0),
-            cells=(),
-            truth=np.zeros((0, len(found.label)), np.int32),
+            order=np.arange(len(found.label), dtype=np.int32),
+            max_dets_index=tables.match_flags.max_dets_index[found.code],
+            true_positive=tables.match_flags.true_positive.take(found.code, axis=1),
+            ignored=tables.match_flags.ignored.take(found.code, axis=1),
+            duplicate=tables.match_flags.duplicate[found.code],
+            max_iou=np.zeros(0),
+            area_iou_pairs=(),
+            matched_gt=np.zeros((0, len(found.label)), np.int32),
             truth_label=truths.label,
             truth_image=truths.image,
             positive=tables.kinds.positive.take(truths.code, axis=1),
             images=len(self.images),
             classes=len(classes),
             rules=match_params(self.protocol),
-        ).closed()
+        ).freeze()
 
     # --- rows
 
     @cached_property
     def tallied(self) -> MergedTables:
         """The tables of all pieces as one."""
-        outcomes, outcome = united([piece.block.outcomes for piece in self.pieces])
+        match_flags, match_code = united([piece.block.match_flags for piece in self.pieces])
         kinds, kind = united([piece.block.kinds for piece in self.pieces])
-        return MergedTables(outcomes, kinds, outcome, kind)
+        return MergedTables(match_flags, kinds, match_code, kind)
 
     @cached_property
     def order(self) -> Order:
@@ -605,12 +605,12 @@ class Partial:
 
     def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the detections of each piece, with the numbers of their outcomes in the union."""
-        pairs = zip(self.pieces, self.tallied.outcome, strict=True)
-        return [(piece, piece.block.found, code) for piece, code in pairs]
+        pairs = zip(self.pieces, self.tallied.match_code, strict=True)
+        return [(piece, piece.block.detections, code) for piece, code in pairs]
 
     def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the ground truths of each piece likewise."""
-        pairs = zip(self.pieces, self.tallied.kind, strict=True)
+        pairs = zip(self.pieces, self.tallied.kind_code, strict=True)
         return [(piece, piece.block.truths, code) for piece, code in pairs]
 
     @cached_property
@@ -639,10 +639,10 @@ class Partial:
         order: Order,
     ) -> Iterator[Gathered]:
         for classes in self.chunks():
-            if len(classes) != 1 or sizes[classes.start] <= STRETCH:
+            if len(classes) != 1 or sizes[classes.start] <= MAX_CHUNK:
                 yield gather(parts, classes, order)
                 continue
-            for few in by_group(parts, classes.start, STRETCH, order):
+            for few in by_group(parts, classes.start, MAX_CHUNK, order):
                 yield gather(few, range(1), order)
 
     @cached_property
@@ -650,7 +650,7 @@ class Partial:
         """How many detections and ground truths each class has, (2, K) int64."""
         sizes = np.zeros((2, len(self.classes)), np.int64)
         for piece in self.pieces:
-            for side, rows in enumerate((piece.block.found, piece.block.truths)):
+            for side, rows in enumerate((piece.block.detections, piece.block.truths)):
                 np.add.at(sizes[side], piece.labels, np.diff(rows.start))
         return sizes
 
@@ -664,7 +664,7 @@ class Partial:
             held += size
         yield range(first, len(self.classes))
 
-    def finished(self, *, threads: int | None = None) -> Scores:
+    def accumulated(self, *, threads: int | None = None) -> Scores:
         """Return the scores of the classes, a few of which are put together at a time."""
         rules = match_params(self.protocol)
         if self.protocol.matching == "by-iou":
@@ -684,13 +684,13 @@ class Partial:
         size = int(self.sizes[0, classes.start : classes.stop].sum())
         if len(classes) != 1 or size <= CHUNK:
             coded = self._coded(gather(parts, classes, order), counts)
-            return finish_coded(coded, rules, threads=threads)
+            return accumulate_coded(coded, rules, threads=threads)
 
         def made(few: Callable[[], list[Part]]) -> Coded:
             return self._coded(gather(few(), range(1), order), counts)
 
         threads = threads or thread_count(size)
-        most = max(STRETCH // threads, CHUNK)
+        most = max(MAX_CHUNK // threads, CHUNK)
         return accumulate_chunks(
             (partial(made, few) for few in by_score(parts, classes.start, most)),
             rules,
@@ -701,14 +701,14 @@ class Partial:
 
     def _most_hits(self, label: int) -> int:
         """Return how many detections of a class are a true positive anywhere."""
-        hit: Flags = np.any(self.tallied.outcomes.found, axis=0)
+        hit: Flags = np.any(self.tallied.match_flags.true_positive, axis=0)
         total = 0
         for piece, side, code in self._parts():
             here = hit[code]
             for place in np.flatnonzero(piece.labels == label).tolist():
                 low, high = side.start[place : place + 2].tolist()
-                for begin in range(low, high, STRETCH):
-                    rows = side.code[begin : min(begin + STRETCH, high)]
+                for begin in range(low, high, MAX_CHUNK):
+                    rows = side.code[begin : min(begin + MAX_CHUNK, high)]
                     total += int(np.count_nonzero(here[rows]))
         return total
 
@@ -717,7 +717,7 @@ class Partial:
             label=found.label,
             score=found.score,
             code=found.code,
-            outcomes=self.tallied.outcomes,
+            match_flags=self.tallied.match_flags,
             positives=counts[1:],
             truths=counts[0],
         )
@@ -728,15 +728,15 @@ class Partial:
         positive = self.tallied.kinds.positive
         counts = np.zeros((1 + len(positive), len(self.classes)), np.int64)
         counts[0] = self.sizes[1]
-        for piece, kind in zip(self.pieces, self.tallied.kind, strict=True):
+        for piece, kind in zip(self.pieces, self.tallied.kind_code, strict=True):
             side = piece.block.truths
             there = np.flatnonzero(np.diff(side.start))
             if not len(there):
                 continue
             for area, row in enumerate(positive, 1):
                 flags, of_code = np.empty(len(side.code), np.bool_), row[kind]
-                for begin in range(0, len(flags), STRETCH):
-                    flags[begin : begin + STRETCH] = of_code[side.code[begin : begin + STRETCH]]
+                for begin in range(0, len(flags), MAX_CHUNK):
+                    flags[begin : begin + MAX_CHUNK] = of_code[side.code[begin : begin + MAX_CHUNK]]
                 of_class = np.add.reduceat(flags, side.start[there], dtype=np.int64)
                 np.add.at(counts[area], piece.labels[there], of_class)
         return counts
@@ -745,7 +745,7 @@ class Partial:
         rules, tables = match_params(self.protocol), self.tallied
         _, truths = self.gathered(range(1))
         words = tables.kinds.covered.take(truths.code, axis=1)
-        return finish_coverage(
+        return accumulate_coverage(
             words.reshape(len(rules.area_ranges), len(rules.limits), len(truths.code)),
             tables.kinds.positive.take(truths.code, axis=1),
             self.proposals,
@@ -800,37 +800,37 @@ def merge(
     return Partial.merge(blobs, truth, repeats=repeats, images=images)
 
 
-def _counts_of(scene: EvaluationRun, *, whole: bool) -> BoxCounts:
+def _counts_of(run: EvaluationRun, *, whole: bool) -> BoxCounts:
     """Return the counts of a part; those of a ground truth that parts have in common are left out.
 
     It was judged when it was read.
     """
-    truth, found = scene.ground_truth, scene.detections
+    truth, found = run.ground_truth, run.detections
     known = bool((found.label < len(truth.classes)).any())
     return BoxCounts.of(None if whole else truth, found)._replace(known=int(known))
 
 
-def _groups_of(scene: EvaluationRun) -> dict[Name, str]:
-    if scene.protocol.class_groups == "none":
+def _groups_of(run: EvaluationRun) -> dict[Name, str]:
+    if run.protocol.class_groups == "none":
         return {}
-    return {name: group for name, group in scene.groups.items() if name in scene.class_ids}
+    return {name: group for name, group in run.groups.items() if name in run.class_ids}
 
 
 def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     """Return the rows of a partial, with the ties that compete where these are asked for."""
-    scene = result._scene
-    protocol = scene.protocol
+    run = result._run
+    protocol = run.protocol
     if protocol.matching == "by-iou":
-        words, counted, proposals = scene.covered()
-        image, evidence = scene.ground_truth.image, None
+        words, counted, proposals = run.covered()
+        image, match_table = run.ground_truth.image, None
         block = block_of_coverage(words, counted, image, proposals, match_params(protocol))
     else:
         protocol.require_score_matching("evaluate all images in one run, of one input")
-        evidence = result.evidence
-        block = block_of(evidence, by_image=by_image)
+        match_table = result.match_table
+        block = block_of(match_table, by_image=by_image)
     if not tie_range:
         return block
-    return block._replace(ties=Ties.of(tie_groups(scene, evidence)))
+    return block._replace(ties=Ties.of(tie_groups(run, match_table)))
 
 
 def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:

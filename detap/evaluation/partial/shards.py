@@ -42,7 +42,7 @@ def partial_of_images(
     if images is not None and not images.all():
         table, detections = shrink(truth, images), shrink(detections, images)
     result = score_tables(
-        table, detections, protocol, threads=threads, evidence=True, curves=False, judge=False
+        table, detections, protocol, threads=threads, match_table=True, curves=False, judge=False
     )
     return Partial.of(result, truth=truth if whole else None, input=input, tie_range=tie_range)
 

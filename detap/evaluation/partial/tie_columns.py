@@ -21,12 +21,12 @@ _BOUNDS = len(CountBounds._fields)
 COLUMNS = (
     "tie_label",
     "tie_image",
-    "tie_course",
+    "tie_bounds",
     "tie_score",
-    "course_ties",
-    "course_bounds",
-    "course_cells",
-    "course_spans",
+    "bounds_ties",
+    "bounds_count",
+    "bounds_index",
+    "bounds_values",
 )
 
 
@@ -35,44 +35,46 @@ class Ties(NamedTuple):
 
     Attributes
     ----------
-    label, image, course : (C,) int64
-        Indices into the block's classes and images, and into `courses`.
+    label, image, bounds_index : (C,) int64
+        Indices into the block's classes and images, and into `bounds`.
     score : tuple of C (n,) float64
         Of the ties of each, falling.
-    courses : tuple of B TieBounds
+    bounds : tuple of B TieBounds
     """
 
     label: NDArray[np.int64]
     image: NDArray[np.int64]
-    course: NDArray[np.int64]
+    bounds_index: NDArray[np.int64]
     score: tuple[Floats, ...]
-    courses: tuple[TieBounds, ...]
+    bounds: tuple[TieBounds, ...]
 
     @classmethod
-    def of(cls, contests: Sequence[TieGroup]) -> "Ties":
+    def of(cls, tie_groups: Sequence[TieGroup]) -> "Ties":
         """Return contests with each distinct course once, in order."""
-        keys = [_key(contest.course) for contest in contests]
-        courses = {key: contest.course for key, contest in zip(keys, contests, strict=True)}
+        keys = [_key(tie_group.bounds) for tie_group in tie_groups]
+        courses = {key: tie_group.bounds for key, tie_group in zip(keys, tie_groups, strict=True)}
         place = {key: number for number, key in enumerate(sorted(courses))}
         return cls(
-            np.array([contest.label for contest in contests], np.int64),
-            np.array([contest.image for contest in contests], np.int64),
+            np.array([tie_group.label for tie_group in tie_groups], np.int64),
+            np.array([tie_group.image for tie_group in tie_groups], np.int64),
             np.array([place[key] for key in keys], np.int64),
-            tuple(contest.score for contest in contests),
+            tuple(tie_group.score for tie_group in tie_groups),
             tuple(courses[key] for key in place),
         )
 
-    def contests(self, labels: Integers, images: Integers) -> Iterator[TieGroup]:
+    def tie_groups(self, labels: Integers, images: Integers) -> Iterator[TieGroup]:
         """Yield the contests, by the numbers of classes and images in a union."""
-        rows = zip(self.label.tolist(), self.image.tolist(), self.course.tolist(), strict=True)
+        rows = zip(
+            self.label.tolist(), self.image.tolist(), self.bounds_index.tolist(), strict=True
+        )
         for (label, image, course), score in zip(rows, self.score, strict=True):
-            yield TieGroup(int(labels[label]), int(images[image]), score, self.courses[course])
+            yield TieGroup(int(labels[label]), int(images[image]), score, self.bounds[course])
 
-    def of_images(self, kept: Flags) -> "Ties":
+    def select_images(self, kept: Flags) -> "Ties":
         """Return the contests of some images, which keep their numbers."""
         return self._of_rows(np.flatnonzero(kept[self.image]))
 
-    def of_classes(self, kept: Flags) -> "Ties":
+    def select_classes(self, kept: Flags) -> "Ties":
         """Return the contests of some classes, which are numbered anew."""
         few = self._of_rows(np.flatnonzero(kept[self.label]))
         return few._replace(label=(np.cumsum(kept) - 1)[few.label])
@@ -81,19 +83,19 @@ class Ties(NamedTuple):
         return self._replace(
             label=self.label[rows],
             image=self.image[rows],
-            course=self.course[rows],
+            bounds_index=self.bounds_index[rows],
             score=tuple(self.score[row] for row in rows.tolist()),
         )
 
     def columns(self) -> Columns:
         """Return what :meth:`read` takes."""
-        spans = [course.bounds for course in self.courses]
-        cells = [course.cells.ravel() + 1 for course in self.courses]
+        spans = [course.bounds for course in self.bounds]
+        cells = [course.bounds_index.ravel() + 1 for course in self.bounds]
         flat = [np.array(each, np.int64).ravel() for each in spans]
         arrays = (
             self.label,
             self.image,
-            self.course,
+            self.bounds_index,
             np.concatenate([np.zeros(0), *self.score]),
             np.array([len(each[0]) for each in spans], np.int64),
             np.array([len(each) for each in spans], np.int64),
@@ -156,7 +158,7 @@ class Ties(NamedTuple):
 
 
 def _key(course: TieBounds) -> tuple[Any, ...]:
-    return len(course.bounds[0]), course.cells.tobytes(), course.bounds
+    return len(course.bounds[0]), course.bounds_index.tobytes(), course.bounds
 
 
 def _below(column: NDArray[Any], count: int) -> bool:

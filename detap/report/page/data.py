@@ -57,7 +57,7 @@ def page_data(report: "Report", material: "PageSource") -> dict[str, Any]:
 def _analysed(analysis: Analysis) -> dict[str, Any]:
     outcome, before = analysis.outcome, analysis.before
     changed = None if before is None else changed_images(outcome, before.outcome)
-    model = {"iou": outcome.iou, "truths": outcome.positives.tolist()}
+    model = {"iou": outcome.iou, "truths": outcome.ground_truth_counts.tolist()}
     for section in SECTIONS:
         if section.page_data:
             model |= section.page_data(analysis)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
-from detap.analysis.image_results import ImageResults, verdicts_of
+from detap.analysis.image_results import ImageResults, results_of_images
 from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import sweeps
 from detap.escaping import escape
@@ -77,7 +77,7 @@ def gallery(
     chosen = list(dict.fromkeys(int(entry["image"]) for entry in reasons))[:MOST_IMAGES]
     entries = [entry for entry in reasons if entry["image"] in chosen]
     focal = {entry["detection"] for entry in entries}
-    judged = verdicts_of(outcome, chosen, types, most=_MOST_BOXES, always=focal)
+    judged = results_of_images(outcome, chosen, types, most=_MOST_BOXES, always=focal)
     counts = np.bincount(outcome.boxes[0].image, minlength=outcome.images)
     places = {}
     images = []
@@ -193,7 +193,7 @@ def _image(
                 *box,
                 found.verdict,
                 truth_of.get(found.ground_truth, -1),
-                round(found.overlap, 3),
+                round(found.similarity, 3),
             ]
             for found, box in zip(
                 judged.detections, _boxes(detections.corners[list(place_of)]), strict=True
@@ -225,9 +225,9 @@ def _outlines(
     outcome: MatchResults, detections: list[int], truths: list[int]
 ) -> dict[str, list[str]] | None:
     """Return the shapes of rows, where they are not boxes."""
-    scene, overlap = outcome.scene, outcome.protocol.iou_type
-    claims = outlines(overlap, scene.detections, detections)
-    objects = outlines(overlap, scene.ground_truth, truths)
+    run, overlap = outcome.run, outcome.protocol.iou_type
+    claims = outlines(overlap, run.detections, detections)
+    objects = outlines(overlap, run.ground_truth, truths)
     if claims is None or objects is None:
         return None
     return {"detections": claims, "truths": objects}
@@ -235,7 +235,7 @@ def _outlines(
 
 def _size(outcome: MatchResults, number: int) -> list[float] | None:
     """Return width and height as annotated, or None where no file says them."""
-    sizes = outcome.scene.ground_truth.image_sizes
+    sizes = outcome.run.ground_truth.image_sizes
     if sizes is None or not np.all(sizes[number] > 0):
         return None
     width, height = sizes[number].tolist()

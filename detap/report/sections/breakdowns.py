@@ -104,7 +104,7 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
             "name": name,
             "groups": list(part.groups),
             "truths": part.ground_truths.tolist(),
-            "found": part.found.tolist(),
+            "found": part.matched.tolist(),
             "detections": part.detections.tolist(),
             "right": part.true_positives.tolist(),
         }
@@ -127,7 +127,9 @@ def _bars(histogram: Histogram) -> dict[str, Any]:
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
-    numbers = {column.key: getattr(part, column.key).tolist() for column in _COLUMNS[1:]}
+    fields = (column.key.replace("found", "matched") for column in _COLUMNS[1:])
+    arrays = (getattr(part, field).tolist() for field in fields)
+    numbers = dict(zip((column.key for column in _COLUMNS[1:]), arrays, strict=True))
     return rows_of({"name": part.groups, **numbers})
 
 

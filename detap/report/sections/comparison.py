@@ -187,7 +187,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
     before, after = class_rows(comparison.first), class_rows(comparison.second)
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
-    changes = None if comparison.mistakes is None else comparison.changed_by_class
+    changes = None if comparison.errors is None else comparison.changed_by_class
     rows = []
     for label, (then, now) in enumerate(zip(before, after, strict=True)):
         low, high = comparison.interval(primary.name, label)
@@ -232,9 +232,9 @@ def _size(difference: Cell) -> float:
 
 def _of_mistakes(comparison: "Comparison", most: int | None) -> tuple[Block, ...]:
     """Return what the boxes of both tell, where they are at hand."""
-    if comparison.mistakes is None:
+    if comparison.errors is None:
         return ()
-    return _images(comparison, most), _mistakes(*comparison.mistakes)
+    return _images(comparison, most), _mistakes(*comparison.errors)
 
 
 def _images(comparison: "Comparison", most: int | None) -> Block:

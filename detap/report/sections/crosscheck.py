@@ -68,7 +68,7 @@ def cross_check_block(check: "CrossCheck") -> Block:
         "equal": check.equal,
         "largest_difference": _finite(check.largest),
         "inexact_boxes": check.inexact,
-        "as_it_is": check.as_it_is,
+        "as_it_is": check.unmodified_file,
         "numbers": [
             {**row, "difference": _finite(check.differences[name])}
             for name, row in zip(check.numbers, rows, strict=True)

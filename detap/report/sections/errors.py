@@ -57,7 +57,7 @@ DATA = ErrorsData
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
     """Yield the types of errors, the costliest first, and what they cost each class."""
     result = analysis.errors if value == "protocol" else errors(analysis.result, value)
-    names, order = analysis.names, (*result.by_loss(), *ACROSS)
+    names, order = analysis.names, (*result.by_delta_ap(), *ACROSS)
     yield Block(
         "errors",
         f"Errors at IoU {result.iou:.6g}, convention {result.convention}: "
@@ -66,13 +66,13 @@ def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
             "convention": result.convention,
             "iou": result.iou,
             "AP": result.average_precision,
-            "types": _types(result.change, result.count),
+            "types": _types(result.delta_ap, result.count),
             "classes": [
                 {
                     **name,
                     "AP": float(result.average_precision_by_class[label]),
                     "types": _types(
-                        result.change_by_class[:, label], result.count_by_class[:, label]
+                        result.delta_ap_by_class[:, label], result.count_by_class[:, label]
                     ),
                 }
                 for label, name in enumerate(names)
@@ -90,8 +90,8 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     rows = [
         {
             "name": name,
-            "change": float(result.change[k]),
-            "change_by_class": result.change_by_class[k].tolist(),
+            "change": float(result.delta_ap[k]),
+            "change_by_class": result.delta_ap_by_class[k].tolist(),
             "count": int(result.count[k]),
             "count_by_class": result.count_by_class[k].tolist(),
             "before": None if before is None else int(before.errors.count[k]),
@@ -145,7 +145,7 @@ def _class_table(
         {
             "name": name["name"],
             "AP": float(result.average_precision_by_class[label]),
-            **{which: float(result.change_by_class[k, label]) for which, k in places.items()},
+            **{which: float(result.delta_ap_by_class[k, label]) for which, k in places.items()},
         }
         for label, name in enumerate(names)
     ]

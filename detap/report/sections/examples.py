@@ -104,7 +104,7 @@ def _worst_images(
     outcome: MatchResults, score: float | None, most: int
 ) -> tuple[dict[str, Cell], ...]:
     result = worst_images(outcome, score=score, most=most)
-    names = outcome.scene.ground_truth.images
+    names = outcome.run.ground_truth.images
     return rows_of(
         {
             "image": [names[image] for image in result.image.tolist()],
@@ -116,7 +116,7 @@ def _worst_images(
 
 def _mistakes(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
     result = confident_mistakes(outcome, errors, most=most)
-    columns = (result.detection, result.kind, result.target, result.overlap)
+    columns = (result.detection, result.kind, result.target, result.similarity)
     return tuple(
         {
             **_box(outcome, 0, row),
@@ -145,7 +145,7 @@ def _box(outcome: MatchResults, side: int, row: int) -> dict[str, Cell]:
     """Return a detection (side 0), or a ground truth (side 1)."""
     boxes = outcome.boxes[side]
     return {
-        "image": outcome.scene.ground_truth.images[boxes.image[row]],
+        "image": outcome.run.ground_truth.images[boxes.image[row]],
         "class": outcome.classes[boxes.label[row]],
         **dict(zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)),
         "score": None if side else float(boxes.score[row]),

@@ -120,8 +120,8 @@ class _Teller:
             "verdict": entry.verdict,
             "why": self._why(entry),
             "ground_truth": self.truths[entry.ground_truth] if near else None,
-            "overlap": entry.overlap if near else None,
-            "claimed_by": self.detections.get(entry.claimed_by),
+            "overlap": entry.similarity if near else None,
+            "claimed_by": self.detections.get(entry.matched_by),
             **_box(self.result.detections.corners[entry.row]),
         }
 
@@ -134,7 +134,7 @@ class _Teller:
         if entry.ground_truth < 0:
             return "overlaps no ground truth"
         what = "overlap" if entry.verdict == "neutral" else "IoU"
-        near = f"{what} {entry.overlap:.4f} with ground truth {self._truth(entry.ground_truth)}"
+        near = f"{what} {entry.similarity:.4f} with ground truth {self._truth(entry.ground_truth)}"
         if entry.verdict == "background":
             return f"overlaps no ground truth by more than {NEAR:g}: {near}"
         reason = {
@@ -145,7 +145,7 @@ class _Teller:
             "classification": "of another class",
             "both": f"too little for {self.iou:.6g}, and of another class",
         }[entry.verdict]
-        taker = self.detections.get(entry.claimed_by)
+        taker = self.detections.get(entry.matched_by)
         return f"{near}, {reason}" + ("" if taker is None else f"; detection {taker} finds it")
 
     def _truth(self, row: int) -> str:

@@ -113,7 +113,7 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return how many detections of each fate each step down the scores adds, and the curves."""
     outcome, steps, best = analysis.outcome, analysis.steps, analysis.sweeps.best
     ranked = outcome.by_score
-    ranked = ranked[outcome.judged[ranked]]
+    ranked = ranked[outcome.scored[ranked]]
     detections = outcome.boxes[0]
     # The first step whose threshold a detection reaches; what is below the last one is cut off.
     step = np.searchsorted(-steps, -detections.score[ranked])

@@ -29,13 +29,13 @@ def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:
         ("classes", "of_classes", "images", "of_images", "images_sha256")
     )
     if classes is not None:
-        lines.append(f"{len(classes)} of {selection.of_classes} classes")
-        data |= {"classes": [*classes], "of_classes": selection.of_classes}
+        lines.append(f"{len(classes)} of {selection.total_classes} classes")
+        data |= {"classes": [*classes], "of_classes": selection.total_classes}
     if images is not None:
-        lines.append(f"{len(images)} of {selection.of_images} images")
+        lines.append(f"{len(images)} of {selection.total_images} images")
         data |= {
             "images": len(images),
-            "of_images": selection.of_images,
+            "of_images": selection.total_images,
             "images_sha256": sha256_of_names(images),
         }
     data["signature"] = [*selection.spelled]

@@ -183,7 +183,7 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 
 def _errors(outcome: MatchResults, result: Result) -> "Figure":
     found = errors(outcome)
-    order = [*found.by_loss(), *ACROSS][::-1]
+    order = [*found.by_delta_ap(), *ACROSS][::-1]
     drawn, axes = _axes(4.6, 3.0)
     values = [100 * found.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")

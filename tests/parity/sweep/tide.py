@@ -38,7 +38,7 @@ def check(random: np.random.Generator, folder: Path) -> None:
         _or_nan(lambda: run.fix_errors(transform=_without_false_positives).get_mAP() - run.ap),
         _or_nan(lambda: run.fix_errors(false_neg_dict=run.false_negatives).get_mAP() - run.ap),
     ]
-    assert (100 * found.change).tolist() == pytest.approx(theirs, abs=1e-9, nan_ok=True)
+    assert (100 * found.delta_ap).tolist() == pytest.approx(theirs, abs=1e-9, nan_ok=True)
 
     tide = package.TIDE()
     tide.evaluate_range(_truth(package, truth), _results(package, results), mode=package.TIDE.BOX)
