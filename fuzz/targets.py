@@ -238,13 +238,15 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
         return "refused"
     if fast is not None:
         _differ(not same(rows_of(fast), rows_of(slow)), "the readers read different values")
-        _differ((fast.outlines is None) != (slow.outlines is None), "one reader reads masks")
-        for name in vars(slow.outlines) if slow.outlines else ():
-            ours, theirs = (np.asarray(getattr(of.outlines, name)) for of in (fast, slow))
+        _differ(
+            (fast.segmentations is None) != (slow.segmentations is None), "one reader reads masks"
+        )
+        for name in vars(slow.segmentations) if slow.segmentations else ():
+            ours, theirs = (np.asarray(getattr(of.segmentations, name)) for of in (fast, slow))
             _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
             _differ(ours.tobytes() != theirs.tobytes(), f"the readers read different {name}")
-    if slow.outlines is not None:
-        has, sizes, *columns, _ = vars(slow.outlines).values()
+    if slow.segmentations is not None:
+        has, sizes, *columns, _ = vars(slow.segmentations).values()
         sizes[sizes[:, 0] == 0] = (48, 64)
         areas, boxes = measured(Masks(sizes, *columns).arrays)
         _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")

@@ -149,11 +149,9 @@ def input_suspicions(
         *_backward("detections", detections, counts.detections, counts.detections_backward),
     ]
     if unknown and not counts.known:
-        message = (
-            f"no category in common with the ground truth: all {sum(unknown.values())} detections "
-            "are of others"
-        )
-        hint = f"{_HINT}; or, if all are of other classes indeed, give {INSIST}"
+        count = sum(unknown.values())
+        message = f"no category of the results is in the ground truth ({count} detections)"
+        hint = f"{_HINT}, or pass {INSIST}"
         return [*found, Suspicion(next(iter(unknown)), Problem(detections, "", message, hint))]
     return [*found, *shift_suspicion(sample, detections, unknown=bool(unknown))]
 

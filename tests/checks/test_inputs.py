@@ -67,7 +67,7 @@ def turned(record: dict[str, Any]) -> None:
 
 FAULTS = {
     "shifted": (shifted, "every category_id looks 1 too high"),
-    "unknown": (unknown, "no category in common with the ground truth"),
+    "unknown": (unknown, " of the results is in the ground truth"),
     "turned": (turned, "negative width"),
 }
 
@@ -296,4 +296,4 @@ def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
         (tmp_path / f"{name}.json").write_text(json.dumps(records))
         words += ["--dt", str(tmp_path / f"{name}.json")]
     assert main(words) == status
-    assert ("looks like the number in the name" in capsys.readouterr().err) == (status == 2)
+    assert ("looks like the number in the file name" in capsys.readouterr().err) == (status == 2)

@@ -649,8 +649,8 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
     assert done.exception.exit_status == 2
     report = json.loads((tmp_path / "out.json").read_text())
     said = [(problem["file"], problem["message"]) for problem in report["errors"]["problems"]]
-    assert (gt, "images is 5") in said
-    assert (dt, "score is null") in said
+    assert (gt, "images is 5, expected an array") in said
+    assert (dt, "score is null, expected a number") in said
     assert report["classes"] == []
 
 

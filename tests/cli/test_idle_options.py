@@ -87,7 +87,7 @@ def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None
         ),
         (
             ["--first-category-id", "1"],
-            "(--first-category-id) has no effect without class names: give class_names",
+            "(--first-category-id) requires class_names (--class-names)",
             ["--first-category-id", "1", "--class-names", "names.txt"],
         ),
         (
@@ -133,7 +133,7 @@ def test_json_lines_take_no_first_category_id_without_names(detap: Run, tmp_path
     )
     ended = detap("eval", "--gt", coco.gt, "--dt", dt, "--first-category-id", "0")
     assert ended.status == 2
-    assert "(--first-category-id) has no effect without class names" in ended.err
+    assert "(--first-category-id) requires class_names" in ended.err
 
 
 @pytest.mark.parametrize("option", ["--divisor=hits", "--no-relevant=exclude"])

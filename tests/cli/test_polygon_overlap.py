@@ -64,7 +64,7 @@ def test_coco_results_for_quadrilaterals(tmp_path: Path) -> None:
         Path(found).write_text(json.dumps([record | segmentation]))
         table = detap.read_detections(found, truth, class_names=tmp_path / "names.txt")
         if refused:
-            with pytest.raises(UsageError, match="1 segmentations of the detections are left out"):
+            with pytest.raises(UsageError, match="1 segmentations of the detections are replaced"):
                 detap.evaluate(truth, table, protocol="dota")
         else:
             assert (

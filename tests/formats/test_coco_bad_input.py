@@ -71,38 +71,37 @@ def test_the_fast_reader_reads_the_valid_files(tmp_path: Path) -> None:
 TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "annotation id twice": (
         spoilt("annotations", 1, id=11),
-        "annotations[1] (id 11): id 11 is that of annotations[0] too, another record; give every "
-        "record an id of its own",
+        "annotations[1] (id 11): duplicate id 11 (also at annotations[0])",
     ),
     "image id twice": (
         spoilt("images", 1, id=1),
-        "images[1] (id 1): id 1 is that of images[0] too, another record",
+        "images[1] (id 1): duplicate id 1 (also at images[0])",
     ),
     "category id twice": (
         spoilt("categories", 1, id=1),
-        "categories[1] (id 1): id 1 is that of categories[0] too, another record",
+        "categories[1] (id 1): duplicate id 1 (also at categories[0])",
     ),
     "unknown image": (
         spoilt("annotations", 1, image_id=99),
-        "annotations[1]: image_id 99 is not among the images; list it under images",
+        "annotations[1]: image_id 99 is not in images",
     ),
     "unknown category": (
         spoilt("annotations", 1, category_id=99),
-        "annotations[1]: category_id 99 is not among the categories",
+        "annotations[1]: category_id 99 is not in categories",
     ),
     "image id as a string": (
         spoilt("annotations", 1, image_id="2"),
-        'annotations[1]: image_id "2" is not among the images: it is a string, they are numbers',
+        'annotations[1]: image_id "2" is not in images (ids are numbers)',
     ),
     "image ids of two kinds": (
         truth(images=[*TRUTH["images"], {"id": "x"}]),
-        "the ids of images are partly numbers and partly strings; use one of the two",
+        "ids of images mix numbers and strings; use one type",
     ),
     "category ids of two kinds": (
         truth(categories=[*TRUTH["categories"], {"id": "x", "name": "x"}]),
-        "the ids of categories are partly numbers and partly strings",
+        "ids of categories mix numbers and strings",
     ),
-    "id a fraction": (spoilt("images", 0, id=1.5), "images[0]: id is 1.5; give a whole number"),
+    "id a fraction": (spoilt("images", 0, id=1.5), "images[0]: id is 1.5, expected an integer"),
     "id a large float": (spoilt("images", 0, id=2.0**53), "images[0]: id is 9007199254740992.0"),
     "id true": (spoilt("annotations", 0, id=True), "annotations[0] (id true): id is true"),
     "id null": (spoilt("categories", 0, id=None), "categories[0]: id is null"),
@@ -117,41 +116,47 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         spoilt("annotations", 0, "category_id"),
         "(id 11): category_id is missing",
     ),
-    "no annotations": (truth(annotations=[]), "has no annotations; there is nothing to score"),
+    "no annotations": (truth(annotations=[]), "no annotations"),
     "annotations absent": (
         {"images": TRUTH["images"], "categories": TRUTH["categories"]},
-        "has no annotations; ground truth is an object with images, annotations and categories",
+        "no annotations; expected an object with images, annotations, categories",
     ),
-    "images null": (truth(images=None), "images is null; an array is due"),
-    "a record is a number": (truth(images=[1]), "images[0]: is 1; an object is due"),
-    "results as ground truth": (RESULTS, "is a list, as results are; ground truth is an object"),
+    "images null": (truth(images=None), "images is null, expected an array"),
+    "a record is a number": (truth(images=[1]), "images[0]: is 1, expected an object"),
+    "results as ground truth": (RESULTS, "is a JSON list (results?); expected an object"),
     "results object as ground truth": (
         {"annotations": RESULTS},
-        "has no images and no categories; its records have scores, so it looks like results",
+        "no images and no categories (records have scores: results?)",
     ),
-    "box missing": (spoilt("annotations", 0, "bbox"), "bbox is missing; give [x, y, width, height"),
+    "box missing": (
+        spoilt("annotations", 0, "bbox"),
+        "bbox is missing, expected [x, y, width, hei",
+    ),
     "box null": (spoilt("annotations", 0, bbox=None), "bbox is null"),
-    "box of three": (spoilt("annotations", 0, bbox=[1, 2, 3]), "bbox has 3 numbers: [1, 2, 3]"),
-    "box of five": (spoilt("annotations", 0, bbox=[1] * 5), "bbox has 5 numbers"),
-    "box of strings": (spoilt("annotations", 0, bbox=["1", 2, 3, 4]), 'bbox[0] is "1"; give a nu'),
+    "box of three": (
+        spoilt("annotations", 0, bbox=[1, 2, 3]),
+        "bbox has 3 values, expected 4: [x, y",
+    ),
+    "box of five": (spoilt("annotations", 0, bbox=[1] * 5), "bbox has 5 values"),
+    "box of strings": (spoilt("annotations", 0, bbox=["1", 2, 3, 4]), 'bbox[0] is "1", expected'),
     "box of booleans": (spoilt("annotations", 0, bbox=[1, 2, True, 4]), "bbox[2] is true"),
     "box an object": (spoilt("annotations", 0, bbox={"x": 1}), 'bbox is {"x": 1}'),
     "box NaN": (
         spoilt("annotations", 0, bbox=[1, 2, float("nan"), 4]),
-        "annotations[0] (id 11): bbox[2] is NaN; give a finite number",
+        "annotations[0] (id 11): bbox[2] is NaN, expected a finite number",
     ),
     "box infinite": (
         spoilt("annotations", 0, bbox=[1, 2, float("inf"), 4]),
         "bbox[2] is infinite",
     ),
-    "box 1e999": (text(TRUTH, "[10, 20, 30", "[10, 20, 1e999"), "bbox[2] is infinite (as 1e999"),
+    "box 1e999": (text(TRUTH, "[10, 20, 30", "[10, 20, 1e999"), "bbox[2] is infinite, expected"),
     "box of 401 digits": (
         text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 400),
-        "bbox[2] is 10000000000000000000... (401 digits), beyond every float",
+        "bbox[2] is 10000000000000000000... (401 digits), expected a finite number",
     ),
     "box of 310 digits": (
         text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 310),
-        "beyond every float",
+        "expected a finite number",
     ),
     "negative width": (
         spoilt("annotations", 0, bbox=[1, 2, -3, 4]),
@@ -160,20 +165,23 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "negative height": (spoilt("annotations", 0, bbox=[1, 2, 3, -4]), "negative height"),
     "area overflows": (
         spoilt("annotations", 0, bbox=[1, 2, 1e200, 1e200]),
-        "bbox overflows: [1, 2, 1e+200, 1e+200]",
+        "bbox [1, 2, 1e+200, 1e+200] overflows",
     ),
-    "corner overflows": (spoilt("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]), "bbox overflows"),
-    "area negative": (spoilt("annotations", 0, area=-1), "area is -1; give the area of the object"),
+    "corner overflows": (
+        spoilt("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]),
+        " overflows, expected finite corners",
+    ),
+    "area negative": (spoilt("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
     "area NaN": (spoilt("annotations", 0, area=float("nan")), "area is NaN"),
-    "area null": (spoilt("annotations", 0, area=None), "area is null; give a number"),
+    "area null": (spoilt("annotations", 0, area=None), "area is null, expected a number"),
     "area infinite": (text(TRUTH, "700.5", "1e999"), "area is infinite"),
-    "crowd of two": (spoilt("annotations", 0, iscrowd=2), "iscrowd is 2; give 0 or 1"),
+    "crowd of two": (spoilt("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
     "crowd a string": (spoilt("annotations", 0, iscrowd="0"), 'iscrowd is "0"'),
-    "ignore a string": (spoilt("annotations", 0, ignore="no"), 'ignore is "no"; give 0 or 1'),
-    "name a number": (spoilt("categories", 0, name=5), "categories[0] (id 1): name is 5; give a s"),
+    "ignore a string": (spoilt("annotations", 0, ignore="no"), 'ignore is "no", expected 0 or 1'),
+    "name a number": (spoilt("categories", 0, name=5), "categories[0] (id 1): name is 5, expected"),
     "name half a character": (
         spoilt("categories", 0, name="\ud800"),
-        "name holds half of a surrogate pair",
+        "name has an unpaired surrogate",
     ),
     "key twice": (
         text(TRUTH, '"area": 700.5', '"area": 700.5, "area": 700.5'),
@@ -216,7 +224,7 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "a control character in a string": (text(TRUTH, "a.jpg", "a\x01.jpg"), "nvalid control char"),
     "empty": (b"", "is empty"),
     "only space": (b" \n", "is empty"),
-    "a number": (b"17", "is no JSON object; ground truth is an object"),
+    "a number": (b"17", "not a JSON object; expected an object"),
     "LFS pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
         "looks like a Git LFS pointer; download the file with `git lfs pull`",
@@ -254,30 +262,31 @@ def test_ground_truth_that_is_refused(files: Files, name: str) -> None:
 RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "unknown image": (
         result(1, image_id=99),
-        "[1]: image_id 99 is not in the ground truth; score the detections of its images only",
+        "[1]: image_id 99 is not in the ground truth",
     ),
     "image id a string": (
         result(1, image_id="2"),
-        '[1]: image_id "2" is not in the ground truth: it is a string, they are numbers',
+        '[1]: image_id "2" is not in the ground truth (ids are numbers)',
     ),
     "no image in common": (
         [{**record, "image_id": record["image_id"] + 100} for record in RESULTS],
-        "no image in common with the ground truth: image_id is one of 2 numbers from 101 to 102 "
-        "here, one of 3 numbers from 1 to 3 there",
+        "no image_id of the results is in the ground truth (results: "
+        "101\N{EN DASH}102; ground truth: 1\N{EN DASH}3)",
     ),
     "all image ids strings": (
         [{**record, "image_id": str(record["image_id"])} for record in RESULTS],
-        'image_id is one of 2 strings from "1" to "2" here, one of 3 numbers from 1 to 3 there',
+        "no image_id of the results is in the ground truth (results: "
+        '"1"\N{EN DASH}"2"; ground truth: 1\N{EN DASH}3)',
     ),
     "category id a string": (
         result(1, category_id="2"),
-        '[1]: category_id "2": it is a string, they are numbers; spell the ids as the ground',
+        '[1]: category_id is "2", expected a number as in the ground truth',
     ),
     "no category in common": (
         [{**record, "category_id": record["category_id"] + 10} for record in RESULTS],
-        "no category in common with the ground truth: category_id is one of 3 numbers from 11 to "
-        "13 here, one of 3 numbers from 1 to 3 there; use the ground truth's category ids; or, if "
-        "all are of other classes indeed, give as_is=True (--as-is)",
+        "no category_id of the results is in the ground truth (results: "
+        "11\N{EN DASH}13; ground truth: 1\N{EN DASH}3); "
+        "use the ground truth's category ids, or pass as_is=True (--as-is)",
     ),
     "every category id one too high": (
         [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],
@@ -290,34 +299,40 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "image id missing": (result(0, "image_id"), "[0]: image_id is missing"),
     "category id missing": (result(0, "category_id"), "[0]: category_id is missing"),
     "score missing": (result(2, "score"), "[2]: score is missing"),
-    "score null": (result(2, score=None), "[2]: score is null; give a number"),
-    "score a string": (result(2, score="0.5"), '[2]: score is "0.5"; give a number'),
-    "score true": (result(2, score=True), "[2]: score is true; give a number"),
-    "score NaN": (result(2, score=float("nan")), "[2]: score is NaN; give a finite number"),
+    "score null": (result(2, score=None), "[2]: score is null, expected a number"),
+    "score a string": (result(2, score="0.5"), '[2]: score is "0.5", expected a number'),
+    "score true": (result(2, score=True), "[2]: score is true, expected a number"),
+    "score NaN": (result(2, score=float("nan")), "[2]: score is NaN, expected a finite number"),
     "score infinite": (result(2, score=float("-inf")), "[2]: score is infinite"),
-    "score 1e999": (text(RESULTS, "0.75", "1e999"), "[2]: score is infinite (as 1e999 is)"),
+    "score 1e999": (text(RESULTS, "0.75", "1e999"), "[2]: score is infinite"),
     "score of 401 digits": (
         text(RESULTS, "0.75", "1" + "0" * 400),
-        "[2]: score is 10000000000000000000... (401 digits), beyond every float",
+        "[2]: score is 10000000000000000000... (401 digits), expected a finite number",
     ),
     "box negative": (result(0, bbox=[1, 2, -3, 4]), "[0]: bbox has a negative width"),
     "box missing": (result(0, "bbox"), "[0]: bbox is missing"),
-    "box of three": (result(0, bbox=[1, 2, 3]), "[0]: bbox has 3 numbers"),
+    "box of three": (result(0, bbox=[1, 2, 3]), "[0]: bbox has 3 values"),
     "box NaN": (result(0, bbox=[float("nan"), 2, 3, 4]), "[0]: bbox[0] is NaN"),
-    "box overflows": (result(0, bbox=[0, 0, 1e300, 1e300]), "[0]: bbox overflows"),
+    "box overflows": (
+        result(0, bbox=[0, 0, 1e300, 1e300]),
+        "[0]: bbox [0, 0, 1e+300, 1e+300] overflows",
+    ),
     "ground truth as results": (
         TRUTH,
-        "none of its 3 records has a score: it looks like ground truth, with images and annotat",
+        "none of the 3 records has a score (has images and annotations: ground truth?)",
     ),
-    "annotations as results": (TRUTH["annotations"], "none of its 3 records has a score; results"),
+    "annotations as results": (
+        TRUTH["annotations"],
+        "none of the 3 records has a score; expected a",
+    ),
     "an object without a list": ({"results": []}, "is an object without a list of annotations or"),
     "two lists": (
         {"annotations": RESULTS, "predictions": RESULTS},
-        "has both annotations and predictions; keep the one that holds the detections",
+        "both annotations and predictions are lists; keep the one with the detections",
     ),
     "other names for the categories": (
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "horse"}]},
-        'categories: category 2 is "horse" here, "dog" in the ground truth; use the ground truth',
+        'categories: category 2 has the name "horse", expected "dog" as in the ground truth; use',
     ),
     "a record is a list": ([RESULTS], "[0]: is [{"),
     "JSON Lines": (
@@ -422,7 +437,7 @@ def test_what_is_repeated_is_named(files: Files, part: str) -> None:
     again = TRUTH[part][1]
     (note,) = files.read_truth(truth(**{part: [*TRUTH[part], again, again]})).notes
     assert (note.code, note.count) == (f"repeated-{part}", 2)
-    assert note.message == f"{part} repeat an earlier one and are counted once: id {again['id']}"
+    assert note.message == f"duplicate {part}, counted once: id {again['id']}"
 
 
 RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
@@ -488,7 +503,7 @@ def test_string_ids_are_taken_to_the_letter(files: Files) -> None:
     assert table.images == ("007", "7", "z")
     assert table.image.tolist() == [0, 0, 0]
     error = files.results_error([{**r, "image_id": 7} for r in RESULTS], named)
-    assert "image_id is 7 here, one of 3 strings" in str(error)
+    assert '(results: 7; ground truth: "007"' in str(error)
 
 
 def test_equal_names_are_told_apart(files: Files) -> None:
@@ -558,7 +573,7 @@ def test_the_place_of_a_cut_is_told(files: Files) -> None:
 
 def test_the_ground_truth_itself_as_results(files: Files) -> None:
     table = files.read_truth(TRUTH)
-    with pytest.raises(InputError, match="is the ground truth itself"):
+    with pytest.raises(InputError, match="this is the ground-truth file"):
         coco.read_detections(files.truth_path, table)
 
 
@@ -581,7 +596,7 @@ def test_whole_scores_that_float64_would_merge(files: Files, score: int) -> None
     """2^53 + 1 becomes 2^53: two scores would tie. pycocotools ranks them as whole numbers."""
     error = files.results_error([{**RESULTS[0], "score": score}])
     rounded = "9007199254740992" if score > 0 else "-1152921504606846976"
-    assert f"score is {score}, which float64 rounds to {rounded}; give scores" in str(error)
+    assert f"score is {score}, which float64 rounds to {rounded}; use scores" in str(error)
 
 
 @pytest.mark.parametrize("score", [2**53, -(2**60), 1e300, 2.0**53])

@@ -89,8 +89,8 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
         gt.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True, boxes="xyxy"
     )
     assert truth.sides is not None
-    assert slow.poses is not None
-    assert truth.sides.tolist() == slow.poses.sides.tolist() == [[30, 40]]
+    assert slow.keypoints is not None
+    assert truth.sides.tolist() == slow.keypoints.width_height.tolist() == [[30, 40]]
     # A detection without a box has that around its keypoints, whatever boxes are.
     dt = write(tmp_path / "dt.json", [boxless])
     found = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")
@@ -100,9 +100,9 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("box", "message"),
     [
-        ([1, 2, 3], "bbox has 3 numbers: [1, 2, 3]; give [x1, y1, x2, y2]"),
-        ("x", 'bbox is "x"; give [x1, y1, x2, y2]'),
-        ([-1e308, 0, 1e308, 1], "bbox overflows"),
+        ([1, 2, 3], "bbox has 3 values, expected 4: [x1, y1, x2, y2]"),
+        ("x", 'bbox is "x", expected [x1, y1, x2, y2]'),
+        ([-1e308, 0, 1e308, 1], "bbox [-1e+308, 0, 1e+308, 1] overflows"),
     ],
 )
 def test_a_box_that_is_no_two_corners_is_an_error(tmp_path: Path, box: Any, message: str) -> None:
@@ -166,5 +166,5 @@ def test_both_readers_take_the_area_of_a_negative_side(tmp_path: Path) -> None:
 
 def test_another_negative_area_is_an_error(tmp_path: Path) -> None:
     record = annotation(1, [10, 10, 5, 5], area=-25)
-    with pytest.raises(InputError, match=r"area is -25; give the area of the object, >= 0"):
+    with pytest.raises(InputError, match=r"area is -25, expected a number >= 0"):
         read_ground_truth(write(tmp_path / "gt.json", document(record)))

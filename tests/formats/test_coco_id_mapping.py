@@ -97,15 +97,14 @@ def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_detections(path, truth)
     assert str(caught.value) == (
-        f'{path}: [1]: image_id "c" is not in the ground truth: it is a string, they are numbers; '
-        "score the detections of its images only"
+        f'{path}: [1]: image_id "c" is not in the ground truth (ids are numbers)'
     )
 
 
 def test_two_stems_of_one_number_are_not_told_apart(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "07.jpg", 6: "7.jpg"}))
     path = write(tmp_path / "dt.json", [record(7, 3, [0, 0, 9, 9])])
-    with pytest.raises(InputError, match="no image in common with the ground truth"):
+    with pytest.raises(InputError, match="no image_id of the results is in the ground truth"):
         read_detections(path, truth)
 
 
@@ -118,7 +117,7 @@ def test_a_stem_of_very_many_digits_is_no_number(tmp_path: Path) -> None:
 def test_ids_without_file_names_stay_ids(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: None, 6: None}))
     path = write(tmp_path / "dt.json", [record("5", 3, [0, 0, 9, 9])])
-    with pytest.raises(InputError, match="no image in common"):
+    with pytest.raises(InputError, match="no image_id of the results"):
         read_detections(path, truth)
 
 
@@ -131,9 +130,9 @@ def test_ids_that_are_all_there_but_mean_other_images_are_refused(tmp_path: Path
     with pytest.raises(InputError) as caught:
         read_detections(path, truth)
     assert str(caught.value) == (
-        f"{path}: image_id looks like the number in the name of the image's file, not like the "
-        "ground truth's id: so read, 11 objects of a sample have a detection, and 0 by the ids; "
-        "write the ground truth's image ids; or, if they are, give as_is=True (--as-is)"
+        f"{path}: image_id looks like the number in the file name, expected the ground truth's id: "
+        "in a sample, 11 ground truths would be overlapped instead of 0; use the ground truth's "
+        "image ids, or pass as_is=True (--as-is)"
     )
     assert len(read_detections(path, truth, as_is=True)) == 11
     by_id = [{**row, "image_id": row["image_id"] - 1} for row in rows]
@@ -188,9 +187,11 @@ def test_a_list_of_names_is_counted_as_the_ids_or_the_boxes_tell(
         for note in read_detections(dt, read_ground_truth(voc), class_names=names).notes
         if note.code == "categories-counted"
     ]
-    assert note.message == f"category_id counts the names of {names} from {first}"
+    assert note.message == f"category_id {first} is the first name of {names}"
     assert labels(dt, voc, class_names=names, first_category_id=first) == ["dog", "owl"]
-    with pytest.raises(InputError, match=f"from {first}, not from {1 - first}: so the boxes lie"):
+    with pytest.raises(
+        InputError, match=f"looks like {first}, not {1 - first}: the boxes then overlap"
+    ):
         labels(dt, voc, class_names=names, first_category_id=1 - first)
     other = labels(dt, voc, class_names=names, first_category_id=1 - first, as_is=True)
     assert other != ["dog", "owl"]
@@ -207,20 +208,20 @@ def test_an_id_at_the_end_of_the_list_says_where_it_begins(
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no list": ({}, "category_id 1 is a number, the ground truth calls classes by name, such as"),
+    "no list": ({}, "category_id 1 is a number, but the ground truth has class names (e.g."),
     "too few boxes": (
         {"class_names": "cat\ndog\nowl\nant\n"},
-        "so it may count the 4 names of {names} from 0 or from 1, and too few boxes tell which; "
-        "say first_category_id=0 or 1",
+        "so the 4 names of {names} may be counted from 0 or 1, and too few boxes overlap to "
+        "decide; pass first_category_id",
     ),
     "too short": (
         {"class_names": "dog\n"},
-        "category_id goes from 1 to 2, but {names} has 1 names, which are numbered from 0 or 1; "
-        "give the list that the detector's classes are numbered by",
+        "category_id ranges from 1 to 2, but {names} has 1 names, counted from 0 or 1; use the "
+        "class names of the detector",
     ),
     "too short by what is said": (
         {"class_names": "cat\ndog\n", "first_category_id": 0},
-        "{names} has 2 names, which are numbered from 0",
+        "{names} has 2 names, counted from 0",
     ),
 }
 
@@ -240,7 +241,7 @@ def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, na
 def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
     dt = write(tmp_path / "dt.json", both_found(1, 2))
-    with pytest.raises(UsageError, match="first_category_id is 2; give 0 or 1"):
+    with pytest.raises(UsageError, match="first_category_id is 2, expected 0 or 1"):
         labels(dt, voc, class_names=names, first_category_id=2)
 
 
@@ -258,7 +259,9 @@ def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path)
     found = read_detections(write(tmp_path / "dt.json", document), truth)
     assert [found.class_ids[k] for k in found.label] == ["c3"]
     document["categories"] = [{"id": "c3", "name": "cat"}]
-    with pytest.raises(InputError, match='category "c3" is "cat" here, "owl" in the ground truth'):
+    with pytest.raises(
+        InputError, match='category "c3" has the name "cat", expected "owl" as in the'
+    ):
         read_detections(write(tmp_path / "dt.json", document), truth)
 
 
@@ -417,7 +420,7 @@ def test_categories_of_the_same_names_are_matched_by_name(tmp_path: Path) -> Non
     listed = {0: "person", 1: "traffic light", 2: "cat"}
     classes, notes = named_classes(tmp_path, listed, [0, 1, 2])
     assert classes == ["person", "traffic light", "cat"]
-    message = "categories have another id in the results and are matched by name"
+    message = "category ids of the results differ; matched by name"
     assert notes == {"categories-matched-by-name": (message, "info")}
 
 
@@ -440,15 +443,18 @@ def test_two_names_that_differ_in_case_alone_match_nothing(tmp_path: Path) -> No
     assert classes == ["cat"]
     message, warning = notes["categories-unmatched"]
     assert warning
-    assert "'Person', 'PERSON' in the results alone" in message
-    assert "'person', 'traffic light' in the ground truth alone" in message
+    assert "only in the results: 'Person', 'PERSON'" in message
+    assert "only in the ground truth: 'person', 'traffic light'" in message
 
 
 def test_ids_without_a_name_are_left_out_with_a_warning(tmp_path: Path) -> None:
     classes, notes = named_classes(tmp_path, {0: "person", 1: "cat"}, [0, 2, 1])
     assert classes == ["person", "cat"]
-    message = "categories have no namesake: 'id 2' in the results alone, 'traffic light' in the "
-    assert notes["categories-unmatched"] == (f"{message}ground truth alone", "warning")
+    message = (
+        "unmatched category names (only in the results: 'id 2'; only in the ground truth: "
+        "'traffic light')"
+    )
+    assert notes["categories-unmatched"] == (message, "warning")
 
 
 def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path) -> None:
@@ -456,8 +462,8 @@ def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path
     with pytest.raises(InputError) as caught:
         read_detections(dt, read_ground_truth(gt))
     assert [problem.message for problem in caught.value.problems] == [
-        'category 2 is "horse" here, "traffic light" in the ground truth',
-        'category 3 is "dog" here, "cat" in the ground truth',
+        'category 2 has the name "horse", expected "traffic light" as in the ground truth',
+        'category 3 has the name "dog", expected "cat" as in the ground truth',
     ]
 
 

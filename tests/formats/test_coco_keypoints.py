@@ -126,9 +126,9 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
     scan = scanned_truth(prefetch.ground_truth(path, keypoints=True).result())
     assert scan is not None
     by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True)
-    assert scan.poses is not None
-    assert by_hand.poses is not None
-    same(scan.poses, by_hand.poses)
+    assert scan.keypoints is not None
+    assert by_hand.keypoints is not None
+    same(scan.keypoints, by_hand.keypoints)
     assert scan.counts == by_hand.counts
     truth = read_ground_truth(path, keypoints=True)
     path = result_file(tmp_path, *ROWS)
@@ -166,7 +166,7 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
             else fallback_reader.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
         )
         if side == "truth":
-            same(found.poses, due.poses)
+            same(found.keypoints, due.keypoints)
         else:
             assert np.array_equal(found.keypoints, due.keypoints)
             assert np.array_equal(found.corners, due.corners)
@@ -177,19 +177,19 @@ WRONG = [
     (
         ...,
         "keypoints is missing",
-        "give every object its keypoints, or score boxes: --iou-type bbox",
+        "add it, or use --iou-type bbox",
     ),
-    (None, "keypoints is null", "give [x, y, v, x, y, v, ...]"),
-    ([], "keypoints is an empty list", "give [x, y, v, x, y, v, ...]"),
-    (POSE[:8], "keypoints has 8 numbers", "give an x, a y and a v of each"),
-    (POSE[:6], "keypoints has 2 keypoints, and", "give every object the same skeleton"),
-    ([*POSE[:8], "2"], 'keypoints[8] is "2"', "give a number"),
-    ([*POSE[:8], None], "keypoints[8] is null", "give a number"),
-    ([*POSE[:8], True], "keypoints[8] is true", "give a number"),
-    ([[3, 4, 2], [5, 6, 1]], "keypoints[0] is [3, 4, 2]", "give a number"),
-    ([[3, 4, 2], [5, 6, 1], [0, 0, 0]], "keypoints[0] is [3, 4, 2]", "give a number"),
-    ([2e8, *POSE[1:]], "keypoints[0] is 200000000.0", "give a coordinate in pixels"),
-    ([float("nan"), *POSE[1:]], "keypoints[0] is NaN", "give a finite number"),
+    (None, "keypoints is null", "expected [x, y, v, x, y, v, ...]"),
+    ([], "keypoints is empty", "expected [x, y, v, x, y, v, ...]"),
+    (POSE[:8], "keypoints has 8 values", "expected [x, y, v"),
+    (POSE[:6], "keypoints has 2 keypoints", "expected 3"),
+    ([*POSE[:8], "2"], 'keypoints[8] is "2"', "expected a number"),
+    ([*POSE[:8], None], "keypoints[8] is null", "expected a number"),
+    ([*POSE[:8], True], "keypoints[8] is true", "expected a number"),
+    ([[3, 4, 2], [5, 6, 1]], "keypoints[0] is [3, 4, 2]", "expected a number"),
+    ([[3, 4, 2], [5, 6, 1], [0, 0, 0]], "keypoints[0] is [3, 4, 2]", "expected a number"),
+    ([2e8, *POSE[1:]], "keypoints[0] is 200000000.0", "expected pixels"),
+    ([float("nan"), *POSE[1:]], "keypoints[0] is NaN", "expected a finite number"),
 ]
 
 
@@ -215,7 +215,9 @@ def test_wrong_numbers_of_keypoints(tmp_path: Path, number: Any) -> None:
 
 
 def test_results_have_the_skeleton_of_the_ground_truth(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="keypoints has 2 keypoints, and the ground truth has 3"):
+    with pytest.raises(
+        InputError, match="keypoints has 2 keypoints, expected 3 as in the ground truth"
+    ):
         read(tmp_path, {"keypoints": POSE[:6]})
 
 
@@ -278,9 +280,9 @@ def test_v_is_a_number_however_it_is_written(
             assert columns is None
             continue
         assert columns is not None
-        assert columns.poses is not None
+        assert columns.keypoints is not None
         where = 1 if len(place) > 2 else 2
-        assert columns.poses.keypoints[:, where, 2].tolist() == [value] * 2
+        assert columns.keypoints.points[:, where, 2].tolist() == [value] * 2
 
 
 @pytest.mark.parametrize("side", ["gt", "dt"])

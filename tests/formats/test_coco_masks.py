@@ -95,9 +95,9 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
     assert scan is not None
     by_hand = fallback_reader.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
-    assert scan.outlines is not None
-    assert by_hand.outlines is not None
-    same(scan.outlines, by_hand.outlines)
+    assert scan.segmentations is not None
+    assert by_hand.segmentations is not None
+    same(scan.segmentations, by_hand.segmentations)
     truth = read_ground_truth(path, masks=True)
     path = result_file(
         tmp_path, {"segmentation": segmentation}, {"bbox": [1, 2, 3, 4]}, {"segmentation": STRING}
@@ -107,9 +107,9 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     careful_found = fallback_reader.read_results(
         path.read_bytes(), "dt", DEFAULT_LIMITS, truth, masks=True
     )
-    assert found.outlines is not None
-    assert careful_found.outlines is not None
-    same(found.outlines, careful_found.outlines)
+    assert found.segmentations is not None
+    assert careful_found.segmentations is not None
+    same(found.segmentations, careful_found.segmentations)
     assert np.array_equal(found.box_area, careful_found.box_area, equal_nan=True)
 
 
@@ -163,7 +163,7 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
                 text, "dt", DEFAULT_LIMITS, truth, masks=not for_boxes
             )
         )
-        same(found.outlines, due.outlines)
+        same(found.segmentations, due.segmentations)
         assert np.array_equal(found.corners, due.corners, equal_nan=True)
         assert np.array_equal(found.box_area, due.box_area, equal_nan=True)
     assert accepted > 100
@@ -180,9 +180,9 @@ def test_blocks_end_anywhere(tmp_path: Path) -> None:
     assert scan is not None
     found = scanned_detections(scan, truth)
     assert found is not None
-    assert found.outlines is not None
-    assert len(found.outlines.sizes) == 6000
-    assert found.outlines.runs.tolist() == LISTED["counts"] * 6000
+    assert found.segmentations is not None
+    assert len(found.segmentations.sizes) == 6000
+    assert found.segmentations.runs.tolist() == LISTED["counts"] * 6000
 
 
 def test_nothing_is_kept_where_boxes_are_scored(tmp_path: Path) -> None:
@@ -217,16 +217,16 @@ def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
     found = scanned_detections(scan, truth)
     assert found is not None
     due = fallback_reader.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
-    assert found.outlines is not None
-    same(found.outlines, due.outlines)
-    assert found.outlines.has.tolist() == [True, False, False, True]
+    assert found.segmentations is not None
+    same(found.segmentations, due.segmentations)
+    assert found.segmentations.has.tolist() == [True, False, False, True]
     for name in ("image", "label", "corners", "box_area", "score"):
         assert np.array_equal(getattr(found, name), getattr(due, name), equal_nan=True), name
     table = read_detections(path, truth)
     assert table.corners.tolist() == [[2, 2, 6, 6], [1, 2, 4, 6], [1, 1, 3, 3], [2, 2, 6, 6]]
     assert table.masks is None
     # With masks it is an error.
-    with pytest.raises(InputError, match=r"has the size \[7, 7\]"):
+    with pytest.raises(InputError, match=r"has size \[7, 7\]"):
         read_detections(path, truth, masks=True)
 
 
@@ -267,44 +267,44 @@ def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(
 
 WRONG: list[tuple[Any, str, str]] = [
     (..., "segmentation is missing", "--iou-type bbox"),
-    (None, "segmentation is null", "give polygons"),
-    ([], "segmentation is an empty list", "give polygons"),
-    ([[]], "segmentation[0] has 0 numbers, and a polygon has three points or more", ""),
-    ([[1, 2, 3, 4]], "segmentation[0] has 4 numbers, and a polygon has three points or more", ""),
-    ([[1, 2, 3, 4, 5, 6, 7]], "segmentation[0] has 7 numbers", "an x and a y"),
+    (None, "segmentation is null", "expected polygons"),
+    ([], "segmentation is empty", "expected polygons"),
+    ([[]], "segmentation[0] has 0 values, expected three points or more", ""),
+    ([[1, 2, 3, 4]], "segmentation[0] has 4 values, expected three points or more", ""),
+    ([[1, 2, 3, 4, 5, 6, 7]], "segmentation[0] has 7 values", "expected x and y of each point"),
     ([SQUARE[0], 5], "segmentation[1] is 5", ""),
-    ([[1, 2, 3, "4", 5, 6]], "segmentation[0][3] is", "give a number"),
-    ([[1, 2, 3, True, 5, 6]], "segmentation[0][3] is true", "give a number"),
-    ([[1, 2, 3, 1e9, 5, 6]], "segmentation[0][3] is", "in pixels"),
+    ([[1, 2, 3, "4", 5, 6]], "segmentation[0][3] is", "expected a number"),
+    ([[1, 2, 3, True, 5, 6]], "segmentation[0][3] is true", "expected a number"),
+    ([[1, 2, 3, 1e9, 5, 6]], "segmentation[0][3] is", "expected pixels"),
     ({"counts": "0"}, "segmentation has no size", ""),
     ({"size": [20, 30]}, "segmentation has no counts", ""),
     ({"size": [20], "counts": []}, "size is", "[height, width]"),
     ({"size": [20, 0], "counts": []}, "size is", "[height, width]"),
     ({"size": [20, 30.5], "counts": []}, "size is", "[height, width]"),
-    ({"size": [2**20, 2**20], "counts": []}, "size is", "[height, width]"),
+    ({"size": [2**20, 2**20], "counts": []}, "size is", "1099511627776 pixels"),
     ({"size": [20, 30], "counts": 5}, "counts is 5", "a list or a string"),
-    ({"size": [20, 30], "counts": [1, -1, 600]}, "counts[1] is -1", "0 or more"),
-    ({"size": [20, 30], "counts": [1.5]}, "counts[0] is 1.5", "0 or more"),
+    ({"size": [20, 30], "counts": [1, -1, 600]}, "counts[1] is -1", ">= 0"),
+    ({"size": [20, 30], "counts": [1.5]}, "counts[0] is 1.5", ">= 0"),
     (
         {"size": [20, 30], "counts": [100, 100]},
-        "counts sum to 200, and an image of size [20, 30] has 600 pixels",
-        "write the mask again",
+        "counts sum to 200, expected 600 for size [20, 30]",
+        "size is [height, width]",
     ),
-    ({"size": [20, 30], "counts": []}, "counts sum to 0, and", ""),
-    ({"size": [20, 30], "counts": ""}, "counts sum to 0, and", ""),
-    ({"size": [20, 30], "counts": "5"}, "counts sum to 5, and", ""),
+    ({"size": [20, 30], "counts": []}, "counts sum to 0, expected 600", ""),
+    ({"size": [20, 30], "counts": ""}, "counts sum to 0, expected 600", ""),
+    ({"size": [20, 30], "counts": "5"}, "counts sum to 5, expected 600", ""),
     ({"size": [20, 30], "counts": "5 5"}, "counts holds a character that is no digit", "again"),
     ({"size": [20, 30], "counts": "5o"}, "counts ends within a number", "again"),
     ({"size": [20, 30], "counts": "O"}, "counts holds a negative run", "again"),
     (
         {"size": [30, 20], "counts": [600]},
-        "segmentation has the size [30, 20], and image 1 is 20 high and 30 wide",
-        "size is [height, width], in this order",
+        "segmentation has size [30, 20], expected [20, 30] of image 1",
+        "size is [height, width]",
     ),
     (
         {"size": [10, 10], "counts": [100]},
-        "segmentation has the size [10, 10], and image 1 is 20 high and 30 wide",
-        "the size of its image",
+        "segmentation has size [10, 10], expected [20, 30] of image 1",
+        "",
     ),
 ]
 
@@ -351,7 +351,7 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
     for masks in (True, False):
         with pytest.raises(InputError) as caught:
             read_detections(path, truth, masks=masks)
-        refused(caught.value, path, "[1]", "bbox has 0 numbers: []", "[x, y, width, height]")
+        refused(caught.value, path, "[1]", "bbox has 0 values", "[x, y, width, height]")
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
@@ -376,7 +376,7 @@ def refused(error: InputError, path: Path, location: str, message: str, hint: st
     assert problem.file == str(path)
     assert problem.location.startswith(location)
     assert problem.message.startswith(message)
-    assert hint in problem.hint
+    assert hint in str(problem)
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
@@ -396,7 +396,7 @@ def test_polygons_on_images_of_no_size_are_refused(tmp_path: Path) -> None:
     path = truth_file(tmp_path, width=None)
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, masks=True)
-    message = "lies on an image without width and height"
+    message = "image has no width and height"
     assert [problem.location for problem in caught.value.problems] == [
         "annotations[0]",
         "annotations[1]",

@@ -173,12 +173,12 @@ def fuzz_truth_of(ids: list[int]) -> GroundTruth:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"image_id": "1"}, 'image_id "1" is not in the ground truth: it is a string'),
-        ({"category_id": "1"}, 'category_id "1": it is a string, they are numbers'),
+        ({"image_id": "1"}, 'image_id "1" is not in the ground truth (ids are numbers)'),
+        ({"category_id": "1"}, 'category_id is "1", expected a number'),
         ({"image_id": 1.5}, "image_id is 1.5"),
         ({"image_id": 2.0**53}, "image_id is 9007199254740992.0"),
         ({"image_id": 2**63}, "image_id 9223372036854775808 is not in the ground truth"),
-        ({"image_id": "\ud800"}, "image_id holds half of a surrogate pair"),
+        ({"image_id": "\ud800"}, "image_id has an unpaired surrogate"),
     ],
 )
 def test_ids_of_another_kind_are_left_to_the_careful_reader(

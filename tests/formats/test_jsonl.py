@@ -62,7 +62,7 @@ def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
     boxes = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", boxes))
     (said,) = refused(path, boxes="xyxy")
-    assert "give [x1, y1, x2, y2]; or, of x, y, width, height, --gt-boxes xywh" in said
+    assert "expected [x1, y1, x2, y2]; for [x, y, width, height] use --gt-boxes xywh" in said
     assert read_ground_truth(path, boxes="xywh").corners.tolist() == [[60, 40, 90, 60]]
 
 
@@ -174,7 +174,7 @@ BAD = {
     ),
     "three numbers": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3]], "category": ["cat"]})),
-        "line 2: objects[0]: bbox has 3 numbers: [1, 2, 3]; give [x, y, width, height]",
+        "line 2: objects[0]: bbox has 3 values, expected 4: [x, y, width, height]",
     ),
     "NaN": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, float("nan")]], "category": ["cat"]})),
@@ -182,7 +182,7 @@ BAD = {
     ),
     "text": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, "4"]], "category": ["cat"]})),
-        'line 2: objects[0]: bbox[3] is "4"; give a number',
+        'line 2: objects[0]: bbox[3] is "4", expected a number',
     ),
     "no class": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, 4]]})),
@@ -190,7 +190,7 @@ BAD = {
     ),
     "a flag of 2": (
         json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "iscrowd": 2}])),
-        "line 2: objects[0]: iscrowd is 2; give 0 or 1",
+        "line 2: objects[0]: iscrowd is 2, expected 0 or 1",
     ),
     "a score": (
         json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "score": 0.5}])),
@@ -236,7 +236,7 @@ def test_detections_on_other_images_are_refused(tmp_path: Path) -> None:
         "line 2: objects[1]",
     ]
     other = write(tmp_path / "y.jsonl", image("z.jpg", scored))
-    with pytest.raises(InputError, match="no image in common with the ground truth"):
+    with pytest.raises(InputError, match="no image of the results is in the ground truth"):
         read_detections(other, truth)
     bare = write(tmp_path / "w.jsonl", image("a.jpg", LISTS))
     with pytest.raises(InputError, match=r"objects\[0\]: score is missing"):

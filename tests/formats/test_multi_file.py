@@ -246,7 +246,7 @@ def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
     truth = read_ground_truth([bare, write(tmp_path / "c.json", truth_of([3]))])
     assert truth.images == (1, 3)
     assert truth.image.tolist() == [1, 1]
-    with pytest.raises(InputError, match=r"a\.json: has no annotations; there is nothing to score"):
+    with pytest.raises(InputError, match=r"a\.json: no annotations"):
         read_ground_truth(bare)
     with pytest.raises(InputError) as caught:
         read_ground_truth([bare, other])

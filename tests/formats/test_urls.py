@@ -191,7 +191,7 @@ def test_the_command_takes_urls_and_patterns_of_them(
     assert main([*call, "memory://run/none.json"]) == 2
     assert "memory://run/none.json: no such file or directory" in capsys.readouterr().err
     assert main(["eval", "--gt", urls[0], "--dt", urls[0]]) == 2
-    assert "is the ground truth itself" in capsys.readouterr().err
+    assert "this is the ground-truth file" in capsys.readouterr().err
 
 
 def test_folders_and_pictures_are_of_this_machine(

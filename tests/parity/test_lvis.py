@@ -472,9 +472,9 @@ def test_both_readers_read_the_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (5, "neg_category_ids is 5: give a list of category ids"),
-        ([1, 1.5], "neg_category_ids is 1.5: give a whole number or a string"),
-        ([[1]], "neg_category_ids is [1]: give a whole number or a string"),
+        (5, "neg_category_ids is 5, expected a list of category ids"),
+        ([1, 1.5], "neg_category_ids is 1.5, expected an integer or a string"),
+        ([[1]], "neg_category_ids is [1], expected an integer or a string"),
     ],
 )
 def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message: str) -> None:
@@ -484,8 +484,7 @@ def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message:
     with pytest.raises(InputError) as error:
         read_ground_truth(path)
     assert "images[0] (id 2)" in str(error.value)
-    assert message.split(":", maxsplit=1)[0] in str(error.value)
-    assert message.split(": ")[1] in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import InputError, Problem
 from detap.formats.arrow.files import check_installed, damage, opened
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.tables.columns import name_of
@@ -18,7 +18,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
     rows = Table(path, True, options.get("boxes"), limits).rows
     classes = rows.codes[rows.shape.class_columns[0]]
-    return empty_truth(rows.image.number, classes.number)
+    return empty_ground_truth(rows.image.number, classes.number)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -77,7 +77,7 @@ class Table:
             yield Note("float32-columns", message, severity="info")
 
     def report(
-        self, rows: Any, message: str | Callable[[int], str], hint: str, location: Any = None
+        self, rows: Any, message: str | Callable[[int], str], hint: str = "", location: Any = None
     ) -> None:
         """Note a problem of some rows, of which as many are listed as may be."""
         for row in rows[: self.limits.problems].tolist():

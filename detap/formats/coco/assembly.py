@@ -1,4 +1,4 @@
-"""From the columns of a COCO file to tables, with what is to be said of them."""
+"""Build tables and notes from the columns of a COCO file."""
 
 import os
 from collections import Counter
@@ -20,8 +20,9 @@ from detap.checks.tables import (
     zero_area_truths,
 )
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.category_offset import Sampled, sampled_classes
-from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
+from detap.formats.coco.category_offset import CategoryPairs, sample_categories
+from detap.formats.coco.columns import LISTS, DetectionColumns, KeypointColumns, TruthColumns
+from detap.formats.coco.values import BOX_LAYOUTS
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.records import Record
@@ -33,56 +34,65 @@ from detap.tables.detection import (
     SourceFile,
     distinct_name,
 )
-from detap.tables.notes import AS_IS, BOX_OPTIONS, INSIST, backward, backward_note, too_many
+from detap.tables.notes import (
+    AS_IS,
+    BOX_OPTIONS,
+    INSIST,
+    NO_DETECTIONS,
+    NOTHING_SAID,
+    backward,
+    backward_note,
+    too_many,
+)
 from detap.text_input import join_names
 
-_FEW = 4
-"""Where fewer than one object in so many has a detection, images are looked at once more."""
+_MIN_OVERLAPPED = 4
+"""The image ids are checked if fewer than 1 in this many ground truths are overlapped."""
 
 _TRUTH_NOTES = {
-    "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
-    "missing-area": "annotations have no area; their box's area is used",
-    "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
-    "missing-num-keypoints": "annotations have no num_keypoints; those of v above 0 are counted",
+    "missing-annotation-ids": "annotation id missing; not required",
+    "missing-area": "area missing; using box area",
+    "missing-iscrowd": "iscrowd missing; assuming 0",
+    "missing-num-keypoints": "num_keypoints missing; counting keypoints with v > 0",
     **{
-        f"images-without-{name}": f"images have no {key}, where others do; theirs is taken as empty"
+        f"images-without-{name}": f"{key} missing, but set for other images; assuming []"
         for name, key in LISTS.items()
     },
     **{
-        f"{name}-of-unknown-categories": f"entries of {key} are no category; they are left out"
+        f"{name}-of-unknown-categories": f"unknown categories in {key}; ignored"
         for name, key in LISTS.items()
     },
 }
 
 
 class Source(Record):
-    """Where columns were read.
+    """The origin of columns.
 
     Attributes
     ----------
     file : SourceFile
     limits : Limits
-        `problems` is obeyed.
+        Uses `problems`.
     as_is : bool
-        Whether a refusal that rests on a suspicion becomes a warning.
+        If True, failed plausibility checks are warnings.
     location : callable
-        Takes a row, returns where its record stands in the file.
-    encoding : {"xywh", "xyxy"}
-        What the four numbers of a box are in the file.
+        Returns the location of a row's record in the file.
+    box_format : {"xywh", "xyxy"}
+        Box format of the file.
     hint : str
-        What to do about boxes in another order; what the encoding suggests, where left out.
+        Hint for boxes of negative size; by default that of the box format.
     """
 
     file: SourceFile
     limits: Limits
     as_is: bool
     location: Callable[[int], str]
-    encoding: str = "xywh"
+    box_format: str = "xywh"
     hint: str = ""
 
 
 def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
-    """Refuse detections that are the file of their ground truth."""
+    """Raise InputError if the detections are the ground-truth file."""
     for source in truth.files:
         try:
             text = os.fspath(path)
@@ -90,23 +100,22 @@ def refuse_same_file(path: Path, truth: GroundTruth, hint: str) -> None:
                 text == source.path or os.path.samefile(text, source.path)
             )
         except (OSError, ValueError):
-            continue  # reading it will say what is wrong with it
+            continue  # the reader reports it
         if same:
-            message = f"is the ground truth itself ({source.path})"
-            raise InputError(Problem(shown(path), "", message, hint))
+            raise InputError(Problem(shown(path), "", "this is the ground-truth file", hint))
 
 
 def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
-    """Return the table of what was read, with all that is to be said of it.
+    """Build the ground-truth table with its notes.
 
     Raises
     ------
     InputError
-        Where too many boxes end before they begin.
+        If too many boxes have a negative width or height.
     """
-    negative = _negative_sides("ground-truth", source, columns)
+    negative = _negative_size("ground-truth", source, columns)
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
-    poses = columns.poses
+    keypoints = columns.keypoints
     return GroundTruth(
         image=columns.image,
         label=columns.label,
@@ -126,26 +135,23 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         group_of=columns.group_of,
         image_sizes=columns.image_sizes,
         zero_id=np.arange(len(columns.image)) == columns.zero_row,
-        keypoints=None if poses is None else poses.keypoints,
-        no_keypoints=None if poses is None else poses.without,
-        sides=None if poses is None else poses.sides,
+        keypoints=None if keypoints is None else keypoints.points,
+        no_keypoints=None if keypoints is None else keypoints.no_keypoints,
+        sides=None if keypoints is None else keypoints.width_height,
         listed=columns.listed,
         groups=columns.groups,
     )
 
 
-def _pose_notes(poses: Poses) -> Iterator[Note]:
-    v = poses.keypoints[:, :, 2]
-    odd = int(np.count_nonzero(((v != 0) & (v != 1) & (v != 2)).any(axis=1)))
-    if odd:
-        message = "annotations have a v other than 0, 1 and 2; keypoints of v above 0 are labelled"
-        yield Note("odd-visibility", message, odd)
-    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == poses.without))
+def _keypoint_notes(keypoints: KeypointColumns) -> Iterator[Note]:
+    v = keypoints.points[:, :, 2]
+    invalid = int(np.count_nonzero(((v != 0) & (v != 1) & (v != 2)).any(axis=1)))
+    if invalid:
+        message = "v is not 0, 1 or 2; keypoints with v > 0 are labeled"
+        yield Note("odd-visibility", message, invalid)
+    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == keypoints.no_keypoints))
     if disagreeing:
-        message = (
-            "annotations have labelled keypoints and a num_keypoints of 0, or none and another; "
-            "num_keypoints decides which are to be found"
-        )
+        message = "num_keypoints disagrees with v; using num_keypoints"
         yield Note("num-keypoints-disagrees", message, disagreeing)
 
 
@@ -154,80 +160,79 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
             yield Note(code, message, counts[code])
-    if columns.poses is not None:
-        yield from _pose_notes(columns.poses)
-    for part, ids in columns.repeated.items():
+    if columns.keypoints is not None:
+        yield from _keypoint_notes(columns.keypoints)
+    for section, ids in columns.repeated.items():
         if ids:
-            message = f"{part} repeat an earlier one and are counted once: id {join_names(ids)}"
-            yield Note(f"repeated-{part}", message, len(ids))
+            message = f"duplicate {section}, counted once: id {join_names(ids)}"
+            yield Note(f"repeated-{section}", message, len(ids))
     if counts.get("annotation-id-zero"):
         message = (
-            "annotations have the id 0: pycocotools takes a match with one for none, so its "
-            "numbers may be lower; --protocol coco-strict gives them"
+            "annotation id 0: pycocotools does not count its matches; use --protocol coco-strict "
+            "for the same numbers"
         )
         yield Note("annotation-id-zero", message, counts["annotation-id-zero"], severity="info")
     ignored = int(np.count_nonzero(columns.ignore))
     if ignored:
-        message = "annotations set ignore, which has no effect, as in pycocotools"
+        message = "ignore is set, but has no effect, as in pycocotools"
         yield Note("ignore-without-effect", message, ignored)
     empty = survey_values(columns.box_area)[2]
-    if empty and columns.poses is None:
+    if empty and columns.keypoints is None:
         yield zero_area_truths(empty)
     yield from box_notes(
-        "ground-truth", (columns.corners, columns.image), columns.image_sizes, _BEYOND
+        "ground-truth", (columns.corners, columns.image), columns.image_sizes, _MARGIN
     )
 
 
 def _distinct_names(
     ids: tuple[Name, ...], names: tuple[str | None, ...]
 ) -> tuple[tuple[str, ...], list[Note]]:
-    """Return a name for every class, no two alike, and what is to be said of them."""
+    """Return a unique name of every class, and notes on the names."""
     notes = []
-    nameless = sum(name is None for name in names)
-    if nameless:
-        message = "categories have no name; their id is used"
-        notes.append(Note("missing-category-names", message, nameless))
+    missing = sum(name is None for name in names)
+    if missing:
+        notes.append(Note("missing-category-names", "category name missing; using id", missing))
     given = [
         str(identifier) if name is None else name
         for identifier, name in zip(ids, names, strict=True)
     ]
-    equal = {name for name, count in Counter(given).items() if count > 1}
+    repeated = {name for name, count in Counter(given).items() if count > 1}
     distinct = given
     while shared := {name for name, count in Counter(distinct).items() if count > 1}:
         distinct = [
             distinct_name(name, identifier) if name in shared else name
             for identifier, name in zip(ids, distinct, strict=True)
         ]
-    if equal:
-        bearers = sum(name in equal for name in given)
-        message = "categories share a name with another; their id is added to it"
-        notes.append(Note("equal-category-names", message, bearers))
+    if repeated:
+        count = sum(name in repeated for name in given)
+        message = "duplicate category names; appending the id"
+        notes.append(Note("equal-category-names", message, count))
     folded = Counter(name.casefold() for name in set(given))
-    alike = sum(count for count in folded.values() if count > 1)
-    if alike:
-        message = "category names differ from another's in case only; they are distinct classes"
-        notes.append(Note("names-differ-in-case", message, alike))
+    similar = sum(count for count in folded.values() if count > 1)
+    if similar:
+        message = "category names differ only in case; treated as distinct"
+        notes.append(Note("names-differ-in-case", message, similar))
     return tuple(distinct), notes
 
 
 def detection_table(
     columns: DetectionColumns, truth: GroundTruth, source: Source, **more: Any
 ) -> Detections:
-    """Return the table of what was read, rid of unknown classes, with all that is to be said of it.
+    """Build the table of detections of known classes, with its notes.
 
-    What else the table has of each row is given by name.
+    `more` has further columns of the table.
 
     Raises
     ------
     InputError
-        Where too many boxes end before they begin, or categories look as if others were meant.
+        If too many boxes have a negative width or height, or category ids fail the checks.
     """
-    negative = _negative_sides("detections", source, columns, columns.label < len(truth.class_ids))
-    sample, shifted = _check_labels(columns, truth, source)
+    negative = _negative_size("detections", source, columns, columns.label < len(truth.class_ids))
+    sample, category_notes = _check_categories(columns, truth, source)
     notes = [
         *((AS_IS,) if source.as_is else ()),
         *negative,
-        *shifted,
+        *category_notes,
         *_detection_notes(columns, truth),
     ]
     table = Detections(
@@ -249,40 +254,39 @@ def detection_table(
     return replace(table, notes=tuple(notes))
 
 
-def _check_labels(
+def _check_categories(
     columns: DetectionColumns, truth: GroundTruth, source: Source
 ) -> tuple[CategorySample, tuple[Note, ...]]:
-    """Refuse detections of which no category is known, or all are one off.
+    """Raise InputError if no category id is known or all look offset.
 
-    The latter is a suspicion: a warning where ids are to be taken `as_is`. Of one of several inputs
-    neither is judged here; what is judged of all comes with the notes.
+    With `as_is`, an offset is a warning. Several inputs are checked after joining.
     """
-    hint = "use the ground truth's category ids"
     unknown, part = sum(columns.unknown.values()), source.limits.part
     if unknown and unknown == len(columns.label) and not (source.as_is or part):
-        from detap.formats.coco.values import nothing_in_common  # only for this
+        from detap.formats.coco.values import no_common_id
 
-        ours = list(columns.unknown)
-        message = nothing_in_common("category", "category_id is", ours, truth.class_ids)
-        hint += f"; or, if all are of other classes indeed, give {INSIST}"
+        message = no_common_id("category_id", list(columns.unknown), truth.class_ids)
+        hint = f"use the ground truth's category ids, or pass {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", message, hint))
     if not len(columns.label) or not len(truth):
         return (), ()
-    found, path = sampled_classes(columns, truth), source.file.path
-    few = len(found.pairs) * _FEW < found.objects
+    pairs, path = sample_categories(columns, truth), source.file.path
+    few = len(pairs.pairs) * _MIN_OVERLAPPED < pairs.ground_truths
     if few and isinstance(truth.images[0], int) and not source.as_is:
-        from detap.formats.coco.id_mapping import ids_are_stems  # only for this
+        from detap.formats.coco.id_mapping import check_image_ids
 
-        ids_are_stems(columns, truth, path, len(found.pairs), part=part)
-    sample = _by_id(found, columns, truth)
+        check_image_ids(columns, truth, path, len(pairs.pairs), part=part)
+    sample = _sample_of_ids(pairs, columns, truth)
     if part:
         return sample, ()
-    shifts = [*shift_suspicion(sample, shown(path), unknown=bool(columns.unknown))]
-    return sample, warned(shifts, (AS_IS,) if source.as_is else ())
+    offsets = [*shift_suspicion(sample, shown(path), unknown=bool(columns.unknown))]
+    return sample, warned(offsets, (AS_IS,) if source.as_is else ())
 
 
-def _by_id(found: Sampled, columns: DetectionColumns, truth: GroundTruth) -> CategorySample:
-    """Return a sample by category ids, which must be numbers."""
+def _sample_of_ids(
+    pairs: CategoryPairs, columns: DetectionColumns, truth: GroundTruth
+) -> CategorySample:
+    """Return the sample with category ids; empty unless all ids are numbers."""
     ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
     if any(isinstance(name, str) for name in ids):
         return ()
@@ -290,70 +294,63 @@ def _by_id(found: Sampled, columns: DetectionColumns, truth: GroundTruth) -> Cat
         (
             key,
             tuple(
-                (due, int(ids[due]), int(ids[got]), count)
-                for (due, got), count in sorted(Counter(pairs).items())
+                (gt, int(ids[gt]), int(ids[dt]), count)
+                for (gt, dt), count in sorted(Counter(of_image).items())
             ),
         )
-        for key, pairs in found.images
+        for key, of_image in pairs.images
     )
 
 
-_OTHER_ORDER = {
-    "xywh": "give [x, y, width, height]",
-    "xyxy": "give [x1, y1, x2, y2]; or, of x, y, width, height, {} xywh",
-}
-
-
-def _negative_sides(
+def _negative_size(
     kind: str,
     source: Source,
     columns: TruthColumns | DetectionColumns,
-    kept: NDArray[np.bool_] | None = None,
+    selected: NDArray[np.bool_] | None = None,
 ) -> tuple[Note, ...]:
-    """Warn of boxes of negative width or height; refuse them where they are many of those kept."""
-    at = backward(columns.corners, columns.box_area)
-    if not len(at):
+    """Note boxes of negative width or height; raise InputError if many selected rows have one."""
+    rows = backward(columns.corners, columns.box_area)
+    if not len(rows):
         return ()
     part = source.limits.is_part(kind)
-    counts = len(at), len(columns.image)
-    if kept is not None:
-        counts = int(kept[at].sum()), int(kept.sum())
+    counts = len(rows), len(columns.image)
+    if selected is not None:
+        counts = int(selected[rows].sum()), int(selected.sum())
     if source.as_is or part or not (counts[0] and too_many(*counts)):
-        row = int(at[0])
-        box, _ = _negative(columns.corners[row].tolist(), source.encoding)
-        return (backward_note(kind, len(at), f"{source.location(row)}, {box}"),)
+        row = int(rows[0])
+        box, _ = _format_negative(columns.corners[row].tolist(), source.box_format)
+        return (backward_note(kind, len(rows), f"{source.location(row)}, {box}"),)
     file = shown(source.file.path)
-    listed = []
-    for row in at[: source.limits.problems].tolist():
-        box, fault = _negative(columns.corners[row].tolist(), source.encoding)
-        hint = source.hint or _OTHER_ORDER[source.encoding].format(BOX_OPTIONS[kind])
-        listed.append(Problem(file, source.location(row), f"{fault}: {box}", hint))
-    raise too_many_backward(file, len(at), len(columns.image), listed)
+    hint = source.hint or f"expected {BOX_LAYOUTS[source.box_format]}"
+    if source.box_format == "xyxy" and not source.hint:
+        hint += f"; for {BOX_LAYOUTS['xywh']} use {BOX_OPTIONS[kind]} xywh"
+    problems = []
+    for row in rows[: source.limits.problems].tolist():
+        box, message = _format_negative(columns.corners[row].tolist(), source.box_format)
+        problems.append(Problem(file, source.location(row), f"{message}: {box}", hint))
+    raise too_many_backward(file, len(rows), len(columns.image), problems)
 
 
-def _negative(corners: list[float], encoding: str) -> tuple[str, str]:
-    """Return a box as its file has it, and which of its sides is negative."""
+def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:
+    """Return the text of a box of negative size, and the message."""
     x, y, right, bottom = corners
-    axis = "width" if right < x else "height"
-    fault = f"bbox has a negative {axis}"
-    if encoding == "xywh":
+    side = "width" if right < x else "height"
+    if box_format == "xywh":
         right, bottom = right - x, bottom - y
-    return f"[{', '.join(f'{value:g}' for value in (x, y, right, bottom))}]", fault
+    box = ", ".join(f"{value:g}" for value in (x, y, right, bottom))
+    return f"[{box}]", f"bbox has a negative {side}"
 
 
 def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
     if not len(columns.image):
-        yield Note("no-detections", "there is no detection: every AP is 0")
+        yield Note(NO_DETECTIONS, NOTHING_SAID)
         return
     if columns.unknown:
-        from detap.io.json_text import spelt  # only for this
+        from detap.io.json_text import spelt
 
         names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
-        message = (
-            f"detections are of categories that the ground truth does not list ({names}{more}); "
-            "they are left out"
-        )
+        message = f"categories not in the ground truth ({names}{more}); detections ignored"
         yield Note("unknown-categories", message, sum(columns.unknown.values()))
     low, high, _, outside = survey_values(columns.score)
     if outside:
@@ -361,8 +358,8 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     empty = survey_values(columns.box_area)[2]
     if empty and columns.keypoints is None:
         yield zero_area_detections(empty)
-    yield from box_notes("detections", (columns.corners, columns.image), truth.image_sizes, _BEYOND)
+    yield from box_notes("detections", (columns.corners, columns.image), truth.image_sizes, _MARGIN)
 
 
-_BEYOND = 1.0
-"""Pixels by which a box must leave its image to be counted: annotations are rounded."""
+_MARGIN = 1.0
+"""Pixels by which boxes may exceed the image without a note: annotations are rounded."""

@@ -1,4 +1,4 @@
-"""Which categories of a results file lie on which objects, in some images."""
+"""Categories of overlapping results and ground truths in a sample of images."""
 
 from typing import NamedTuple
 
@@ -9,59 +9,58 @@ from detap.checks.boxes import image_keys
 from detap.formats.coco.columns import DetectionColumns
 from detap.tables.detection import SAMPLED_IMAGES, GroundTruth
 
-_TRUTHS = 32
-"""Objects of an image that are looked at."""
-_OVERLAP = 0.5
+_MAX_TRUTHS = 32
+"""Ground truths sampled per image."""
+_MIN_IOU = 0.5
 
 
-class Sampled(NamedTuple):
-    """What lies on the objects of some images.
+class CategoryPairs(NamedTuple):
+    """Classes of overlapping ground truths and detections in a sample of images.
 
     Attributes
     ----------
     images : tuple of (int, list of (int, int))
-        The key of each image, ascending; and the class of each object with a detection in its
-        place, and that of the detection.
+        Key of each image, ascending, with the pairs of ground-truth and detection class.
     pairs : list of (int, int)
-        Those classes, of all images together.
-    objects : int
-        How many objects were looked at.
+        The pairs of all images.
+    ground_truths : int
+        Number of sampled ground truths.
     """
 
     images: tuple[tuple[int, list[tuple[int, int]]], ...]
     pairs: list[tuple[int, int]]
-    objects: int
+    ground_truths: int
 
 
-def sampled_classes(columns: DetectionColumns, truth: GroundTruth) -> Sampled:
-    """Return the classes of some ground truths and of the detections in their place.
+def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> CategoryPairs:
+    """Sample the classes of overlapping ground truths and detections.
 
-    Images are sampled by name among those that have both, so that the samples of parts add up.
+    Images with both are sampled by name, so that the samples of several inputs can be added.
     """
     filled = truth.filled & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
     images = np.flatnonzero(filled)
     keys = image_keys([truth.images[image] for image in images.tolist()])
     first = np.argsort(keys, kind="stable")[:SAMPLED_IMAGES]
-    found, objects = [], 0
-    wanted = np.zeros(len(truth.images), np.bool_)
-    wanted[images[first]] = True
-    truths = np.flatnonzero(wanted[truth.image] & ~truth.crowd)
-    rows = np.flatnonzero(wanted[columns.image])
-    here = np.ones(len(truth.images), np.uint8)
+    by_image, count = [], 0
+    sampled = np.zeros(len(truth.images), np.bool_)
+    sampled[images[first]] = True
+    truth_rows = np.flatnonzero(sampled[truth.image] & ~truth.crowd)
+    detection_rows = np.flatnonzero(sampled[columns.image])
+    all_images = np.ones(len(truth.images), np.uint8)
     for key, image in zip(keys[first].tolist(), images[first].tolist(), strict=True):
-        own = truths[truth.image[truths] == image]
-        own = own[:: -(-len(own) // _TRUTHS) or 1]
-        theirs = rows[columns.image[rows] == image]
-        objects += len(own)
+        gt = truth_rows[truth.image[truth_rows] == image]
+        gt = gt[:: -(-len(gt) // _MAX_TRUTHS) or 1]
+        dt = detection_rows[columns.image[detection_rows] == image]
+        count += len(gt)
         pairs = found_classes(
-            truth.corners[own],
-            truth.image[own],
-            truth.label[own],
-            columns.corners[theirs],
-            columns.image[theirs],
-            columns.label[theirs],
-            here,
-            _OVERLAP,
+            truth.corners[gt],
+            truth.image[gt],
+            truth.label[gt],
+            columns.corners[dt],
+            columns.image[dt],
+            columns.label[dt],
+            all_images,
+            _MIN_IOU,
         )
-        found.append((key, pairs))
-    return Sampled(tuple(found), [pair for _, pairs in found for pair in pairs], objects)
+        by_image.append((key, pairs))
+    return CategoryPairs(tuple(by_image), [p for _, pairs in by_image for p in pairs], count)

@@ -1,4 +1,4 @@
-"""What both readers of COCO files hand over: checked columns, not yet tables."""
+"""Validated columns of COCO files, as returned by both readers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -11,23 +11,23 @@ from detap.protocols.summary import FREQUENCIES
 from detap.records import Record
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 
-SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
-SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
+SHAPE_OF_TRUTH = "expected an object with images, annotations, categories"
+SHAPE_OF_RESULTS = "expected a results list with image_id, category_id, bbox, score"
 
 
-class Outlines(Record):
-    """The segmentations of a file, M of its N rows having one.
+class Segmentations(Record):
+    """The segmentations of N rows; M rows have one.
 
     Attributes
     ----------
     has : (N,) bool
-        Whether a row has one.
+        True if the row has one.
     sizes : (M, 2) int32
-        Height and width as run lengths give them; 0 for polygons.
+        Height and width of RLE; 0 for polygons.
     run_start, runs, ring_start, ring_end, points
-        As :class:`detap.tables.masks.Masks` has them.
+        As in :class:`detap.tables.masks.Masks`.
     listed : int
-        How many are polygons, or run lengths as a list.
+        Number of polygons and uncompressed RLE.
     """
 
     has: Flags
@@ -40,65 +40,65 @@ class Outlines(Record):
     listed: int
 
 
-class Poses(Record):
+class KeypointColumns(Record):
     """The keypoints of G annotations, P each.
 
     Attributes
     ----------
-    keypoints : (G, P, 3) float64
-    sides : (G, 2) float64
-    without : (G,) bool
-        As :class:`detap.tables.detection.GroundTruth` has them, `without` as ``no_keypoints``.
+    points : (G, P, 3) float64
+        x, y, v.
+    width_height : (G, 2) float64
+        Size of the bbox.
+    no_keypoints : (G,) bool
+        True if the annotation has no labeled keypoint.
     """
 
-    keypoints: Floats
-    sides: Floats
-    without: Flags
+    points: Floats
+    width_height: Floats
+    no_keypoints: Flags
 
 
 class TruthColumns(Record):
-    """An instances file; G annotations in file order, I images and K categories by ascending id.
+    """An instances file: G annotations in file order; I images, K categories by ascending id.
 
     Attributes
     ----------
-    image_ids : tuple of int or str
-        I of them.
+    image_ids : tuple of int or str, length I
     image_sizes : (I, 2) float64
-        Width and height in pixels; NaN where the file gives none that can be used.
-    class_ids : tuple of int or str
-        K of them.
-    class_names : tuple of str or None
-        K of them; None where the file gives none.
+        Width and height in pixels; NaN if missing or unusable.
+    class_ids : tuple of int or str, length K
+    class_names : tuple of str or None, length K
+        None if missing.
     image, label : (G,) int32
         Index into `image_ids` and `class_ids`.
     corners : (G, 4) float64
         x, y, x + w, y + h.
     box_area : (G,) float64
-        w * h; NaN where the row has no box, but a mask.
+        w * h; NaN if the row has a mask and no box.
     area : (G,) float64
-        As annotated; w * h where the file gives none.
+        Annotated area, or w * h.
     crowd, ignore, group_of : (G,) bool
         The flags `iscrowd`, `ignore` and `isgroupof`.
     records : int
-        Annotations in the file, repeated ones too.
+        Annotations in the file, including repeated ones.
     zero_row : int
-        The row of the annotation whose id is 0; -1 where there is none.
+        Row of the annotation with id 0, or -1.
     origin : (G,) int64 or None
-        The record of each row; None where rows are records.
+        Record index of each row; None if they are equal.
     counts : dict of str to int
-        How many records lack or have something worth a note, by the note's code.
+        Counts of the notes, by code.
     repeated : dict of str to sequence of int or str
-        The ids of the images, annotations and categories that repeat an earlier record.
+        Ids of repeated images, annotations and categories.
     difficult : (G,) bool or None
-        The flag of that name, which no COCO file has.
+        The flag of other formats that use these columns.
     listed : mapping of str to (P, 2) int32
-        As :class:`detap.tables.detection.GroundTruth` has it.
+        As in :class:`detap.tables.detection.GroundTruth`.
     groups : mapping of int or str to str
-        Likewise.
-    outlines : Outlines or None
-        Where masks are wanted; each row has one.
-    poses : Poses or None
-        Where keypoints are wanted.
+        As in :class:`detap.tables.detection.GroundTruth`.
+    segmentations : Segmentations or None
+        If masks are read; every row has one.
+    keypoints : KeypointColumns or None
+        If keypoints are read.
     """
 
     image_ids: tuple[Name, ...]
@@ -121,12 +121,12 @@ class TruthColumns(Record):
     difficult: Flags | None = None
     listed: Mapping[str, Integers] = field(default_factory=dict)
     groups: Mapping[Name, str] = field(default_factory=dict)
-    outlines: Outlines | None = None
-    poses: Poses | None = None
+    segmentations: Segmentations | None = None
+    keypoints: KeypointColumns | None = None
 
 
 class DetectionColumns(Record):
-    """A results file; N detections in file order.
+    """A results file: N detections in file order.
 
     Attributes
     ----------
@@ -137,21 +137,20 @@ class DetectionColumns(Record):
     corners : (N, 4) float64
         x, y, x + w, y + h.
     box_area : (N,) float64
-        w * h; NaN where the row has no box, but a mask.
+        w * h; NaN if the row has a mask and no box.
     score : (N,) float64
     unknown : dict of int or str to int
-        How many detections each category has that the ground truth does not list, in the order
-        in which they first occur.
+        Number of detections by category that is not in the ground truth, in order of occurrence.
     file_names : dict of int or str to str
-        What the results file itself calls each image, if it lists any; else empty.
+        File names in the results' own list of images.
     categories : dict of int or str to str
-        What it calls each category.
-    outlines : Outlines or None
-        Where masks are wanted, or a row has no box.
+        Names in the results' own list of categories.
+    segmentations : Segmentations or None
+        If masks are read, or a row has no box.
     keypoints : (N, P, 2) float64 or None
-        Where keypoints are wanted.
+        If keypoints are read.
     by_file : bool
-        Whether images were matched by the names of their files, not by id.
+        True if images were matched by file name, not by id.
     """
 
     image: Integers
@@ -162,35 +161,35 @@ class DetectionColumns(Record):
     unknown: dict[Name, int]
     file_names: Mapping[Name, str]
     categories: Mapping[Name, str] = field(default_factory=dict)
-    outlines: Outlines | None = None
+    segmentations: Segmentations | None = None
     keypoints: Floats | None = None
     by_file: bool = False
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:
-    """Return how many keypoints a row of ground truth has; None where none says it."""
+    """Return the number of keypoints per ground truth; None if unknown."""
     if truth.keypoints is None or not len(truth):
         return None
     return int(truth.keypoints.shape[1])
 
 
 LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}
-"""What images list of categories, and under which key."""
+"""Keys of the category lists in image records."""
 
 
 def listed_pairs(
     image: Integers, label: Integers, lists: int, name: str, columns: "TruthColumns"
 ) -> "TruthColumns":
-    """Return the columns with what images list of categories; what is unknown is left out.
+    """Add a category list of the images to the columns, without unknown categories.
 
     Parameters
     ----------
     image, label : (P,) int32
-        By number; -1 of categories that are not known.
+        Indices; -1 for an unknown category.
     lists : int
-        How many images have a list.
+        Number of images with a list.
     name : str
-        Of the list, a key of :data:`LISTS`.
+        A key of :data:`LISTS`.
     columns : TruthColumns
     """
     known, width = label >= 0, len(columns.class_ids)
@@ -206,13 +205,13 @@ def listed_pairs(
 
 
 def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
-    """Return the group of each category that says how frequent it is, as LVIS does."""
+    """Return the LVIS frequency group of each category."""
     letters = listed_names(categories, "frequency").items()
     return {name: FREQUENCIES[letter] for name, letter in letters if letter in FREQUENCIES}
 
 
 def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
-    """Return what a list of images or categories says of each id, under a key for text."""
+    """Return the text under a key by id, from a list of images or categories."""
     return {
         record["id"]: record[key]
         for record in records

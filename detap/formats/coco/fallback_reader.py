@@ -1,7 +1,7 @@
-"""The careful reader of COCO files: any valid JSON, and every problem of an invalid file.
+"""Fallback reader of COCO files: accepts any valid JSON and reports every problem.
 
-It reads record by record with the standard library's scanner. The fast reader is held to its
-results, and hands over to it whatever is not of the regular shape.
+It reads record by record with the standard library's scanner. The fast reader falls back to it for
+any file of irregular shape, and must give the same results.
 """
 
 from array import array
@@ -23,15 +23,15 @@ from detap.formats.coco.columns import (
     listed_names,
     listed_pairs,
 )
-from detap.formats.coco.id_mapping import image_numbers
+from detap.formats.coco.id_mapping import image_indices
 from detap.formats.coco.keypoints import (
-    PosesReader,
+    KeypointsReader,
+    drop_visibility,
     extent_of,
+    keypoints_of_result,
     number_of_keypoints,
-    pose_of,
-    without_v,
 )
-from detap.formats.coco.segmentation import OutlinesReader, Shape
+from detap.formats.coco.segmentation import Segmentation, SegmentationsReader
 from detap.formats.coco.values import (
     Record,
     area_of,
@@ -39,7 +39,7 @@ from detap.formats.coco.values import (
     check_text,
     flag_of,
     identifier_of,
-    nothing_in_common,
+    no_common_id,
     required,
     score_of,
     size_of,
@@ -50,41 +50,39 @@ from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)
-"""Of a row whose mask has the box."""
+"""Box of a row whose box comes from its mask."""
 
 
-def _shape(record: Record, outlines: OutlinesReader) -> Shape:
+def _segmentation_of(record: Record, segmentations: SegmentationsReader) -> Segmentation:
     if "segmentation" not in record:
-        raise FaultError(
-            "segmentation is missing", "give every object its mask, or score boxes: --iou-type bbox"
-        )
-    return outlines.drawn(record["segmentation"])
+        raise FaultError("segmentation is missing", "add it, or use --iou-type bbox")
+    return segmentations.parse(record["segmentation"])
 
 
 def _has_no_box(record: Record) -> bool:
-    """Return True if a record has no bbox, or the empty list, as for pycocotools."""
+    """Return True if a record has no bbox, or an empty list, as in pycocotools."""
     return bool(record.get("bbox", []) == [])
 
 
-class _Names:
-    """The ids of one kind that a file uses, each numbered when first met."""
+class _IdColumn:
+    """A column of ids, stored as indices of the distinct ids in order of occurrence."""
 
     def __init__(self) -> None:
-        self.number: dict[Name, int] = {}
+        self.index_by_id: dict[Name, int] = {}
         self.rows = array("i")
 
     def add(self, name: Name) -> None:
-        self.rows.append(self.number.setdefault(name, len(self.number)))
+        self.rows.append(self.index_by_id.setdefault(name, len(self.index_by_id)))
 
-    def numbered(self, dense: dict[Name, int]) -> NDArray[np.int32]:
-        """Return each row's number by `dense`; -1 where that has no such name."""
-        by_first = np.array([dense.get(name, -1) for name in self.number], np.int32)
+    def indices(self, index_by_id: dict[Name, int]) -> NDArray[np.int32]:
+        """Return the index of each row's id, -1 for an unknown id."""
+        distinct = np.array([index_by_id.get(name, -1) for name in self.index_by_id], np.int32)
         rows = np.frombuffer(self.rows, np.int32) if self.rows else np.zeros(0, np.int32)
-        return by_first[rows] if len(rows) else rows.copy()
+        return distinct[rows] if len(rows) else rows.copy()
 
 
-class _Records:
-    """The array of records under one key: read in turn, repeated ones found."""
+class _RecordList:
+    """The array of records under one key; detects repeated ids."""
 
     def __init__(self, name: str, cursor: JsonText, problems: Problems, limits: Limits) -> None:
         self.name = name
@@ -96,60 +94,57 @@ class _Records:
         self.seen: dict[Name, int] = {}
         self.starts = array("q")
 
-    def location(self, number: int, identifier: object = None) -> str:
-        named = "" if identifier is None else f" (id {spelt(identifier)})"
-        return f"{self.name}[{number}]{named}"
+    def location(self, index: int, identifier: object = None) -> str:
+        suffix = "" if identifier is None else f" (id {spelt(identifier)})"
+        return f"{self.name}[{index}]{suffix}"
 
-    def read(self, take: Callable[[Record, int], None]) -> None:
-        """Hand every record to `take`, which raises `FaultError` where one is not right."""
-        for number in self.cursor.items():
-            if number == self.limits.records:
+    def read(self, add: Callable[[Record, int], None]) -> None:
+        """Pass every record to `add`, which raises FaultError for an invalid one."""
+        for index in self.cursor.items():
+            if index == self.limits.records:
                 raise NotJsonError(
                     self.cursor.index,
-                    f"more than {number} records under {self.name}",
+                    f"more than {index} records under {self.name}",
                     MORE_RECORDS,
                 )
             self.starts.append(self.cursor.index)
-            before = self.problems.count
+            problems = self.problems.count
             constants = self.cursor.constants
-            record = self.cursor.value(self.name, number)
-            self._take(record, number, take)
-            if self.cursor.constants > constants and self.problems.count == before:
-                self.problems.add(self.location(number), *HOLDS_CONSTANTS)
-            self.count = number + 1
+            record = self.cursor.value(self.name, index)
+            self._add(record, index, add)
+            if self.cursor.constants > constants and self.problems.count == problems:
+                self.problems.add(self.location(index), *HOLDS_CONSTANTS)
+            self.count = index + 1
 
-    def _take(self, record: Any, number: int, take: Callable[[Record, int], None]) -> None:
+    def _add(self, record: Any, index: int, add: Callable[[Record, int], None]) -> None:
         if not isinstance(record, dict):
-            self.problems.add(self.location(number), f"is {spelt(record)}", "an object is due")
+            self.problems.add(self.location(index), f"is {spelt(record)}, expected an object")
             return
         try:
-            take(record, number)
-        except FaultError as wrong:
+            add(record, index)
+        except FaultError as error:
             identifier = record.get("id")
-            shown = identifier if isinstance(identifier, int | str) else None
-            self.problems.add(self.location(number, shown), wrong.message, wrong.hint)
+            known = identifier if isinstance(identifier, int | str) else None
+            self.problems.add(self.location(index, known), error.message, error.hint)
 
-    def is_new(self, identifier: Name, record: Record, number: int) -> bool:
-        """Tell whether this id was not met before; an identical record may repeat it."""
-        first = self.seen.setdefault(identifier, number)
-        if first == number:
+    def is_new(self, identifier: Name, record: Record, index: int) -> bool:
+        """Return True if the id did not occur before; only an identical record may repeat it."""
+        first = self.seen.setdefault(identifier, index)
+        if first == index:
             return True
         if self._record(first) != record:
-            raise FaultError(
-                f"id {spelt(identifier)} is that of {self.location(first)} too, another record",
-                "give every record an id of its own",
-            )
+            raise FaultError(f"duplicate id {spelt(identifier)} (also at {self.location(first)})")
         self.repeated.append(identifier)
         return False
 
-    def _record(self, number: int) -> Any:
-        again = JsonText(self.cursor.text, Problems("", 1))
-        again.index = self.starts[number]
-        return again.value("")
+    def _record(self, index: int) -> Any:
+        text = JsonText(self.cursor.text, Problems("", 1))
+        text.index = self.starts[index]
+        return text.value("")
 
 
 class _TruthReader:
-    """An instances file, being read."""
+    """Reader of one instances file."""
 
     def __init__(
         self,
@@ -165,19 +160,19 @@ class _TruthReader:
         self.boxes = boxes
         self.cursor = cursor
         self.problems = problems
-        self.outlines = OutlinesReader() if masks else None
-        self.poses = PosesReader() if keypoints else None
-        self.parts = {
-            name: _Records(name, cursor, problems, limits)
+        self.segmentations = SegmentationsReader() if masks else None
+        self.keypoints = KeypointsReader() if keypoints else None
+        self.sections = {
+            name: _RecordList(name, cursor, problems, limits)
             for name in ("images", "annotations", "categories")
         }
-        self.found: set[str] = set()
+        self.keys: set[str] = set()
         self.sizes: dict[Name, tuple[float, float]] = {}
         self.class_names: dict[Name, str | None] = {}
         self.groups: dict[Name, str] = {}
-        self.lists: dict[str, dict[Name, list[Name]]] = {}
-        self.image = _Names()
-        self.label = _Names()
+        self.category_lists: dict[str, dict[Name, list[Name]]] = {}
+        self.image = _IdColumn()
+        self.label = _IdColumn()
         self.box = array("d")
         self.area = array("d")
         self.flags = {name: bytearray() for name in ("iscrowd", "ignore", "isgroupof")}
@@ -190,63 +185,65 @@ class _TruthReader:
         )
 
     def read(self) -> None:
-        takers = {
-            "images": self._take_image,
-            "annotations": self._take_annotation,
-            "categories": self._take_category,
+        adders = {
+            "images": self._add_image,
+            "annotations": self._add_annotation,
+            "categories": self._add_category,
         }
         for key in self.cursor.members():
-            repeated = key in self.found
+            repeated = key in self.keys
             if repeated:
                 _report_repeated(self.problems, key)
-            self.found.add(key)
-            taker = takers.get(key)
-            if taker is None or repeated:
+            self.keys.add(key)
+            add = adders.get(key)
+            if add is None or repeated:
                 _skip(self.cursor, self.problems, key)
             elif self.cursor.peek() == "[":
-                self.parts[key].read(taker)
+                self.sections[key].read(add)
             else:
-                message = f"{key} is {spelt(self.cursor.value(key))}"
-                self.problems.add("", message, f"an array is due: {SHAPE_OF_TRUTH}")
+                message = f"{key} is {spelt(self.cursor.value(key))}, expected an array"
+                self.problems.add("", message, SHAPE_OF_TRUTH)
 
     def read_categories(self) -> None:
-        """Read the list of categories, where it is all there is."""
-        self.parts["categories"].read(self._take_category)
+        """Read a text that is only the list of categories."""
+        self.sections["categories"].read(self._add_category)
 
-    def _take_image(self, record: Record, number: int) -> None:
+    def _add_image(self, record: Record, index: int) -> None:
         identifier = identifier_of(record, "id")
-        lists = {name: _list_of(record, key) for name, key in LISTS.items() if key in record}
-        if self.parts["images"].is_new(identifier, record, number):
+        lists = {name: _category_ids(record, key) for name, key in LISTS.items() if key in record}
+        if self.sections["images"].is_new(identifier, record, index):
             for name, categories in lists.items():
-                self.lists.setdefault(name, {})[identifier] = categories
+                self.category_lists.setdefault(name, {})[identifier] = categories
             self.sizes[identifier] = (size_of(record.get("width")), size_of(record.get("height")))
 
-    def _take_category(self, record: Record, number: int) -> None:
+    def _add_category(self, record: Record, index: int) -> None:
         identifier = identifier_of(record, "id")
         name = record.get("name")
         if "name" in record and not isinstance(name, str):
-            raise FaultError(f"name is {spelt(name)}", "give a string")
+            raise FaultError(f"name is {spelt(name)}, expected a string")
         if name is not None:
             check_text("name", name)
-        if self.parts["categories"].is_new(identifier, record, number):
+        if self.sections["categories"].is_new(identifier, record, index):
             self.class_names[identifier] = name
             self.groups |= groups_of([record])
 
-    def _take_annotation(self, record: Record, number: int) -> None:
+    def _add_annotation(self, record: Record, index: int) -> None:
         has_id = "id" in record
         identifier = identifier_of(record, "id") if has_id else None
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        boxless = self.outlines is not None and _has_no_box(record)
-        box = _NO_BOX if boxless else box_of(record, self.boxes)
+        no_box = self.segmentations is not None and _has_no_box(record)
+        box = _NO_BOX if no_box else box_of(record, self.boxes)
         width, height = box[2:] if self.boxes == "xywh" else (box[2] - box[0], box[3] - box[1])
         area = area_of(record, width, height)
-        shape = None if self.outlines is None else _shape(record, self.outlines)
-        pose = None if self.poses is None else self.poses.posed(record)
-        labelled = None if self.poses is None else number_of_keypoints(record)
+        segmentation = (
+            None if self.segmentations is None else _segmentation_of(record, self.segmentations)
+        )
+        keypoints = None if self.keypoints is None else self.keypoints.parse(record)
+        num_keypoints = None if self.keypoints is None else number_of_keypoints(record)
         flags = {name: name in record and flag_of(record, name) for name in self.flags}
-        if identifier is not None and not self.parts["annotations"].is_new(
-            identifier, record, number
+        if identifier is not None and not self.sections["annotations"].is_new(
+            identifier, record, index
         ):
             return
         self.counts["missing-annotation-ids"] += not has_id
@@ -260,24 +257,24 @@ class _TruthReader:
         self.label.add(label)
         self.box.extend(box)
         self.area.append(area)
-        if self.outlines is not None:
-            self.outlines.add(shape)
-        if self.poses is not None and pose is not None:
-            self.poses.add_truth(pose, labelled, (width, height))
+        if self.segmentations is not None:
+            self.segmentations.add(segmentation)
+        if self.keypoints is not None and keypoints is not None:
+            self.keypoints.add_annotation(keypoints, num_keypoints, (width, height))
         for name, column in self.flags.items():
             column.append(flags[name])
-        self.origin.append(number)
+        self.origin.append(index)
 
     def columns(self) -> TruthColumns:
-        """Return what was read; raise where its parts do not fit each other."""
-        self._check_parts()
-        if self.poses is not None:
-            self.counts["missing-num-keypoints"] = self.poses.unnumbered
+        """Return the columns; raise InputError for inconsistent sections."""
+        self._check_sections()
+        if self.keypoints is not None:
+            self.counts["missing-num-keypoints"] = self.keypoints.without_count
         image_ids = self._sorted("images", self.sizes)
         class_ids = self._sorted("categories", self.class_names)
         self.problems.raise_any()
-        image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
-        label = self.label.numbered({name: i for i, name in enumerate(class_ids)})
+        image = self.image.indices({name: i for i, name in enumerate(image_ids)})
+        label = self.label.indices({name: i for i, name in enumerate(class_ids)})
         self._check_references("image_id", "images", image, self.image, image_ids)
         self._check_references("category_id", "categories", label, self.label, class_ids)
         self.problems.raise_any()
@@ -296,77 +293,78 @@ class _TruthReader:
             crowd=_as_flags(self.flags["iscrowd"]),
             ignore=_as_flags(self.flags["ignore"]),
             group_of=_as_flags(self.flags["isgroupof"]),
-            records=self.parts["annotations"].count,
+            records=self.sections["annotations"].count,
             zero_row=self.zero_row,
-            origin=np.array(self.origin, np.int64) if self.parts["annotations"].repeated else None,
+            origin=(
+                np.array(self.origin, np.int64) if self.sections["annotations"].repeated else None
+            ),
             counts=self.counts,
-            repeated={name: part.repeated for name, part in self.parts.items()},
+            repeated={name: section.repeated for name, section in self.sections.items()},
             groups=self.groups,
-            outlines=None if self.outlines is None else self.outlines.columns(),
-            poses=None if self.poses is None else self.poses.columns(),
+            segmentations=None if self.segmentations is None else self.segmentations.columns(),
+            keypoints=None if self.keypoints is None else self.keypoints.columns(),
         )
-        for name, by_image in self.lists.items():
+        for name, by_image in self.category_lists.items():
             if by_image:
-                columns = _with_list(columns, name, by_image)
+                columns = _with_category_lists(columns, name, by_image)
         return columns
 
-    def _check_parts(self) -> None:
-        missing = [name for name in self.parts if name not in self.found]
+    def _check_sections(self) -> None:
+        missing = [name for name in self.sections if name not in self.keys]
         if missing:
             looks = ""
-            if self.scored or "predictions" in self.found:
-                looks = "; its records have scores, so it looks like results"
-            message = f"has no {' and no '.join(missing)}{looks}"
+            if self.scored or "predictions" in self.keys:
+                looks = " (records have scores: results?)"
+            message = f"no {' and no '.join(missing)}{looks}"
             self.problems.lead("", message, SHAPE_OF_TRUTH)
             return
-        bare = not self.parts["annotations"].count and not self.limits.empty
-        if bare and not self.problems.count:
-            self.problems.add("", "has no annotations", "there is nothing to score against")
+        empty = not self.sections["annotations"].count and not self.limits.empty
+        if empty and not self.problems.count:
+            self.problems.add("", "no annotations")
 
     def _sorted(self, name: str, ids: dict[Name, Any]) -> tuple[Name, ...]:
         if len({isinstance(identifier, str) for identifier in ids}) > 1:
-            self.problems.add(
-                "", f"the ids of {name} are partly numbers and partly strings", "use one of the two"
-            )
+            self.problems.add("", f"ids of {name} mix numbers and strings", "use one type")
             return tuple(ids)
         return tuple(sorted(ids))
 
     def _check_references(
         self,
         key: str,
-        part: str,
-        numbers: NDArray[np.int32],
-        names: _Names,
+        section: str,
+        indices: NDArray[np.int32],
+        column: _IdColumn,
         known: Sequence[Name],
     ) -> None:
-        by_number = list(names.number)
-        records = self.parts["annotations"]
-        for row in np.flatnonzero(numbers < 0).tolist():
-            name = by_number[names.rows[row]]
+        distinct = list(column.index_by_id)
+        records = self.sections["annotations"]
+        for row in np.flatnonzero(indices < 0).tolist():
+            name = distinct[column.rows[row]]
             self.problems.add(
                 records.location(self.origin[row]),
-                f"{key} {spelt(name)} is not among the {part}{_other_kind(name, known)}",
-                f"list it under {part}, or remove the annotation",
+                f"{key} {spelt(name)} is not in {section}{_other_type(name, known)}",
             )
 
 
-def _list_of(record: Record, key: str) -> list[Name]:
-    """Return what an image lists of categories."""
+def _category_ids(record: Record, key: str) -> list[Name]:
+    """Return a list of category ids of an image record."""
     values = record[key]
     if not isinstance(values, list):
-        raise FaultError(f"{key} is {spelt(values)}", "give a list of category ids")
+        raise FaultError(f"{key} is {spelt(values)}, expected a list of category ids")
     return [identifier_of({key: value}, key) for value in values]
 
 
-def _with_list(columns: TruthColumns, name: str, by_image: dict[Name, list[Name]]) -> TruthColumns:
-    label = {identifier: number for number, identifier in enumerate(columns.class_ids)}
+def _with_category_lists(
+    columns: TruthColumns, name: str, by_image: dict[Name, list[Name]]
+) -> TruthColumns:
+    label_by_id = {identifier: label for label, identifier in enumerate(columns.class_ids)}
     pairs = [
-        (image, label.get(identifier, -1))
-        for image, name_of in enumerate(columns.image_ids)
-        for identifier in by_image.get(name_of, ())
+        (image, label_by_id.get(identifier, -1))
+        for image, image_id in enumerate(columns.image_ids)
+        for identifier in by_image.get(image_id, ())
     ]
-    found = np.array(pairs, np.int32).reshape(-1, 2)
-    return listed_pairs(found[:, 0], found[:, 1], len(by_image), name, columns)
+    array = np.array(pairs, np.int32).reshape(-1, 2)
+    return listed_pairs(array[:, 0], array[:, 1], len(by_image), name, columns)
 
 
 def _report_repeated(problems: Problems, key: str) -> None:
@@ -374,11 +372,11 @@ def _report_repeated(problems: Problems, key: str) -> None:
 
 
 def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
-    """Read a value that is not needed, or whose parts are checked later; return it."""
+    """Read and return a value that is unused or checked later."""
     constants = cursor.constants
-    before = problems.count
+    count = problems.count
     value = cursor.value(key)
-    if cursor.constants > constants and problems.count == before:
+    if cursor.constants > constants and problems.count == count:
         problems.add(key, *HOLDS_CONSTANTS)
     return value
 
@@ -387,11 +385,10 @@ def _as_flags(values: bytearray) -> NDArray[np.bool_]:
     return np.frombuffer(bytes(values), np.bool_).copy()
 
 
-def _other_kind(name: Name, known: Sequence[Name]) -> str:
+def _other_type(name: Name, known: Sequence[Name]) -> str:
     if not known or isinstance(known[0], str) == isinstance(name, str):
         return ""
-    kinds = ("a number", "strings") if isinstance(known[0], str) else ("a string", "numbers")
-    return f": it is {kinds[0]}, they are {kinds[1]}"
+    return " (ids are strings)" if isinstance(known[0], str) else " (ids are numbers)"
 
 
 def read_truth(
@@ -408,15 +405,15 @@ def read_truth(
     Parameters
     ----------
     data : bytes
-        The file, expanded.
+        The decompressed file.
     file : str
-        What messages call it.
+        Its name in messages.
     limits : Limits
-        `records`, `nesting` and `problems` are obeyed.
+        Uses `records`, `nesting` and `problems`.
     masks, keypoints : bool
-        Whether segmentations, or keypoints, are read.
+        If True, read segmentations, or keypoints.
     boxes : {"xywh", "xyxy"}
-        What the four numbers of a bbox are.
+        Format of the bbox.
 
     Raises
     ------
@@ -429,22 +426,22 @@ def read_truth(
     with document:
         first = cursor.peek()
         if first == "[":
-            problems.lead("", "is a list, as results are", SHAPE_OF_TRUTH)
+            problems.lead("", "is a JSON list (results?)", SHAPE_OF_TRUTH)
             problems.raise_any()
         if first != "{":
-            raise NotJsonError(cursor.index, "is no JSON object", SHAPE_OF_TRUTH)
+            raise NotJsonError(cursor.index, "not a JSON object", SHAPE_OF_TRUTH)
         reader.read()
         cursor.finish()
     return reader.columns()
 
 
 def read_categories(data: bytes) -> dict[Name, str | None] | None:
-    """Read the list of categories alone: the name of each id, by ascending id.
+    """Read a list of categories: names by ascending id.
 
     Returns
     -------
     dict or None
-        None where anything about it is unusual: then the whole file must be read carefully.
+        None if the list is irregular and the fallback reader must read the whole file.
     """
     problems = Problems("", 1)
     try:
@@ -455,14 +452,14 @@ def read_categories(data: bytes) -> dict[Name, str | None] | None:
     except (NotJsonError, UnicodeDecodeError):
         return None
     names = reader.class_names
-    usual = not problems.count and not reader.parts["categories"].repeated
-    if not usual or len({isinstance(identifier, str) for identifier in names}) > 1:
+    regular = not problems.count and not reader.sections["categories"].repeated
+    if not regular or len({isinstance(identifier, str) for identifier in names}) > 1:
         return None
     return dict(sorted(names.items()))
 
 
 class _ResultsReader:
-    """A results file, being read."""
+    """Reader of one results file."""
 
     def __init__(
         self,
@@ -470,7 +467,7 @@ class _ResultsReader:
         problems: Problems,
         limits: Limits,
         masks: bool = False,
-        poses: PosesReader | None = None,
+        keypoints: KeypointsReader | None = None,
         *,
         boxes: str = "xywh",
     ) -> None:
@@ -479,14 +476,14 @@ class _ResultsReader:
         self.problems = problems
         self.limits = limits
         self.masks = masks
-        self.outlines = OutlinesReader()
-        self.poses = poses
-        self.records = _Records("", cursor, problems, limits)
-        self.found: list[str] = []
+        self.segmentations = SegmentationsReader()
+        self.keypoints = keypoints
+        self.records = _RecordList("", cursor, problems, limits)
+        self.keys: list[str] = []
         self.categories: list[Any] = []
         self.images: list[Any] = []
-        self.image = _Names()
-        self.label = _Names()
+        self.image = _IdColumn()
+        self.label = _IdColumn()
         self.box = array("d")
         self.score = array("d")
         self.origin = array("q")
@@ -494,19 +491,19 @@ class _ResultsReader:
 
     def read(self) -> None:
         if self.cursor.peek() == "[":
-            self.records.read(self._take)
+            self.records.read(self._add)
             return
         for key in self.cursor.members():
-            if key in self.found:
+            if key in self.keys:
                 _report_repeated(self.problems, key)
-            self.found.append(key)
+            self.keys.append(key)
             if key in ("annotations", "predictions") and self.cursor.peek() == "[":
                 if not self.records.name:
                     self.records.name = key
-                    self.records.read(self._take)
+                    self.records.read(self._add)
                     continue
-                message = "has both annotations and predictions"
-                self.problems.add("", message, "keep the one that holds the detections")
+                message = "both annotations and predictions are lists"
+                self.problems.add("", message, "keep the one with the detections")
             if key in ("categories", "images"):
                 value = _skip(self.cursor, self.problems, key)
                 setattr(self, key, value if isinstance(value, list) else [])
@@ -516,60 +513,62 @@ class _ResultsReader:
             message = "is an object without a list of annotations or predictions"
             self.problems.lead("", message, SHAPE_OF_RESULTS)
 
-    def _take(self, record: Record, number: int) -> None:
+    def _add(self, record: Record, index: int) -> None:
         self.unscored += "score" not in record
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        pose = None if self.poses is None else self.poses.posed(record)
-        shape, box = self._shape(record, pose)
+        keypoints = None if self.keypoints is None else self.keypoints.parse(record)
+        segmentation, box = self._segmentation_and_box(record, keypoints)
         score = score_of(required(record, "score"))
-        self.outlines.add(shape)
-        if self.poses is not None and pose is not None:
-            self.poses.add(without_v(pose))
+        self.segmentations.add(segmentation)
+        if self.keypoints is not None and keypoints is not None:
+            self.keypoints.add(drop_visibility(keypoints))
         self.image.add(image)
         self.label.add(label)
         self.box.extend(box)
         self.score.append(score)
-        self.origin.append(number)
+        self.origin.append(index)
 
-    def _shape(
-        self, record: Record, pose: list[float] | None
-    ) -> tuple[Shape | None, tuple[float, float, float, float]]:
-        """Return the mask of a record, where it is wanted or the box is to be had of it, and that.
+    def _segmentation_and_box(
+        self, record: Record, keypoints: list[float] | None
+    ) -> tuple[Segmentation | None, tuple[float, float, float, float]]:
+        """Return the segmentation, if needed, and the box of a record.
 
-        Of what has no box it is that of its mask, taken later, or that around its keypoints.
+        Without a bbox, the box is that of the mask, computed later, or that of the keypoints.
         """
-        boxless, masked = _has_no_box(record), "segmentation" in record
-        asked = self.masks or (boxless and pose is None)
-        shape = self.outlines.drawn(record["segmentation"]) if masked and asked else None
-        if boxless and shape is not None:
-            return shape, _NO_BOX
-        if boxless and "keypoints" in record:
-            x, y, width, height = extent_of(pose_of(record))
+        no_box, has_mask = _has_no_box(record), "segmentation" in record
+        required = self.masks or (no_box and keypoints is None)
+        segmentation = (
+            self.segmentations.parse(record["segmentation"]) if has_mask and required else None
+        )
+        if no_box and segmentation is not None:
+            return segmentation, _NO_BOX
+        if no_box and "keypoints" in record:
+            x, y, width, height = extent_of(keypoints_of_result(record))
             far = (width, height) if self.boxes == "xywh" else (x + width, y + height)
-            return shape, (x, y, *far)
-        return shape, box_of(record, self.boxes)
+            return segmentation, (x, y, *far)
+        return segmentation, box_of(record, self.boxes)
 
     def check_shape(self) -> None:
-        """Lead the problems by what the whole file looks like, where that explains them."""
+        """Raise InputError if no record has a score."""
         if self.records.count and self.unscored == self.records.count:
             looks = ""
-            if "images" in self.found and "annotations" in self.found:
-                looks = ": it looks like ground truth, with images and annotations"
-            message = f"none of its {self.records.count} records has a score{looks}"
+            if "images" in self.keys and "annotations" in self.keys:
+                looks = " (has images and annotations: ground truth?)"
+            message = f"none of the {self.records.count} records has a score{looks}"
             self.problems.instead(message, SHAPE_OF_RESULTS)
             self.problems.raise_any()
 
     def columns(self, truth: GroundTruth, by_name: bool) -> DetectionColumns:
-        """Return what was read, numbered as the ground truth; raise where it does not fit."""
+        """Return the columns with the indices of the ground truth; raise InputError on mismatch."""
         image_ids = truth.images
         class_ids = () if by_name else truth.class_ids
         listed = listed_names(self.images, "file_name")
-        image = self.image.numbered(image_numbers(truth, self.image.number, listed))
+        image = self.image.indices(image_indices(truth, self.image.index_by_id, listed))
         unknown = self._unknown(class_ids)
-        label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
+        label = self.label.indices({name: i for i, name in enumerate((*class_ids, *unknown))})
         self._check_images(image, image_ids)
-        self._check_kinds(class_ids)
+        self._check_category_types(class_ids)
         self.problems.raise_any()
         box = np.array(self.box, np.float64).reshape(-1, 4)
         corners, box_area = encode_boxes(box, self.boxes, copy=False)
@@ -582,58 +581,57 @@ class _ResultsReader:
             unknown=unknown,
             file_names=listed,
             categories=listed_names(self.categories, "name"),
-            outlines=self.outlines.columns() if self.masks or any(self.outlines.has) else None,
-            keypoints=None if self.poses is None else self.poses.keypoints(2),
-            by_file=not self.image.number.keys() <= set(image_ids),
+            segmentations=(
+                self.segmentations.columns() if self.masks or any(self.segmentations.has) else None
+            ),
+            keypoints=None if self.keypoints is None else self.keypoints.points(2),
+            by_file=not self.image.index_by_id.keys() <= set(image_ids),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
-        """Return how often each category occurs that is not among those known."""
+        """Return the number of detections of each unknown category."""
         rows = np.frombuffer(self.label.rows, np.int32) if self.label.rows else ()
-        listed = set(known)
-        counts = np.bincount(rows, minlength=len(self.label.number)).tolist()
+        known_ids = set(known)
+        counts = np.bincount(rows, minlength=len(self.label.index_by_id)).tolist()
         return {
-            name: counts[number] for name, number in self.label.number.items() if name not in listed
+            name: counts[index]
+            for name, index in self.label.index_by_id.items()
+            if name not in known_ids
         }
 
     def _check_images(self, image: NDArray[np.int32], image_ids: Sequence[Name]) -> None:
         unknown = np.flatnonzero(image < 0)
         if not len(unknown):
             return
-        names = list(self.image.number)
+        names = list(self.image.index_by_id)
         if len(unknown) == len(image):
-            self.problems.instead(
-                nothing_in_common("image", "image_id is", names, image_ids),
-                "give the results of the same images",
-            )
+            message = no_common_id("image_id", names, image_ids)
+            self.problems.instead(message, "use results for the same images")
             return
         for row in unknown.tolist():
             name = names[self.image.rows[row]]
             self.problems.add(
                 self.records.location(self.origin[row]),
-                f"image_id {spelt(name)} is not in the ground truth{_other_kind(name, image_ids)}",
-                "score the detections of its images only",
+                f"image_id {spelt(name)} is not in the ground truth{_other_type(name, image_ids)}",
             )
 
-    def _check_kinds(self, class_ids: Sequence[Name]) -> None:
+    def _check_category_types(self, class_ids: Sequence[Name]) -> None:
         if not class_ids:
             return
-        names = list(self.label.number)
-        wrong = {name for name in names if isinstance(name, str) != isinstance(class_ids[0], str)}
-        if not wrong:
-            return
-        for row, number in enumerate(self.label.rows):
-            if names[number] in wrong:
-                name = names[number]
+        names = list(self.label.index_by_id)
+        expects_text = isinstance(class_ids[0], str)
+        expected = "a string" if expects_text else "a number"
+        for row, index in enumerate(self.label.rows):
+            if isinstance(names[index], str) != expects_text:
                 self.problems.add(
                     self.records.location(self.origin[row]),
-                    f"category_id {spelt(name)}{_other_kind(name, class_ids)}",
-                    "spell the ids as the ground truth does",
+                    f"category_id is {spelt(names[index])}, expected {expected} as in the ground "
+                    "truth",
                 )
 
 
 def read_listed(data: bytes) -> list[Any]:
-    """Return a list that a scanner has kept: its syntax is known to be right."""
+    """Parse a list that the scanner has validated and kept."""
     value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
     return value if isinstance(value, list) else []
 
@@ -649,30 +647,30 @@ def read_results(
     keypoints: bool = False,
     boxes: str = "xywh",
 ) -> DetectionColumns:
-    """Read a results file, numbering images and categories as the ground truth does.
+    """Read a results file, with the image and class indices of the ground truth.
 
     Parameters
     ----------
     data, file, limits
-        As :func:`read_truth` has them; so is what is raised.
+        As in :func:`read_truth`, which also lists the errors.
     truth : GroundTruth
-        Its images and classes are what the rows are numbered by.
+        Defines the indices.
     by_name : bool
-        Whether categories are looked up elsewhere: then each is an unknown one.
+        If True, the caller maps categories by name, and all are unknown here.
     masks : bool
-        Whether segmentations are read also of rows that have a box.
+        If True, read segmentations of rows with a box too.
     keypoints : bool
-        Whether keypoints are read.
+        If True, read keypoints.
     boxes : {"xywh", "xyxy"}
-        What the four numbers of a bbox are.
+        Format of the bbox.
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    poses = PosesReader(keypoints_of(truth)) if keypoints else None
-    reader = _ResultsReader(cursor, problems, limits, masks, poses, boxes=boxes)
+    keypoints_reader = KeypointsReader(keypoints_of(truth)) if keypoints else None
+    reader = _ResultsReader(cursor, problems, limits, masks, keypoints_reader, boxes=boxes)
     with document:
         if cursor.peek() not in ("[", "{"):
-            raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)
+            raise NotJsonError(cursor.index, "not a JSON array", SHAPE_OF_RESULTS)
         reader.read()
         cursor.finish()
     reader.check_shape()
@@ -680,7 +678,7 @@ def read_results(
 
 
 class _Document:
-    """A file being read: what turns out to be no JSON becomes the problem that is read first."""
+    """A file being read; reports a JSON syntax error as the first problem."""
 
     def __init__(self, data: bytes, file: str, limits: Limits) -> None:
         self.problems = Problems(file, limits.problems)

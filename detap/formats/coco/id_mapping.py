@@ -1,8 +1,7 @@
-"""What results call the images and classes of their ground truth, where not by its ids.
+"""Map image and category ids of results to the ground truth.
 
-COCO's results have ids. But detectors that know only a folder of images write the stems of files,
-as numbers where they are digits (Ultralytics' ``predictions.json``); and beside ground truth of
-another format, which has names, a number means a class only by a list of names.
+Some detectors write file stems as image ids, as numbers if they are digits (Ultralytics'
+``predictions.json``). If the ground truth has class names, category ids require a list of names.
 """
 
 from collections import Counter
@@ -13,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.formats.coco.category_offset import sampled_classes
+from detap.formats.coco.category_offset import sample_categories
 from detap.formats.coco.columns import DetectionColumns
+from detap.formats.coco.values import other_name
 from detap.formats.registry import FORMATS
 from detap.formats.stem_matching import by_stem, without_suffix
 from detap.formats.text.class_names import ClassNames
@@ -24,23 +24,23 @@ from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.notes import INSIST
 from detap.text_input import is_whole, join_names
 
-_CLEAR = 4
-"""How many times as many objects must bear out one reading as bear out the other."""
-_ENOUGH = 5
-"""Objects that must bear it out."""
-_ENOUGH_OF_PART = 20
-"""Those of one of several inputs."""
-_LONGEST = 18
-"""Digits of a stem that is a number: int64 holds no more of all."""
+_MIN_RATIO = 4
+"""Minimum ratio of the overlapped ground truths of two interpretations."""
+_MIN_SUPPORT = 5
+"""Minimum number of overlapped ground truths."""
+_MIN_SUPPORT_OF_PART = 20
+"""The same for one of several inputs."""
+_MAX_DIGITS = 18
+"""Digits that always fit into int64."""
 
 
 # --- images
 
 
-def words_of(truth: GroundTruth) -> tuple[str, ...]:
-    """Return the stem of each image's file; nothing where files are not named, or named alike.
+def image_stems(truth: GroundTruth) -> tuple[str, ...]:
+    """Return the file stem of each image; empty if unknown or not unique.
 
-    An id that is a number is no word: "7" is not 7.
+    An integer id is not a stem: "7" is not 7.
     """
     source = FORMATS.get(truth.format)
     if source is None or not source.by_ids:
@@ -57,119 +57,120 @@ def words_of(truth: GroundTruth) -> tuple[str, ...]:
 def images_in_order(
     truth: GroundTruth, are_text: bool, listed: Mapping[Name, str]
 ) -> tuple[Name, ...] | None:
-    """Return what results call each image, as far as that needs no look at the ids themselves.
+    """Return the results' id of each image, as far as known without reading the ids.
 
     Parameters
     ----------
     truth : GroundTruth
     are_text : bool
-        Whether the ids of the results are text.
+        True if the ids of the results are strings.
     listed : mapping of id to str
-        The file names that the results themselves list.
+        File names in the results' own list of images.
 
     Returns
     -------
     tuple of int or str, or None
-        None where an image would have no id, or two.
+        None if an image would have no id, or two.
     """
     if not truth.images or isinstance(truth.images[0], str) == are_text:
         return truth.images
-    words = words_of(truth)
-    called = _by_file(words, listed or {word: word for word in words})
+    stems = image_stems(truth)
+    index_by_id = _indices_by_file(stems, listed or {stem: stem for stem in stems})
     if not listed and not are_text:
-        called = _by_number(words)
-    ids = {number: identifier for identifier, number in called.items()}
+        index_by_id = _indices_by_number(stems)
+    ids = {index: identifier for identifier, index in index_by_id.items()}
     if len(ids) < len(truth.images) or any(isinstance(i, str) != are_text for i in ids.values()):
         return None
-    return tuple(ids[number] for number in range(len(ids)))
+    return tuple(ids[index] for index in range(len(ids)))
 
 
-def image_numbers(
+def image_indices(
     truth: GroundTruth, used: Collection[Name], listed: Mapping[Name, str]
 ) -> dict[Name, int]:
-    """Return the number of the image that each id of results means; without those it cannot tell.
+    """Return the image index of each known id of the results.
 
     Parameters
     ----------
     truth, listed
-        As :func:`images_in_order` has them.
+        As in :func:`images_in_order`.
     used : collection of int or str
-        The ids that detections have.
+        Ids in the results.
     """
-    by_id = {identifier: number for number, identifier in enumerate(truth.images)}
+    by_id = {identifier: index for index, identifier in enumerate(truth.images)}
     if by_id.keys() >= set(used):
         return by_id
-    words = words_of(truth)
+    stems = image_stems(truth)
     if listed:
-        called = _by_file(words, listed)
+        by_stem = _indices_by_file(stems, listed)
     else:
-        called = _by_number(words)
-        called |= _by_file(words, {name: name for name in used if isinstance(name, str)})
-    of_words, of_ids = (sum(name in names for name in used) for names in (called, by_id))
-    return called if of_words > of_ids else by_id
+        by_stem = _indices_by_number(stems)
+        by_stem |= _indices_by_file(stems, {name: name for name in used if isinstance(name, str)})
+    stem_count, id_count = (sum(name in ids for name in used) for ids in (by_stem, by_id))
+    return by_stem if stem_count > id_count else by_id
 
 
-def _by_file(words: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
-    """Return the number of the image of each id, by its file; of those that have one."""
-    number = {word: at for at, word in enumerate(words)}
-    stems = {name: without_suffix(file.replace("\\", "/")) for name, file in files.items()}
-    found = {
-        name: number.get(stem, number.get(stem.rpartition("/")[2], -1))
-        for name, stem in stems.items()
+def _indices_by_file(stems: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
+    """Return the image index of each id whose file is known."""
+    index_by_stem = {stem: index for index, stem in enumerate(stems)}
+    paths = {name: without_suffix(file.replace("\\", "/")) for name, file in files.items()}
+    indices = {
+        name: index_by_stem.get(path, index_by_stem.get(path.rpartition("/")[2], -1))
+        for name, path in paths.items()
     }
-    return {name: at for name, at in found.items() if at >= 0}
+    return {name: index for name, index in indices.items() if index >= 0}
 
 
-def _by_number(words: Sequence[str]) -> dict[Name, int]:
-    """Return the number of the image of each id, where that is the number in its stem."""
-    digits = {
-        at: int(word) for at, word in enumerate(words) if is_whole(word) and len(word) <= _LONGEST
+def _indices_by_number(stems: Sequence[str]) -> dict[Name, int]:
+    """Return the image index of each number that is the stem of one image only."""
+    numbers = {
+        index: int(stem)
+        for index, stem in enumerate(stems)
+        if is_whole(stem) and len(stem) <= _MAX_DIGITS
     }
-    often = Counter(digits.values())
-    return {value: at for at, value in digits.items() if often[value] == 1}
+    counts = Counter(numbers.values())
+    return {number: index for index, number in numbers.items() if counts[number] == 1}
 
 
-def ids_are_stems(
+def check_image_ids(
     columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int, *, part: bool
 ) -> None:
-    """Refuse ids of images that are others' than the numbers of files that they look like.
+    """Raise InputError if image ids look like file stems instead of the ground truth's ids.
 
-    Asked where next to no object has a detection: it costs another look at the ground truth.
+    Called only if almost no ground truth is overlapped, because it reads the ground truth again.
 
     Parameters
     ----------
     columns, truth
-        Read by the ids.
+        With images matched by id.
     path : str
-        What holds the results.
+        Path of the results.
     by_id : int
-        How many objects of a sample have a detection so.
+        Overlapped ground truths in the sample.
     part : bool
-        Whether these are one of several inputs: then more objects must bear it out.
+        If True, these are one of several inputs, and more evidence is required.
 
     Raises
     ------
     InputError
-        Where far more have one if ids are read as the numbers in files' names.
+        If far more ground truths are overlapped with images matched by file stem.
     """
-    called = _by_number(words_of(truth))
-    if not called:
+    index_by_number = _indices_by_number(image_stems(truth))
+    if not index_by_number:
         return
-    meant = np.array([called.get(name, -1) for name in truth.images], np.int32)
-    image = meant[columns.image]
+    by_number = np.array([index_by_number.get(name, -1) for name in truth.images], np.int32)
+    image = by_number[columns.image]
     if (image < 0).any() or (image == columns.image).all():
         return
-    by_stem = len(sampled_classes(replace(columns, image=image), truth).pairs)
-    if by_stem < (_ENOUGH_OF_PART if part else _ENOUGH) or by_stem < _CLEAR * by_id:
+    by_stem = len(sample_categories(replace(columns, image=image), truth).pairs)
+    if by_stem < (_MIN_SUPPORT_OF_PART if part else _MIN_SUPPORT) or by_stem < _MIN_RATIO * by_id:
         return
     raise InputError(
         Problem(
             shown(path),
             "",
-            "image_id looks like the number in the name of the image's file, not like the ground "
-            f"truth's id: so read, {by_stem} objects of a sample have a detection, and {by_id} "
-            "by the ids",
-            f"write the ground truth's image ids; or, if they are, give {INSIST}",
+            "image_id looks like the number in the file name, expected the ground truth's id: in a "
+            f"sample, {by_stem} ground truths would be overlapped instead of {by_id}",
+            f"use the ground truth's image ids, or pass {INSIST}",
         )
     )
 
@@ -177,118 +178,117 @@ def ids_are_stems(
 # --- classes
 
 
-_FOLDED = str.maketrans("", "", "_- ")
+_SEPARATORS = str.maketrans("", "", "_- ")
 
 
-def named_alike(
+def match_by_listed_name(
     columns: DetectionColumns, truth: GroundTruth, path: str
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
-    """Return columns whose labels are matched by name where the results name ids otherwise.
+    """Match categories by name if the results list other names for the ids.
 
     Parameters
     ----------
     columns : DetectionColumns
-        Numbered by id, with the names that the results list.
+        Matched by id, with the results' own category names.
     truth : GroundTruth
     path : str
-        What holds the results.
+        Path of the results.
 
     Raises
     ------
     InputError
-        Where an id has a name that the ground truth lacks, and there one that the results lack.
+        If an id has different names in the two files, and neither is in the other file.
     """
     ids = (*truth.class_ids, *columns.unknown)
     counts = np.bincount(columns.label, minlength=len(ids)).tolist()
     used = {name: count for name, count in zip(ids, counts, strict=True) if count}
-    found = _classes_of(used, columns, truth)
-    if not found:
+    label_by_id = _labels_by_name(used, columns, truth)
+    if not label_by_id:
         return columns, ()
-    _refuse_other_names(found, columns, truth, path)
-    missing = [name for name in used if found.get(name, -1) < 0]
-    index_of = found | {name: len(truth.classes) + k for k, name in enumerate(missing)}
-    label = np.array([index_of.get(name, 0) for name in ids], np.int32)
+    _check_names(label_by_id, columns, truth, path)
+    missing = [name for name in used if label_by_id.get(name, -1) < 0]
+    labels = label_by_id | {name: len(truth.classes) + k for k, name in enumerate(missing)}
+    new_label = np.array([labels.get(name, 0) for name in ids], np.int32)
     changed = replace(
-        columns, label=label[columns.label], unknown={name: used[name] for name in missing}
+        columns, label=new_label[columns.label], unknown={name: used[name] for name in missing}
     )
-    return changed, tuple(_naming_notes(found, missing, columns.categories, truth))
+    return changed, tuple(_name_notes(label_by_id, missing, columns.categories, truth))
 
 
-def _classes_of(
+def _labels_by_name(
     used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
 ) -> dict[Name, int]:
-    """Return the class of each id that has a name, -1 for none; nothing where all keep theirs."""
+    """Return the class of each named id, -1 for none; empty if the mapping by id is the same."""
     listed = columns.categories
-    own = {
+    same_name = {
         identifier: k
         for k, (identifier, name) in enumerate(zip(truth.class_ids, truth.classes, strict=True))
         if identifier in listed
         and name in (listed[identifier], distinct_name(listed[identifier], identifier))
     }
-    by_name = _by_folded(truth.classes, listed.values())
+    by_name = _labels_by_folded_name(truth.classes, listed.values())
     by_name |= {name: k for k, name in enumerate(truth.classes)}
-    found = {name: own.get(name, by_name.get(listed[name], -1)) for name in used if name in listed}
-    kept = dict.fromkeys(columns.unknown, -1) | own
-    return {} if found.items() <= kept.items() else found
+    labels = {
+        name: same_name.get(name, by_name.get(listed[name], -1)) for name in used if name in listed
+    }
+    by_id = dict.fromkeys(columns.unknown, -1) | same_name
+    return {} if labels.items() <= by_id.items() else labels
 
 
-def _by_folded(classes: Sequence[str], others: Collection[str]) -> dict[str, int]:
-    """Return the class of each other name that differs from it in case or separators alone.
+def _labels_by_folded_name(classes: Sequence[str], names: Collection[str]) -> dict[str, int]:
+    """Return the class of each name that differs only in case or separators.
 
-    Where two names of a side are the same then, they match nothing.
+    Names that are not unique without them match nothing.
     """
-    sides = [Counter(map(_fold, set(names))) for names in (classes, others)]
-    index_of = {_fold(name): k for k, name in enumerate(classes)}
-    alone = {word for word in index_of if all(side[word] == 1 for side in sides)}
-    return {name: index_of[_fold(name)] for name in others if _fold(name) in alone}
+    counts = [Counter(map(_fold, set(group))) for group in (classes, names)]
+    label_by_folded = {_fold(name): k for k, name in enumerate(classes)}
+    unique = {name for name in label_by_folded if all(count[name] == 1 for count in counts)}
+    return {name: label_by_folded[_fold(name)] for name in names if _fold(name) in unique}
 
 
 def _fold(name: str) -> str:
-    return name.casefold().translate(_FOLDED)
+    return name.casefold().translate(_SEPARATORS)
 
 
-def _refuse_other_names(
-    classes: Mapping[Name, int], columns: DetectionColumns, truth: GroundTruth, path: str
+def _check_names(
+    labels: Mapping[Name, int], columns: DetectionColumns, truth: GroundTruth, path: str
 ) -> None:
-    """Refuse ids that both sides have under names that the other side lacks."""
-    due = dict(zip(truth.class_ids, truth.classes, strict=True))
-    theirs = {_fold(name) for name in columns.categories.values()}
-    found = [
+    """Raise InputError for ids of different names, neither of which is in the other file."""
+    names = dict(zip(truth.class_ids, truth.classes, strict=True))
+    listed = {_fold(name) for name in columns.categories.values()}
+    problems = [
         Problem(
             shown(path),
             "categories",
-            f"category {spelt(name)} is {spelt(columns.categories[name])} here, "
-            f"{spelt(due[name])} in the ground truth",
-            "use the ground truth's category ids, or its names",
+            other_name(name, columns.categories[name], names[name]),
+            "use the ground truth's category ids or names",
         )
-        for name, k in classes.items()
-        if k < 0 and name in due and _fold(due[name]) not in theirs
+        for name, k in labels.items()
+        if k < 0 and name in names and _fold(names[name]) not in listed
     ]
-    if found:
-        raise InputError(found)
+    if problems:
+        raise InputError(problems)
 
 
-def _naming_notes(
-    found: Mapping[Name, int],
+def _name_notes(
+    labels: Mapping[Name, int],
     missing: Sequence[Name],
     listed: Mapping[Name, str],
     truth: GroundTruth,
 ) -> Iterator[Note]:
-    matched = {name: k for name, k in found.items() if k >= 0}
+    matched = {name: k for name, k in labels.items() if k >= 0}
     other = sum(truth.class_ids[k] != name for name, k in matched.items())
     if other:
-        message = "categories have another id in the results and are matched by name"
+        message = "category ids of the results differ; matched by name"
         yield Note("categories-matched-by-name", message, other, severity="info")
-    loose = [
+    similar = [
         f"{listed[name]} as {truth.classes[k]}"
         for name, k in matched.items()
         if truth.classes[k] not in (listed[name], distinct_name(listed[name], truth.class_ids[k]))
     ]
-    if loose:
-        message = (
-            f"category names differ in case or separators and are matched: {join_names(loose)}"
-        )
-        yield Note("category-names-alike", message, len(loose))
+    if similar:
+        message = f"category names differ in case or separators; matched: {join_names(similar)}"
+        yield Note("category-names-alike", message, len(similar))
     yield from _unmatched_note(matched, missing, listed, truth)
 
 
@@ -298,35 +298,35 @@ def _unmatched_note(
     listed: Mapping[Name, str],
     truth: GroundTruth,
 ) -> Iterator[Note]:
-    """Yield the note of the categories that one side alone has, if there are any."""
-    words = {*listed.values(), *(truth.classes[k] for k in matched.values())}
-    absent = [name for name in truth.classes if name not in words]
-    strangers = [listed.get(name, f"id {name}") for name in missing]
-    if absent or strangers:
-        sides = [
-            f"{join_names(names)} in the {side} alone"
-            for names, side in ((strangers, "results"), (absent, "ground truth"))
-            if names
+    """Yield the note of the categories of one file only."""
+    names = {*listed.values(), *(truth.classes[k] for k in matched.values())}
+    absent = [name for name in truth.classes if name not in names]
+    unknown = [listed.get(name, f"id {name}") for name in missing]
+    if absent or unknown:
+        parts = [
+            f"only in the {role}: {join_names(group)}"
+            for group, role in ((unknown, "results"), (absent, "ground truth"))
+            if group
         ]
-        message = f"categories have no namesake: {', '.join(sides)}"
-        yield Note("categories-unmatched", message, len(absent) + len(strangers))
+        message = f"unmatched category names ({'; '.join(parts)})"
+        yield Note("categories-unmatched", message, len(absent) + len(unknown))
 
 
 class CategoryMapping(NamedTuple):
-    """How the numbers of classes become names.
+    """Mapping from category ids to names.
 
     Attributes
     ----------
     path : str
-        What messages call the results.
+        Name of the results in messages.
     listed : mapping of int or str to str
-        The categories that the results themselves name.
+        Names in the results' own list of categories.
     names : ClassNames
-        A list of them.
+        Names from a file.
     first : int or None
-        The number of its first, where that is said.
+        Id of the first of `names`, if given.
     as_is : bool
-        Whether it is believed even where boxes bear out the other.
+        If True, accept `first` even if the boxes contradict it.
     """
 
     path: str
@@ -335,81 +335,77 @@ class CategoryMapping(NamedTuple):
     first: int | None
     as_is: bool
 
-    def refuse(self, message: str, hint: str) -> InputError:
+    def error(self, message: str, hint: str) -> InputError:
         """Return an error about the results."""
         return InputError(Problem(self.path, "", message, hint))
 
 
-def first_of(given: int | str | None) -> int | None:
-    """Return the number of the first of the names, as a number.
+def parse_first_id(value: int | str | None) -> int | None:
+    """Convert the id of the first class name to int.
 
     Raises
     ------
     UsageError
-        Where it is neither 0 nor 1.
+        If it is not 0 or 1.
     """
-    if given not in (None, 0, 1, "0", "1"):
-        raise UsageError(f"first_category_id is {given!r}; give 0 or 1")
-    return None if given is None else int(given)
+    if value not in (None, 0, 1, "0", "1"):
+        raise UsageError(f"first_category_id is {value!r}, expected 0 or 1")
+    return None if value is None else int(value)
 
 
-def by_name(
-    columns: DetectionColumns, truth: GroundTruth, naming: CategoryMapping
+def match_by_name(
+    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
 ) -> tuple[DetectionColumns, tuple[Note, ...]]:
-    """Return columns whose labels count in the classes of ground truth that has names.
+    """Match categories to a ground truth that has class names instead of ids.
 
     Parameters
     ----------
     columns : DetectionColumns
-        Read against no category at all, so that each is an unknown one.
+        Read without known categories.
     truth : GroundTruth
-    naming : CategoryMapping
+    mapping : CategoryMapping
 
     Raises
     ------
     InputError
-        Where nothing says which class a number is, or it may be either of two.
+        If an id has no name, or its name is ambiguous.
     """
     ids = list(columns.unknown)
-    _check_listed(truth, naming, ids)
-    counted = [name for name in ids if isinstance(name, int) and name not in naming.listed]
-    words = {name: naming.listed.get(name, name) for name in ids if name not in counted}
+    _check_listed(truth, mapping, ids)
+    numbers = [name for name in ids if isinstance(name, int) and name not in mapping.listed]
+    names = {name: mapping.listed.get(name, name) for name in ids if name not in numbers}
     notes: tuple[Note, ...] = ()
-    if counted:
-        first = _first(columns, truth, naming, counted)
-        words |= {name: naming.names.names[name - first] for name in counted}
-        if naming.first is None:
-            message = f"category_id counts the names of {naming.names.file} from {first}"
-            notes = (Note("categories-counted", message, len(counted), severity="info"),)
-    return _labelled(columns, truth, [str(words[name]) for name in ids]), notes
+    if numbers:
+        first = _first_id(columns, truth, mapping, numbers)
+        names |= {name: mapping.names.names[name - first] for name in numbers}
+        if mapping.first is None:
+            message = f"category_id {first} is the first name of {mapping.names.file}"
+            notes = (Note("categories-counted", message, len(numbers), severity="info"),)
+    return _with_labels(columns, truth, [str(names[name]) for name in ids]), notes
 
 
-def _check_listed(truth: GroundTruth, naming: CategoryMapping, ids: Sequence[Name]) -> None:
-    """Refuse an id of the ground truth's that the results themselves name otherwise."""
-    called = dict(zip(truth.class_ids, truth.classes, strict=True))
+def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Name]) -> None:
+    """Raise InputError for a string id of another name than in the ground truth."""
+    names = dict(zip(truth.class_ids, truth.classes, strict=True))
     for identifier in ids:
-        name, due = naming.listed.get(identifier), called.get(identifier)
-        own = isinstance(identifier, str) and None not in (name, due)
-        if own and due not in (name, distinct_name(str(name), identifier)):
-            raise naming.refuse(
-                f"category {spelt(identifier)} is {spelt(name)} here, {spelt(due)} in the ground "
-                "truth",
-                "use the ground truth's category ids",
-            )
+        name, expected = mapping.listed.get(identifier), names.get(identifier)
+        comparable = isinstance(identifier, str) and None not in (name, expected)
+        if comparable and expected not in (name, distinct_name(str(name), identifier)):
+            message = other_name(identifier, name, expected)
+            raise mapping.error(message, "use the ground truth's category ids or names")
 
 
-def _labelled(
-    columns: DetectionColumns, truth: GroundTruth, words: Sequence[str]
+def _with_labels(
+    columns: DetectionColumns, truth: GroundTruth, names: Sequence[str]
 ) -> DetectionColumns:
     known = {name: k for k, name in enumerate(truth.classes)}
     known |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
-    strangers = dict.fromkeys(word for word in words if word not in known)
-    index_of = known | {word: len(truth.classes) + k for k, word in enumerate(strangers)}
-    unknown: dict[Name, int] = dict.fromkeys(strangers, 0)
-    for word, count in zip(words, columns.unknown.values(), strict=True):
-        if word in strangers:
-            unknown[word] += count
-    label = np.array([index_of[word] for word in words], np.int32)
+    unknown: dict[Name, int] = dict.fromkeys((name for name in names if name not in known), 0)
+    labels = known | {name: len(truth.classes) + k for k, name in enumerate(unknown)}
+    for name, count in zip(names, columns.unknown.values(), strict=True):
+        if name in unknown:
+            unknown[name] += count
+    label = np.array([labels[name] for name in names], np.int32)
     return replace(
         columns,
         label=label[columns.label] if len(columns.label) else columns.label,
@@ -417,67 +413,64 @@ def _labelled(
     )
 
 
-def _first(
-    columns: DetectionColumns, truth: GroundTruth, naming: CategoryMapping, counted: Sequence[int]
+def _first_id(
+    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[int]
 ) -> int:
-    """Return the number of the first name: as said, or as the ids or the boxes tell."""
-    names, low, high = naming.names, min(counted), max(counted)
+    """Return the id of the first name: as given, or detected from the ids or boxes."""
+    names, low, high = mapping.names, min(ids), max(ids)
     if not names.names:
-        raise naming.refuse(
-            f"category_id {low} is a number, the ground truth calls classes by name, such as "
-            f"{spelt(truth.classes[0]) if truth.classes else 'none'}, and nothing says which is "
-            "which",
-            "give the file that names the classes in the order of their numbers, one a line "
-            "(class_names, --class-names)",
+        example = f" (e.g. {spelt(truth.classes[0])})" if truth.classes else ""
+        raise mapping.error(
+            f"category_id {low} is a number, but the ground truth has class names{example}",
+            "pass class_names (--class-names FILE), one name per line in the order of the ids",
         )
-    fitting = [
+    possible = [
         first
-        for first in ((0, 1) if naming.first is None else (naming.first,))
+        for first in ((0, 1) if mapping.first is None else (mapping.first,))
         if low >= first and high < len(names.names) + first
     ]
-    if not fitting:
-        start = "0 or 1" if naming.first is None else str(naming.first)
-        raise naming.refuse(
-            f"category_id goes from {low} to {high}, but {names.file} has {len(names.names)} "
-            f"names, which are numbered from {start}",
-            "give the list that the detector's classes are numbered by",
+    if not possible:
+        start = "0 or 1" if mapping.first is None else str(mapping.first)
+        raise mapping.error(
+            f"category_id ranges from {low} to {high}, but {names.file} has {len(names.names)} "
+            f"names, counted from {start}",
+            "use the class names of the detector",
         )
-    if len(fitting) == 1 and naming.first is None:
-        return fitting[0]
-    told = _told_by_boxes(columns, truth, naming)
-    if naming.first is not None:
-        if told not in (None, naming.first) and not naming.as_is:
-            raise naming.refuse(
-                f"category_id looks as if it counted the names from {told}, not from "
-                f"{naming.first}: so the boxes lie on objects of their class",
-                f"give first_category_id={told} (--first-category-id {told}); or, if the detector "
-                f"is as wrong as that, {INSIST}",
+    if len(possible) == 1 and mapping.first is None:
+        return possible[0]
+    detected = _detect_first_id(columns, truth, mapping)
+    if mapping.first is not None:
+        if detected not in (None, mapping.first) and not mapping.as_is:
+            raise mapping.error(
+                f"first_category_id looks like {detected}, not {mapping.first}: the boxes then "
+                "overlap ground truths of their class",
+                f"pass first_category_id={detected} (--first-category-id {detected}), or {INSIST}",
             )
-        return naming.first
-    if told is None:
-        raise naming.refuse(
-            f"category_id goes from {low} to {high}, so it may count the {len(names.names)} names "
-            f"of {names.file} from 0 or from 1, and too few boxes tell which",
-            "say first_category_id=0 or 1 (--first-category-id)",
+        return mapping.first
+    if detected is None:
+        raise mapping.error(
+            f"category_id ranges from {low} to {high}, so the {len(names.names)} names of "
+            f"{names.file} may be counted from 0 or 1, and too few boxes overlap to decide",
+            "pass first_category_id (--first-category-id)",
         )
-    return told
+    return detected
 
 
-def _told_by_boxes(
-    columns: DetectionColumns, truth: GroundTruth, naming: CategoryMapping
+def _detect_first_id(
+    columns: DetectionColumns, truth: GroundTruth, mapping: CategoryMapping
 ) -> int | None:
-    """Return which numbering lets boxes lie on objects of their class; None where neither does."""
-    names = naming.names.names
+    """Return the first id for which boxes overlap their class; None if undecided."""
+    names = mapping.names.names
     agreeing = []
     for first in (0, 1):
-        words = [
+        shifted = [
             names[name - first]
             if isinstance(name, int) and 0 <= name - first < len(names)
-            else str(naming.listed.get(name, name))
+            else str(mapping.listed.get(name, name))
             for name in columns.unknown
         ]
-        pairs = sampled_classes(_labelled(columns, truth, words), truth).pairs
-        agreeing.append(sum(due == got for due, got in pairs))
+        pairs = sample_categories(_with_labels(columns, truth, shifted), truth).pairs
+        agreeing.append(sum(gt == dt for gt, dt in pairs))
     best = int(agreeing[1] > agreeing[0])
-    clear = agreeing[best] >= _ENOUGH and agreeing[best] >= _CLEAR * agreeing[1 - best]
-    return best if clear else None
+    enough = agreeing[best] >= _MIN_SUPPORT and agreeing[best] >= _MIN_RATIO * agreeing[1 - best]
+    return best if enough else None

@@ -1,115 +1,107 @@
-"""Keypoints read with care.
-
-The scanner reads the same of regular files (``_poses.pxd``) and is held to this.
-"""
+"""Fallback reader of keypoints; the scanner (``_keypoints.pxd``) must give the same."""
 
 from array import array
 from typing import Any
 
 import numpy as np
 
-from detap.formats.coco.columns import Poses
+from detap.formats.coco.columns import KeypointColumns
 from detap.formats.coco.values import Record, number_of
 from detap.io.json_text import spelt
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
 
-_HINT = "give [x, y, v, x, y, v, ...]"
-_COUNT = "give how many are labelled, a whole number"
+_LAYOUT = "[x, y, v, x, y, v, ...]"
 
 
-class PosesReader:
-    """The keypoints of a file, row by row.
+class KeypointsReader:
+    """Collects the keypoints of a file.
 
     Parameters
     ----------
-    due : int, optional
-        How many each row has; by default as many as the first.
+    count : int, optional
+        Keypoints per row; by default those of the first row.
     """
 
-    def __init__(self, due: int | None = None) -> None:
-        self._due = due
-        self._first = "those before have" if due is None else "the ground truth has"
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count
+        self._reference = "in earlier records" if count is None else "as in the ground truth"
         self.values = array("d")
-        self.sides = array("d")
-        self.without = bytearray()
-        self.unnumbered = 0
+        self.width_height = array("d")
+        self.no_keypoints = bytearray()
+        self.without_count = 0
 
-    def posed(self, record: Record) -> list[float]:
-        """Return the numbers of a record's keypoints, of which there are as many as in others.
+    def parse(self, record: Record) -> list[float]:
+        """Return the keypoints of a record as (x, y, v) values.
 
         Raises
         ------
         FaultError
+            If they are invalid, or their number differs from earlier rows.
         """
-        values = pose_of(record)
+        values = keypoints_of_result(record)
         count = len(values) // 3
-        if self._due is None:
-            self._due = count
-        if count != self._due:
+        if self._count is None:
+            self._count = count
+        if count != self._count:
             raise FaultError(
-                f"keypoints has {count} keypoints, and {self._first} {self._due}",
-                "give every object the same skeleton",
+                f"keypoints has {count} keypoints, expected {self._count} {self._reference}"
             )
         return values
 
     def add(self, values: list[float]) -> None:
-        """Append the keypoints of the next row, of ground truth with v."""
+        """Append a row's keypoints; ground truths have v."""
         self.values.extend(values)
 
-    def add_truth(
-        self, values: list[float], number: int | None, sides: tuple[float, float]
+    def add_annotation(
+        self, values: list[float], num_keypoints: int | None, width_height: tuple[float, float]
     ) -> None:
-        """Append those of a ground truth, with its `num_keypoints` and the sides of its box."""
+        """Append the keypoints of an annotation, its `num_keypoints` and box size."""
         self.add(values)
-        self.sides.extend(sides)
-        self.unnumbered += number is None
-        labelled = sum(v > 0 for v in values[2::3]) if number is None else number
-        self.without.append(labelled == 0)
+        self.width_height.extend(width_height)
+        self.without_count += num_keypoints is None
+        labeled = sum(v > 0 for v in values[2::3]) if num_keypoints is None else num_keypoints
+        self.no_keypoints.append(labeled == 0)
 
-    def keypoints(self, each: int) -> Floats:
-        """Return what was added, (N, P, each)."""
-        return np.array(self.values, np.float64).reshape(-1, self._due or 0, each)
+    def points(self, size: int) -> Floats:
+        """Return the keypoints as an array (N, P, size)."""
+        return np.array(self.values, np.float64).reshape(-1, self._count or 0, size)
 
-    def columns(self) -> Poses:
-        """Return what was added of ground truth."""
-        return Poses(
-            self.keypoints(3) if self.without else np.zeros((0, self._due or 0, 3)),
-            np.array(self.sides, np.float64).reshape(-1, 2),
-            np.array(self.without, np.bool_),
+    def columns(self) -> KeypointColumns:
+        """Return the columns of the annotations."""
+        return KeypointColumns(
+            self.points(3) if self.no_keypoints else np.zeros((0, self._count or 0, 3)),
+            np.array(self.width_height, np.float64).reshape(-1, 2),
+            np.array(self.no_keypoints, np.bool_),
         )
 
 
-def pose_of(record: Record) -> list[float]:
-    """Return the numbers of a record's keypoints, three each.
+def keypoints_of_result(record: Record) -> list[float]:
+    """Return the keypoints of a record as (x, y, v) values.
 
     Raises
     ------
     FaultError
     """
     if "keypoints" not in record:
-        raise FaultError(
-            "keypoints is missing",
-            "give every object its keypoints, or score boxes: --iou-type bbox",
-        )
+        raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
     values = record["keypoints"]
     if not isinstance(values, list):
-        raise FaultError(f"keypoints is {spelt(values)}", _HINT)
+        raise FaultError(f"keypoints is {spelt(values)}, expected {_LAYOUT}")
     if not values:
-        raise FaultError("keypoints is an empty list", _HINT)
-    found = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
-    if len(found) % 3:
-        raise FaultError(f"keypoints has {len(found)} numbers", "give an x, a y and a v of each")
-    for i, value in enumerate(found):
-        if not abs(value) <= FARTHEST:
-            message = f"keypoints[{i}] is {spelt(values[i])}"
-            raise FaultError(message, "give a coordinate in pixels")
-    return found
+        raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
+    numbers = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
+    if len(numbers) % 3:
+        raise FaultError(f"keypoints has {len(numbers)} values, expected {_LAYOUT}")
+    for i, number in enumerate(numbers):
+        if not abs(number) <= FARTHEST:
+            raise FaultError(f"keypoints[{i}] is {spelt(values[i])}, expected pixels")
+    return numbers
 
 
 def number_of_keypoints(record: Record) -> int | None:
-    """Return how many keypoints a record says are labelled; None where it does not say.
+    """Return the `num_keypoints` of a record; None if it is absent.
 
     Raises
     ------
@@ -120,16 +112,16 @@ def number_of_keypoints(record: Record) -> int | None:
     value: Any = record["num_keypoints"]
     number = number_of("num_keypoints", value)
     if number < 0 or number != int(number) or number >= 2.0**53:
-        raise FaultError(f"num_keypoints is {spelt(value)}", _COUNT)
+        raise FaultError(f"num_keypoints is {spelt(value)}, expected an integer >= 0")
     return int(number)
 
 
 def extent_of(values: list[float]) -> tuple[float, float, float, float]:
-    """Return the box around keypoints: x, y, width, height."""
+    """Return the bounding box of keypoints: x, y, width, height."""
     x, y = values[0::3], values[1::3]
     return min(x), min(y), max(x) - min(x), max(y) - min(y)
 
 
-def without_v(values: list[float]) -> list[float]:
+def drop_visibility(values: list[float]) -> list[float]:
     """Return x and y of each keypoint."""
     return [value for i, value in enumerate(values) if i % 3 < 2]

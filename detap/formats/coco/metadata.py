@@ -1,9 +1,9 @@
-"""COCO, aside from reading it: detections by themselves, and what images are said to be."""
+"""COCO metadata: image attributes, file names, names in detections."""
 
 import json
 from typing import Any
 
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import integer
 from detap.io.limits import Limits
@@ -15,10 +15,9 @@ _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the ids that a results file names; none where it cannot be read.
+    """Return the image and category ids in results; empty if the file cannot be parsed.
 
-    It is a lenient look: the reader then reads the file against these names, so that everything
-    else about it is checked as always.
+    This is lenient, because the reader then reports every problem of the file.
     """
     try:
         value = json.loads(read_bytes(path, limits).decode("utf-8-sig"), parse_int=integer)
@@ -33,17 +32,17 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
         {name for record in records if (name := _name(record.get(key))) is not None}
         for key in ("image_id", "category_id")
     )
-    titles = {
+    class_names = {
         identifier: name
         for record in (listed if isinstance(listed, list) else ())
         if isinstance(record, dict)
         and (identifier := _name(record.get("id"))) is not None
         and isinstance(name := record.get("name"), str)
     }
-    # By themselves, detections have the ids that they have: no list of names is asked.
+    # Without ground truth, categories need no names.
     for name in _NAMES & options.keys():
         del options[name]
-    return empty_truth(images, classes, titles)
+    return empty_ground_truth(images, classes, class_names)
 
 
 def _name(value: object) -> Name | None:
@@ -55,33 +54,33 @@ def _name(value: object) -> Name | None:
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return the value of a key of the images' records; the files are read again."""
+    """Return the value of a key in the image records, from reading the files again."""
     texts = (read_bytes(source.path).decode("utf-8-sig") for source in truth.files)
     files = [json.loads(text, parse_int=integer) for text in texts]
     known = {str(image): image for image in truth.images}
     return {
-        known[str(_whole(image["id"]))]: image[name]
+        known[str(_integer_id(image["id"]))]: image[name]
         for record in files
         for image in record["images"]
-        if image.get(name) is not None and str(_whole(image["id"])) in known
+        if image.get(name) is not None and str(_integer_id(image["id"])) in known
     }
 
 
-def _whole(identifier: object) -> object:
-    # The reader takes 7.0 for 7.
+def _integer_id(identifier: object) -> object:
+    # The reader accepts 7.0 as 7.
     return int(identifier) if isinstance(identifier, float) else identifier
 
 
 def file_names(truth: GroundTruth) -> dict[Name, str]:
-    """Return the file_name of each image that has one; the files are read again."""
-    found: dict[Name, str] = {}
+    """Return the file_name of each image, from reading the files again."""
+    names: dict[Name, str] = {}
     for source in truth.files:
-        found |= listed_file_names(source.path)
-    return found
+        names |= listed_file_names(source.path)
+    return names
 
 
 def listed_file_names(path: str) -> dict[Name, str]:
-    """Return the file_name of each image that a file of ground truth lists by id."""
+    """Return the file_name by image id of a ground-truth file."""
     from detap.formats.coco import fallback_reader
     from detap.formats.coco._scan import ListsScan
     from detap.formats.coco.columns import listed_names

@@ -1,8 +1,7 @@
-"""Reading COCO files in threads while the rest of the program is still being imported.
+"""Prefetch of COCO files in threads, during the imports of the command line.
 
-The compiled scanners need neither numpy nor the GIL. So the command line begins both files
-first, imports what it needs meanwhile, and hands the handles to :mod:`detap.formats.coco.tables` in
-place of their paths.
+The compiled scanners need neither numpy nor the GIL. :mod:`detap.formats.coco.tables` accepts the
+handles instead of paths.
 """
 
 import os
@@ -21,33 +20,31 @@ if TYPE_CHECKING:
     from detap.formats.reading.background import BackgroundText
 
 SPLIT_FROM = 96 << 20
-"""Bytes from which on a results file is read by two threads; below, joining costs what is won."""
+"""Minimum size in bytes of results to scan in two threads; joining costs more below."""
 
 SPLIT_CORES = 3
-"""Cores from which on it is: with two, the ground truth and the imports already keep both at work,
-and one thread was measured to be 5 % faster."""
+"""Minimum number of cores for that: ground truth and imports already use two, and one thread was
+measured 5 % faster there."""
 
-_SEARCHED = 1 << 16
+_SEARCH_BYTES = 1 << 16
 
 Scan = TypeVar("Scan", TruthScan, ResultsScan, ListsScan)
 
 
 class Handle(Generic[Scan]):
-    """A file being scanned. Of the reader's options those that a scan does not need are ignored.
+    """A file being scanned; other options of the reader are ignored.
 
     Attributes
     ----------
     path : str
-        As it was given.
     limits : Limits
-        What is accepted at most.
     masks, keypoints : bool
-        Whether segmentations, or keypoints, are read.
+        If True, read segmentations, or keypoints.
     boxes : {"xywh", "xyxy"}
-        What the four numbers of a bbox are.
+        Format of the bbox.
     sha256 : str or BackgroundText
-        Of standard input, which cannot be read again, and of a file where `limits` ask for it,
-        taken beside all else until somebody looks at it; else empty.
+        Digest of standard input, which cannot be read again, or of a file if `limits` requires
+        it, computed in the background; else empty.
     """
 
     def __init__(
@@ -69,13 +66,12 @@ class Handle(Generic[Scan]):
         self.sha256: str | BackgroundText = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
-        self._at_work: tuple[Scan, int] | None = None
+        self._running: tuple[Scan, int] | None = None
         self._blocks: list[bytes] = []
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self._alone = memory_is_tight()
-        if self.path != STDIN and not self._alone:
-            # Standard input may wait for a person: it is read by who asks for it.
+        if self.path != STDIN and not memory_is_tight():
+            # Standard input may block, so result() reads it.
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
@@ -83,9 +79,7 @@ class Handle(Generic[Scan]):
         try:
             with Stream(self.path, self.limits) as stream:
                 if self.limits.digests and stream.status is not None:
-                    from detap.formats.reading.background import (
-                        BackgroundText,  # most runs want none
-                    )
+                    from detap.formats.reading.background import BackgroundText
 
                     self.sha256 = BackgroundText(partial(_sha256_of, stream))
                 self._read(stream)
@@ -101,20 +95,20 @@ class Handle(Generic[Scan]):
             self._blocks.append(block)
             return block
 
-        once = self.path == STDIN
-        read = keep if once else stream.read
-        shapes = self.masks, self.keypoints
-        scan = new_scan(self._scanner, stream, read, *shapes, xyxy=self.boxes == "xyxy")
-        self._at_work = scan, stream.size
-        large = stream.size >= SPLIT_FROM and not any(shapes)
+        is_stdin = self.path == STDIN
+        read = keep if is_stdin else stream.read
+        geometries = self.masks, self.keypoints
+        scan = new_scan(self._scanner, stream, read, *geometries, xyxy=self.boxes == "xyxy")
+        self._running = scan, stream.size
+        large = stream.size >= SPLIT_FROM and not any(geometries)
         if run(scan, stream) if large else scan.run():
             self._scan = scan
-        elif once:
+        elif is_stdin:
             self._blocks.append(stream.read_all())
         elif isinstance(scan, ResultsScan) and scan.boxless:
             self._read_for_boxes()
-        if once:
-            from detap.io.digest import new  # most runs read files
+        if is_stdin:
+            from detap.io.digest import new
 
             digest = new()
             for block in self._blocks:
@@ -122,22 +116,22 @@ class Handle(Generic[Scan]):
             self.sha256 = digest.hexdigest()
 
     def _read_for_boxes(self) -> None:
-        """Scan results again whose rows have masks and no boxes, which their masks then give."""
+        """Scan results without boxes again, with masks, to compute the boxes."""
         with Stream(self.path, self.limits) as stream:
             scan = new_scan(
                 self._scanner, stream, stream.read, masks=True, xyxy=self.boxes == "xyxy"
             )
-            self._at_work = scan, stream.size
+            self._running = scan, stream.size
             if isinstance(scan, ResultsScan) and scan.run_for_boxes():
                 self._scan = scan
 
     def result(self) -> Scan | None:
-        """Wait for the scan and return it; None where the file is for the careful reader.
+        """Wait for the scan and return it; None if the file requires the fallback reader.
 
         Raises
         ------
         InputError
-            Where the file cannot be opened, is too large, or changed.
+            If the file cannot be opened, is too large, or changed.
         """
         if self._thread is not None:
             self._thread.join()
@@ -148,19 +142,19 @@ class Handle(Generic[Scan]):
         return self._scan
 
     def fraction(self) -> float:
-        """Return which share of the file has been read, as far as that can be known."""
-        if self._scan is not None or self._at_work is None:
+        """Return the fraction of the file read so far, where known."""
+        if self._scan is not None or self._running is None:
             return float(self._scan is not None)
-        scan, size = self._at_work
+        scan, size = self._running
         return min(scan.given / size, 1.0) if size else 0.0
 
     def content(self) -> bytes:
-        """Return the whole file, expanded, after a scan that came to nothing, or was of no use.
+        """Return the whole decompressed file, after the scan.
 
         Raises
         ------
         InputError
-            Where it cannot be read, is too large, or changed.
+            If it cannot be read, is too large, or changed.
         """
         if self.path == STDIN:
             return b"".join(self._blocks)
@@ -169,7 +163,7 @@ class Handle(Generic[Scan]):
 
 
 def _sha256_of(stream: Stream) -> str:
-    from detap.io.digest import sha256_of_stream  # most runs want none
+    from detap.io.digest import sha256_of_stream
 
     return sha256_of_stream(stream)
 
@@ -183,17 +177,17 @@ def new_scan(
     *,
     xyxy: bool = False,
 ) -> Scan:
-    """Return a scan of a stream, by its descriptor if it has one."""
+    """Create a scan of a stream, by its file descriptor if it has one."""
     limits = stream.limits
     reader = None if stream.descriptor >= 0 else read
-    most = limits.file_bytes, limits.records, limits.nesting
-    return scanner(stream.descriptor, reader, *most, masks, keypoints, xyxy)
+    maxima = limits.file_bytes, limits.records, limits.nesting
+    return scanner(stream.descriptor, reader, *maxima, masks, keypoints, xyxy)
 
 
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
-    """Run a scan of a large file, in two threads where that pays; return whether it was regular."""
-    pays = (os.cpu_count() or 1) >= SPLIT_CORES and not memory_is_tight()
-    if pays and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
+    """Scan a large file, in two threads if faster; return True if the file is regular."""
+    can_split = (os.cpu_count() or 1) >= SPLIT_CORES and not memory_is_tight()
+    if can_split and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
         start = _middle(stream)
         if start:
             return _run_split(scan, stream, start)
@@ -201,37 +195,37 @@ def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
 
 
 def _middle(stream: Stream) -> int:
-    """Return where a record seems to begin, near the middle of the file; 0 if it is not found."""
+    """Return a likely start of a record near the middle of the file; 0 if there is none."""
     if not CAN_SPLIT:
         return 0
     middle = stream.size // 2
-    found = find_record(os.pread(stream.descriptor, _SEARCHED, middle))
-    return middle + found if found >= 0 else 0
+    offset = find_record(os.pread(stream.descriptor, _SEARCH_BYTES, middle))
+    return middle + offset if offset >= 0 else 0
 
 
 def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
     return run_split(scan, new_scan(ResultsScan, stream, xyxy=scan.xyxy), start)
 
 
-def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
-    """Scan both halves at once; return whether the file was regular.
+def run_split(scan: ResultsScan, second: ResultsScan, start: int) -> bool:
+    """Scan both halves in parallel; return True if the file is regular.
 
-    The second counts only if the first ends where it began, which is where a record seems to begin.
+    The second half counts only if the first ends exactly at `start`.
     """
-    thread = threading.Thread(target=rest.run_rest, args=(start,), daemon=True)
+    thread = threading.Thread(target=second.run_rest, args=(start,), daemon=True)
     thread.start()
     scan.split_at(start)
     regular = scan.run()
     if not scan.paused:
-        rest.cancel()
+        second.cancel()
     thread.join()
     if scan.paused:
-        return scan.append(rest) if rest.regular else scan.resume()
+        return scan.append(second) if second.regular else scan.resume()
     return regular
 
 
 ground_truth: Callable[..., Handle[TruthScan]] = partial(Handle, scanner=TruthScan)
-"""Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
+"""Start to scan an instances file, for `coco.read_ground_truth`."""
 
 detections: Callable[..., Handle[ResultsScan]] = partial(Handle, scanner=ResultsScan)
-"""Begin to read a results file; give the handle to `coco.read_detections`."""
+"""Start to scan a results file, for `coco.read_detections`."""

@@ -1,6 +1,6 @@
-"""Segmentations read with care: polygons, and run lengths as a list or a string.
+"""Fallback reader of segmentations: polygons and RLE, compressed or not.
 
-The scanner reads the same of regular files (``_shapes.pxd``) and is held to this.
+The scanner (``_segmentation.pxd``) must give the same.
 """
 
 import math
@@ -10,25 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.coco.columns import Outlines
+from detap.formats.coco.columns import Segmentations
+from detap.formats.coco.values import format_infinite
 from detap.io.json_text import spelt
 from detap.io.problems import FaultError
 from detap.tables import _runs
 from detap.tables.columns import FARTHEST
 from detap.tables.masks import MOST_PIXELS
 
-_HINT = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"
-_SIZE = "give [height, width], whole numbers above 0"
-_LEAST = 6
-"""Numbers of a polygon with pixels. pycocotools requires them of the first part only."""
+_LAYOUT = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
+_SIZE = "[height, width] as integers > 0"
+_MIN_VALUES = 6
+"""Values of a polygon with an area. pycocotools requires them of the first polygon only."""
 
 
-def _wrong(message: str, hint: str = _HINT) -> FaultError:
-    return FaultError(message, hint)
-
-
-class Shape(NamedTuple):
-    """One segmentation: polygons, of an image's size, or runs of their own."""
+class Segmentation(NamedTuple):
+    """One segmentation: polygons, with size 0, or runs with their own size."""
 
     height: int
     width: int
@@ -37,8 +34,8 @@ class Shape(NamedTuple):
     listed: bool
 
 
-class OutlinesReader:
-    """The segmentations of a file, row by row."""
+class SegmentationsReader:
+    """Collects the segmentations of a file."""
 
     def __init__(self) -> None:
         self.has = bytearray()
@@ -50,40 +47,40 @@ class OutlinesReader:
         self.points = array("d")
         self.listed = 0
 
-    def drawn(self, value: Any) -> Shape:
-        """Return what a record has as its segmentation.
+    def parse(self, value: Any) -> Segmentation:
+        """Parse a record's segmentation.
 
         Raises
         ------
         FaultError
         """
         if isinstance(value, dict):
-            return _run_lengths(value)
+            return _parse_rle(value)
         if not isinstance(value, list):
-            raise _wrong(f"segmentation is {spelt(value)}")
+            raise FaultError(f"segmentation is {spelt(value)}, expected {_LAYOUT}")
         if not value:
-            raise _wrong("segmentation is an empty list")
-        rings = [_polygon(i, ring) for i, ring in enumerate(value)]
-        return Shape(0, 0, [ring for ring in rings if len(ring) >= _LEAST], None, True)
+            raise FaultError(f"segmentation is empty, expected {_LAYOUT}")
+        rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
+        return Segmentation(0, 0, [ring for ring in rings if len(ring) >= _MIN_VALUES], None, True)
 
-    def add(self, shape: Shape | None) -> None:
-        """Append the shape of the next row, or that it has none."""
-        self.has.append(shape is not None)
-        if shape is None:
+    def add(self, segmentation: Segmentation | None) -> None:
+        """Append a row's segmentation, or None."""
+        self.has.append(segmentation is not None)
+        if segmentation is None:
             return
-        self.sizes.extend((shape.height, shape.width))
-        for ring in shape.rings:
+        self.sizes.extend((segmentation.height, segmentation.width))
+        for ring in segmentation.rings:
             self.points.extend(ring)
             self.ring_end.append(len(self.points) // 2)
-        if shape.runs is not None:
-            self.runs.frombytes(shape.runs.tobytes())
+        if segmentation.runs is not None:
+            self.runs.frombytes(segmentation.runs.tobytes())
         self.run_start.append(len(self.runs))
         self.ring_start.append(len(self.ring_end))
-        self.listed += shape.listed
+        self.listed += segmentation.listed
 
-    def columns(self) -> Outlines:
-        """Return what was added."""
-        return Outlines(
+    def columns(self) -> Segmentations:
+        """Return the columns."""
+        return Segmentations(
             has=np.array(self.has, np.bool_),
             sizes=np.array(self.sizes, np.int32).reshape(-1, 2),
             run_start=np.array(self.run_start, np.int64),
@@ -95,72 +92,73 @@ class OutlinesReader:
         )
 
 
-def _polygon(number: int, ring: Any) -> list[float]:
-    name = f"segmentation[{number}]"
+def _parse_polygon(index: int, ring: Any) -> list[float]:
+    name = f"segmentation[{index}]"
     if not isinstance(ring, list):
-        raise _wrong(f"{name} is {spelt(ring)}")
+        raise FaultError(f"{name} is {spelt(ring)}, expected a polygon [x, y, x, y, x, y, ...]")
     for i, value in enumerate(ring):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _wrong(f"{name}[{i}] is {spelt(value)}", "give a number")
+            raise FaultError(f"{name}[{i}] is {spelt(value)}, expected a number")
         if not abs(value) <= FARTHEST:
-            shown = spelt(value)
-            if isinstance(value, float) and not math.isfinite(value):
-                shown = "NaN" if math.isnan(value) else "infinite"
-            raise _wrong(f"{name}[{i}] is {shown}", "give a coordinate in pixels")
+            finite = not isinstance(value, float) or math.isfinite(value)
+            text = spelt(value) if finite else format_infinite(value)
+            raise FaultError(f"{name}[{i}] is {text}, expected pixels")
     if len(ring) % 2:
-        raise _wrong(f"{name} has {len(ring)} numbers", "give an x and a y of each point")
-    if len(ring) < _LEAST and number == 0:
-        message = f"{name} has {len(ring)} numbers, and a polygon has three points or more"
-        raise _wrong(message)
+        raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
+    if len(ring) < _MIN_VALUES and index == 0:
+        raise FaultError(f"{name} has {len(ring)} values, expected three points or more")
     return [float(value) for value in ring]
 
 
-def _run_lengths(value: dict[str, Any]) -> Shape:
+def _parse_rle(value: dict[str, Any]) -> Segmentation:
     for key in ("size", "counts"):
         if key not in value:
-            raise _wrong(f"segmentation has no {key}")
-    height, width = _size(value["size"])
+            raise FaultError(f"segmentation has no {key}, expected {_LAYOUT}")
+    height, width = _parse_size(value["size"])
     counts = value["counts"]
     if isinstance(counts, str):
-        runs = _decoded(counts, height * width)
+        runs = _parse_compressed(counts)
     elif isinstance(counts, list):
-        runs = _listed_runs(counts)
+        runs = _parse_uncompressed(counts)
     else:
-        raise _wrong(f"counts is {spelt(counts)}", "give a list or a string of run lengths")
+        raise FaultError(f"counts is {spelt(counts)}, expected a list or a string")
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
-        raise _wrong(
-            f"counts sum to {total}, and an image of size [{height}, {width}] has "
-            f"{height * width} pixels",
-            "write the mask again; size is [height, width]",
+        raise FaultError(
+            f"counts sum to {total}, expected {height * width} for size [{height}, {width}]",
+            "size is [height, width]",
         )
-    return Shape(height, width, [], runs, isinstance(counts, list))
+    return Segmentation(height, width, [], runs, isinstance(counts, list))
 
 
-def _size(value: Any) -> tuple[int, int]:
+def _parse_size(value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
-        raise _wrong(f"size is {spelt(value)}", _SIZE)
-    for side in value:
-        whole = isinstance(side, int | float) and not isinstance(side, bool) and side == side // 1
-        if not (whole and 0 < side < 2**31):
-            raise _wrong(f"size is {spelt(value)}", _SIZE)
+        raise FaultError(f"size is {spelt(value)}, expected {_SIZE}")
+    for number in value:
+        is_integer = (
+            isinstance(number, int | float)
+            and not isinstance(number, bool)
+            and number == number // 1
+        )
+        if not (is_integer and 0 < number < 2**31):
+            raise FaultError(f"size is {spelt(value)}, expected {_SIZE}")
     height, width = int(value[0]), int(value[1])
     if height * width > MOST_PIXELS:
-        raise _wrong(f"size is {spelt(value)}: {height * width} pixels", _SIZE)
+        pixels = height * width
+        raise FaultError(f"size is {spelt(value)} ({pixels} pixels), the limit is {MOST_PIXELS}")
     return height, width
 
 
-def _decoded(text: str, pixels: int) -> NDArray[np.uint32]:
-    found = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
-    if isinstance(found, str):
-        raise _wrong(f"counts {found}", f"write the mask of {pixels} pixels again")
-    return found
+def _parse_compressed(text: str) -> NDArray[np.uint32]:
+    runs = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
+    if isinstance(runs, str):
+        raise FaultError(f"counts {runs}", "encode the mask again")
+    return runs
 
 
-def _listed_runs(counts: list[Any]) -> NDArray[np.uint32]:
+def _parse_uncompressed(counts: list[Any]) -> NDArray[np.uint32]:
     for i, value in enumerate(counts):
-        whole = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (whole and 0 <= value <= MOST_PIXELS and value == value // 1):
-            message = f"counts[{i}] is {spelt(value)}"
-            raise _wrong(message, "give whole numbers of pixels, 0 or more")
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number and 0 <= value <= MOST_PIXELS and value == value // 1):
+            raise FaultError(f"counts[{i}] is {spelt(value)}, expected an integer >= 0")
     return np.array(counts, np.uint32)

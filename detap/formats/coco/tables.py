@@ -17,8 +17,8 @@ from detap.formats.coco.columns import (
     LISTS,
     SHAPE_OF_RESULTS,
     DetectionColumns,
-    Outlines,
-    Poses,
+    KeypointColumns,
+    Segmentations,
     TruthColumns,
     groups_of,
     keypoints_of,
@@ -38,9 +38,9 @@ from detap.tables.detection import (
 )
 from detap.tables.notes import POLYGONS_BOUNDED
 
-_BOUNDED = "segmentations of the detections are left out: their boxes are compared"
+_BOUNDED = "segmentations of the detections are replaced by their boxes"
 _OTHER_IDS = (TypeError, OverflowError, UnicodeError)
-"""What a scan raises where ids are of another kind, beyond 64 bits, or no text."""
+"""Errors of a scan for ids of another type, beyond 64 bits, or of invalid text."""
 
 
 def read_ground_truth(
@@ -55,33 +55,32 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read an instances file.
 
-    Images are numbered by ascending id, classes by ascending category id; rows stay in the order
-    of the file. Images without annotations are kept.
+    Images and classes are in ascending order of id, rows in file order. Images without annotations
+    are kept.
 
     Parameters
     ----------
     path : str or path or Handle
         The file, gzip or not; ``"-"`` is standard input. A handle of
-        :mod:`detap.formats.coco.prefetch` has its own limits.
+        :mod:`detap.formats.coco.prefetch` has its own `boxes`, `masks`, `keypoints` and `limits`.
     class_names : str or path, optional
-        Without effect: an instances file names its classes itself.
+        No effect: an instances file has class names.
     boxes : {"xywh", "xyxy"}
-        What the four numbers of a bbox are. A handle knows it already.
+        Format of the bbox.
     as_is : bool
-        Whether boxes of a negative width or height count however many there are: as boxes that
-        overlap nothing. By default one in twenty is an error.
+        If True, accept any number of boxes of negative width or height, which overlap nothing. By
+        default, one in twenty is an error.
     masks : bool
-        Whether the masks are read, which every annotation then has; one without a box has that of
-        its mask. A handle knows it already.
+        If True, read masks, which every annotation must have. They also give missing boxes.
     keypoints : bool
-        Whether keypoints are, likewise.
+        If True, read keypoints, which every annotation must have.
     limits : Limits
-        What is accepted at most.
+        Limits on the input.
 
     Raises
     ------
     InputError
-        With every problem of the file, up to `limits.problems`.
+        With all problems of the file, up to `limits.problems`.
     """
     del class_names
     check_choice("boxes", boxes, BOX_ENCODINGS)
@@ -109,15 +108,15 @@ def read_ground_truth(
 
     file = SourceFile(handle.path, columns.records, sha256=handle.sha256)
     source = Source(file, handle.limits, as_is, location, handle.boxes)
-    if columns.outlines is None:
+    if columns.segmentations is None:
         return truth_table(columns, source)
-    from detap.formats.coco.masks import shaped_truth  # only where masks are scored
+    from detap.formats.coco.masks import masked_ground_truth
 
-    return shaped_truth(columns, source)
+    return masked_ground_truth(columns, source)
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
-    """Return what the fast reader read; None where the careful one must."""
+    """Return the columns of the fast reader; None if it falls back."""
     if scan is None:
         return None
     categories: dict[Name, str | None] | None = class_names(scan.categories)
@@ -145,7 +144,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     image_ids, *rest = columns
     listed = scan.lists(list(categories))
     sizes, image, label, corners, box_area, area, crowd, ignore, group_of = map(np.asarray, rest)
-    found = TruthColumns(
+    truth = TruthColumns(
         image_ids=tuple(image_ids),
         image_sizes=sizes,
         class_ids=tuple(categories),
@@ -163,36 +162,36 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         origin=None,
         counts=counts,
         groups=_groups(scan.categories) if b'"frequency"' in scan.categories else {},
-        outlines=_outlines(scan, records),
-        poses=_poses(scan, records),
+        segmentations=_segmentations(scan, records),
+        keypoints=_keypoints(scan, records),
     )
     for name, (lists, of_image, of_label) in zip(LISTS, listed, strict=True):
         if lists:
-            found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
-    return found
+            truth = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, truth)
+    return truth
 
 
 def _groups(listed: bytes) -> dict[Name, str]:
-    """Return the group of each category that is in one."""
+    """Return the frequency group of each category."""
     from detap.formats.coco import fallback_reader
 
     return groups_of(fallback_reader.read_listed(listed))
 
 
-def _outlines(scan: TruthScan | ResultsScan, rows: int) -> Outlines | None:
-    found = scan.outlines_of(rows)
-    if found is None:
+def _segmentations(scan: TruthScan | ResultsScan, rows: int) -> Segmentations | None:
+    columns = scan.outlines_of(rows)
+    if columns is None:
         return None
-    has, sizes, run_start, runs, ring_start, ring_end, points = map(np.asarray, found)
-    return Outlines(has, sizes, run_start, runs, ring_start, ring_end, points, scan.listed)
+    has, sizes, run_start, runs, ring_start, ring_end, points = map(np.asarray, columns)
+    return Segmentations(has, sizes, run_start, runs, ring_start, ring_end, points, scan.listed)
 
 
-def _poses(scan: TruthScan, rows: int) -> Poses | None:
-    found = scan.poses_of(rows, truth=True)
-    if found is None:
+def _keypoints(scan: TruthScan, rows: int) -> KeypointColumns | None:
+    columns = scan.poses_of(rows, truth=True)
+    if columns is None:
         return None
-    values, sides, without = map(np.asarray, found)
-    return Poses(values.reshape(rows, scan.keypoints, 3), sides, without)
+    values, width_height, no_keypoints = map(np.asarray, columns)
+    return KeypointColumns(values.reshape(rows, scan.keypoints, 3), width_height, no_keypoints)
 
 
 def read_detections(
@@ -208,44 +207,41 @@ def read_detections(
     keypoints: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read a results file: a list of detections, or an object that holds one.
+    """Read a results file: a list of detections, or an object with one.
 
-    Where no ``image_id`` is that of an image, ids may be the stems of the images' files, as text or
-    number; the results' own list of images says which file each is of, if they have one. Where
-    the ground truth calls classes by name, so do the results' own list of categories, or a file.
+    An ``image_id`` may also be a file stem, as text or number. If the ground truth has class names
+    instead of ids, names come from the results' own list of categories or from `class_names`.
 
     Parameters
     ----------
     path : str or path or Handle
-        The file, gzip or not; ``"-"`` is standard input. A handle of
-        :mod:`detap.formats.coco.prefetch` has its own limits.
+        As in :func:`read_ground_truth`.
     truth : GroundTruth
-        Its images and classes are what the rows are numbered by. Detections of a category that
-        it does not list are left out, with a note.
+        Defines the image and class indices. Detections of other categories are ignored, with a
+        note.
     class_names : str or path, optional
-        A file with one class a line, or a `data.yaml`: what the numbers in ``category_id`` stand
-        for.
+        Names of the category ids: a file with one name per line, or a `data.yaml`.
     dt_class_names : str or path, optional
-        The same, before `class_names`, where that is the list of the ground truth alone.
+        The same, overriding `class_names`.
     first_category_id : int, optional
-        The number of its first class, 0 or 1; told by the ids or by the boxes where left out.
+        Id of the first name, 0 or 1; by default detected from the ids or boxes.
     boxes : {"xywh", "xyxy"}
-        As :func:`read_ground_truth` has it.
+        Format of the bbox.
     as_is : bool
-        Whether to take category ids at their word that all look one off, with a warning, and
-        negative sides as :func:`read_ground_truth` does.
+        If True, accept offset category ids with a warning, and negative sizes as
+        :func:`read_ground_truth`.
     masks : bool
-        Whether masks are read; a row without one then has its box as its mask. A row without a box
-        has that of its mask, in any case, or that around its keypoints.
+        If True, read masks; the box replaces a missing one. In any case, a missing box is that of
+        the mask or of the keypoints.
     keypoints : bool
-        Whether keypoints are read, which every detection then has, as many as the ground truth.
+        If True, read keypoints, which every detection must have, as many as the ground truth.
     limits : Limits
-        What is accepted at most.
+        Limits on the input.
 
     Raises
     ------
     InputError
-        With every problem of the file, up to `limits.problems`.
+        With all problems of the file, up to `limits.problems`.
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
     handle = (
@@ -277,22 +273,23 @@ def read_detections(
         from detap.formats.coco import id_mapping
         from detap.formats.text.class_names import ClassNames
 
-        names, first = ClassNames.load(listed, limits), id_mapping.first_of(first_category_id)
-        naming = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
-        columns, notes = id_mapping.by_name(columns, truth, naming)
+        names = ClassNames.load(listed, limits)
+        first = id_mapping.parse_first_id(first_category_id)
+        mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
+        columns, notes = id_mapping.match_by_name(columns, truth, mapping)
         sources = names.source()
     elif columns.categories:
         from detap.formats.coco import id_mapping
 
-        columns, notes = id_mapping.named_alike(columns, truth, file)
+        columns, notes = id_mapping.match_by_listed_name(columns, truth, file)
     source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
     source = Source(source_file, handle.limits, as_is, "[{}]".format, handle.boxes)
-    if columns.outlines is None:
+    if columns.segmentations is None:
         table = detection_table(columns, truth, source)
     else:
-        from detap.formats.coco.masks import masked_table  # only where there are masks
+        from detap.formats.coco.masks import masked_detections
 
-        table = masked_table(columns, truth, source, keep=handle.masks)
+        table = masked_detections(columns, truth, source, keep=handle.masks)
     if truth.polygons is not None and b'"segmentation"' in handle.content():
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     if columns.file_names and not columns.by_file:
@@ -301,28 +298,29 @@ def read_detections(
 
 
 def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:
-    """Return whether categories are to be looked up by name, rather than by id.
+    """Return True if categories are matched by name instead of id.
 
     Raises
     ------
     UsageError
-        If the number of the first class name is given without the names.
+        If the id of the first class name is given without names.
     """
     if first is not None and class_names is None:
         raise UsageError(
-            "first_category_id (--first-category-id) has no effect without class names: give "
-            "class_names (--class-names), or leave it out"
+            "first_category_id (--first-category-id) requires class_names (--class-names)"
         )
-    called_by_text = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
-    return class_names is not None or called_by_text
+    has_names = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
+    return class_names is not None or has_names
 
 
 def scanned_detections(
     scan: ResultsScan | None, truth: GroundTruth, *, by_name: bool = False
 ) -> DetectionColumns | None:
-    """Return what the fast reader read; None where the careful one must."""
-    due = keypoints_of(truth) or 0
-    if scan is None or 0 < scan.texts < scan.count or due not in (0, scan.keypoints or due):
+    """Return the columns of the fast reader; None if it falls back."""
+    expected = keypoints_of(truth) or 0
+    if scan is None or 0 < scan.texts < scan.count:
+        return None
+    if expected not in (0, scan.keypoints or expected):
         return None
     count = scan.count
     file_names: dict[Name, str] = {}
@@ -347,8 +345,8 @@ def scanned_detections(
         return None
     *rest, unknown = columns
     image, label, corners, box_area, score = map(np.asarray, rest)
-    poses = scan.poses_of(count, truth=False)
-    shape = count, scan.keypoints or due, 2  # as many as due where there are no rows
+    keypoints = scan.poses_of(count, truth=False)
+    shape = count, scan.keypoints or expected, 2
     return DetectionColumns(
         image=image,
         label=label,
@@ -358,32 +356,29 @@ def scanned_detections(
         unknown=unknown,
         file_names=file_names,
         categories=categories,
-        outlines=_outlines(scan, count),
-        keypoints=None if poses is None else np.asarray(poses[0]).reshape(shape),
+        segmentations=_segmentations(scan, count),
+        keypoints=None if keypoints is None else np.asarray(keypoints[0]).reshape(shape),
         by_file=images is not truth.images,
     )
 
 
 def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
-    """Say where a results file that lists its images means others by the same ids."""
+    """Yield the note of image ids with different file names in results and ground truth."""
     if len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
-    from detap.formats.coco.metadata import listed_file_names  # seldom needed
+    from detap.formats.coco.metadata import listed_file_names
 
     try:
-        due = listed_file_names(truth.files[0].path)
+        expected = listed_file_names(truth.files[0].path)
     except (InputError, ValueError, KeyError, TypeError):
         return  # ground truth of another format
     other = sum(
-        _stem(name) != _stem(due[identifier])
+        _stem(name) != _stem(expected[identifier])
         for identifier, name in columns.file_names.items()
-        if identifier in due
+        if identifier in expected
     )
     if other:
-        message = (
-            "images are of another file name in the results than in the ground truth, by the same "
-            "id: the ids may mean different images"
-        )
+        message = "image ids have different file names in results and ground truth; same images?"
         yield Note("images-of-other-names", message, other)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from detap.formats.cvat.tables import exported
 from detap.formats.cvat.xml import Annotations
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.tables.detection import GroundTruth, Name
@@ -14,7 +14,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     """Return the images and classes that a file names; what is wrong with it the reader says."""
     shapes = options.get("shapes", "reject")
     found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
-    return empty_truth(found.images, found.classes)
+    return empty_ground_truth(found.images, found.classes)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from detap.formats.jsonl.lines import read_lines
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.json_text import integer
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -19,7 +19,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     lines = read_lines(path, limits, scored=True)
     for name in options.keys() - {"as_is", "boxes", "limits"}:
         del options[name]
-    return empty_truth(lines.sizes, set(lines.label))
+    return empty_ground_truth(lines.sizes, set(lines.label))
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -11,7 +11,7 @@ from detap.formats.coco import id_mapping
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
-from detap.formats.coco.values import nothing_in_common
+from detap.formats.coco.values import no_common_id
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -119,13 +119,13 @@ def read_detections(
     class_names, dt_class_names, first_category_id, as_is
         As :func:`detap.formats.coco.tables.read_detections` has them.
     """
-    refuse_same_file(path, truth, "give the detections")
+    refuse_same_file(path, truth, "expected detections")
     lines = read_lines(path, limits, scored=True)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(truth, listed, first_category_id) or any(
         isinstance(name, str) for name in lines.label
     )
-    numbers = id_mapping.image_numbers(truth, set(lines.image), lines.file_names)
+    numbers = id_mapping.image_indices(truth, set(lines.image), lines.file_names)
     unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
     if unknown:
         _refuse_images(lines, unknown, truth, limits)
@@ -148,8 +148,9 @@ def read_detections(
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
-        names, first = ClassNames.load(listed, limits), id_mapping.first_of(first_category_id)
-        columns, notes = id_mapping.by_name(
+        names = ClassNames.load(listed, limits)
+        first = id_mapping.parse_first_id(first_category_id)
+        columns, notes = id_mapping.match_by_name(
             columns, truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         )
     table = detection_table(columns, truth, _source(lines, limits, as_is, encoding))
@@ -219,8 +220,8 @@ def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
 
 def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:
     if len(unknown) == len(lines.image):
-        message = nothing_in_common("image", "images are", lines.image, truth.images)
-        raise InputError(Problem(lines.path, "", message, "give the results of the same images"))
+        message = no_common_id("image", lines.image, truth.images)
+        raise InputError(Problem(lines.path, "", message, "use results for the same images"))
     listed = unknown[: limits.problems]
     raise InputError(
         [

@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
@@ -15,4 +15,4 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     """Return the images and types that results name; what is wrong with them the reader says."""
     folder = results_folder(os.fspath(path))
     types = {columns[0] for lines in folder.columns(limits) for columns in lines}
-    return empty_truth(folder.members, one_spelling(types))
+    return empty_ground_truth(folder.members, one_spelling(types))

@@ -7,7 +7,7 @@ from typing import Any
 from detap.formats.by_name.problems import Problems
 from detap.formats.labelme.shapes import parsed
 from detap.formats.labelme.tables import folder_of
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.stem_matching import base_name
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -24,7 +24,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
         for shape in _record(folder.file(member), limits).get("shapes", ())
         if isinstance(shape, dict) and isinstance(shape.get("label"), str)
     }
-    return empty_truth(folder.members, classes)
+    return empty_ground_truth(folder.members, classes)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

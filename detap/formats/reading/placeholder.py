@@ -1,4 +1,4 @@
-"""An empty ground truth of the names that detections mention."""
+"""Ground truth without boxes, for detections that are read alone."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -9,16 +9,16 @@ from detap.tables.columns import ordered
 from detap.tables.detection import GroundTruth, Name
 
 
-def empty_truth(
+def empty_ground_truth(
     images: Iterable[Name],
     classes: Iterable[Name],
-    titles: Mapping[Name, str] = MappingProxyType({}),
+    class_names: Mapping[Name, str] = MappingProxyType({}),
 ) -> GroundTruth:
-    """Return a ground truth without any box; `titles` has what is called other than its id."""
+    """Return a ground truth without boxes; classes without a name are named by their id."""
     return GroundTruth.from_arrays(
         image=np.zeros(0, np.int64),
         label=np.zeros(0, np.int64),
         boxes=np.zeros((0, 4)),
         images=ordered(images),
-        classes={name: titles.get(name, str(name)) for name in ordered(classes)},
+        classes={name: class_names.get(name, str(name)) for name in ordered(classes)},
     )

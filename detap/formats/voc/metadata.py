@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import UsageError
 from detap.formats.by_name.problems import Problems
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem, detect_layout
@@ -46,7 +46,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     class_names = ClassNames.read(file, Problems(1), limits)
     classes = {_resolved(class_names, word) for word in classes}
     options["layout"] = layout
-    return empty_truth(stems if by_image else first_words, classes)
+    return empty_ground_truth(stems if by_image else first_words, classes)
 
 
 def _resolved(class_names: ClassNames, word: str) -> str:

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from detap.formats.by_name.problems import Problems
-from detap.formats.reading.placeholder import empty_truth
+from detap.formats.reading.placeholder import empty_ground_truth
 from detap.formats.text.class_names import ClassNames
 from detap.formats.yolo.tables import predictions_folder
 from detap.io.limits import Limits
@@ -27,4 +27,4 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
             lines = read_bytes(folder.file(member), limits).split(b"\n")
             words = {line.split(None, 1)[0] for line in lines if line.strip()}
             classes |= {word.decode().lstrip("0") or "0" for word in words if word.isdigit()}
-    return empty_truth(folder.members, classes)
+    return empty_ground_truth(folder.members, classes)
