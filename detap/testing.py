@@ -177,10 +177,12 @@ def _tables(
     return ground_truth, detections.numbered_as(ground_truth), file_format
 
 
-def _earlier(baseline: "Path | Detections | None", truth: "GroundTruth") -> "Detections | None":
+def _earlier(
+    baseline: "Path | Detections | None", ground_truth: "GroundTruth"
+) -> "Detections | None":
     from detap.tables.detection import Detections  # numpy
 
-    return baseline.numbered_as(truth) if isinstance(baseline, Detections) else None
+    return baseline.numbered_as(ground_truth) if isinstance(baseline, Detections) else None
 
 
 def _limits(**asked: Limits | None) -> "list[Limit]":

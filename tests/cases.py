@@ -89,7 +89,7 @@ class Case:
             image=np.array([t.image for t in self.truths], np.int64),
             label=np.array([t.label for t in self.truths], np.int64),
             boxes=np.array([t.box for t in self.truths], np.float64).reshape(-1, 4),
-            encoding="xywh",
+            box_format="xywh",
             area=[t.box[2] * t.box[3] if t.area is None else t.area for t in self.truths],
             crowd=[t.crowd for t in self.truths],
             difficult=[t.difficult for t in self.truths],
@@ -103,7 +103,7 @@ class Case:
             image=np.array([f.image for f in self.found], np.int64),
             label=np.array([f.label for f in self.found], np.int64),
             boxes=np.array([f.box for f in self.found], np.float64).reshape(-1, 4),
-            encoding="xywh",
+            box_format="xywh",
             score=[f.score for f in self.found],
         )
         return table.numbered_as(self.ground_truth())

@@ -17,17 +17,17 @@ from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
 
 
-def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
+def tables(box_format: str = "xywh") -> tuple[GroundTruth, Detections]:
     """Return 200 noisy detections of 60 boxes of 3 classes on 8 images."""
     random = np.random.default_rng(5)
     corner, side = random.uniform(0, 500, (60, 2)), random.uniform(5, 150, (60, 2))
-    boxes = np.hstack([corner, corner + side if encoding == "xyxy" else side])
+    boxes = np.hstack([corner, corner + side if box_format == "xyxy" else side])
     image, label = random.integers(0, 8, 60), random.integers(0, 3, 60)
     truth = GroundTruth.from_arrays(
         image=image,
         label=label,
         boxes=boxes,
-        encoding=encoding,
+        box_format=box_format,
         crowd=random.random(60) < 0.1,
         images=range(8),
         classes=range(3),
@@ -37,7 +37,7 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
         image=image[chosen],
         label=label[chosen],
         boxes=boxes[chosen] * random.normal(1, 0.01, (200, 4)),
-        encoding=encoding,
+        box_format=box_format,
         score=random.integers(0, 20, 200) / 20,
     )
     return truth, found
@@ -59,9 +59,9 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
-def test_pycocotools_agrees(changes: dict[str, Any], encoding: str) -> None:
-    result = evaluate(*tables(encoding), replace(protocol("coco"), **changes))
+@pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
+def test_pycocotools_agrees(changes: dict[str, Any], box_format: str) -> None:
+    result = evaluate(*tables(box_format), replace(protocol("coco"), **changes))
     check = cross_check(result)
     assert check.equal, check.verdict
     assert check.largest == 0
@@ -177,7 +177,7 @@ def test_widths_and_heights_are_found_again(rows: list[tuple[float, ...]]) -> No
         image=np.zeros(len(rows), np.int64),
         label=np.zeros(len(rows), np.int64),
         boxes=boxes,
-        encoding="xywh",
+        box_format="xywh",
         score=np.zeros(len(rows)),
     )
     found, inexact = module._xywh(table)

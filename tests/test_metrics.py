@@ -339,7 +339,7 @@ def test_a_loop_and_merged_partials_have_it() -> None:
     parts = [
         Partial.of(
             score_tables(*package.select(truth, detections, images=[image]), match_table=True),
-            truth=truth,
+            ground_truth=truth,
         )
         for image in truth.images
     ]

@@ -49,13 +49,13 @@ def sides_as_corners() -> tuple[detap.GroundTruth, detap.Detections]:
     sides = random.uniform(50, 90, (40, 2))
     images = np.arange(40)
     table = detap.GroundTruth.from_arrays(
-        image=images, label=images % 2, boxes=np.hstack((corner, sides)), encoding="xywh"
+        image=images, label=images % 2, boxes=np.hstack((corner, sides)), box_format="xywh"
     )
     wrong = detap.Detections.from_arrays(
         image=images,
         label=images % 2,
         boxes=np.hstack((corner, corner + sides)),
-        encoding="xywh",
+        box_format="xywh",
         score=random.uniform(0, 1, 40),
     )
     far = replace(wrong, corners=wrong.corners + 1000)

@@ -114,7 +114,7 @@ def test_masks_of_every_form(given_masks: Any) -> None:
 
 def test_boxes_and_areas_are_those_given_where_they_are() -> None:
     boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
-    table = truth(masks=BITS, boxes=boxes, encoding="xywh")
+    table = truth(masks=BITS, boxes=boxes, box_format="xywh")
     assert table.corners[1].tolist() == [1, 1, 5, 6]
     assert table.area.tolist() == [15, 1]
     assert truth(masks=BITS, boxes=boxes, area=[7, 8]).area.tolist() == [7, 8]

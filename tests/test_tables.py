@@ -65,7 +65,7 @@ def test_columns_are_read_only() -> None:
 
 def test_the_caller_s_arrays_are_left_alone() -> None:
     boxes = np.array([BOX, BOX])
-    truth(boxes=boxes, encoding="xywh")
+    truth(boxes=boxes, box_format="xywh")
     assert boxes.flags.writeable
     assert_array_equal(boxes, [BOX, BOX])
 
@@ -126,7 +126,7 @@ def test_detections_on_a_strange_image_are_refused() -> None:
         ({"score": [1, 2]}, r"score has the shape \(2,\)"),
         ({"score": ["high"]}, "row 0: score is 'high'; it must be a number"),
         ({"score": ["0.5"]}, "row 0: score is '0.5'; it must be a number"),
-        ({"encoding": "polar"}, "encoding 'polar' is unknown; use xyxy or xywh"),
+        ({"box_format": "polar"}, "box_format 'polar' is unknown; use xyxy or xywh"),
         ({"label": ["dog", "cat"]}, r"label has the shape \(2,\)"),
     ],
 )
@@ -378,18 +378,18 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64, ">f8"])
-@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
-def test_a_table_copies_numbers_of_any_kind_and_layout(kind: Any, encoding: str) -> None:
+@pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
+def test_a_table_copies_numbers_of_any_kind_and_layout(kind: Any, box_format: str) -> None:
     random = np.random.default_rng(0)
     wide = random.integers(1, 200, (50, 8)).astype(kind)
     boxes = wide[::-1, ::2]  # neither in one piece nor in order
     boxes[:, 2:] += boxes[:, :2]
     score = random.integers(0, 100, 50).astype(kind)
     given: dict[str, Any] = {"image": np.arange(50) % 7, "label": np.ones(50, int)}
-    given |= {"boxes": boxes, "score": score, "encoding": encoding}
+    given |= {"boxes": boxes, "score": score, "box_format": box_format}
     table = Detections.from_arrays(**given)
     corners = [[float(number) for number in box] for box in boxes.tolist()]
-    if encoding == "xywh":
+    if box_format == "xywh":
         corners = [[x, y, x + width, y + height] for x, y, width, height in corners]
     assert table.corners.tolist() == corners
     assert table.score.tolist() == [float(number) for number in score.tolist()]

@@ -78,7 +78,7 @@ def detap_arrays(epoch):
             label=epoch.label,
             boxes=epoch.boxes,
             score=epoch.score,
-            encoding="xywh",
+            box_format="xywh",
         )
         return evaluate(truth, found).summary["AP"]
 

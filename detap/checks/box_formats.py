@@ -123,7 +123,7 @@ def convention(sample: Sample, met: float) -> Note | None:
     best = max(rounded, default=None)
     if best is None or best.met <= max(0.3, 2 * met + 0.1):
         return _relative(sample)
-    table = sample.detections if best.what == "detections" else sample.truth
+    table = sample.detections if best.what == "detections" else sample.ground_truth
     message = (
         f"the boxes of the {best.what.replace('-', ' ')} look like {best.meaning}: read so, "
         f"{best.met:.0%} of the ground truths would be met by a detection, and {met:.0%} are as "
@@ -167,7 +167,7 @@ def _readings(
     To read one side's sides as corners helps as much as the reverse on the other side. Then the
     side that leaves its images is the one that is wrong.
     """
-    truth, detections = sample.truth, sample.detections
+    truth, detections = sample.ground_truth, sample.detections
     sizes = truth.image_sizes
     for what, table in (("ground-truth", truth), ("detections", detections)):
         known = np.full((len(table), 2), np.nan) if sizes is None else sizes[table.image]
@@ -186,7 +186,7 @@ def _readings(
 
 def _relative(sample: Sample) -> Note | None:
     """Return the note of boxes within the first pixels where the other table's are not."""
-    tables = {"detections": sample.detections, "ground truth": sample.truth}
+    tables = {"detections": sample.detections, "ground truth": sample.ground_truth}
     reach = {what: float(table.corners.max(initial=0.0)) for what, table in tables.items()}
     for what, other in (("detections", "ground truth"), ("ground truth", "detections")):
         if reach[what] <= 2 and reach[other] >= 10:

@@ -115,7 +115,7 @@ NOTHING = BoxEvidence(np.zeros(0, np.uint64), np.zeros((0, COUNTS), np.int64))
 
 
 def evidence_of(
-    truth: GroundTruth | None,
+    ground_truth: GroundTruth | None,
     detections: Detections | None,
     *,
     boxes: bool = True,
@@ -125,7 +125,7 @@ def evidence_of(
 
     Parameters
     ----------
-    truth, detections : GroundTruth, Detections or None
+    ground_truth, detections : GroundTruth, Detections or None
         Numbered alike.
     boxes : bool
         Whether boxes are what is compared; otherwise they may only be fractions.
@@ -138,21 +138,21 @@ def evidence_of(
     InputError
         Where one side is in fractions of images of unknown size, and the other in pixels.
     """
-    check_units(truth, detections)
-    tables = [table for table in (truth, detections) if table is not None]
+    check_units(ground_truth, detections)
+    tables = [table for table in (ground_truth, detections) if table is not None]
     if not tables or any(map(of_unknown_size, tables)):
         return NOTHING
     keys, sample = _sampled(tables)
     counts = np.zeros((len(keys), COUNTS), np.int64)
     chosen = sample.place >= 0
     rows = [np.flatnonzero(chosen.take(table.image)) for table in tables]
-    if truth is not None:
-        sample.count_boxes(truth, rows[0], counts[:, Count.TRUTHS :])
-        sample.count_truths(truth, rows[0], counts)
+    if ground_truth is not None:
+        sample.count_boxes(ground_truth, rows[0], counts[:, Count.TRUTHS :])
+        sample.count_truths(ground_truth, rows[0], counts)
     if detections is not None:
         sample.count_boxes(detections, rows[-1], counts[:, Count.DETECTIONS :])
-        if truth is not None and boxes:
-            sample.count_met((truth, rows[0]), (detections, rows[1]), counts, whole=whole)
+        if ground_truth is not None and boxes:
+            sample.count_met((ground_truth, rows[0]), (detections, rows[1]), counts, whole=whole)
     return BoxEvidence(keys, counts)
 
 
@@ -228,21 +228,21 @@ class _Sample:
         for column, flags in enumerate(columns):
             to[:, column] = self._sum(flags, place)
 
-    def count_truths(self, truth: GroundTruth, rows: Rows, to: Counts) -> None:
+    def count_truths(self, ground_truth: GroundTruth, rows: Rows, to: Counts) -> None:
         """Count what ground truth alone has, and images."""
-        corners, place = truth.corners[rows], self.place[truth.image[rows]]
-        size = np.full((len(truth.images), 2), np.nan)
-        if truth.image_sizes is not None:
-            size = truth.image_sizes
+        corners, place = ground_truth.corners[rows], self.place[ground_truth.image[rows]]
+        size = np.full((len(ground_truth.images), 2), np.nan)
+        if ground_truth.image_sizes is not None:
+            size = ground_truth.image_sizes
         longest = size[self.images].max(axis=1)
         to[:, Count.TINY_IMAGE] = longest <= _SMALL
         to[:, Count.LARGE_IMAGE] = longest >= _PIXELS
-        size = size[truth.image[rows]]
+        size = size[ground_truth.image[rows]]
         sized = ~np.isnan(size).any(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             beyond = np.any(corners[:, 2:] > 1.01 * size + 1, axis=1)
             areas = [(c[:, 2:] - c[:, :2]).prod(axis=1) for c in (_turned(corners), corners)]
-            near = np.abs(truth.area[rows] - areas) <= 0.01 * areas[0]
+            near = np.abs(ground_truth.area[rows] - areas) <= 0.01 * areas[0]
             product: Flags = ~sized & near[0] & ~near[1]  # of a box at 0, 0 it is both
         for column, flags in (
             (Count.SIZED, sized),
@@ -448,7 +448,7 @@ def _corners(path: str, option: str, why: str) -> Problem:
         path,
         "",
         f"boxes look like x1, y1, x2, y2, and are read as x, y, width, height: {why}",
-        f"give {option} xyxy (boxes='xyxy'; of arrays, encoding='xyxy'); or, if they are x, y, "
+        f"give {option} xyxy (boxes='xyxy'; of arrays, box_format='xyxy'); or, if they are x, y, "
         f"width, height, {INSIST}",
     )
 
@@ -480,13 +480,13 @@ def _scales(sums: Sequence[int], path: str) -> Iterator[Suspicion]:
 
 
 def check_boxes(
-    truth: GroundTruth | None, detections: Detections | None, *, boxes: bool
+    ground_truth: GroundTruth | None, detections: Detections | None, *, boxes: bool
 ) -> tuple[Note, ...]:
     """Refuse boxes that look as if they were of another convention than they are read as.
 
     Parameters
     ----------
-    truth, detections : GroundTruth, Detections or None
+    ground_truth, detections : GroundTruth, Detections or None
         Numbered alike. Where either bears :data:`AS_IS`, warnings are returned instead, but those
         that a reader has given.
     boxes : bool
@@ -496,9 +496,11 @@ def check_boxes(
     ------
     InputError
     """
-    evidence = evidence_of(truth, detections, boxes=boxes)
-    notes = [note for table in (truth, detections) if table is not None for note in table.notes]
-    paths = ("" if table is None else table.path for table in (truth, detections))
+    evidence = evidence_of(ground_truth, detections, boxes=boxes)
+    notes = [
+        note for table in (ground_truth, detections) if table is not None for note in table.notes
+    ]
+    paths = ("" if table is None else table.path for table in (ground_truth, detections))
     return warned(suspicions_of(evidence, *paths), notes)
 
 

@@ -47,10 +47,10 @@ class BoxCounts(NamedTuple):
     known: int = 0
 
     @classmethod
-    def of(cls, truth: GroundTruth | None, detections: Detections | None) -> "BoxCounts":
+    def of(cls, ground_truth: GroundTruth | None, detections: Detections | None) -> "BoxCounts":
         """Return the counts of tables."""
         counts = [0, 0, 0, 0]
-        for place, table in enumerate((truth, detections)):
+        for place, table in enumerate((ground_truth, detections)):
             if table is not None:
                 negative = len(backward(table.corners, table.box_area))
                 counts[2 * place : 2 * place + 2] = len(table), negative
@@ -178,7 +178,7 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
     return warned(input_suspicions(counts, (), (), table.path, ""), table.notes)
 
 
-def warned_of_detections(table: Detections, truth: GroundTruth | None) -> tuple[Note, ...]:
+def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
     """Refuse what looks wrong about detections of several inputs, or return it as warnings.
 
     Raises
@@ -186,7 +186,7 @@ def warned_of_detections(table: Detections, truth: GroundTruth | None) -> tuple[
     InputError
     """
     counts = BoxCounts.of(None, table)
-    if truth is not None:
-        counts = counts._replace(known=int((table.label < len(truth.classes)).any()))
+    if ground_truth is not None:
+        counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
     found = input_suspicions(counts, table.categories, table.notes, "", table.path)
     return warned(found, table.notes)

@@ -18,19 +18,19 @@ them in one set of sixty."""
 
 
 def suspicions(
-    truth: GroundTruth, detections: Detections, sample: Sample | None = None
+    ground_truth: GroundTruth, detections: Detections, sample: Sample | None = None
 ) -> list[Note]:
     """Return what looks wrong about two tables that are meant for each other.
 
     Parameters
     ----------
-    truth : GroundTruth
+    ground_truth : GroundTruth
     detections : Detections
-        Numbered as `truth`.
+        Numbered as `ground_truth`.
     sample : Sample, optional
         Of these tables.
     """
-    sample = sample or Sample(truth, detections)
+    sample = sample or Sample(ground_truth, detections)
     if not len(sample.rows):
         return []
     # What a box would be in another convention may be beyond every float.
@@ -38,7 +38,7 @@ def suspicions(
         return _suspicions(sample)
 
 
-def misread(truth: GroundTruth, detections: Detections) -> list[Note]:
+def misread(ground_truth: GroundTruth, detections: Detections) -> list[Note]:
     """Return whether boxes look as if they were in another convention, and nothing else.
 
     Parameters
@@ -46,7 +46,7 @@ def misread(truth: GroundTruth, detections: Detections) -> list[Note]:
     truth, detections
         As :func:`suspicions` has them.
     """
-    sample = Sample(truth, detections)
+    sample = Sample(ground_truth, detections)
     if not len(sample.rows):
         return []
     with np.errstate(over="ignore", invalid="ignore"):
@@ -118,7 +118,7 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     count = int(np.count_nonzero(wrong))
     if count < 2 or 2 * right > count or 10 * count < len(wrong):
         return
-    due = sample.truth.label[sample.rows[wrong]]
+    due = sample.ground_truth.label[sample.rows[wrong]]
     got = sample.detections.label[at[wrong]]
     ids = sample.detections.class_ids
     pairs = list(zip(due.tolist(), got.tolist(), strict=True))
@@ -148,7 +148,7 @@ def exchanged_classes(sample: Sample) -> Iterator[Note]:
     """
     _, at, _ = sample.best
     wrong = sample.met & ~sample.met_by_class
-    due, count = sample.truth.label[sample.rows], len(sample.detections.classes)
+    due, count = sample.ground_truth.label[sample.rows], len(sample.detections.classes)
     right, others = (np.bincount(due[f], minlength=count) for f in (sample.met_by_class, wrong))
     odd = (others >= _FEWEST_OF_CLASS) & (others > 2 * right)
     wrong &= odd[due]
@@ -244,7 +244,7 @@ def _wrong_pixel(sample: Sample) -> Iterator[Note]:
     met = own >= 0.7
     if np.count_nonzero(met) < _ENOUGH:
         return
-    difference = sample.detections.corners[at[met]] - sample.truth.corners[sample.rows[met]]
+    difference = sample.detections.corners[at[met]] - sample.ground_truth.corners[sample.rows[met]]
     for way in (1.0, -1.0):
         usual = (np.abs(difference - way) < _ONE_PIXEL).mean(axis=0) > 0.5
         still = (np.abs(difference) < _ONE_PIXEL).mean(axis=0) > 0.5

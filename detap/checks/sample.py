@@ -46,10 +46,10 @@ class Sample:
         The ground truths in them; crowds, which are no single object, are left out.
     """
 
-    def __init__(self, truth: GroundTruth, detections: Detections) -> None:
-        self.truth = truth
+    def __init__(self, ground_truth: GroundTruth, detections: Detections) -> None:
+        self.ground_truth = ground_truth
         self.detections = detections
-        self._parts = list(_sampled(truth, detections))
+        self._parts = list(_sampled(ground_truth, detections))
         self.rows = _joined([part.truths for part in self._parts])
 
     @property
@@ -90,7 +90,7 @@ class Sample:
 
     def _alike(self, part: _Image, overlap: Floats) -> Floats:
         """Return the overlaps of one class, 0 where classes differ."""
-        alike = self.detections.label[part.found][:, None] == self.truth.label[part.truths]
+        alike = self.detections.label[part.found][:, None] == self.ground_truth.label[part.truths]
         return np.where(alike, overlap, 0.0)
 
     @property
@@ -137,7 +137,7 @@ class Sample:
 
     def name(self, number: int) -> Name:
         """Return the name of one of the images looked at."""
-        return self.truth.images[int(self.truth.image[self._parts[number].truths[0]])]
+        return self.ground_truth.images[int(self.ground_truth.image[self._parts[number].truths[0]])]
 
     def chance(self, of_found: "Change | None" = None, of_truths: "Change | None" = None) -> float:
         """Return the share of ground truths met by the detections of other images than theirs.
@@ -165,14 +165,14 @@ class Sample:
     ) -> Iterator[tuple[_Image, Floats]]:
         for part in self._parts if parts is None else parts:
             one = _boxes(self._read(self.detections, part.found, of_found))
-            other = _boxes(self._read(self.truth, part.truths, of_truths))
+            other = _boxes(self._read(self.ground_truth, part.truths, of_truths))
             yield part, overlaps(one, other, detection_areas=_areas(one), truth_areas=_areas(other))
 
     def _read(self, table: GroundTruth | Detections, rows: Rows, change: "Change | None") -> Floats:
         corners = table.corners[rows]
         if change is None:
             return corners
-        sizes = self.truth.image_sizes
+        sizes = self.ground_truth.image_sizes
         known = np.full((len(rows), 2), np.nan) if sizes is None else sizes[table.image[rows]]
         return change(corners, known)
 

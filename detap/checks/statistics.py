@@ -65,29 +65,32 @@ class DataCheck:
     classes: tuple[dict[str, Any], ...]
 
 
-def examine(truth: GroundTruth | None, detections: Detections | None) -> DataCheck:
+def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> DataCheck:
     """Look at either table, or at both together.
 
     Parameters
     ----------
-    truth : GroundTruth or None
+    ground_truth : GroundTruth or None
     detections : Detections or None
-        Numbered as `truth`, where that is given.
+        Numbered as `ground_truth`, where that is given.
     """
     statistics: list[Statistic] = []
     notes: list[Note] = []
-    if truth is not None:
-        statistics += _truth_statistics(truth)
-        notes += [*truth.notes, *_truth_notes(truth)]
+    if ground_truth is not None:
+        statistics += _truth_statistics(ground_truth)
+        notes += [*ground_truth.notes, *_truth_notes(ground_truth)]
     if detections is not None:
         statistics += _detection_statistics(detections)
         notes += [*detections.notes, *_detection_notes(detections)]
-    if truth is not None and detections is not None:
-        sample = Sample(truth, detections)
-        statistics += _common_statistics(truth, detections, sample)
-        notes += [*_missing_notes(truth, detections), *suspicions(truth, detections, sample)]
+    if ground_truth is not None and detections is not None:
+        sample = Sample(ground_truth, detections)
+        statistics += _common_statistics(ground_truth, detections, sample)
+        notes += [
+            *_missing_notes(ground_truth, detections),
+            *suspicions(ground_truth, detections, sample),
+        ]
     once = tuple(dict.fromkeys(notes))  # both tables may have noted the same
-    return DataCheck(tuple(statistics), once, _class_rows(truth, detections))
+    return DataCheck(tuple(statistics), once, _class_rows(ground_truth, detections))
 
 
 def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:

@@ -24,13 +24,15 @@ _LOOKED_AT = 512
 # --- classes that nothing is found of
 
 
-def perhaps_undefined(truth: GroundTruth, classes: Iterable[str]) -> str:
+def perhaps_undefined(ground_truth: GroundTruth, classes: Iterable[str]) -> str:
     """Return the exceptions from "their AP is 0", said of classes without any detection.
 
     Undefined is the AP of those without an object that counts, which the protocol alone knows.
     """
-    flagged = truth.crowd | truth.difficult | truth.ignore | truth.group_of
-    counted = {truth.classes[k] for k in np.unique(truth.label[~flagged]).tolist()}
+    flagged = (
+        ground_truth.crowd | ground_truth.difficult | ground_truth.ignore | ground_truth.group_of
+    )
+    counted = {ground_truth.classes[k] for k in np.unique(ground_truth.label[~flagged]).tolist()}
     others = [name for name in classes if name not in counted]
     if not others:
         return ""
@@ -263,14 +265,14 @@ def fractions_problem(path: str, what: str, example: str = "") -> Problem:
     )
 
 
-def check_units(truth: GroundTruth | None, detections: Detections | None) -> None:
+def check_units(ground_truth: GroundTruth | None, detections: Detections | None) -> None:
     """Refuse a table in fractions of images of unknown size beside one in pixels.
 
     Raises
     ------
     InputError
     """
-    given = [table for table in (truth, detections) if table is not None]
+    given = [table for table in (ground_truth, detections) if table is not None]
     unsized = [table for table in given if of_unknown_size(table)]
     if 0 < len(unsized) < len(given):
         raise InputError(unsized_problem(unsized[0], "those of the other side in pixels"))

@@ -162,12 +162,16 @@ class Inputs(Record):
             merge_images=self.merge_images,
         )
 
-    def read_detections(self, sources: Iterable[Any], truth: "GroundTruth | None") -> "Detections":
+    def read_detections(
+        self, sources: Iterable[Any], ground_truth: "GroundTruth | None"
+    ) -> "Detections":
         """Return detections alone, of :meth:`begin`'s second sources or of other paths."""
         return detections_of(
             sources,
-            lambda source: self.format_of(source).read_detections(source, truth, self.reading),
-            truth,
+            lambda source: self.format_of(source).read_detections(
+                source, ground_truth, self.reading
+            ),
+            ground_truth,
             self.reading["limits"],
             merge_images=self.merge_images,
             check=not self.part,
@@ -177,9 +181,9 @@ class Inputs(Record):
         """Return the paths of another detector's detections: a path, a pattern or a folder."""
         return expand_folders(expand_patterns([given]), self.format_of)
 
-    def read_others(self, given: str, truth: "GroundTruth") -> "Detections":
+    def read_others(self, given: str, ground_truth: "GroundTruth") -> "Detections":
         """Return another detector's detections."""
-        return self.read_detections(self._begin(DETECTIONS, self.meant(given)), truth)
+        return self.read_detections(self._begin(DETECTIONS, self.meant(given)), ground_truth)
 
 
 def limits_of(options: dict[str, Any]) -> Limits:

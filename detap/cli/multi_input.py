@@ -82,7 +82,7 @@ class _Run:
     ----------
     read : list of SourceFile
         What was read in this process.
-    truth : GroundTruth or None
+    ground_truth : GroundTruth or None
         The whole ground truth, where this process has it.
     wants_truth : bool
         Whether more is asked of the whole ground truth than that it be scored.
@@ -100,7 +100,7 @@ class _Run:
     ) -> None:
         self.inputs, self.protocol, self.options, self.session = inputs, protocol, options, session
         self.read: list[SourceFile] = []
-        self.truth: GroundTruth | None = None
+        self.ground_truth: GroundTruth | None = None
         wanted = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
         self.wants_rows = wanted or bool(requested_sections(options)) or gates.want_evidence
         asked = options["images"] or gates.slice_by or "image_set" in inputs.reading
@@ -143,7 +143,7 @@ class _Run:
         whole = self._shard(inputs.gt, None)
         here = self.options["engine"] is None
         if here or self.wants_truth:
-            self.truth = self._truth(whole, truths)
+            self.ground_truth = self._truth(whole, truths)
         images = self._images()
         shards = [self._shard(inputs.gt, dt, images=images) for dt in inputs.dt]
         rest = None if only_seen(self.options["images"]) else whole._replace(images=images)
@@ -153,7 +153,7 @@ class _Run:
             return union
         from detap.engines.shards import evaluated
 
-        truth = self.truth
+        truth = self.ground_truth
         assert truth is not None  # read above
         parts = [
             self._partial(shard, lambda: truth, source)
@@ -176,7 +176,7 @@ class _Run:
         return truths, sources
 
     def _truth(self, shard: "Shard", sources: Iterable[Any]) -> "GroundTruth":
-        truth: GroundTruth = shard.truth.named(self.inputs.read_ground_truth(sources))
+        truth: GroundTruth = shard.ground_truth.named(self.inputs.read_ground_truth(sources))
         self.read += truth.files
         return truth
 
@@ -254,7 +254,7 @@ class _Run:
     def _strays(self, shard: "Shard") -> bool:
         """Return whether an input names images that its own ground truth has not."""
         inputs, found = self.inputs, shard.detections
-        truth = inputs.read_ground_truth(shard.truth.paths)
+        truth = inputs.read_ground_truth(shard.ground_truth.paths)
         assert found is not None  # it is of an input
         path = found.paths[0]
         names = inputs.format_of(path).placeholder_ground_truth(path, inputs.reading)
@@ -266,12 +266,12 @@ class _Run:
             return None
         from detap.evaluation.detection import wanted
 
-        assert self.truth is not None  # as images were chosen
-        names = chosen_images(self.options["images"], self.truth.images)
-        wanted("image", self.truth.images, names)
+        assert self.ground_truth is not None  # as images were chosen
+        names = chosen_images(self.options["images"], self.ground_truth.images)
+        wanted("image", self.ground_truth.images, names)
         return tuple(names)
 
     def attribute(self, name: str) -> "Mapping[Name, Any]":
         """Return the value of an attribute of each image that has it."""
-        assert self.truth is not None  # as it was wanted
-        return self.inputs.format.image_attribute(self.truth, name)
+        assert self.ground_truth is not None  # as it was wanted
+        return self.inputs.format.image_attribute(self.ground_truth, name)

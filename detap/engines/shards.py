@@ -79,7 +79,7 @@ class Shard(NamedTuple):
 
     Attributes
     ----------
-    truth : InputFiles
+    ground_truth : InputFiles
     detections : InputFiles or None
         None is for the images that no input has detections on.
     protocol : Protocol
@@ -94,7 +94,7 @@ class Shard(NamedTuple):
         Whether what other orders of equal scores would give is kept.
     """
 
-    truth: InputFiles
+    ground_truth: InputFiles
     detections: InputFiles | None
     protocol: Protocol
     whole: bool = True
@@ -105,7 +105,7 @@ class Shard(NamedTuple):
     @property
     def name(self) -> str:
         """What errors call it."""
-        return self.truth.paths[0] if self.detections is None else self.detections.paths[0]
+        return self.ground_truth.paths[0] if self.detections is None else self.detections.paths[0]
 
 
 def shard_to_partial(shard: Shard) -> bytes:
@@ -116,7 +116,7 @@ def shard_to_partial(shard: Shard) -> bytes:
     InputError
         Where an input is not right.
     """
-    placed, truth = _truth(shard.truth, _stamp(shard.truth))
+    placed, truth = _truth(shard.ground_truth, _stamp(shard.ground_truth))
     detections = None
     if shard.detections is not None:
         # A reader may look into the files of the ground truth again, wherever this process runs.
@@ -124,24 +124,30 @@ def shard_to_partial(shard: Shard) -> bytes:
     return evaluated(shard, truth, detections, threads=1).to_bytes()
 
 
-def read_detections(reading: InputFiles, truth: GroundTruth) -> Detections:
-    """Return the detections of a shard, numbered as `truth`."""
+def read_detections(reading: InputFiles, ground_truth: GroundTruth) -> Detections:
+    """Return the detections of a shard, numbered as `ground_truth`."""
     entry, path = FORMATS[reading.format], reading.place(reading.paths[0])
-    found: Detections = reading.named(entry.read_detections(path, truth, dict(reading.options)))
+    found: Detections = reading.named(
+        entry.read_detections(path, ground_truth, dict(reading.options))
+    )
     return found
 
 
 def evaluated(
-    shard: Shard, truth: GroundTruth, detections: Detections | None, *, threads: int | None = None
+    shard: Shard,
+    ground_truth: GroundTruth,
+    detections: Detections | None,
+    *,
+    threads: int | None = None,
 ) -> Partial:
     """Return a shard's partial from its tables."""
-    due = chosen(truth, shard.images)
+    due = chosen(ground_truth, shard.images)
     if detections is None:
         elsewhere = set(shard.elsewhere)
-        due &= np.array([name not in elsewhere for name in truth.images], np.bool_)
+        due &= np.array([name not in elsewhere for name in ground_truth.images], np.bool_)
         return partial_of_images(
-            truth,
-            no_detections(truth),
+            ground_truth,
+            no_detections(ground_truth),
             shard.protocol,
             due,
             tie_range=shard.ties,
@@ -149,7 +155,7 @@ def evaluated(
         )
     images = detections.filled & due if shard.whole else due
     return partial_of_images(
-        truth,
+        ground_truth,
         detections,
         shard.protocol,
         images,
@@ -160,12 +166,12 @@ def evaluated(
     )
 
 
-def chosen(truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
+def chosen(ground_truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
     """Return which images are among those chosen, (I,) bool."""
     if images is None:
-        return np.ones(len(truth.images), np.bool_)
+        return np.ones(len(ground_truth.images), np.bool_)
     wanted = set(images)
-    return np.array([name in wanted for name in truth.images], np.bool_)
+    return np.array([name in wanted for name in ground_truth.images], np.bool_)
 
 
 def _stamp(reading: InputFiles) -> tuple[Any, ...]:
@@ -293,7 +299,7 @@ def kept(shard: Shard, folder: str, act: Callable[[Shard], bytes] = shard_to_par
 
 def _key(shard: Shard) -> str:
     """Return the digest of all that a shard's partial depends on."""
-    sides = [side for side in (shard.truth, shard.detections) if side is not None]
+    sides = [side for side in (shard.ground_truth, shard.detections) if side is not None]
     digests = [[_digest(side.place(p), _stamp(side)) for p in side.paths] for side in sides]
     record = {
         "version": __version__,

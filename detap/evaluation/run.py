@@ -488,13 +488,13 @@ def unknown_class_notes(
         )
 
 
-def notes_of_truth(truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
+def notes_of_truth(ground_truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
     """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
     moot = {
         "ignore-without-effect": "ignore" in protocol.ignore_flags,
         "missing-iscrowd": "crowd" not in protocol.ignore_flags,
     }
-    return tuple(note for note in truth.notes if not moot.get(note.code))
+    return tuple(note for note in ground_truth.notes if not moot.get(note.code))
 
 
 def match_params(protocol: Protocol) -> MatchParams:

@@ -70,7 +70,7 @@ def read_ground_truth(
 
 def read_detections(
     path: _Path | Sequence[_Path],
-    truth: "GroundTruth",
+    ground_truth: "GroundTruth",
     *,
     format: str | None = None,
     merge_images: bool = False,
@@ -82,13 +82,13 @@ def read_detections(
     ----------
     path : str or path, or a sequence of them
         As in :func:`read_ground_truth`; ``"-"`` is standard input.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         The ground truth that the detections are scored against.
     format, merge_images, **options
         As in :func:`read_ground_truth`, which also lists the errors.
     """
     paths = _paths(path)
-    gt_format = FORMATS.get(truth.format)
+    gt_format = FORMATS.get(ground_truth.format)
     if format:
         file_format = format_named(format)
     elif gt_format:
@@ -101,8 +101,8 @@ def read_detections(
         options["limits"] = replace(options.get("limits", DEFAULT_LIMITS), part=True)
     return detections_of(
         paths,
-        lambda one: file_format.read_detections(one, truth, options),
-        truth,
+        lambda one: file_format.read_detections(one, ground_truth, options),
+        ground_truth,
         options.get("limits", DEFAULT_LIMITS),
         merge_images=merge_images,
     )

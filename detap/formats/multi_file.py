@@ -171,7 +171,7 @@ def ground_truth_of(
 def detections_of(
     sources: Iterable[Any],
     read: "Callable[[Any], Detections]",
-    truth: "GroundTruth | None",
+    ground_truth: "GroundTruth | None",
     limits: Limits = DEFAULT_LIMITS,
     *,
     merge_images: bool = False,
@@ -183,7 +183,7 @@ def detections_of(
     ----------
     sources, read, limits, merge_images
         As in :func:`ground_truth_of`.
-    truth : GroundTruth or None
+    ground_truth : GroundTruth or None
         Defines the image and class indices. If None, the detections' own names define them.
     check : bool
         If True, these are all inputs, and the plausibility checks run on the joined table.
@@ -199,10 +199,10 @@ def detections_of(
     from detap.checks.inputs import warned_of_detections
     from detap.tables.concat import join_detections
 
-    joined = join_detections(tables, truth, merge_images=merge_images)
+    joined = join_detections(tables, ground_truth, merge_images=merge_images)
     if not check:
         return joined
-    return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, truth)))
+    return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, ground_truth)))
 
 
 def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:

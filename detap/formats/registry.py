@@ -188,22 +188,24 @@ class Format(NamedTuple):
         return self._with_options(replace(truth, format=self.name), TRUTH, reading)
 
     def read_detections(
-        self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
+        self, path: Any, ground_truth: "GroundTruth | None", reading: Mapping[str, Any]
     ) -> "Detections":
         """Read detections with the indices of their ground truth, or of a placeholder."""
         options = self._reader_options(DETECTIONS, reading)
-        if truth is None:
-            truth = self._placeholder(path, options)
+        if ground_truth is None:
+            ground_truth = self._placeholder(path, options)
         read = import_module(self.module).read_detections
         detections: Detections
-        gt_format = FORMATS.get(truth.format, self)  # arrays have no format
+        gt_format = FORMATS.get(ground_truth.format, self)  # arrays have no format
         if gt_format.module == self.module or (gt_format.by_ids and self.by_ids):
-            detections = read(path, truth, **options)
+            detections = read(path, ground_truth, **options)
         else:
             from detap.formats.stem_matching import by_stem, restore_ids
 
-            named = by_stem(truth, gt_format.file_names(truth) if gt_format.by_ids else {})
-            detections = restore_ids(read(path, named, **options), truth)
+            named = by_stem(
+                ground_truth, gt_format.file_names(ground_truth) if gt_format.by_ids else {}
+            )
+            detections = restore_ids(read(path, named, **options), ground_truth)
         return self._with_options(detections, DETECTIONS, reading)
 
     def _with_options(self, table: "Table", role: str, reading: Mapping[str, Any]) -> "Table":
@@ -234,7 +236,7 @@ class Format(NamedTuple):
         truth: GroundTruth = metadata.placeholder_ground_truth(path, options, limits)
         return truth
 
-    def image_attribute(self, truth: Any, name: str) -> dict[Any, Any]:
+    def image_attribute(self, ground_truth: Any, name: str) -> dict[Any, Any]:
         """Return the value of an attribute by image.
 
         Raises
@@ -243,9 +245,9 @@ class Format(NamedTuple):
             If no image has it.
         """
         read = self._metadata_function("image_attribute")
-        values: dict[Any, Any] = {} if read is None else read(truth, name)
+        values: dict[Any, Any] = {} if read is None else read(ground_truth, name)
         if not values:
-            raise InputError(Problem(truth.path, "", f"no image has an attribute {name!r}"))
+            raise InputError(Problem(ground_truth.path, "", f"no image has an attribute {name!r}"))
         return values
 
     def _metadata_function(self, name: str) -> Any:
@@ -256,10 +258,10 @@ class Format(NamedTuple):
             else None
         )
 
-    def file_names(self, truth: Any) -> "dict[Name, str]":
+    def file_names(self, ground_truth: Any) -> "dict[Name, str]":
         """Return the file of each image, where the ground truth names it."""
         read = self._metadata_function("file_names")
-        names: dict[Name, str] = {} if read is None else read(truth)
+        names: dict[Name, str] = {} if read is None else read(ground_truth)
         return names
 
     def _reader_options(self, role: str, reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -573,7 +575,7 @@ def options() -> dict[Option, list[Format]]:
 
 
 def check_options(
-    names: Iterable[str], truth: Iterable[Format] = (), detections: Iterable[Format] = ()
+    names: Iterable[str], ground_truth: Iterable[Format] = (), detections: Iterable[Format] = ()
 ) -> None:
     """Raise UsageError for options that no format of their role has.
 
@@ -581,14 +583,14 @@ def check_options(
     ----------
     names : iterable of str
         Reader keywords.
-    truth, detections : iterable of Format
+    ground_truth, detections : iterable of Format
         Formats of each role; a role without formats has those of the other.
 
     Raises
     ------
     UsageError
     """
-    gt_formats, dt_formats = [*truth], [*detections]
+    gt_formats, dt_formats = [*ground_truth], [*detections]
     by_role = {TRUTH: gt_formats or dt_formats, DETECTIONS: dt_formats or gt_formats}
     for option, supported in options().items():
         formats = [file_format for role in option.roles for file_format in by_role[role]]

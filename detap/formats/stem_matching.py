@@ -21,14 +21,14 @@ def base_name(path: str) -> str:
     return path.replace("\\", "/").rpartition("/")[2]
 
 
-def by_stem(truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
+def by_stem(ground_truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
     """Replace image ids by file stems and class ids by class names.
 
     Stems that are not unique keep their folders. Indices do not change.
 
     Parameters
     ----------
-    truth : GroundTruth
+    ground_truth : GroundTruth
     file_names : mapping of id to str
         The file of each image; the id of an absent image is its file name.
 
@@ -37,13 +37,13 @@ def by_stem(truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
     InputError
         If two images have the same file name.
     """
-    files = [str(file_names.get(name, name)).replace("\\", "/") for name in truth.images]
+    files = [str(file_names.get(name, name)).replace("\\", "/") for name in ground_truth.images]
     paths = [without_suffix(name) for name in files]
     stems = [name.rpartition("/")[2] for name in paths]
     for names in (stems, paths, files):
         if len(set(names)) == len(names):
-            return replace(truth, images=tuple(names), class_ids=truth.classes)
-    raise _repeated_file_name(truth, files)
+            return replace(ground_truth, images=tuple(names), class_ids=ground_truth.classes)
+    raise _repeated_file_name(ground_truth, files)
 
 
 def _repeated_file_name(truth: GroundTruth, files: Sequence[str]) -> InputError:
@@ -53,7 +53,9 @@ def _repeated_file_name(truth: GroundTruth, files: Sequence[str]) -> InputError:
     return InputError(Problem(path, "", message, "give each image a unique file_name"))
 
 
-def restore_ids(detections: Detections, truth: GroundTruth) -> Detections:
+def restore_ids(detections: Detections, ground_truth: GroundTruth) -> Detections:
     """Replace file stems and class names by the ids of the ground truth."""
-    unknown = detections.class_ids[len(truth.class_ids) :]
-    return replace(detections, images=truth.images, class_ids=truth.class_ids + unknown)
+    unknown = detections.class_ids[len(ground_truth.class_ids) :]
+    return replace(
+        detections, images=ground_truth.images, class_ids=ground_truth.class_ids + unknown
+    )

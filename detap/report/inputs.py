@@ -12,26 +12,28 @@ if TYPE_CHECKING:
 
 
 def describe_inputs(
-    truth: "GroundTruth", detections: "Detections", *, digests: bool
+    ground_truth: "GroundTruth", detections: "Detections", *, digests: bool
 ) -> list[dict[str, Any]]:
     """Return what the report of a detector says of its inputs.
 
     Parameters
     ----------
-    truth, detections : tables
+    ground_truth, detections : tables
         As read, before any selection.
     digests : bool
         Whether the report shows the sha256 of each.
     """
     return [
-        *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
+        *describe(
+            "ground_truth", ground_truth.files, digests=digests, images=len(ground_truth.images)
+        ),
         *describe("detections", detections.files, digests=digests),
     ]
 
 
 def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
     """Return what a report says of the inputs that partials were made from."""
-    images = len(partial.images) if partial.truth is None else partial.truth.images
+    images = len(partial.images) if partial.ground_truth is None else partial.ground_truth.images
     return [
         _describe(
             entry,

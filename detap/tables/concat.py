@@ -77,7 +77,10 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = Fa
 
 
 def join_detections(
-    tables: Sequence[Detections], truth: GroundTruth | None = None, *, merge_images: bool = False
+    tables: Sequence[Detections],
+    ground_truth: GroundTruth | None = None,
+    *,
+    merge_images: bool = False,
 ) -> Detections:
     """Return the detections of several inputs as one table.
 
@@ -85,7 +88,7 @@ def join_detections(
     ----------
     tables : sequence of Detections
         At least one.
-    truth : GroundTruth, optional
+    ground_truth : GroundTruth, optional
         What they are numbered as; classes that it lacks follow its own, sorted.
     merge_images : bool
         Whether an image may have detections in several.
@@ -105,8 +108,8 @@ def join_detections(
     if not merge_images:
         # All tables may list every image of the ground truth: those count that rows are of.
         refuse_shared((table.path, images_seen(table)) for table in tables)
-    images = _union(tables, "images") if truth is None else truth.images
-    known = () if truth is None else truth.class_ids
+    images = _union(tables, "images") if ground_truth is None else ground_truth.images
+    known = () if ground_truth is None else ground_truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
     names = tuple(map(named.__getitem__, ids))

@@ -46,7 +46,7 @@ CategorySample = tuple[tuple[int, tuple[CategoryPair, ...]], ...]
 SAMPLED_IMAGES = 32
 """Images of such a sample."""
 
-BOX_ENCODINGS = ("xyxy", "xywh")
+BOX_FORMATS = ("xyxy", "xywh")
 
 LISTS = ("negative", "positive", "not_exhaustive")
 """What can be listed of images and classes."""
@@ -281,7 +281,7 @@ class GroundTruth(_Table, kw_only=True):
         image: ArrayLike,
         label: ArrayLike,
         boxes: ArrayLike | None = None,
-        encoding: str = "xyxy",
+        box_format: str = "xyxy",
         area: ArrayLike | None = None,
         crowd: ArrayLike | None = None,
         difficult: ArrayLike | None = None,
@@ -303,8 +303,8 @@ class GroundTruth(_Table, kw_only=True):
         image, label : (G,) array of int or str
             What each row's image and class are called.
         boxes : (G, 4) array of float
-            In the given `encoding`, in pixels; those around the masks where left out.
-        encoding : {"xyxy", "xywh"}
+            In the given `box_format`, in pixels; those around the masks where left out.
+        box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         area : (G,) array of float, optional
             The annotated area; where left out the pixels of the mask, or the box's.
@@ -337,7 +337,7 @@ class GroundTruth(_Table, kw_only=True):
             Where a column has a wrong length, or a value that is no box, or an unknown name.
         """
         given = {"masks": masks, "keypoints": keypoints}
-        rows = _Rows("ground truth", (image, label), (boxes, given), encoding, as_is)
+        rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
         all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
         ids, names = _class_table(rows, classes)
         if area is None:
@@ -416,7 +416,7 @@ class Detections(_Table, kw_only=True):
         label: ArrayLike,
         boxes: ArrayLike | None = None,
         score: ArrayLike,
-        encoding: str = "xyxy",
+        box_format: str = "xyxy",
         masks: Any = None,
         keypoints: ArrayLike | None = None,
         as_is: bool = False,
@@ -428,10 +428,10 @@ class Detections(_Table, kw_only=True):
         image, label : (N,) array of int or str
             What each row's image and class are called, as in the ground truth.
         boxes : (N, 4) array of float
-            In the given `encoding`, in pixels; those around masks or keypoints where left out.
+            In the given `box_format`, in pixels; those around masks or keypoints where left out.
         score : (N,) array of float
             Any finite numbers.
-        encoding : {"xyxy", "xywh"}
+        box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         masks : (N, H, W) array of bool or uint8, or sequence of N masks, optional
             As :meth:`GroundTruth.from_arrays` has them.
@@ -446,7 +446,7 @@ class Detections(_Table, kw_only=True):
             Where a column has a wrong length, or a value that is no box or no score.
         """
         given = {"masks": masks, "keypoints": keypoints}
-        rows = _Rows("detections", (image, label), (boxes, given), encoding, as_is)
+        rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
         scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "finite")
         images = tuple(rows.image.distinct)
@@ -465,24 +465,24 @@ class Detections(_Table, kw_only=True):
             **rows.shapes,
         )
 
-    def numbered_as(self, truth: GroundTruth) -> "Detections":
-        """Return these detections with the numbering of `truth`.
+    def numbered_as(self, ground_truth: GroundTruth) -> "Detections":
+        """Return these detections with the numbering of `ground_truth`.
 
-        Classes that only the detections have are put behind those of `truth`, so that their false
-        positives can be reported.
+        Classes that only the detections have are put behind those of `ground_truth`, so that their
+        false positives can be reported.
 
         Raises
         ------
         InputError
-            Where a detection lies on an image that `truth` does not have.
+            Where a detection lies on an image that `ground_truth` does not have.
         """
-        if self.images == truth.images and self.class_ids[: len(truth.class_ids)] == (
-            truth.class_ids
+        if self.images == ground_truth.images and self.class_ids[: len(ground_truth.class_ids)] == (
+            ground_truth.class_ids
         ):
             return self
-        _called_alike("image", self.images, truth.images)
-        _called_alike("class", self.class_ids, truth.class_ids)
-        image = places(self.images, truth.images)
+        _called_alike("image", self.images, ground_truth.images)
+        _called_alike("class", self.class_ids, ground_truth.class_ids)
+        image = places(self.images, ground_truth.images)
         strangers = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
         if strangers:
             raise InputError(
@@ -494,15 +494,15 @@ class Detections(_Table, kw_only=True):
                     _STRANGE_IMAGES,
                 )
             )
-        known = set(truth.class_ids)
+        known = set(ground_truth.class_ids)
         more = [number for number, name in enumerate(self.class_ids) if name not in known]
-        ids = truth.class_ids + tuple(self.class_ids[number] for number in more)
+        ids = ground_truth.class_ids + tuple(self.class_ids[number] for number in more)
         return replace(
             self,
             image=image[self.image] if len(self) else self.image,
             label=places(self.class_ids, ids)[self.label] if len(self) else self.label,
-            images=truth.images,
-            classes=truth.classes + tuple(self.classes[number] for number in more),
+            images=ground_truth.images,
+            classes=ground_truth.classes + tuple(self.classes[number] for number in more),
             class_ids=ids,
         )
 
@@ -529,7 +529,7 @@ class _Rows(Columns):
         table: str,
         names: tuple[ArrayLike, ArrayLike],
         places: tuple[ArrayLike | None, Mapping[str, Any]],
-        encoding: str,
+        box_format: str,
         as_is: bool,
     ) -> None:
         image, label = names
@@ -542,26 +542,26 @@ class _Rows(Columns):
                 f"label has the shape ({len(self.label.number)},)",
                 f"give ({self.length},): a row for each image",
             )
-        if encoding not in BOX_ENCODINGS:
-            self.fail(f"encoding {encoding!r} is unknown", "use xyxy or xywh")
+        if box_format not in BOX_FORMATS:
+            self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
         boxes, given = places
         self.shapes: dict[str, Any] = {}
         self.own_area: Floats | None = None
         if any(values is not None for values in given.values()):
-            boxes = self._shapes(boxes, given, encoding)
+            boxes = self._shapes(boxes, given, box_format)
         elif boxes is None:
             self.fail("there are no boxes", "give boxes, or masks, around which they are")
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
-        self.corners, self.box_area, self.notes = checked_boxes(self, box, encoding, as_is=as_is)
-        self._given = box, encoding
+        self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
+        self._given = box, box_format
 
     def sides(self) -> Floats:
         """Return width and height of each box, (n, 2), as given."""
-        box, encoding = self._given
-        return box[:, 2:] - box[:, :2] if encoding == "xyxy" else box[:, 2:].copy()
+        box, box_format = self._given
+        return box[:, 2:] - box[:, :2] if box_format == "xyxy" else box[:, 2:].copy()
 
     def _shapes(
-        self, boxes: ArrayLike | None, given: Mapping[str, Any], encoding: str
+        self, boxes: ArrayLike | None, given: Mapping[str, Any], box_format: str
     ) -> ArrayLike:
         """Take what else the rows have, and return their boxes."""
         from detap.tables import shapes  # which few have
@@ -571,7 +571,7 @@ class _Rows(Columns):
         if boxes is not None:
             return boxes
         made = shapes.boxes_of(self, found)
-        if encoding == "xyxy":
+        if box_format == "xyxy":
             made[:, 2:] += made[:, :2]
         return made
 
@@ -619,7 +619,7 @@ class _Rows(Columns):
 
 
 def checked_boxes(
-    columns: Columns, boxes: Floats, encoding: str, *, as_is: bool, part: bool = False
+    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool, part: bool = False
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return corners, areas and notes of boxes, all of which are finite.
 
@@ -628,7 +628,7 @@ def checked_boxes(
     columns : Columns
         In whose name they are refused.
     boxes : (N, 4) float64
-    encoding : {"xyxy", "xywh"}
+    box_format : {"xyxy", "xywh"}
     as_is : bool
         As :meth:`GroundTruth.from_arrays` has it.
     part : bool
@@ -639,14 +639,14 @@ def checked_boxes(
     InputError
         Where a box is not finite, or one in twenty or more has a negative side.
     """
-    corners, area = encode_boxes(boxes, encoding)
+    corners, area = encode_boxes(boxes, box_format)
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
         finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
         columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
     at = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
     if len(at) and not (as_is or part) and too_many(len(at), len(boxes)):
-        due = f"of no negative side, as {encoding}, or as_is=True be given"
+        due = f"of no negative side, as {box_format}, or as_is=True be given"
         columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), due)
     elif len(at):
         row = columns.first(at)
@@ -655,14 +655,14 @@ def checked_boxes(
     return corners, area, notes
 
 
-def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Floats, Floats]:
+def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[Floats, Floats]:
     """Return the corners (N, 4) and areas (N,) of boxes, each as their own encoding gives them.
 
     Parameters
     ----------
     boxes : (N, 4) float64
         Left as they are, unless without a copy.
-    encoding : {"xyxy", "xywh"}
+    box_format : {"xyxy", "xywh"}
         What the four numbers are.
     copy : bool
         Whether the corners are a copy.
@@ -670,7 +670,7 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
     make = np.array if copy else np.asarray
     corners = make(boxes, np.float64, order="C")
     areas = np.empty(len(corners))
-    encode(corners, areas, encoding == "xyxy")
+    encode(corners, areas, box_format == "xyxy")
     return corners, areas
 
 

@@ -213,7 +213,7 @@ class MeanAveragePrecision:
             of_boxes = kind == "bbox"
             boxes, masks = (found[kind], None) if of_boxes else (None, found[kind])
             known = truth | {"boxes" if of_boxes else "masks": there[kind]}
-            evaluator.update(images, boxes, scores, labels, masks=masks, truth=known)
+            evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=known)
 
     def _names(self, target: Items) -> list[Any]:
         """Return what the images of a batch are called: in turn with those of other processes."""

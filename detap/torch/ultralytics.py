@@ -76,7 +76,7 @@ class UltralyticsEvaluator:
             [pred["bboxes"] for pred in found],
             [pred["conf"] for pred in found],
             [pred["cls"] for pred in found],
-            truth={
+            ground_truth={
                 "boxes": [validator.scale_preds(image, image)["bboxes"] for image in there],
                 "labels": [image["cls"] for image in there],
             },

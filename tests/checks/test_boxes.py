@@ -388,11 +388,11 @@ def test_few_boxes_are_not_judged() -> None:
             "label": [1] * count,
             "boxes": [[30, 30, 60, 60]] * count,
         }
-        found = Detections.from_arrays(**rows, score=[0.5] * count, encoding="xywh")
+        found = Detections.from_arrays(**rows, score=[0.5] * count, box_format="xywh")
         return GroundTruth.from_arrays(**rows), found
 
     assert detap.evaluate(*tables(9)).summary["AP50"] == 0.0
-    with pytest.raises(InputError, match="encoding='xyxy'"):
+    with pytest.raises(InputError, match="box_format='xyxy'"):
         detap.evaluate(*tables(10))
 
 

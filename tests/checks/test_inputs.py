@@ -226,7 +226,7 @@ def bytes_of(images: Sequence[int], truths: Records, found: Records, *, whole: b
             image=[record["image_id"] for record in truths],
             label=[record["category_id"] for record in truths],
             boxes=[record["bbox"] for record in truths],
-            encoding="xywh",
+            box_format="xywh",
             classes=classes,
             as_is=False,
         )
@@ -248,7 +248,7 @@ def bytes_of(images: Sequence[int], truths: Records, found: Records, *, whole: b
             [of(found, "bbox", image)],
             [of(found, "score", image)],
             [of(found, "category_id", image)],
-            truth=None if whole else own,
+            ground_truth=None if whole else own,
         )
     return evaluator.to_bytes()
 

@@ -104,7 +104,7 @@ def test_batches_that_bring_their_ground_truth_give_the_same(
     case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
     evaluator = Evaluator(protocol=protocol, classes=case.classes)
     for names in images:
-        evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
+        evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
     whole = case.with_found(in_order_of_images(case.found))
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
@@ -112,9 +112,9 @@ def test_batches_that_bring_their_ground_truth_give_the_same(
 def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
     evaluator = Evaluator(boxes="xyxy")
     nothing: dict[str, Any] = {"boxes": [[]], "labels": [[]]}
-    evaluator.update(["b"], [[BOX]], [[0.5]], [["dog"]], truth=nothing)
+    evaluator.update(["b"], [[BOX]], [[0.5]], [["dog"]], ground_truth=nothing)
     cat: dict[str, Any] = {"boxes": [[BOX]], "labels": [["cat"]]}
-    evaluator.update(["a"], [[BOX]], [[0.5]], [["cat"]], truth=cat)
+    evaluator.update(["a"], [[BOX]], [[0.5]], [["cat"]], ground_truth=cat)
     result = evaluator.compute()
     assert result.classes == ("cat", "dog")
     assert result.images == ("a", "b")
@@ -141,7 +141,7 @@ def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
     evaluator = Evaluator(boxes="cxcywh")
     boxes = [[[0.5, 0.25, 0.6, 0.1]]]
     brought = {"boxes": boxes, "labels": [[1]]}
-    evaluator.update([1], boxes, [[0.5]], [[1]], truth=brought, sizes=[[10, 20]])
+    evaluator.update([1], boxes, [[0.5]], [[1]], ground_truth=brought, sizes=[[10, 20]])
     table, _ = tables(evaluator)
     assert table.corners.tolist() == [[2, 4, 8, 6]]
     assert table.area.tolist() == [12]
@@ -351,7 +351,7 @@ def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
     blobs = []
     for names in images:
         evaluator = Evaluator(protocol=protocol, classes=case.classes)
-        evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
+        evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
         blobs.append(evaluator.to_bytes())
     whole = case.with_found(in_order_of_images(case.found))
     assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
@@ -457,12 +457,14 @@ def test_an_image_that_is_not_listed_is_refused() -> None:
     with pytest.raises(InputError, match="image 1 was not updated"):
         evaluator.compute()
     with pytest.raises(InputError, match="image 1 is not among images="):
-        Evaluator(images=[2]).update([1], [[]], [[]], [[]], truth={"boxes": [[]], "labels": [[]]})
+        Evaluator(images=[2]).update(
+            [1], [[]], [[]], [[]], ground_truth={"boxes": [[]], "labels": [[]]}
+        )
 
 
 def test_images_listed_without_a_ground_truth_have_to_come() -> None:
     evaluator = Evaluator(images=["b", "a"])
-    evaluator.update(["b"], [[]], [[]], [[]], truth={"boxes": [[BOX]], "labels": [["cat"]]})
+    evaluator.update(["b"], [[]], [[]], [[]], ground_truth={"boxes": [[BOX]], "labels": [["cat"]]})
     with pytest.raises(InputError, match="image 'a' was not updated"):
         evaluator.compute()
 
@@ -530,7 +532,7 @@ def test_threads_update_and_compute_at_once(shared: bool) -> None:
         image=list(images), label=[7] * 200, boxes=[BOX] * 200, images=list(images)
     )
     evaluator = Evaluator(table if shared else None, classes=None if shared else [7], images="seen")
-    given: Any = {} if shared else {"truth": {"boxes": [[BOX]], "labels": [[7]]}}
+    given: Any = {} if shared else {"ground_truth": {"boxes": [[BOX]], "labels": [[7]]}}
 
     def update_some(part: Sequence[int]) -> None:
         for image in part:
@@ -590,7 +592,7 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
                 keep_boxes=keep,
             )
             for n in part:
-                given: Any = {} if shared else {"truth": mine[n]}
+                given: Any = {} if shared else {"ground_truth": mine[n]}
                 found = boxes[n] if n % 5 else []  # two images have no detection
                 labels = [17, 18] if n % 5 else []
                 scores = [0.5, 0.25] if n % 5 else []
@@ -621,10 +623,10 @@ def test_repeats_of_other_rows_are_refused() -> None:
         evaluator.update([1], [[]], [[]], [[]])
     mine: dict[str, list[Any]] = {"boxes": [[BOX]], "labels": [[1]]}
     open_one = Evaluator(repeats="identical")
-    open_one.update([1], [[]], [[]], [[]], truth=mine)
-    open_one.update([1], [[]], [[]], [[]], truth=mine)
+    open_one.update([1], [[]], [[]], [[]], ground_truth=mine)
+    open_one.update([1], [[]], [[]], [[]], ground_truth=mine)
     with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
-        open_one.update([1], [[]], [[]], [[]], truth=mine | {"crowd": [[True]]})
+        open_one.update([1], [[]], [[]], [[]], ground_truth=mine | {"crowd": [[True]]})
     assert open_one.compute().ground_truths.tolist() == [1]
 
 
@@ -702,7 +704,7 @@ def test_what_is_wrong_in_a_batch_is_named(change: dict[str, Any], message: str)
 )
 def test_a_ground_truth_of_a_batch_that_is_none(brought: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Evaluator().update([1], [[]], [[]], [[]], truth=brought)
+        Evaluator().update([1], [[]], [[]], [[]], ground_truth=brought)
 
 
 @pytest.mark.parametrize(
@@ -719,7 +721,7 @@ def test_values_of_a_batch_s_ground_truth(change: dict[str, Any], message: str) 
     evaluator = Evaluator(boxes="xyxy")
     brought: dict[str, Any] = {"boxes": [[BOX]], "labels": [[1]]} | change
     with pytest.raises(InputError, match=message):  # noqa: PT012 - the last is found at the end
-        evaluator.update([1], [[BOX]], [[0.5]], [[1]], truth=brought)
+        evaluator.update([1], [[BOX]], [[0.5]], [[1]], ground_truth=brought)
         evaluator.compute()
 
 
@@ -744,7 +746,10 @@ def test_fractions_without_sizes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"truth": "gt.json"}, "truth is a str; detap.read_ground_truth reads one from files"),
+        (
+            {"ground_truth": "gt.json"},
+            "ground_truth is a str; detap.read_ground_truth reads one from files",
+        ),
         ({"boxes": "corners"}, "boxes 'corners' is unknown; choose from xyxy, xywh, cxcywh"),
         ({"repeats": "last"}, "repeats 'last' is unknown; choose from error, identical"),
         ({"images": "all"}, "images is 'all'; give a list of names, or \"seen\""),
@@ -756,14 +761,16 @@ def test_fractions_without_sizes_are_refused() -> None:
 )
 def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Evaluator(**({"truth": truth()} | given))
+        Evaluator(**({"ground_truth": truth()} | given))
 
 
 def test_the_ground_truth_is_given_once_and_not_twice() -> None:
     with pytest.raises(UsageError, match="neither the evaluator nor the update has a ground truth"):
         Evaluator().update([1], [[]], [[]], [[]])
     with pytest.raises(UsageError, match="an update brings none besides"):
-        Evaluator(truth()).update([1], [[]], [[]], [[]], truth={"boxes": [[]], "labels": [[]]})
+        Evaluator(truth()).update(
+            [1], [[]], [[]], [[]], ground_truth={"boxes": [[]], "labels": [[]]}
+        )
     with pytest.raises(UsageError, match="give boxes='xywh' to the evaluator"):
         Evaluator(truth(), boxes="xyxy").update_records([1], [])
 
@@ -780,7 +787,8 @@ def test_the_caller_s_arrays_are_left_alone() -> None:
 def test_torch_is_not_imported() -> None:
     code = (
         "import sys, detap; e = detap.Evaluator(boxes='xyxy');"
-        "e.update([1], [[]], [[]], [[]], truth={'boxes': [[[0, 0, 9, 9]]], 'labels': [[1]]});"
+        "truth = {'boxes': [[[0, 0, 9, 9]]], 'labels': [[1]]};"
+        "e.update([1], [[]], [[]], [[]], ground_truth=truth);"
         "e.compute(); print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -795,8 +803,8 @@ def test_coco_s_sample_gives_the_official_numbers_batch_by_batch(
     folder = real_data / "coco-val2014-100"
     records = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
     evaluator = Evaluator(detap.read_ground_truth(folder / "instances_val2014_100.json"))
-    assert evaluator.truth is not None
-    images = evaluator.truth.images[::-1]
+    assert evaluator.ground_truth is not None
+    images = evaluator.ground_truth.images[::-1]
     for start in range(0, len(images), size):
         batch = images[start : start + size]
         evaluator.update_records(batch, [r for r in records if r["image_id"] in batch])

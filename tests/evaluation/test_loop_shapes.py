@@ -60,10 +60,10 @@ def test_some_updates_may_have_boxes_and_others_none() -> None:
 def test_the_area_of_ground_truth_in_batches_is_that_of_its_masks() -> None:
     evaluator = Evaluator(protocol="coco-segm")
     brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS, []]}
-    take(evaluator, truth=brought | {"boxes": [BOXES, []]})
+    take(evaluator, ground_truth=brought | {"boxes": [BOXES, []]})
     assert evaluator.compute().ground_truth.area.tolist() == [15, 1]
     evaluator.reset()
-    take(evaluator, truth=brought | {"area": [[7, 8], []]})
+    take(evaluator, ground_truth=brought | {"area": [[7, 8], []]})
     assert evaluator.compute().ground_truth.area.tolist() == [7, 8]
     assert evaluator.compute().ground_truth.corners[1].tolist() == [8, 5, 9, 6]
 
@@ -128,10 +128,10 @@ def test_masks_that_do_not_fit(change: dict[str, Any], message: str) -> None:
 def test_sizes_are_compared_with_the_ground_truth_of_the_batch() -> None:
     brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS[:, 1:], []]}
     with pytest.raises(InputError, match="image 'a': a mask is 6 high and 9 wide, and others of i"):
-        take(Evaluator(protocol="coco-segm"), truth=brought)
+        take(Evaluator(protocol="coco-segm"), ground_truth=brought)
     brought["masks"] = [[BITS[0], BITS[1].T], []]
     with pytest.raises(InputError, match="ground truth: image 'a': a mask is 9 high and 6 wide"):
-        take(Evaluator(protocol="coco-segm"), truth=brought)
+        take(Evaluator(protocol="coco-segm"), ground_truth=brought)
 
 
 @pytest.mark.parametrize(
@@ -156,13 +156,15 @@ def test_what_is_missing_or_not_compared(rules: str, change: dict[str, Any], mes
 def test_what_the_ground_truth_of_a_batch_lacks_or_has_too_much() -> None:
     brought: dict[str, Any] = {"boxes": [BOXES, []], "labels": [[1, 2], []]}
     with pytest.raises(UsageError, match=r"compares masks: give truth\['masks'\], an entry for e"):
-        take(Evaluator(protocol="coco-segm"), truth=brought)
+        take(Evaluator(protocol="coco-segm"), ground_truth=brought)
     with pytest.raises(UsageError, match=r"look at masks: leave truth\['masks'\] out, or choose"):
-        take(Evaluator(), boxes=[BOXES, []], masks=None, truth=brought | {"masks": [BITS, []]})
+        take(
+            Evaluator(), boxes=[BOXES, []], masks=None, ground_truth=brought | {"masks": [BITS, []]}
+        )
     with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays"):
-        take(Evaluator(), boxes=[BOXES, []], masks=None, truth={"labels": [[], []]})
+        take(Evaluator(), boxes=[BOXES, []], masks=None, ground_truth={"labels": [[], []]})
     with pytest.raises(UsageError, match=r"'mask'; it can have boxes, .* did you mean masks"):
-        take(Evaluator(protocol="coco-segm"), truth={"labels": [[], []], "mask": [BITS, []]})
+        take(Evaluator(protocol="coco-segm"), ground_truth={"labels": [[], []], "mask": [BITS, []]})
 
 
 def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
@@ -177,7 +179,7 @@ def test_keypoints_of_the_protocol_s_number() -> None:
         image=["a", "a"],
         label=[1, 1],
         boxes=BOXES,
-        encoding="xywh",
+        box_format="xywh",
         keypoints=POSES,
         area=[2000, 2000],
     )
@@ -191,7 +193,10 @@ def test_keypoints_of_the_protocol_s_number() -> None:
         evaluator.update(["a"], **update, keypoints=[POSES], sizes=[[9, 6]])
     with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays, one for ea"):
         Evaluator(protocol=RULES).update(
-            ["a"], **update, keypoints=[POSES], truth={"labels": [[1]], "keypoints": [POSES[:1]]}
+            ["a"],
+            **update,
+            keypoints=[POSES],
+            ground_truth={"labels": [[1]], "keypoints": [POSES[:1]]},
         )
     evaluator.update(["a"], **update, keypoints=[POSES[:, :, :2]])
     assert evaluator.compute().summary["AP"] == 1
@@ -208,12 +213,12 @@ def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
     ):
         evaluator = Evaluator(protocol=RULES, boxes=form)  # type: ignore[arg-type]
         brought = {"boxes": [[given]], "labels": [[1]], "keypoints": [poses]}
-        evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[poses], truth=brought)
+        evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[poses], ground_truth=brought)
         sides = evaluator.compute().ground_truth.sides
         assert sides is not None
         assert sides.tolist() == [due]
     table = GroundTruth.from_arrays(
-        image=["a"], label=[1], boxes=[box], encoding="xywh", keypoints=poses
+        image=["a"], label=[1], boxes=[box], box_format="xywh", keypoints=poses
     )
     assert table.sides is not None
     assert table.sides.tolist() == [[0.2, 0.2]]

@@ -33,7 +33,7 @@ def read_ground_truth(path: str, *, units: str = "1", limits: object = None) -> 
         label=[row[1] for row in rows],
         boxes=_boxes(rows, units),
         images=sorted({row[0] for row in rows}),
-        encoding="xywh",
+        box_format="xywh",
     )
 
 
@@ -47,7 +47,7 @@ def read_detections(
         label=[row[1] for row in rows],
         boxes=_boxes(rows, units),
         score=[float(row[6]) for row in rows],
-        encoding="xywh",
+        box_format="xywh",
     )
     return found.numbered_as(truth)
 

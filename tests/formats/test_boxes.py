@@ -18,18 +18,18 @@ ROWS = {"cxcywh": ".5 .5 .25 .5", "xywh": ".375 .25 .25 .5", "xyxy": ".375 .25 .
 POLYGON = "0 0 0 .5 0 .25 1"
 
 
-def labels(folder: Path, encoding: str) -> str:
-    return str(write(folder, {"gt/a.txt": f"0 {ROWS[encoding]}\n", "gt/b.txt": f"{POLYGON}\n"}))
+def labels(folder: Path, box_format: str) -> str:
+    return str(write(folder, {"gt/a.txt": f"0 {ROWS[box_format]}\n", "gt/b.txt": f"{POLYGON}\n"}))
 
 
-@pytest.mark.parametrize("encoding", ROWS)
-def test_rows_of_yolo(tmp_path: Path, encoding: str) -> None:
-    labels(tmp_path, encoding)
-    truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes=encoding)
+@pytest.mark.parametrize("box_format", ROWS)
+def test_rows_of_yolo(tmp_path: Path, box_format: str) -> None:
+    labels(tmp_path, box_format)
+    truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes=box_format)
     assert truth.corners.tolist() == [[75, 25, 125, 75], [0, 0, 100, 100]]
     assert truth.box_area.tolist() == [2500, 10_000]
-    write(tmp_path, {"dt/a.txt": f"0 {ROWS[encoding]} .75\n"})
-    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes=encoding)
+    write(tmp_path, {"dt/a.txt": f"0 {ROWS[box_format]} .75\n"})
+    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes=box_format)
     assert found.corners.tolist() == [[75, 25, 125, 75]]
     assert found.score.tolist() == [0.75]
 

@@ -250,7 +250,7 @@ SCRAPS = [
 def test_mutated_lines_are_declined_or_agreed_on(data: st.DataObject) -> None:
     known = data.draw(st.sampled_from([KNOWN, None]))
     width = data.draw(st.sampled_from([4, 5]))
-    encoding = data.draw(st.sampled_from(["xyxy", "xywh"]))
+    box_format = data.draw(st.sampled_from(["xyxy", "xywh"]))
     first = st.sampled_from(KNOWN if known else ["dog", "7", "犬"])
     content = data.draw(lines(width, first, ordered=data.draw(st.booleans())))
     for _ in range(data.draw(st.integers(0, 3))):
@@ -258,4 +258,4 @@ def test_mutated_lines_are_declined_or_agreed_on(data: st.DataObject) -> None:
         behind = min(len(content), at + data.draw(st.integers(0, 4)))
         new = data.draw(st.one_of(st.sampled_from(SCRAPS), st.just(b""), st.binary(max_size=2)))
         content = content[:at] + new + content[behind:]
-    check_lines(content, width, encoding, known)
+    check_lines(content, width, box_format, known)

@@ -59,7 +59,7 @@ def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
 
 
 @st.composite
-def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detections]:
+def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Detections]:
     """Tables as a reader gives them: every image and class is there, boxes or none."""
     images = [f"{k:03d}" for k in range(draw(st.integers(1, 4)))]
     classes = ["a b", "c", "ünï"][: draw(st.integers(1, 3))]
@@ -71,7 +71,7 @@ def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detec
 
     def boxes(count: int) -> Any:
         found = np.array(column(BOX, count)).reshape(-1, 4)
-        if encoding == "xyxy":
+        if box_format == "xyxy":
             found[:, 2:] += found[:, :2]
         return found
 
@@ -81,7 +81,7 @@ def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detec
         image=column(st.sampled_from(images), n),
         label=column(st.sampled_from(classes), n),
         boxes=boxes(n),
-        encoding=encoding,
+        box_format=box_format,
         images=images,
         classes=classes,
         **some,
@@ -90,7 +90,7 @@ def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detec
         image=np.array(column(st.sampled_from(images), m), dtype=str),
         label=np.array(column(st.sampled_from(classes), m), dtype=str),
         boxes=boxes(m),
-        encoding=encoding,
+        box_format=box_format,
         score=column(st.floats(-5, 5), m),
     )
     return truth, found.numbered_as(truth)
@@ -214,14 +214,14 @@ def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
         image=drawn(st.sampled_from(images), count),
         label=[*drawn(st.sampled_from(classes), count)],
         boxes=boxes(count),
-        encoding="xywh",
+        box_format="xywh",
         images=images,
     )
     detections = Detections.from_arrays(
         image=drawn(st.sampled_from(images), found),
         label=drawn(st.sampled_from(truth.classes), found),
         boxes=boxes(found),
-        encoding="xywh",
+        box_format="xywh",
         score=drawn(st.sampled_from([0.1, 0.2, 0.3]), found),
     )
     due = scores(truth, detections)

@@ -125,15 +125,15 @@ def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert column.tobytes() == same.columns()[name].tobytes(), name
 
 
-@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
-def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
+def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, box_format: str) -> None:
     """The same boxes by their first corner, or by two, give the known numbers."""
     for side, path in (("labels", "labels/val"), ("found", "predictions/labels")):
         for file in (folder / path).iterdir():
             lines = [line.split() for line in file.read_text().splitlines()]
-            text = "".join(f"{_by_corner(line, encoding)}\n" for line in lines)
+            text = "".join(f"{_by_corner(line, box_format)}\n" for line in lines)
             write(tmp_path, {f"{side}/{file.name}": text})
-    reading: Any = {"image_sizes": folder / "sizes.csv", "boxes": encoding, "format": "yolo"}
+    reading: Any = {"image_sizes": folder / "sizes.csv", "boxes": box_format, "format": "yolo"}
     names = {"class_names": folder / "data.yaml"}
     found = summary_of(tmp_path / "labels", tmp_path / "found", reading | names, reading)
     expected = json.loads((folder / "expected_coco.json").read_text())
@@ -141,11 +141,11 @@ def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, encoding: str) 
     assert found["AP50"] == pytest.approx(expected["AP50"], abs=1e-12)
 
 
-def _by_corner(line: list[str], encoding: str) -> str:
+def _by_corner(line: list[str], box_format: str) -> str:
     name, *box = line
     x, y, width, height = map(float, box[:4])
     low = [x - width / 2, y - height / 2]
-    second = [width, height] if encoding == "xywh" else [x + width / 2, y + height / 2]
+    second = [width, height] if box_format == "xywh" else [x + width / 2, y + height / 2]
     return " ".join([name, *(repr(value) for value in [*low, *second]), *box[4:]])
 
 

@@ -34,7 +34,7 @@ def ultralytics(real_data: Path) -> Detections:
             columns["label"].append(classes[label])
             columns["boxes"].append([x - w / 2, y - h / 2, w, h])
             columns["score"].append(score)
-    return Detections.from_arrays(**columns | {"encoding": "xywh"})
+    return Detections.from_arrays(**columns | {"box_format": "xywh"})
 
 
 def same_as_known(real_data: Path, truth: GroundTruth) -> None:

@@ -79,19 +79,19 @@ def plain_number(text: str) -> float | None:
 
 
 def form(
-    width: int, encoding: str, known: Sequence[str] | None, counts: tuple[int, ...] = ()
+    width: int, box_format: str, known: Sequence[str] | None, counts: tuple[int, ...] = ()
 ) -> LineForm:
     """Return the form of lines with so many numbers, whose first word is as it stands."""
     key, scored = "image" if known else "class", width % 2 == 1
-    if encoding != "fractions":
-        return LineForm(key, scored, encoding, str, known)
+    if box_format != "fractions":
+        return LineForm(key, scored, box_format, str, known)
     return YoloForm(key, scored, "cxcywh", str, known, counts, width - scored)
 
 
 def check_lines(
     content: bytes,
     width: int,
-    encoding: str,
+    box_format: str,
     known: Sequence[str] | None,
     counts: tuple[int, ...] = (),
 ) -> bool:
@@ -99,7 +99,7 @@ def check_lines(
 
     `counts` is how many coordinates lines of YOLO's may have.
     """
-    lines_form = form(width, encoding, known, counts)
+    lines_form = form(width, box_format, known, counts)
     met: set[int] = set()
     declined, file, name, flag, values, words = _voc_text.scan_files(
         -1,
@@ -107,7 +107,7 @@ def check_lines(
         [word.encode() for word in known or ()],
         grow=known is None,
         width=width,
-        **lines_form.scanned | ({"polygons": met} if encoding == "fractions" else {}),
+        **lines_form.scanned | ({"polygons": met} if box_format == "fractions" else {}),
         file_bytes=1 << 22,
         records=1 << 30,
         contents=True,

@@ -54,7 +54,7 @@ class World:
             image=image,
             label=self.labels(rng, len(image)),
             boxes=boxes(rng, len(image)),
-            encoding="xywh",
+            box_format="xywh",
             images=range(self.images),
             classes=range(len(self.shares)),
         )

@@ -47,7 +47,7 @@ class Sizes(World):
             image=image,
             label=self.labels(rng, len(image)),
             boxes=box,
-            encoding="xywh",
+            box_format="xywh",
             images=range(self.images),
             classes=range(len(self.shares)),
         )

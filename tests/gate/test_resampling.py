@@ -32,7 +32,7 @@ def scene(
         image=image,
         label=label,
         boxes=np.hstack([corner, side]),
-        encoding="xywh",
+        box_format="xywh",
         crowd=rng.random(boxes) < 0.1,
         difficult=rng.random(boxes) < 0.1,
         images=range(images),
@@ -45,7 +45,7 @@ def scene(
     drawn[:, 2:] = np.abs(drawn[:, 2:]) + 1
     score = rng.permutation(found) / found
     return truth, Detections.from_arrays(
-        image=image[source], label=label[source], boxes=drawn, score=score, encoding="xywh"
+        image=image[source], label=label[source], boxes=drawn, score=score, box_format="xywh"
     ).numbered_as(truth)
 
 

@@ -151,7 +151,7 @@ def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None
 def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
     whole = scored(*scene, match_table=True)
     truth = whole.ground_truth
-    parts = [Partial.of(on_images(whole, [n]), truth=truth) for n in (1, 2, 3)]
+    parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
     same([*merged.summary.values()], [*whole.summary.values()])
     for name in ("true_positive", "ignored", "duplicate", "score"):

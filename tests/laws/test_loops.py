@@ -127,7 +127,7 @@ def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str)
         return columns(scene, rows, images, key)
 
     truth = None
-    if evaluator.truth is None:
+    if evaluator.ground_truth is None:
         truth = {
             "boxes": of(scene.truths, "bbox"),
             "labels": of(scene.truths, "category_id"),
@@ -140,7 +140,7 @@ def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str)
         of(scene.found, "bbox") if scene.boxed else None,
         of(scene.found, "score"),
         of(scene.found, "category_id"),
-        truth=truth,
+        ground_truth=truth,
         **shapes(scene, scene.found, images, form),
     )
 
@@ -166,7 +166,7 @@ def check_loop(
         return
     order, cut = dealt
     truth, whole = of_files(scene, protocol)
-    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"truth": truth}
+    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
     one = Evaluator(protocol=protocol, **given)
     apart = [Evaluator(protocol=protocol, **given) for _ in range(2)]
     for images, alone in zip((order[:cut], order[cut:]), apart, strict=True):
@@ -210,7 +210,7 @@ def test_what_is_not_kept_changes_no_number(scene: Scene, brought: bool) -> None
     if not scene.truths:
         return
     truth, whole = of_files(scene, protocol("coco-segm"))
-    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"truth": truth}
+    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
     lean = Evaluator(protocol="coco-segm", keep_boxes=False, **given)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("detap.evaluation.loop.evaluator._MANY", 2)
@@ -235,8 +235,8 @@ def test_arrays(masks: bool, data: st.DataObject) -> None:
             "label": [row["category_id"] for row in rows],
             name: [row[key] for row in rows],
         }
-        boxes = {"boxes": [row["bbox"] for row in rows], "encoding": "xywh"}
-        return found | (boxes if boxed else {"encoding": "xywh"})
+        boxes = {"boxes": [row["bbox"] for row in rows], "box_format": "xywh"}
+        return found | (boxes if boxed else {"box_format": "xywh"})
 
     truth = GroundTruth.from_arrays(
         **table(scene.truths),

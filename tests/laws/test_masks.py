@@ -134,7 +134,7 @@ def test_partials_of_masks_are_one_run(
 ) -> None:
     whole = scored(*scene)
     truth = whole.ground_truth
-    parts = [Partial.of(on_images(whole, [n]), truth=truth) for n in (1, 2, 3)]
+    parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
     same([*merged.summary.values()], [*whole.summary.values()])
 

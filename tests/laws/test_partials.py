@@ -136,10 +136,10 @@ def test_shards_in_any_order_and_tree_are_the_whole(
     given = truth if shared else None
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
-        Partial.of(score_tables(*tables, protocol), truth=given, tie_range=ties)
+        Partial.of(score_tables(*tables, protocol), ground_truth=given, tie_range=ties)
         for tables in dealt(truth, found, owner)
     ]
-    single = Partial.of(whole, truth=given, tie_range=ties)
+    single = Partial.of(whole, ground_truth=given, tie_range=ties)
     merged = merged_in_a_tree(parts, data)
     assert_same_answers(merged.compute(), whole)
     assert merged.to_bytes() == single.to_bytes()

@@ -117,9 +117,9 @@ def test_partials_of_shards_select_as_one_run_does(
     whole_shards, chosen_shards = [], []
     for names_of in filter(None, images):
         alone = score_tables(truth, found, protocol, images=names_of)
-        whole_shards.append(Partial.of(alone, truth=truth).to_bytes())
+        whole_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
         alone = score_tables(truth, found, protocol, images=names_of, classes=names)
-        chosen_shards.append(Partial.of(alone, truth=truth).to_bytes())
+        chosen_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
     union = merge(whole_shards)
     assert_classes_of(union.select(names).compute(), one, names)
     assert merge(chosen_shards).to_bytes() == union.select(names).to_bytes()
@@ -176,9 +176,9 @@ def test_ties_of_selected_classes_are_those_among_all(
     names = drawn(data, truth.classes)
     part = score_tables(truth, found, protocol, classes=names)
     ends = tie_range(part)
-    union = Partial.of(score_tables(truth, found, protocol), truth=truth, tie_range=True)
+    union = Partial.of(score_tables(truth, found, protocol), ground_truth=truth, tie_range=True)
     assert repr(tie_range(union.select(names).compute())) == repr(ends)
-    union = Partial.of(part, truth=truth, tie_range=True)
+    union = Partial.of(part, ground_truth=truth, tie_range=True)
     assert repr(tie_range(Partial.from_bytes(union.to_bytes()).compute())) == repr(ends)
 
 

@@ -171,12 +171,12 @@ def test_voc_toy_in_coco_form(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize("names", ["classid", "classname"])
-@pytest.mark.parametrize(("encoding", "boxes"), [("xyx2y2", "xyxy"), ("xywh", "xywh")])
-def test_voc_toy_as_xml_and_text(real_data: Path, names: str, encoding: str, boxes: str) -> None:
+@pytest.mark.parametrize(("box_format", "boxes"), [("xyx2y2", "xyxy"), ("xywh", "xywh")])
+def test_voc_toy_as_xml_and_text(real_data: Path, names: str, box_format: str, boxes: str) -> None:
     folder = real_data / "voc-toy"
     truth = voc.read_ground_truth(folder / "gts_vocpascal_format")
     detections = voc.read_detections(
-        folder / f"dets_{names}_abs_{encoding}",
+        folder / f"dets_{names}_abs_{box_format}",
         truth,
         class_names=folder / "voc.names" if names == "classid" else None,
         boxes=boxes,

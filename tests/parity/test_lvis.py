@@ -56,7 +56,7 @@ def tables(
         image=np.array([each.image for each in truths], np.int64),
         label=np.array([each.label for each in truths], np.int64),
         boxes=np.array([each.box for each in truths]).reshape(-1, 4),
-        encoding="xywh",
+        box_format="xywh",
         ignore=np.array([each.ignored for each in truths], np.bool_),
         listed={name: sorted(pairs) for name, pairs in lists._asdict().items()},
         groups=GROUPS,
@@ -67,7 +67,7 @@ def tables(
         image=np.array([each.image for each in claims], np.int64),
         label=np.array([each.label for each in claims], np.int64),
         boxes=np.array([each.box for each in claims]).reshape(-1, 4),
-        encoding="xywh",
+        box_format="xywh",
         score=np.array([each.score for each in claims], float),
     )
     return truth, detections
@@ -321,7 +321,7 @@ def test_parts_that_are_merged_give_the_very_numbers(
     blobs = []
     for image in (2, 1):
         part = evaluate(*select(truth, detections, images=[image]), RULES)
-        blobs.append(Partial.of(part, truth=truth, tie_range=True).to_bytes())
+        blobs.append(Partial.of(part, ground_truth=truth, tie_range=True).to_bytes())
     merged = Partial.merge(blobs, truth).compute()
     assert {n: repr(v) for n, v in merged.summary.items()} == {
         n: repr(v) for n, v in whole.summary.items()
@@ -544,7 +544,7 @@ def _none() -> Detections:
 )
 def test_lists_and_groups_of_arrays_are_checked(what: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        GroundTruth.from_arrays(image=[1], label=[1], boxes=[BOX], encoding="xywh", **what)
+        GroundTruth.from_arrays(image=[1], label=[1], boxes=[BOX], box_format="xywh", **what)
 
 
 def test_classes_as_one_are_refused_and_groups_are_told_of_where_they_are_not() -> None:

@@ -50,7 +50,7 @@ def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol
         images = [truth.images[n] for n in np.flatnonzero(owner == shard)]
         share = detap.select(truth, found, images=images)
         result = score_tables(*share, protocol, match_table=protocol.matching == "by-score")
-        blobs.append(Partial.of(result, truth=truth, input="").to_bytes())
+        blobs.append(Partial.of(result, ground_truth=truth, input="").to_bytes())
     return detap.merge(blobs, truth).compute()
 
 

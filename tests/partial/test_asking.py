@@ -37,7 +37,7 @@ def both(missed: float) -> tuple[Result, Result]:
     parts = []
     for first in range(3):
         share = detap.select(truth, found, images=truth.images[first::3])
-        parts.append(Partial.of(score_tables(*share, "coco", match_table=True), truth=truth))
+        parts.append(Partial.of(score_tables(*share, "coco", match_table=True), ground_truth=truth))
     return score_tables(truth, found, "coco"), detap.merge(parts).compute()
 
 

@@ -346,7 +346,7 @@ def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
 def some_partials() -> Iterator[Partial]:
     yield partial_of()
     yield partial_of(protocol="voc2007", input="a.json")
-    yield partial_of(truth=CASE.ground_truth())
+    yield partial_of(ground_truth=CASE.ground_truth())
     yield partial_of(replace(CASE, truths=(), found=()))
     agnostic = replace(CASE, truths=CASE.truths[:1], found=CASE.found[:1], classes=(7,))
     yield partial_of(agnostic, protocol="proposals")

@@ -151,29 +151,29 @@ def test_another_protocol(protocol: Protocol | str, told: str) -> None:
 def test_another_ground_truth() -> None:
     truth = WHOLE.ground_truth()
     moved = replace(WHOLE, truths=(*WHOLE.truths, Truth(1, 7, AWAY))).ground_truth()
-    one, two = part(1, truth=truth), part(2, truth=moved)
-    assert one.truth is not None
-    assert two.truth is not None
-    digests = one.truth.digest[:12], two.truth.digest[:12]
+    one, two = part(1, ground_truth=truth), part(2, ground_truth=moved)
+    assert one.ground_truth is not None
+    assert two.ground_truth is not None
+    digests = one.ground_truth.digest[:12], two.ground_truth.digest[:12]
     assert digests[0] != digests[1]
     assert refusal(one, two) == (
         f"partial 2: ground truth: {digests[1]} of 3 images, where partial 1 has {digests[0]} of 3 "
         "images; only partials of one ground truth add up: evaluate both with the same"
     )
     assert "ground truth: its own, where partial 1 has" in refusal(one, part(2))
-    assert refusal(one, part(2, 3, truth=truth), truth=moved) == (
+    assert refusal(one, part(2, 3, ground_truth=truth), ground_truth=moved) == (
         f"partial 1: ground truth: {digests[0]} of 3 images, where {digests[1]} of 3 images is "
         "given; give the one that the partials were made with"
     )
-    assert refusal(part(1), truth=truth) == (
+    assert refusal(part(1), ground_truth=truth) == (
         "partial 1: ground truth: each partial brings its own; merge them without naming one, or "
-        "make them with it: Partial.of(result, truth=...)"
+        "make them with it: Partial.of(result, ground_truth=...)"
     )
 
 
 def test_the_digest_is_of_every_column_and_name() -> None:
     truth = WHOLE.ground_truth()
-    digests = {part(1, truth=truth).truth}
+    digests = {part(1, ground_truth=truth).ground_truth}
     changes: tuple[dict[str, Any], ...] = (
         {"area": truth.area + 1},
         {"corners": truth.corners + 1},
@@ -305,7 +305,7 @@ def test_the_first_record_of_a_note_does_not_depend_on_the_order() -> None:
 
 def test_images_of_the_ground_truth_in_no_partial() -> None:
     truth = WHOLE.ground_truth()
-    some = detap.merge([part(1, truth=truth)])
+    some = detap.merge([part(1, ground_truth=truth)])
     with pytest.raises(InputError) as caught:
         some.compute()
     assert str(caught.value) == (
@@ -313,7 +313,7 @@ def test_images_of_the_ground_truth_in_no_partial() -> None:
         'states them, without detections too (eval --images FILE); images="seen" (--images seen) '
         "leaves them out, and with them what was missed"
     )
-    assert refusal(some, truth=truth) == (
+    assert refusal(some, ground_truth=truth) == (
         "partial 1: image 2 is due and in no partial, nor are 1 others; merge a part that states "
         'it, without detections too (eval --images FILE); images="seen" leaves it out, and with it '
         "what was missed there"
@@ -322,7 +322,7 @@ def test_images_of_the_ground_truth_in_no_partial() -> None:
     # What is left out once is left out in the bytes too.
     seen = detap.merge([some], images="seen").to_bytes()
     assert detap.merge([seen]).compute().images == (1,)
-    whole = detap.merge([some, part(2, 3, truth=truth)], truth).compute()
+    whole = detap.merge([some, part(2, 3, ground_truth=truth)], truth).compute()
     assert whole.summary == pytest.approx(result_of(1, 2, 3).summary, nan_ok=True)
 
 
@@ -339,15 +339,15 @@ def test_images_that_are_listed() -> None:
 def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
     turned = replace(WHOLE, images=(3, 1, 2))
     truth = turned.ground_truth()
-    parts = [part(n, case=turned, truth=truth) for n in (1, 2, 3)]
+    parts = [part(n, case=turned, ground_truth=truth) for n in (1, 2, 3)]
     assert detap.merge(parts).images == (3, 1, 2)
     own = [part(n, case=turned) for n in (3, 1, 2)]
     assert detap.merge(own).images == (1, 2, 3)
     four = detap.evaluate(*replace(WHOLE, images=(4,), truths=(), found=()).tables(), "coco")
     with pytest.raises(UsageError, match="image 4 of the result is not in the whole ground truth"):
-        Partial.of(four, truth=truth)
+        Partial.of(four, ground_truth=truth)
     with pytest.raises(UsageError, match="has other classes than the whole ground truth"):
-        part(1, case=replace(WHOLE, classes=(7, 9, 11)), truth=truth)
+        part(1, case=replace(WHOLE, classes=(7, 9, 11)), ground_truth=truth)
 
 
 def test_nothing_to_merge() -> None:
@@ -379,10 +379,10 @@ of: Any = Partial.of
         (lambda: merge(b"text"), "merge takes several partials: put one alone into a list"),
         (lambda: merge(5), "blobs is a int, where a Iterable is due"),
         (lambda: merge([5]), "a int stands where the bytes of a partial are due"),
-        (lambda: merge([part(1)], "gt.json"), "truth is a str, where a GroundTruth is due"),
+        (lambda: merge([part(1)], "gt.json"), "ground_truth is a str, where a GroundTruth is due"),
         (lambda: merge([part(1)], images=5), "images is a int, where a Iterable is due"),
         (lambda: of(part(1)), "result is a Partial, where a Result is due"),
-        (lambda: part(1, truth=3), "truth is a int, where a GroundTruth is due"),
+        (lambda: part(1, ground_truth=3), "ground_truth is a int, where a GroundTruth is due"),
         (lambda: part(1, input=3), "input is a int, where a str is due"),
         (lambda: part(1, tie_range="no"), "tie_range is a str, where a bool is due"),
         (lambda: part(1).compute(threads=-1), "threads"),
@@ -419,7 +419,7 @@ def test_notes_are_summed_and_those_of_the_ground_truth_said_once() -> None:
     def noted(image: int, note: Note) -> Partial:
         tables = detap.select(truth, WHOLE.detections(), images=[image])
         result = detap.evaluate(tables[0], replace(tables[1], notes=(note,)), "coco")
-        return Partial.of(result, truth=truth)
+        return Partial.of(result, ground_truth=truth)
 
     parts = [noted(1, own), noted(2, replace(own, message="said of row 4")), noted(3, own)]
     assert detap.merge(parts).compute().notes == (

@@ -99,7 +99,7 @@ def stands(protocol: Protocol, tables: Tables) -> bool:
     return True
 
 
-def as_seen(protocol: Protocol, truth: GroundTruth) -> Protocol:
+def as_seen(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
     """Return one protocol for all that a ground truth cannot tell apart at a glance.
 
     Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
@@ -111,16 +111,16 @@ def as_seen(protocol: Protocol, truth: GroundTruth) -> Protocol:
         protocol,
         name="",
         max_iou_threshold=1.0 if out_of_reach else protocol.max_iou_threshold,
-        ignore_flags=occurring(protocol.ignore_flags, truth),
-        crowd_flags=occurring(protocol.crowd_flags, truth),
-        group_of_weight=protocol.group_of_weight if truth.group_of.any() else None,
-        annotation_id_zero=protocol.annotation_id_zero if truth.zero_id.any() else "valid",
+        ignore_flags=occurring(protocol.ignore_flags, ground_truth),
+        crowd_flags=occurring(protocol.crowd_flags, ground_truth),
+        group_of_weight=protocol.group_of_weight if ground_truth.group_of.any() else None,
+        annotation_id_zero=protocol.annotation_id_zero if ground_truth.zero_id.any() else "valid",
     )
 
 
-def occurring(flags: tuple[str, ...], truth: GroundTruth) -> tuple[str, ...]:
+def occurring(flags: tuple[str, ...], ground_truth: GroundTruth) -> tuple[str, ...]:
     """Return which flags any ground truth bears, in their fixed order."""
-    return tuple(sorted(flag for flag in flags if truth.marked(flag).any()))
+    return tuple(sorted(flag for flag in flags if ground_truth.marked(flag).any()))
 
 
 def headline(result: Result) -> float:

@@ -205,12 +205,12 @@ def _in_context(ends: Sequence[Protocol], found: Sequence[Step], context: int) -
     return replace(ends[0], **{name: value for values in taken for name, value in values.items()})
 
 
-def told_of(step: Step, ends: Sequence[Protocol], truth: GroundTruth | None = None) -> str:
+def told_of(step: Step, ends: Sequence[Protocol], ground_truth: GroundTruth | None = None) -> str:
     """Return what a step changes: the first of its axes of which a ground truth tells."""
     for axis in step.axes:
         before, after = (getattr(protocol, axis.name) for protocol in ends)
-        if isinstance(axis.kind, Flags) and truth is not None:
-            before, after = (occurring(flags, truth) for flags in (before, after))
+        if isinstance(axis.kind, Flags) and ground_truth is not None:
+            before, after = (occurring(flags, ground_truth) for flags in (before, after))
         if before != after:
             rest = ", and what goes with it" if step.is_long else ""
             return axis.kind.describe_change(axis.name, before, after) + rest

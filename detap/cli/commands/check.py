@@ -79,7 +79,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 class _Read(NamedTuple):
     """What could be read, and what is wrong with the rest."""
 
-    truth: "GroundTruth | None"
+    ground_truth: "GroundTruth | None"
     detections: "Detections | None"
     problems: Sequence[Problem]
     omitted: int
@@ -117,7 +117,7 @@ def _judged(read: _Read, protocol: Protocol) -> _Read:
     from detap.checks.boxes import check_boxes
     from detap.evaluation.overlaps.keypoints import check_skeleton  # imports numpy
 
-    truth, detections = read.truth, read.detections
+    truth, detections = read.ground_truth, read.detections
     for table in (truth, detections):
         if table is not None and protocol.iou_type == "keypoints":
             check_skeleton(table, protocol.sigmas)
@@ -128,7 +128,7 @@ def _judged(read: _Read, protocol: Protocol) -> _Read:
     if detections is not None:
         return read._replace(detections=replace(detections, notes=(*detections.notes, *notes)))
     assert truth is not None  # one of the two was read
-    return read._replace(truth=replace(truth, notes=(*truth.notes, *notes)))
+    return read._replace(ground_truth=replace(truth, notes=(*truth.notes, *notes)))
 
 
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:
@@ -137,10 +137,10 @@ def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     from detap.report.inputs import describe
     from detap.report.sections.data_checks import examination_report
 
-    sides = {"ground_truth": read.truth, "detections": read.detections}
+    sides = {"ground_truth": read.ground_truth, "detections": read.detections}
     sources = {role: table.files for role, table in sides.items() if table is not None}
     report = examination_report(
-        examine(read.truth, read.detections),
+        examine(read.ground_truth, read.detections),
         problems=read.problems,
         omitted=read.omitted,
         inputs=[

@@ -265,7 +265,7 @@ def _in_one_run(
     if options["partial"] is not None:
         from detap.evaluation.partial import Partial
 
-        partial = Partial.of(scored, truth=truth, tie_range=options["tie_range"])
+        partial = Partial.of(scored, ground_truth=truth, tie_range=options["tie_range"])
         warnings = partial.warnings()
     found = Evaluated(
         result,
@@ -281,11 +281,11 @@ def _in_one_run(
 
 
 def selected(
-    truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
+    ground_truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return which classes and images to evaluate, as keywords of score_tables."""
     classes, images = options["classes"], options["images"]
     return {
         "classes": chosen_names(classes, detections.classes) if classes else None,
-        "images": chosen_images(images, truth.images, detections) if images else None,
+        "images": chosen_images(images, ground_truth.images, detections) if images else None,
     }

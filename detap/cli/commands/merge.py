@@ -151,7 +151,7 @@ def _evaluated(
         union = union.select(names)
         before = None if before is None else before.select(names)
     result = union.compute(threads=threads)
-    if union.truth is None and len(union.images) < of_images:
+    if union.ground_truth is None and len(union.images) < of_images:
         from detap.evaluation.selection import Selection
 
         named = result.selection or Selection()

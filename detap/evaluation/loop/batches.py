@@ -303,12 +303,14 @@ def truth_rows(
     for name in truth:
         if name not in (*known, *KINDS):
             hint = suggest(str(name), known)
-            told = f"truth has {name!r}; it can have {', '.join(known)}"
+            told = f"ground_truth has {name!r}; it can have {', '.join(known)}"
             raise UsageError("; ".join(filter(None, (told, hint))))
     shapes = terms.asked(truth, "truth[{!r}]")
     for name in ("labels",) if "masks" in shapes else ("boxes", "labels"):
         if name not in truth:
-            raise UsageError(f"truth has no {name!r}: give a list of arrays, one for each image")
+            raise UsageError(
+                f"ground_truth has no {name!r}: give a list of arrays, one for each image"
+            )
     batch = Batch("ground truth", images)
     columns = terms.places(batch, truth.get("boxes"), shapes, sizes)
     own = areas_of({name: columns[name] for name in shapes})

@@ -78,7 +78,7 @@ class Evaluator:
 
     Parameters
     ----------
-    truth : GroundTruth, optional
+    ground_truth : GroundTruth, optional
         All that there is to find. Without it, each update brings the ground truth of its batch.
     protocol : Protocol or str
         How to score; a preset's name will do.
@@ -86,11 +86,11 @@ class Evaluator:
         What the four numbers of a box are: x, y, width, height as in COCO's files; two corners;
         or centre, width, height.
     classes : sequence, or mapping of identifier to name, optional
-        Where no `truth` is given: all classes, in the order wanted. By default those that come,
-        sorted; processes whose bytes are merged have to be given the same.
+        Where no `ground_truth` is given: all classes, in the order wanted. By default those that
+        come, sorted; processes whose bytes are merged have to be given the same.
     images : sequence of int or str, or "seen", optional
         The images that have to be updated before :meth:`compute`; the result is on them alone. By
-        default all of `truth`. "seen" takes those that were updated.
+        default all of `ground_truth`. "seen" takes those that were updated.
     repeats : {"error", "identical"}
         What an image is that is updated twice: an error, or, if its rows are the same, left out the
         second time, as samplers pad their last batch.
@@ -110,7 +110,7 @@ class Evaluator:
 
     def __init__(
         self,
-        truth: GroundTruth | None = None,
+        ground_truth: GroundTruth | None = None,
         protocol: Protocol | str = "coco",
         boxes: Literal["xywh", "xyxy", "cxcywh"] = "xywh",
         *,
@@ -120,39 +120,52 @@ class Evaluator:
         as_is: bool = False,
         keep_boxes: bool = True,
     ) -> None:
-        if truth is not None and not isinstance(truth, GroundTruth):
+        if ground_truth is not None and not isinstance(ground_truth, GroundTruth):
             raise UsageError(
-                f"truth is a {type(truth).__name__}; detap.read_ground_truth reads one from files, "
-                "GroundTruth.from_arrays makes one, and without truth each update brings its own"
+                f"ground_truth is a {type(ground_truth).__name__}; detap.read_ground_truth reads "
+                "one from files, GroundTruth.from_arrays makes one, and without "
+                "ground_truth each update brings its own"
             )
         for what, value, known in (("boxes", boxes, BOX_FORMS), ("repeats", repeats, _REPEATS)):
             if value not in known:
                 raise UsageError(f"{what} {value!r} is unknown; choose from {', '.join(known)}")
         self.protocol = Protocol.of(protocol)
-        if truth is not None and classes is not None:
-            raise UsageError("truth has classes of its own; classes= is for updates that bring it")
+        if ground_truth is not None and classes is not None:
+            raise UsageError(
+                "ground_truth has classes of its own; classes= is for updates that bring it"
+            )
         if isinstance(images, str) and images != "seen":
             raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
         for name in self.protocol.reading:
-            if truth is not None and len(truth) and getattr(truth, name) is None:
+            if (
+                ground_truth is not None
+                and len(ground_truth)
+                and getattr(ground_truth, name) is None
+            ):
                 raise UsageError(
-                    f"protocol {self.protocol.name} compares {name}, and truth has none: give "
-                    f"{name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
+                    f"protocol {self.protocol.name} compares {name}, and ground_truth has none: "
+                    f"give {name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
                 )
-        self.truth = truth
+        self.ground_truth = ground_truth
         self.boxes = boxes
         self._terms = Terms(boxes, self.protocol)
         self._mask_sizes: Integers | None = None
-        if truth is not None and truth.masks is not None and truth.mask is not None:
-            sizes = truth.masks.sizes[truth.mask]
-            self._mask_sizes, _ = sizes_by_image(truth.image, sizes, len(truth.images))
+        if (
+            ground_truth is not None
+            and ground_truth.masks is not None
+            and ground_truth.mask is not None
+        ):
+            sizes = ground_truth.masks.sizes[ground_truth.mask]
+            self._mask_sizes, _ = sizes_by_image(
+                ground_truth.image, sizes, len(ground_truth.images)
+            )
         self.repeats = repeats
         self.as_is = as_is
         self.keep_boxes = keep_boxes
         listed = None if images is None or isinstance(images, str) else _listed(images)
-        self._images = of_images(truth, listed)
-        self._classes = of_classes(truth, classes)
-        due = truth.images if truth is not None and images is None else listed
+        self._images = of_images(ground_truth, listed)
+        self._classes = of_classes(ground_truth, classes)
+        due = ground_truth.images if ground_truth is not None and images is None else listed
         self._due = due or ()
         self._examined = False
         self._lock = RLock()
@@ -201,7 +214,7 @@ class Evaluator:
         *,
         masks: Ragged | None = None,
         keypoints: Ragged | None = None,
-        truth: Mapping[str, Any] | None = None,
+        ground_truth: Mapping[str, Any] | None = None,
         sizes: Any = None,
     ) -> None:
         """Take the detections of a batch of B images; where it fails, nothing of it is kept.
@@ -224,13 +237,14 @@ class Evaluator:
             lengths, ``size`` and ``counts``.
         keypoints : sequence of B (n, P, 3) arrays, optional
             Where it compares keypoints: x, y in pixels, and what is not looked at.
-        truth : mapping, optional
+        ground_truth : mapping, optional
             The batch's ground truth, where the evaluator has none: ``boxes`` and ``labels`` as
             above, ``masks`` (then without ``boxes``, too) or ``keypoints`` (x, y, v), and if they
             matter ``area`` (by default that of the mask, or the box), ``crowd``, ``difficult``,
             ``ignore``, ``group_of``.
         sizes : (B, 2) array, optional
-            Width and height of each image: boxes, those of `truth` too, are fractions of them.
+            Width and height of each image: boxes, those of `ground_truth` too, are fractions of
+            them.
 
         Raises
         ------
@@ -238,13 +252,14 @@ class Evaluator:
             Where an image or a label is unknown, an image comes twice, columns are of different
             lengths, masks of an image are of different sizes, or a value is not what it should be.
         UsageError
-            Where `truth` is missing, or given twice; where what the protocol compares is missing,
-            or something is given that it does not compare.
+            Where `ground_truth` is missing, or given twice; where what the protocol compares is
+            missing, or something is given that it does not compare.
         """
-        if (truth is None) == (self.truth is None):
+        if (ground_truth is None) == (self.ground_truth is None):
             raise UsageError(
-                "neither the evaluator nor the update has a ground truth: give truth= to either"
-                if truth is None
+                "neither the evaluator nor the update has a ground truth: "
+                "give ground_truth= to either"
+                if ground_truth is None
                 else "the evaluator has its ground truth; an update brings none besides"
             )
         names, terms = self._image_names(image_ids), self._terms
@@ -252,8 +267,8 @@ class Evaluator:
         rows = [
             detection_rows(names, boxes, scores, labels, shapes=shapes, terms=terms, sizes=sizes)
         ]
-        if truth is not None:
-            rows.append(truth_rows(names, truth, terms=terms, sizes=sizes))
+        if ground_truth is not None:
+            rows.append(truth_rows(names, ground_truth, terms=terms, sizes=sizes))
         if "masks" in shapes:
             self._check_sizes(names, rows)
         self._classes.check([label for table in rows for label in table.labels.distinct])
@@ -430,7 +445,7 @@ class Evaluator:
 
     def _with_images(self, result: Result) -> Result:
         """Return the result with the selection of images, if not all of the ground truth."""
-        whole = len(result.images) if self.truth is None else len(self.truth.images)
+        whole = len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
         if len(result.images) == whole:
             return result
         selection = result.selection or Selection()
@@ -468,14 +483,14 @@ class Evaluator:
         result = score_tables(
             *self._tables(part=True), self.protocol, threads=threads, match_table=True, judge=False
         )
-        return Partial.of(result, truth=self.truth)
+        return Partial.of(result, ground_truth=self.ground_truth)
 
     def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
         """Return the rows that are here as tables, images in the order of the ground truth.
 
         Negative sides of a part are judged with those of others.
         """
-        truth = self._gathered(part=part) if self.truth is None else self.truth
+        truth = self._gathered(part=part) if self.ground_truth is None else self.ground_truth
         columns = self._joined(self._found)
         found = Detections(
             **self._boxes("detections", columns, truth.images, part=part),
@@ -516,7 +531,7 @@ class Evaluator:
     def _joined(self, blocks: Sequence[Block]) -> Block:
         """Return the columns of all updates, image by image, with the final numbers."""
         columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
-        if self.truth is None:
+        if self.ground_truth is None:
             columns["image"] = self._images.ranks()[columns["image"]]
             columns["label"] = self._classes.ranks()[columns["label"]]
         image = columns["image"]
@@ -529,9 +544,9 @@ class Evaluator:
         self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
     ) -> dict[str, Any]:
         """Return what both tables have of their rows."""
-        encoding = "xyxy" if self.boxes == "xyxy" else "xywh"
+        box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _Kept(table, columns["image"], images)
-        boxes = checked_boxes(reader, columns["boxes"], encoding, as_is=self.as_is, part=part)
+        boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, part=part)
         names = ("corners", "box_area", "notes")
         return {
             "image": columns["image"],

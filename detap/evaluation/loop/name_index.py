@@ -85,14 +85,14 @@ class Numbering:
         return ranks
 
 
-def of_images(truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Numbering:
+def of_images(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Numbering:
     """Return the numbering of images: of those listed, of the ground truth's, or of all."""
-    if truth is None:
+    if ground_truth is None:
         if listed is None:
             return Numbering("image", None)
         names = Columns("detections").numbered("images", list(listed)).distinct
         return Numbering("image", _places(names), "is not among images=")
-    every = _places(truth.images)
+    every = _places(ground_truth.images)
     if listed is None:
         hint = (
             "name every image of the test set in images= of GroundTruth.from_arrays, those without "
@@ -106,14 +106,18 @@ def of_images(truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Num
 
 
 def of_classes(
-    truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
+    ground_truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> Numbering:
     """Return the numbering of classes: the ground truth's, by identifier or name, or as listed."""
-    if truth is not None:
-        ids = _places(truth.class_ids)
-        hint = f"labels are class names or category ids, such as {join_names(truth.class_ids)}"
+    if ground_truth is not None:
+        ids = _places(ground_truth.class_ids)
+        hint = (
+            f"labels are class names or category ids, such as {join_names(ground_truth.class_ids)}"
+        )
         # An identifier goes before a name that is spelt like it.
-        return Numbering("label", _places(truth.classes) | ids, "is not in the ground truth", hint)
+        return Numbering(
+            "label", _places(ground_truth.classes) | ids, "is not in the ground truth", hint
+        )
     if classes is None:
         return Numbering("label", None)
     names = Columns("ground truth").names("classes", list(classes))

@@ -24,7 +24,7 @@ Repeats = Literal["error", "identical"]
 
 def merged(
     parts: Sequence["Partial"],
-    truth: GroundTruth | None,
+    ground_truth: GroundTruth | None,
     repeats: Repeats,
     images: Iterable[Name] | None,
 ) -> "Partial":
@@ -35,8 +35,8 @@ def merged(
         raise UsageError("there is no partial to merge")
     for part in parts[1:]:
         _check_alike(parts[0], part)
-    if truth is not None:
-        _check_truth(parts[0], truth)
+    if ground_truth is not None:
+        _check_truth(parts[0], ground_truth)
     union = _united(parts, identical=repeats == "identical")
     if isinstance(images, str):
         if images != "seen":
@@ -47,8 +47,8 @@ def merged(
         if not due:
             raise UsageError("no image is due")
         return _chosen(union, due)
-    if truth is not None and union.due:
-        _chosen(union, truth.images)
+    if ground_truth is not None and union.due:
+        _chosen(union, ground_truth.images)
     return union
 
 
@@ -115,10 +115,11 @@ def _check_alike(first: "Partial", other: "Partial") -> None:
             f"{_selected(first) or 'all'}",
             "select the same classes for both, or give --classes to detap merge instead",
         )
-    if first.truth != other.truth:
+    if first.ground_truth != other.ground_truth:
         _refuse(
             other,
-            f"ground truth: {_told(other.truth)}, where {first.name} has {_told(first.truth)}",
+            f"ground truth: {_told(other.ground_truth)}, where {first.name} has "
+            f"{_told(first.ground_truth)}",
             "only partials of one ground truth add up: evaluate both with the same",
         )
 
@@ -133,17 +134,18 @@ def _told(truth: GroundTruthDigest | None) -> str:
 
 
 def _check_truth(part: "Partial", truth: GroundTruth) -> None:
-    if part.truth is None:
+    if part.ground_truth is None:
         _refuse(
             part,
             "ground truth: each partial brings its own",
-            "merge them without naming one, or make them with it: Partial.of(result, truth=...)",
+            "merge them without naming one, or make them with it: "
+            "Partial.of(result, ground_truth=...)",
         )
     given = GroundTruthDigest.of(truth)
-    if part.truth != given:
+    if part.ground_truth != given:
         _refuse(
             part,
-            f"ground truth: {_told(part.truth)}, where {_told(given)} is given",
+            f"ground truth: {_told(part.ground_truth)}, where {_told(given)} is given",
             "give the one that the partials were made with",
         )
 
@@ -161,11 +163,11 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
     kept = [*_without_repeats(parts, labels, identical=identical)]
     images, numbers = _images(parts, kept)
     sources, source = _sources(parts, numbers, len(images))
-    position = np.zeros(len(images) if first.truth else 0, np.int64)
+    position = np.zeros(len(images) if first.ground_truth else 0, np.int64)
     pieces = []
     for part, number, new in zip(parts, numbers, labels, strict=True):
         here = number >= 0
-        if first.truth:
+        if first.ground_truth:
             position[number[here]] = part.position[here]
         for piece in part.pieces:
             moved = piece.select_images(number)
@@ -210,7 +212,7 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
                 for side in (piece.block.truths, piece.block.detections)
             )
             total = total._replace(
-                truths=total.truths - (0 if part.truth else truths),
+                truths=total.truths - (0 if part.ground_truth else truths),
                 detections=total.detections - found,
             )
     return total
@@ -232,7 +234,7 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
     known = [part.class_ids[: part.known] for part in parts]
     for part, ids in zip(parts, known, strict=True):
         # Where classes are scored as one, their order decides which of equal scores comes first.
-        if ids != known[0] and (first.truth or first.protocol.class_agnostic):
+        if ids != known[0] and (first.ground_truth or first.protocol.class_agnostic):
             _refuse(
                 part,
                 f"classes: the ground truth has {ids!r}, where {first.name} has {known[0]!r}",
@@ -281,7 +283,7 @@ def _images(
     if len(names) > MOST_ROWS:
         raise UsageError(f"{len(names)} images; at most {MOST_ROWS} can be numbered")
     _check_kinds(parts, "image", names)
-    if parts[0].truth:
+    if parts[0].ground_truth:
         place = np.concatenate(
             [part.position[here] for part, here in zip(parts, kept, strict=True)]
         )

@@ -120,7 +120,7 @@ class Partial:
         How many classes the ground truth has.
     groups : mapping of int or str to str
         The group of each class that is in one, by its identifier.
-    truth : GroundTruthDigest or None
+    ground_truth : GroundTruthDigest or None
         The ground truth that the images are some or all of; None where each part brings its own.
     position : (I,) int64
         Where each image stands in that ground truth, ascending; (0,) without one.
@@ -157,7 +157,7 @@ class Partial:
     class_ids: tuple[Name, ...]
     class_names: tuple[str, ...]
     known: int
-    truth: GroundTruthDigest | None
+    ground_truth: GroundTruthDigest | None
     position: Rows
     due: bool
     sources: tuple[str, ...]
@@ -180,7 +180,7 @@ class Partial:
         cls,
         result: Result,
         *,
-        truth: GroundTruth | None = None,
+        ground_truth: GroundTruth | None = None,
         input: str | None = None,
         tie_range: bool = False,
     ) -> "Partial":
@@ -191,7 +191,7 @@ class Partial:
         result : Result
             Of :func:`detap.evaluate`, best with ``match_table=True``: else all is matched again.
             Every image of its ground truth counts as evaluated, those without detections too.
-        truth : GroundTruth, optional
+        ground_truth : GroundTruth, optional
             The whole ground truth, where the result is of some of its images
             (:func:`detap.select`). Its digest is kept: only partials of one ground truth add up,
             and numbers are computed only where none of its images is missing. Where left out, each
@@ -207,11 +207,11 @@ class Partial:
         ------
         UsageError
             Where the result was merged from partials; where it is of images or classes that
-            `truth` has not; where equal scores rank by place in the file, and detections that are
-            of no input do not come image by image, as `truth` lists them.
+            `ground_truth` has not; where equal scores rank by place in the file, and detections
+            that are of no input do not come image by image, as `ground_truth` lists them.
         """
         _check_kind("result", result, (Result,))
-        _check_kind("truth", truth, (GroundTruth, type(None)))
+        _check_kind("ground_truth", ground_truth, (GroundTruth, type(None)))
         _check_kind("input", input, (str, type(None)))
         _check_kind("tie_range", tie_range, (bool,))
         run, selection = result._run, result.selection
@@ -220,9 +220,9 @@ class Partial:
         protocol, found = run.protocol, run.detections
         source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
-        if truth is not None:
-            whole = GroundTruthDigest.of(truth)
-            position = positions(run.ground_truth, truth, some_classes=chosen)
+        if ground_truth is not None:
+            whole = GroundTruthDigest.of(ground_truth)
+            position = positions(run.ground_truth, ground_truth, some_classes=chosen)
         if protocol.tie_break == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
                 f"protocol {protocol.name} ranks equal scores by place in the file, and these "
@@ -237,7 +237,9 @@ class Partial:
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
         notes = tuple(run.notes_of_tables())
-        shared, own = noted(notes, () if truth is None else notes_of_truth(truth, protocol))
+        shared, own = noted(
+            notes, () if ground_truth is None else notes_of_truth(ground_truth, protocol)
+        )
         partial = cls(
             protocol=protocol,
             images=run.images,
@@ -246,7 +248,7 @@ class Partial:
             known=len(run.ground_truth.classes),
             groups=_groups_of(run),
             unselected=selection.unselected if selection is not None and chosen else None,
-            truth=whole,
+            ground_truth=whole,
             position=position,
             due=whole is not None,
             sources=sources,
@@ -271,7 +273,7 @@ class Partial:
     def merge(
         cls,
         blobs: Iterable["Blob"],
-        truth: GroundTruth | None = None,
+        ground_truth: GroundTruth | None = None,
         *,
         repeats: Repeats = "error",
         images: Iterable[Name] | None = None,
@@ -280,14 +282,14 @@ class Partial:
         if isinstance(blobs, Partial | bytes | bytearray | memoryview):
             raise UsageError("merge takes several partials: put one alone into a list")
         _check_kind("blobs", blobs, (Iterable,))
-        _check_kind("truth", truth, (GroundTruth, type(None)))
+        _check_kind("ground_truth", ground_truth, (GroundTruth, type(None)))
         _check_kind("images", images, (Iterable, type(None)))
         parts = []
         for number, blob in enumerate(blobs, 1):
             name = f"partial {number}"
             part = blob if isinstance(blob, Partial) else cls.from_bytes(blob, name=name)
             parts.append(replace(part, name=name) if part.name == cls.name else part)
-        return merged(parts, truth, repeats, images)
+        return merged(parts, ground_truth, repeats, images)
 
     @classmethod
     def from_bytes(
@@ -428,14 +430,18 @@ class Partial:
             Where a class has more than 2**31 - 1 detections.
         """
         check_threads(threads)
-        if self.due and self.truth is not None and len(self.images) < self.truth.images:
-            missing = self.truth.images - len(self.images)
+        if (
+            self.due
+            and self.ground_truth is not None
+            and len(self.images) < self.ground_truth.images
+        ):
+            missing = self.ground_truth.images - len(self.images)
             raise InputError(
                 Problem(
                     self.name,
                     "",
-                    f"{missing} of the {self.truth.images} images of the ground truth are in no "
-                    "partial",
+                    f"{missing} of the {self.ground_truth.images} images of the ground truth are "
+                    "in no partial",
                     "merge a part that states them, without detections too (eval --images FILE); "
                     'images="seen" (--images seen) leaves them out, and with them what was missed',
                 )
@@ -475,7 +481,7 @@ class Partial:
     @property
     def selection(self) -> "Selection | None":
         """Which classes and images of the ground truth these are; None if they are all."""
-        of_images = len(self.images) if self.truth is None else self.truth.images
+        of_images = len(self.images) if self.ground_truth is None else self.ground_truth.images
         some_images = len(self.images) < of_images
         if self.unselected is None and not some_images:
             return None
@@ -768,7 +774,7 @@ Blob = Partial | bytes | bytearray | memoryview
 
 def merge(
     blobs: Iterable[Blob],
-    truth: GroundTruth | None = None,
+    ground_truth: GroundTruth | None = None,
     *,
     repeats: Repeats = "error",
     images: Iterable[Name] | None = None,
@@ -780,7 +786,7 @@ def merge(
     blobs : iterable of Partial or bytes
         At least one, in any order: as :meth:`Partial.of` makes them, or the bytes of
         :meth:`Partial.to_bytes`.
-    truth : GroundTruth, optional
+    ground_truth : GroundTruth, optional
         The ground truth that they were made with: each of its images must be in one of them.
     repeats : {"error", "identical"}
         What an image in two partials is: an error; or, where all its rows are equal, dropped from
@@ -797,7 +803,7 @@ def merge(
     UsageError
         Where there is no partial.
     """
-    return Partial.merge(blobs, truth, repeats=repeats, images=images)
+    return Partial.merge(blobs, ground_truth, repeats=repeats, images=images)
 
 
 def _counts_of(run: EvaluationRun, *, whole: bool) -> BoxCounts:

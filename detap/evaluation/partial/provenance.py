@@ -36,24 +36,24 @@ class GroundTruthDigest(NamedTuple):
     images: int
 
     @classmethod
-    def of(cls, truth: GroundTruth) -> "GroundTruthDigest":
+    def of(cls, ground_truth: GroundTruth) -> "GroundTruthDigest":
         """Return that of a table; taken once, since tables do not change."""
-        if truth not in _KNOWN:
+        if ground_truth not in _KNOWN:
             taken = blake2b(digest_size=32)
-            names = [truth.images, truth.class_ids, truth.classes]
+            names = [ground_truth.images, ground_truth.class_ids, ground_truth.classes]
             taken.update(json.dumps(names).encode())
-            masks = {} if truth.masks is None else vars(truth.masks)
-            for name, column in (truth.columns() | masks).items():
+            masks = {} if ground_truth.masks is None else vars(ground_truth.masks)
+            for name, column in (ground_truth.columns() | masks).items():
                 kind = column.dtype.newbyteorder("<")
                 taken.update(name.encode())
                 taken.update(np.ascontiguousarray(column, kind).data)
-            for name, pairs in truth.listed.items():
+            for name, pairs in ground_truth.listed.items():
                 taken.update(name.encode())
                 taken.update(np.unique(pairs, axis=0).astype("<i4").tobytes())
-            if truth.groups:
-                taken.update(json.dumps(sorted(truth.groups.items(), key=str)).encode())
-            _KNOWN[truth] = cls(taken.hexdigest(), len(truth.images))
-        return _KNOWN[truth]
+            if ground_truth.groups:
+                taken.update(json.dumps(sorted(ground_truth.groups.items(), key=str)).encode())
+            _KNOWN[ground_truth] = cls(taken.hexdigest(), len(ground_truth.images))
+        return _KNOWN[ground_truth]
 
 
 def positions(

@@ -9,7 +9,7 @@ from detap.tables.detection import Detections, Flags, GroundTruth
 
 
 def partial_of_images(
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     detections: Detections,
     protocol: Protocol,
     images: Flags | None = None,
@@ -23,38 +23,41 @@ def partial_of_images(
 
     Parameters
     ----------
-    truth : GroundTruth
+    ground_truth : GroundTruth
         Of I images.
     detections : Detections
-        Numbered as `truth`.
+        Numbered as `ground_truth`.
     protocol : Protocol
     images : (I,) bool, optional
         Which images these are; all by default.
     whole : bool
-        Whether `truth` is all that partials will be added up of, or brings its own images alone.
+        Whether `ground_truth` is all that partials will be added up of, or brings its own images
+        alone.
     input : str
         What the detections' input is called.
     tie_range : bool
         As :meth:`Partial.of` has it.
     threads : int, optional
     """
-    table = truth
+    table = ground_truth
     if images is not None and not images.all():
-        table, detections = shrink(truth, images), shrink(detections, images)
+        table, detections = shrink(ground_truth, images), shrink(detections, images)
     result = score_tables(
         table, detections, protocol, threads=threads, match_table=True, curves=False, judge=False
     )
-    return Partial.of(result, truth=truth if whole else None, input=input, tie_range=tie_range)
+    return Partial.of(
+        result, ground_truth=ground_truth if whole else None, input=input, tie_range=tie_range
+    )
 
 
-def no_detections(truth: GroundTruth) -> Detections:
-    """Return detections of which there are none, numbered as `truth`."""
+def no_detections(ground_truth: GroundTruth) -> Detections:
+    """Return detections of which there are none, numbered as `ground_truth`."""
     return Detections(
         image=np.zeros(0, np.int32),
         label=np.zeros(0, np.int32),
         corners=np.zeros((0, 4)),
         box_area=np.zeros(0),
-        images=truth.images,
-        classes=truth.classes,
-        class_ids=truth.class_ids,
+        images=ground_truth.images,
+        classes=ground_truth.classes,
+        class_ids=ground_truth.class_ids,
     )

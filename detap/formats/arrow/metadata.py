@@ -21,7 +21,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(rows.image.number, classes.number)
 
 
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return the value of a column of each image, which all its rows must share.
 
     The files are read again.
@@ -32,7 +32,7 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
         Where two rows of an image differ.
     """
     found: dict[Name, Any] = {}
-    for source in truth.files:
+    for source in ground_truth.files:
         for image, value in _values(source.path, name):
             if value is not None and found.setdefault(image, value) != value:
                 message = f"image {image!r} has two values of {name}: {found[image]!r}, {value!r}"
@@ -40,9 +40,9 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     return found
 
 
-def file_names(truth: GroundTruth) -> dict[Name, str]:
+def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     """Return the column file_name of each image, where there is one."""
-    return image_attribute(truth, "file_name")
+    return image_attribute(ground_truth, "file_name")
 
 
 def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:

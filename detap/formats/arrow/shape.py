@@ -44,7 +44,7 @@ class Shape:
         What each box has, by name; those of `objects` where nested.
     box : tuple of str
         The four columns of a box, or the one of all four.
-    encoding : {"xywh", "xyxy"}
+    box_format : {"xywh", "xyxy"}
         What the four numbers are.
     class_names : tuple of str or None
         What the classes 0, 1, ... are called, where the schema lists that.
@@ -55,7 +55,7 @@ class Shape:
     nested: bool
     fields: Mapping[str, Any]
     box: tuple[str, ...]
-    encoding: str
+    box_format: str
     class_names: tuple[str, ...] | None
     sized: bool
 
@@ -143,13 +143,13 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     _check_presence(top, fields, scored, problems, hint)
     box = _box_columns(fields, prefix, problems, hint)
     problems.raise_any()
-    encoding = _encoding(fields, box, metadata, boxes, problems)
+    box_format = _encoding(fields, box, metadata, boxes, problems)
     ours = (*wanted, *box) if nested else ("image_id", *wanted, *box)
     found = Shape(
         nested,
         {name: fields[name] for name in ours if name in fields and not (scored and name in FLAGS)},
         box,
-        encoding,
+        box_format,
         names,
         nested and {"width", "height"} <= top.keys(),
     )

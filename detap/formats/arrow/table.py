@@ -14,7 +14,7 @@ from detap.io.json_text import spelt
 from detap.io.limits import Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import FaultError, Problems, check_choice
-from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
+from detap.tables.detection import BOX_FORMATS, Floats, Integers, Name, SourceFile, encode_boxes
 
 _NONE = np.zeros(0, np.intp)
 _NAME_DUE = "give a whole number or text"
@@ -33,7 +33,7 @@ class Table:
         from detap.formats.arrow.shape import shape_of
 
         if boxes is not None:
-            check_choice("boxes", boxes, BOX_ENCODINGS)
+            check_choice("boxes", boxes, BOX_FORMATS)
         self.path = os.fspath(path)
         self.limits = limits
         self.problems = Problems(shown(self.path), limits.problems)
@@ -56,7 +56,7 @@ class Table:
             return self.location(row if origin is None else int(origin[row]))
 
         file = SourceFile(self.path, records, sha256=self._container.sha256)
-        return Source(file, self.limits, as_is, location, self.shape.encoding, _LAYOUT)
+        return Source(file, self.limits, as_is, location, self.shape.box_format, _LAYOUT)
 
     def location(self, row: int) -> str:
         """Return where a box stands."""
@@ -136,7 +136,7 @@ class Table:
             for name, column in zip(names, columns, strict=True):
                 self.check_finite(name, column)
         fine = calm or self.problems.count
-        corners, areas = encode_boxes(box, self.shape.encoding, copy=False)
+        corners, areas = encode_boxes(box, self.shape.box_format, copy=False)
         if not fine:
             over = np.flatnonzero(~(np.isfinite(areas) & np.isfinite(corners).all(axis=1)))
             self.report(over, "the box overflows", "give a box of finite area and corners")

@@ -57,7 +57,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path | Prefetched,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     boxes: str | None = None,
     as_is: bool = False,
@@ -69,17 +69,17 @@ def read_detections(
     ----------
     path, boxes, limits
         As :func:`read_ground_truth` has them; so is what is raised. ``"-"`` is standard input.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         Of whatever format: image ids are its own, and category ids, or the names of its classes.
         Detections of a class that it does not list are left out, with a note.
     as_is : bool
         As :func:`detap.formats.coco.tables.read_detections` has it.
     """
     given = path.path if isinstance(path, Prefetched) else path
-    refuse_same_file(given, truth, "give the detections")
+    refuse_same_file(given, ground_truth, "give the detections")
     table = _read(path, True, boxes, limits)
-    columns = detection_columns(table, truth, as_is)
-    found = detection_table(columns, truth, table.source(len(columns.image), as_is))
+    columns = detection_columns(table, ground_truth, as_is)
+    found = detection_table(columns, ground_truth, table.source(len(columns.image), as_is))
     return replace(found, notes=(*found.notes, *table.notes()))
 
 

@@ -45,12 +45,12 @@ def images_without_file(count: int) -> Note:
     return Note("images-without-file", message, count, severity="info")
 
 
-def classes_without_file(truth: GroundTruth, classes: Iterable[str]) -> Note:
+def classes_without_file(ground_truth: GroundTruth, classes: Iterable[str]) -> Note:
     """Note the classes of the ground truth without a detections file."""
     known = set(classes)
-    missing = [name for name in truth.classes if name not in known]
+    missing = [name for name in ground_truth.classes if name not in known]
     message = f"classes without a detections file have AP 0: {join_names(missing)}"
-    message += perhaps_undefined(truth, missing) if missing else ""
+    message += perhaps_undefined(ground_truth, missing) if missing else ""
     return Note("classes-without-file", message, len(missing))
 
 
@@ -71,13 +71,13 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
 
 
 def ground_truth_notes(
-    image: Integers, label: Integers, corners: Floats, sizes: Floats | None, encoding: str
+    image: Integers, label: Integers, corners: Floats, sizes: Floats | None, box_format: str
 ) -> tuple[Note, ...]:
     """Return notes about the boxes (G, 4) of a ground truth."""
     flat = int(
         np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
-    if encoding == "xywh":
+    if box_format == "xywh":
         without_area = zero_area_truths(flat)
     else:
         message = (
@@ -97,11 +97,11 @@ def ground_truth_notes(
 
 
 def detection_notes(
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     image: Integers,
     corners: Floats,
     score: Floats,
-    encoding: str,
+    box_format: str,
 ) -> tuple[Note, ...]:
     """Return notes about detections (N,)."""
     if not len(score):
@@ -113,8 +113,8 @@ def detection_notes(
         *box_notes(
             "detections",
             (corners, image),
-            truth.image_sizes,
+            ground_truth.image_sizes,
             _ROUNDED,
-            corners=encoding == "xywh",
+            corners=box_format == "xywh",
         ),
     )

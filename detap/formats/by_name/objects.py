@@ -44,7 +44,7 @@ class Objects(NamedTuple):
         Index into `images` and `classes`.
     boxes : (N, 4) float64
         In pixels.
-    encoding : {"xyxy", "xywh"}
+    box_format : {"xyxy", "xywh"}
         Box format.
     score : (N,) float64 or None
         For detections.
@@ -53,7 +53,7 @@ class Objects(NamedTuple):
     sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
     box_area : (N,) float64 or None
-        Width times height in the file's own encoding, if it differs from `encoding`.
+        Width times height in the file's own encoding, if it differs from `box_format`.
     polygons : (N, 8) float64 or None
         Four corners per row; the box encloses them, and they define the area.
     extra : mapping of str to (N,) float64
@@ -65,7 +65,7 @@ class Objects(NamedTuple):
     image: Integers
     label: Integers
     boxes: Floats
-    encoding: str = "xyxy"
+    box_format: str = "xyxy"
     score: Floats | None = None
     flags: Mapping[str, Flags] = MappingProxyType({})
     sizes: Floats | None = None
@@ -75,7 +75,7 @@ class Objects(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of both tables."""
-        corners, areas = encode_boxes(self.boxes, self.encoding)
+        corners, areas = encode_boxes(self.boxes, self.box_format)
         return {
             "image": self.image,
             "label": self.label,
@@ -137,7 +137,7 @@ def ground_truth(
 
         area = polygon_areas(objects.polygons)
     rows = backward(columns["corners"], columns["box_area"])
-    negative = negative_size_notes("ground-truth", reader, objects.boxes, objects.encoding, rows)
+    negative = negative_size_notes("ground-truth", reader, objects.boxes, objects.box_format, rows)
     none = np.zeros(len(objects.image), np.bool_)
     flags: dict[str, Any] = {name: objects.flags.get(name, none) for name in _FLAGS}
     return GroundTruth(
@@ -156,7 +156,7 @@ def ground_truth(
             *class_notes(objects.classes),
             *negative,
             *ground_truth_notes(
-                objects.image, objects.label, columns["corners"], objects.sizes, objects.encoding
+                objects.image, objects.label, columns["corners"], objects.sizes, objects.box_format
             ),
         ),
     )
@@ -164,7 +164,7 @@ def ground_truth(
 
 def detections(
     objects: Objects,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     reader: RowReader,
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
@@ -177,7 +177,7 @@ def detections(
     ----------
     objects, reader, files, notes
         As in :func:`ground_truth`.
-    truth : GroundTruth
+    ground_truth : GroundTruth
 
     Raises
     ------
@@ -185,24 +185,24 @@ def detections(
         If detections are on unknown images, all of unknown classes, or too many boxes have
         negative size.
     """
-    same_images = objects.images is truth.images
-    image = objects.image if same_images else _image(objects, truth, reader)
-    unknown = sorted(set(objects.classes) - set(truth.classes))
-    classes = truth.classes + tuple(unknown)
+    same_images = objects.images is ground_truth.images
+    image = objects.image if same_images else _image(objects, ground_truth, reader)
+    unknown = sorted(set(objects.classes) - set(ground_truth.classes))
+    classes = ground_truth.classes + tuple(unknown)
     label = places(objects.classes, classes)[objects.label]
-    unknown_count = int(np.count_nonzero(label >= len(truth.classes)))
+    unknown_count = int(np.count_nonzero(label >= len(ground_truth.classes)))
     if len(label) and unknown_count == len(label) and not (reader.as_is or reader.limits.part):
-        _refuse_unknown_classes(reader.path, truth, unknown)
+        _refuse_unknown_classes(reader.path, ground_truth, unknown)
     columns = objects.columns() | {"image": image, "label": label}
     rows = backward(columns["corners"], columns["box_area"])
-    negative = negative_size_notes("detections", reader, objects.boxes, objects.encoding, rows)
+    negative = negative_size_notes("detections", reader, objects.boxes, objects.box_format, rows)
     score = np.zeros(0) if objects.score is None else objects.score
     message = f"detections of classes that the ground truth lacks: {join_names(unknown)}"
     return Detections(
         **columns,
-        images=truth.images,
+        images=ground_truth.images,
         classes=classes,
-        class_ids=truth.class_ids + tuple(unknown),
+        class_ids=ground_truth.class_ids + tuple(unknown),
         score=score,
         files=files,
         notes=(
@@ -211,7 +211,7 @@ def detections(
             *nonzero_notes(Note("unknown-classes", message, unknown_count)),
             *(class_notes(classes) if unknown else ()),
             *negative,
-            *detection_notes(truth, image, columns["corners"], score, objects.encoding),
+            *detection_notes(ground_truth, image, columns["corners"], score, objects.box_format),
         ),
     )
 
@@ -236,9 +236,9 @@ def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
     return image
 
 
-def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -> Problem:
+def nothing_in_common(path: str, images: Collection[Name], ground_truth: GroundTruth) -> Problem:
     """Return the problem of detections without any known image."""
-    detected, annotated = join_names(map(str, images)), join_names(map(str, truth.images))
+    detected, annotated = join_names(map(str, images)), join_names(map(str, ground_truth.images))
     return Problem(
         path,
         "",

@@ -93,10 +93,10 @@ class RowReader:
         """Return the file of a row and its location: ``("a.xml", "object 2")``."""
         raise NotImplementedError
 
-    def box_problem(self, box: list[float], encoding: str) -> str:
+    def box_problem(self, box: list[float], box_format: str) -> str:
         """Return a message for a box of negative size, or ""."""
         first, second, third, fourth = box
-        if encoding == "xywh":
+        if box_format == "xywh":
             for name, size in (("width", third), ("height", fourth)):
                 if size < 0:
                     return f"{name} {size:g} is negative"
@@ -108,20 +108,20 @@ class RowReader:
         return ""
 
     def box_problems(
-        self, boxes: Floats, rows: NDArray[np.intp], encoding: str = "xyxy"
+        self, boxes: Floats, rows: NDArray[np.intp], box_format: str = "xyxy"
     ) -> list[Problem]:
         """Return the problems of `rows`, whose boxes have negative size."""
         hint = "correct the boxes"
-        if self.swapped and encoding == "xyxy":
+        if self.swapped and box_format == "xyxy":
             hint = hint if len(backward(*encode_boxes(boxes[rows], "xywh"))) else self.swapped
         return [
-            Problem(*self.location(row), self.box_problem(boxes[row].tolist(), encoding), hint)
+            Problem(*self.location(row), self.box_problem(boxes[row].tolist(), box_format), hint)
             for row in rows.tolist()
         ]
 
 
 def negative_size_notes(
-    kind: str, reader: RowReader, boxes: Floats, encoding: str, rows: NDArray[np.intp]
+    kind: str, reader: RowReader, boxes: Floats, box_format: str, rows: NDArray[np.intp]
 ) -> tuple[Note, ...]:
     """Note rows whose boxes have negative size; raise InputError if there are many.
 
@@ -137,13 +137,13 @@ def negative_size_notes(
         return ()
     part = reader.limits.is_part(kind)
     if reader.as_is or part or not too_many(len(rows), len(boxes)):
-        first = reader.box_problems(boxes, rows[:1], encoding)[0]
+        first = reader.box_problems(boxes, rows[:1], box_format)[0]
         where = ": ".join(filter(None, (first.file, first.location, first.message)))
         return (backward_note(kind, len(rows), where),)
     if in_fractions(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
         title = "the detections" if kind == "detections" else "the ground truth"
         raise InputError(fractions_problem(reader.path, title, example))
-    listed = reader.box_problems(boxes, rows[: reader.limits.problems], encoding)
+    listed = reader.box_problems(boxes, rows[: reader.limits.problems], box_format)
     looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
     raise too_many_backward(reader.path, len(rows), len(boxes), listed, looks)

@@ -216,7 +216,7 @@ def _distinct_names(
 
 
 def detection_table(
-    columns: DetectionColumns, truth: GroundTruth, source: Source, **more: Any
+    columns: DetectionColumns, ground_truth: GroundTruth, source: Source, **more: Any
 ) -> Detections:
     """Build the table of detections of known classes, with its notes.
 
@@ -227,22 +227,24 @@ def detection_table(
     InputError
         If too many boxes have a negative width or height, or category ids fail the checks.
     """
-    negative = _negative_size("detections", source, columns, columns.label < len(truth.class_ids))
-    sample, category_notes = _check_categories(columns, truth, source)
+    negative = _negative_size(
+        "detections", source, columns, columns.label < len(ground_truth.class_ids)
+    )
+    sample, category_notes = _check_categories(columns, ground_truth, source)
     notes = [
         *((AS_IS,) if source.as_is else ()),
         *negative,
         *category_notes,
-        *_detection_notes(columns, truth),
+        *_detection_notes(columns, ground_truth),
     ]
     table = Detections(
         image=columns.image,
         label=columns.label,
         corners=columns.corners,
         box_area=columns.box_area,
-        images=truth.images,
-        classes=truth.classes,
-        class_ids=truth.class_ids,
+        images=ground_truth.images,
+        classes=ground_truth.classes,
+        class_ids=ground_truth.class_ids,
         files=(source.file,),
         score=columns.score,
         keypoints=columns.keypoints,
@@ -250,7 +252,7 @@ def detection_table(
         **more,
     )
     if columns.unknown:
-        table = table.select(columns.label < len(truth.class_ids))
+        table = table.select(columns.label < len(ground_truth.class_ids))
     return replace(table, notes=tuple(notes))
 
 

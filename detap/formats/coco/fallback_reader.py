@@ -640,7 +640,7 @@ def read_results(
     data: bytes,
     file: str,
     limits: Limits,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     by_name: bool = False,
     masks: bool = False,
@@ -666,7 +666,7 @@ def read_results(
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    keypoints_reader = KeypointsReader(keypoints_of(truth)) if keypoints else None
+    keypoints_reader = KeypointsReader(keypoints_of(ground_truth)) if keypoints else None
     reader = _ResultsReader(cursor, problems, limits, masks, keypoints_reader, boxes=boxes)
     with document:
         if cursor.peek() not in ("[", "{"):
@@ -674,7 +674,7 @@ def read_results(
         reader.read()
         cursor.finish()
     reader.check_shape()
-    return reader.columns(truth, by_name)
+    return reader.columns(ground_truth, by_name)
 
 
 class _Document:

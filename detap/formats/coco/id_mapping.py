@@ -55,13 +55,13 @@ def image_stems(truth: GroundTruth) -> tuple[str, ...]:
 
 
 def images_in_order(
-    truth: GroundTruth, are_text: bool, listed: Mapping[Name, str]
+    ground_truth: GroundTruth, are_text: bool, listed: Mapping[Name, str]
 ) -> tuple[Name, ...] | None:
     """Return the results' id of each image, as far as known without reading the ids.
 
     Parameters
     ----------
-    truth : GroundTruth
+    ground_truth : GroundTruth
     are_text : bool
         True if the ids of the results are strings.
     listed : mapping of id to str
@@ -72,14 +72,16 @@ def images_in_order(
     tuple of int or str, or None
         None if an image would have no id, or two.
     """
-    if not truth.images or isinstance(truth.images[0], str) == are_text:
-        return truth.images
-    stems = image_stems(truth)
+    if not ground_truth.images or isinstance(ground_truth.images[0], str) == are_text:
+        return ground_truth.images
+    stems = image_stems(ground_truth)
     index_by_id = _indices_by_file(stems, listed or {stem: stem for stem in stems})
     if not listed and not are_text:
         index_by_id = _indices_by_number(stems)
     ids = {index: identifier for identifier, index in index_by_id.items()}
-    if len(ids) < len(truth.images) or any(isinstance(i, str) != are_text for i in ids.values()):
+    if len(ids) < len(ground_truth.images) or any(
+        isinstance(i, str) != are_text for i in ids.values()
+    ):
         return None
     return tuple(ids[index] for index in range(len(ids)))
 

@@ -30,7 +30,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import check_choice
 from detap.tables.detection import (
-    BOX_ENCODINGS,
+    BOX_FORMATS,
     Detections,
     GroundTruth,
     Name,
@@ -83,7 +83,7 @@ def read_ground_truth(
         With all problems of the file, up to `limits.problems`.
     """
     del class_names
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     handle = (
         path
         if isinstance(path, Handle)
@@ -196,7 +196,7 @@ def _keypoints(scan: TruthScan, rows: int) -> KeypointColumns | None:
 
 def read_detections(
     path: Path | Handle[ResultsScan],
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
@@ -243,16 +243,16 @@ def read_detections(
     InputError
         With all problems of the file, up to `limits.problems`.
     """
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     handle = (
         path
         if isinstance(path, Handle)
         else prefetch.detections(path, limits, masks=masks, keypoints=keypoints, boxes=boxes)
     )
-    refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
+    refuse_same_file(handle.path, ground_truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
-    by_name = goes_by_names(truth, listed, first_category_id)
-    columns = scanned_detections(handle.result(), truth, by_name=by_name)
+    by_name = goes_by_names(ground_truth, listed, first_category_id)
+    columns = scanned_detections(handle.result(), ground_truth, by_name=by_name)
     file = shown(handle.path)
     if columns is None:
         from detap.formats.coco import fallback_reader
@@ -261,7 +261,7 @@ def read_detections(
             handle.content(),
             file,
             handle.limits,
-            truth,
+            ground_truth,
             by_name=by_name,
             masks=handle.masks,
             keypoints=handle.keypoints,
@@ -276,24 +276,24 @@ def read_detections(
         names = ClassNames.load(listed, limits)
         first = id_mapping.parse_first_id(first_category_id)
         mapping = id_mapping.CategoryMapping(file, columns.categories, names, first, as_is)
-        columns, notes = id_mapping.match_by_name(columns, truth, mapping)
+        columns, notes = id_mapping.match_by_name(columns, ground_truth, mapping)
         sources = names.source()
     elif columns.categories:
         from detap.formats.coco import id_mapping
 
-        columns, notes = id_mapping.match_by_listed_name(columns, truth, file)
+        columns, notes = id_mapping.match_by_listed_name(columns, ground_truth, file)
     source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
     source = Source(source_file, handle.limits, as_is, "[{}]".format, handle.boxes)
     if columns.segmentations is None:
-        table = detection_table(columns, truth, source)
+        table = detection_table(columns, ground_truth, source)
     else:
         from detap.formats.coco.masks import masked_detections
 
-        table = masked_detections(columns, truth, source, keep=handle.masks)
-    if truth.polygons is not None and b'"segmentation"' in handle.content():
+        table = masked_detections(columns, ground_truth, source, keep=handle.masks)
+    if ground_truth.polygons is not None and b'"segmentation"' in handle.content():
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), severity="info"),)
     if columns.file_names and not columns.by_file:
-        notes += (*_file_name_notes(columns, truth),)
+        notes += (*_file_name_notes(columns, ground_truth),)
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
 
 
@@ -314,10 +314,10 @@ def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> boo
 
 
 def scanned_detections(
-    scan: ResultsScan | None, truth: GroundTruth, *, by_name: bool = False
+    scan: ResultsScan | None, ground_truth: GroundTruth, *, by_name: bool = False
 ) -> DetectionColumns | None:
     """Return the columns of the fast reader; None if it falls back."""
-    expected = keypoints_of(truth) or 0
+    expected = keypoints_of(ground_truth) or 0
     if scan is None or 0 < scan.texts < scan.count:
         return None
     if expected not in (0, scan.keypoints or expected):
@@ -330,15 +330,15 @@ def scanned_detections(
 
         categories = listed_names(fallback_reader.read_listed(scan.categories), "name")
         file_names = listed_names(fallback_reader.read_listed(scan.images), "file_name")
-    images: tuple[Name, ...] | None = truth.images
+    images: tuple[Name, ...] | None = ground_truth.images
     if scan.count and images and isinstance(images[0], str) != bool(scan.texts):
         from detap.formats.coco.id_mapping import images_in_order
 
-        images = images_in_order(truth, bool(scan.texts), file_names)
+        images = images_in_order(ground_truth, bool(scan.texts), file_names)
     if images is None:
         return None
     try:
-        columns = scan.columns(images, [] if by_name else list(truth.class_ids))
+        columns = scan.columns(images, [] if by_name else list(ground_truth.class_ids))
     except _OTHER_IDS:
         return None
     if columns is None:
@@ -358,7 +358,7 @@ def scanned_detections(
         categories=categories,
         segmentations=_segmentations(scan, count),
         keypoints=None if keypoints is None else np.asarray(keypoints[0]).reshape(shape),
-        by_file=images is not truth.images,
+        by_file=images is not ground_truth.images,
     )
 
 

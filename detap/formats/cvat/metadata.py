@@ -17,20 +17,20 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(found.images, found.classes)
 
 
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return an attribute of the images' elements, ``subset``, say; the files are read again."""
-    known = set(truth.images)
+    known = set(ground_truth.images)
     return {
         image: attributes[name]
-        for source in truth.files
+        for source in ground_truth.files
         for image, attributes in _attributes(source.path).items()
         if name in attributes and image in known
     }
 
 
-def file_names(truth: GroundTruth) -> dict[Name, str]:
+def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     """Return the file of each image, with its folders; the files are read again."""
-    return image_attribute(truth, "name")
+    return image_attribute(ground_truth, "name")
 
 
 def _attributes(path: str) -> dict[str, dict[str, str]]:

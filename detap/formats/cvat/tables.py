@@ -58,7 +58,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     shapes: str = "reject",
     as_is: bool = False,
@@ -73,13 +73,13 @@ def read_detections(
     ----------
     path, shapes, as_is, limits
         As :func:`read_ground_truth` has them.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images and classes.
 
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own, sorted by name.
+        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
 
     Raises
     ------
@@ -89,9 +89,9 @@ def read_detections(
     read = _read(path, shapes, None, limits, scored=True, as_is=as_is)
     found = read.objects()
     files = tuple(str(name).rpartition("/")[2] for name in found.images)
-    if len(set(files)) == len(files) and not any("/" in str(name) for name in truth.images):
+    if len(set(files)) == len(files) and not any("/" in str(name) for name in ground_truth.images):
         found = found._replace(images=files)  # where the ground truth goes by no folders
-    return detections(found, truth, read, _source(read), nonzero_notes(_tagged(read)))
+    return detections(found, ground_truth, read, _source(read), nonzero_notes(_tagged(read)))
 
 
 def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: bool) -> Annotations:

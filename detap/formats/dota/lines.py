@@ -23,13 +23,13 @@ _HEAD = (b"imagesource:", b"gsd:")
 class DotaForm(LineForm):
     """Lines of a quadrilateral: of labels behind it the class, of results before it the image.
 
-    `encoding` is "polygon", or the unit of the angle of five numbers.
+    `box_format` is "polygon", or the unit of the angle of five numbers.
     """
 
     @property
     def shape(self) -> tuple[str, ...]:
         """The names of the columns of the quadrilateral."""
-        return CORNERS if self.encoding == "polygon" else ROTATED
+        return CORNERS if self.box_format == "polygon" else ROTATED
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class DotaForm(LineForm):
         expected = f"{due}" if self.scored else f"{due} (or {due - 1} without difficult)"
         message = f"has {count} column{'s' * (count != 1)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"
-        if self.encoding == "polygon" and count in (due - 3, due - 4 + self.scored):
+        if self.box_format == "polygon" and count in (due - 3, due - 4 + self.scored):
             message += ": it may have five numbers, as rotated boxes have"
             hint += ", or say what the angle is in (angle_unit, --angle-unit)"
         elif any("," in column for column in columns):
@@ -67,24 +67,24 @@ class DotaForm(LineForm):
         return message, hint
 
 
-def polygons_of(values: Floats, encoding: str) -> Floats:
+def polygons_of(values: Floats, box_format: str) -> Floats:
     """Return the quadrilaterals (N, 8) that numbers (N, 8 or 5) are."""
-    if encoding == "polygon":
+    if box_format == "polygon":
         return np.ascontiguousarray(values)
     boxes = values.copy()
-    if encoding == "degrees":
+    if box_format == "degrees":
         boxes[:, 4] = np.radians(boxes[:, 4])
     return turned(boxes)
 
 
-def faults(values: Floats, encoding: str) -> list[tuple[Flags, str]]:
+def faults(values: Floats, box_format: str) -> list[tuple[Flags, str]]:
     """Return what may be wrong about numbers (N, 8 or 5), and of which it is so."""
     with np.errstate(over="ignore", invalid="ignore"):
-        corners = bounds(polygons_of(values, encoding))
+        corners = bounds(polygons_of(values, box_format))
         sides = corners[:, 2:] - corners[:, :2]
         wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
     found = [(wide, "box area overflows")]
-    if encoding != "polygon":
+    if box_format != "polygon":
         negative = (values[:, 2] < 0) | (values[:, 3] < 0)
         found.append((negative, "the box has a negative side"))
     return found

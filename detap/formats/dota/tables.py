@@ -85,8 +85,8 @@ def read_ground_truth(
     )
     reader.form, reader.rows = form, rows
     problems.raise_any()
-    reader.raise_problems(faults(rows.values, form.encoding))
-    polygons = polygons_of(rows.values, form.encoding)
+    reader.raise_problems(faults(rows.values, form.box_format))
+    polygons = polygons_of(rows.values, form.box_format)
     return reader.ground_truth(
         rows.names,
         notes=_notes(polygons, "ground-truth"),
@@ -98,7 +98,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     angle_unit: str | None = None,
     as_is: bool = False,
@@ -110,7 +110,7 @@ def read_detections(
     ----------
     path : str or path
         A folder of files called ``Task1_<class>.txt``, or one of them.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images and classes.
     angle_unit : {"degrees", "radians"}, optional
         For lines of ``image score cx cy w h angle``, as :func:`read_ground_truth` has it.
@@ -120,30 +120,30 @@ def read_detections(
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own. Rows are in the order of the
-        files' names, and of the lines within each.
+        Numbered as `ground_truth`; classes that it lacks are behind its own. Rows are in the order
+        of the files' names, and of the lines within each.
 
     Raises
     ------
     InputError
         With every problem found, up to the limit.
     """
-    encoding = encoding_of(angle_unit)
+    box_format = encoding_of(angle_unit)
     folder = detections_folder(os.fspath(path))
-    reader, known = FolderReader(folder, as_is, limits), frozenset(truth.classes)
+    reader, known = FolderReader(folder, as_is, limits), frozenset(ground_truth.classes)
     of_stem = {stem: class_of_stem(stem, known) for stem in folder.members}
-    form = partial(DotaForm, "image", True, encoding)
-    image = read_class_files(reader, truth, of_stem, form, ClassNames())
+    form = partial(DotaForm, "image", True, box_format)
+    image = read_class_files(reader, ground_truth, of_stem, form, ClassNames())
     rows, classes = reader.rows, [found.name for found in of_stem.values()]
-    reader.raise_problems(faults(rows.values[:, 1:], encoding))
-    polygons = polygons_of(rows.values[:, 1:], encoding)
+    reader.raise_problems(faults(rows.values[:, 1:], box_format))
+    polygons = polygons_of(rows.values[:, 1:], box_format)
     aside = files_skipped(folder.skipped, "detections")
     return reader.detections(
-        truth,
+        ground_truth,
         rows.file,
         classes,
-        notes=(classes_without_file(truth, classes), aside, *_notes(polygons, "detections")),
-        images=truth.images,
+        notes=(classes_without_file(ground_truth, classes), aside, *_notes(polygons, "detections")),
+        images=ground_truth.images,
         image=image,
         boxes=bounds(polygons),
         score=rows.values[:, 0].copy(),

@@ -22,10 +22,10 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(lines.sizes, set(lines.label))
 
 
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return the value of a key of the images' lines; the files are read again."""
     found: dict[Name, Any] = {}
-    for source in truth.files:
+    for source in ground_truth.files:
         if not source.path.lower().endswith(_SUFFIXES):
             continue  # a list of names
         lines = read_lines(source.path, DEFAULT_LIMITS, scored=False)
@@ -37,6 +37,6 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     return found
 
 
-def file_names(truth: GroundTruth) -> dict[Name, str]:
+def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     """Return the file_name of each image that has one; the files are read again."""
-    return image_attribute(truth, "file_name")
+    return image_attribute(ground_truth, "file_name")

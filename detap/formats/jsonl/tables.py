@@ -70,7 +70,7 @@ def read_ground_truth(
     classes = tuple(_sorted(lines.path, "classes", lines.label))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
     image = places(lines.image, images)
-    corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
+    corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     area = np.array(lines.area)
     crowd, ignore, group_of, difficult = (np.array(lines.flags[name], np.bool_) for name in FLAGS)
     columns = TruthColumns(
@@ -92,14 +92,14 @@ def read_ground_truth(
         origin=None,
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
     )
-    truth = truth_table(columns, _source(lines, limits, as_is, encoding))
+    truth = truth_table(columns, _source(lines, limits, as_is, box_format))
     notes = (*truth.notes, *nonzero_notes(images_without_objects(len(images), image)))
     return replace(truth, notes=notes, files=(*truth.files, *names.source()))
 
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     boxes: str | None = None,
     class_names: Path | None = None,
@@ -114,25 +114,25 @@ def read_detections(
     ----------
     path, boxes, limits
         As :func:`read_ground_truth` has them; so is what is raised.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         Its images and classes are what the rows are numbered by.
     class_names, dt_class_names, first_category_id, as_is
         As :func:`detap.formats.coco.tables.read_detections` has them.
     """
-    refuse_same_file(path, truth, "expected detections")
+    refuse_same_file(path, ground_truth, "expected detections")
     lines = read_lines(path, limits, scored=True)
     listed = class_names if dt_class_names is None else dt_class_names
-    by_name = goes_by_names(truth, listed, first_category_id) or any(
+    by_name = goes_by_names(ground_truth, listed, first_category_id) or any(
         isinstance(name, str) for name in lines.label
     )
-    numbers = id_mapping.image_indices(truth, set(lines.image), lines.file_names)
+    numbers = id_mapping.image_indices(ground_truth, set(lines.image), lines.file_names)
     unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
     if unknown:
-        _refuse_images(lines, unknown, truth, limits)
+        _refuse_images(lines, unknown, ground_truth, limits)
     image = np.array([numbers[name] for name in lines.image], np.int32)
-    sizes = truth.image_sizes
-    corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
-    known = () if by_name else truth.class_ids
+    sizes = ground_truth.image_sizes
+    corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
+    known = () if by_name else ground_truth.class_ids
     strangers = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
     label = places(lines.label, (*known, *strangers))
     counts = np.bincount(label, minlength=len(known) + len(strangers))[len(known) :].tolist()
@@ -151,9 +151,9 @@ def read_detections(
         names = ClassNames.load(listed, limits)
         first = id_mapping.parse_first_id(first_category_id)
         columns, notes = id_mapping.match_by_name(
-            columns, truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
+            columns, ground_truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         )
-    table = detection_table(columns, truth, _source(lines, limits, as_is, encoding))
+    table = detection_table(columns, ground_truth, _source(lines, limits, as_is, box_format))
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
 
 
@@ -213,9 +213,9 @@ def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) 
     return ""
 
 
-def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
+def _source(lines: Lines, limits: Limits, as_is: bool, box_format: str) -> Source:
     file = SourceFile(lines.path, len(lines.location), sha256=lines.sha256)
-    return Source(file, limits, as_is, lines.location.__getitem__, encoding)
+    return Source(file, limits, as_is, lines.location.__getitem__, box_format)
 
 
 def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:

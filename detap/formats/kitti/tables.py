@@ -27,7 +27,7 @@ from detap.formats.text.reader import FolderReader
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
-from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth
+from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth
 from detap.text_input import quote
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
@@ -75,7 +75,7 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), LABELS, "KITTI's", "labels")
     reader = FolderReader(folder, as_is, limits, image_set)
     rows = reader.read(KittiForm("type", False, "xyxy", str))
@@ -85,7 +85,7 @@ def read_ground_truth(
     return reader.ground_truth(
         names,
         boxes=np.ascontiguousarray(values[:, BOX]),
-        encoding=boxes,
+        box_format=boxes,
         flags={"difficult": np.array([name == DONT_CARE for name in names], np.bool_)[rows.name]},
         extra={
             "truncated": values[:, TRUNCATED].copy(),
@@ -97,7 +97,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     boxes: str = "xyxy",
     as_is: bool = False,
@@ -111,7 +111,7 @@ def read_detections(
         The folder of the files, or the one that ``data`` is in. An image of the ground truth
         without file is an error, as in the development kit; a file without lines says that nothing
         was detected.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images and classes.
     boxes, as_is, limits
         As :func:`read_ground_truth` has them.
@@ -119,27 +119,27 @@ def read_detections(
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own.
+        Numbered as `ground_truth`; classes that it lacks are behind its own.
 
     Raises
     ------
     InputError
         With every problem found, up to the limit.
     """
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(results_folder(os.fspath(path)), as_is, limits)
-    _refuse_missing(reader.folder, truth, reader.problems)
+    _refuse_missing(reader.folder, ground_truth, reader.problems)
     rows = reader.read(KittiForm("type", True, "xyxy", str))
     reader.raise_problems(faults(rows.values, boxes, of_labels=False))
     return reader.detections(
-        truth,
+        ground_truth,
         rows.name,
-        one_spelling(rows.names, truth.classes),
+        one_spelling(rows.names, ground_truth.classes),
         notes=(files_skipped(reader.folder.skipped, "detections"),),
         images=reader.selection.images,
         image=rows.file,
         boxes=np.ascontiguousarray(rows.values[:, BOX]),
-        encoding=boxes,
+        box_format=boxes,
         score=rows.values[:, SCORE].copy(),
     )
 

@@ -27,10 +27,10 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
     return empty_ground_truth(folder.members, classes)
 
 
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return a flag of the images, or else a key of their files; these are read again."""
     found: dict[Name, Any] = {}
-    for image, record in _records(truth):
+    for image, record in _records(ground_truth):
         flags = record.get("flags")
         value = flags[name] if isinstance(flags, dict) and name in flags else record.get(name)
         if value is not None:
@@ -38,14 +38,14 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     return found
 
 
-def file_names(truth: GroundTruth) -> dict[Name, str]:
+def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     """Return the stem of each JSON with the suffix that its ``imagePath`` has.
 
     The stem is what an image is called, whatever stands in the file.
     """
     return {
         image: f"{image}{os.path.splitext(base_name(file))[1]}"
-        for image, record in _records(truth)
+        for image, record in _records(ground_truth)
         if isinstance(file := record.get("imagePath"), str)
     }
 

@@ -59,7 +59,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     shapes: str = "reject",
     as_is: bool = False,
@@ -73,13 +73,13 @@ def read_detections(
     ----------
     path, shapes, as_is, limits
         As :func:`read_ground_truth` has them.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images and classes.
 
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own, sorted by name.
+        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def read_detections(
     """
     read = _Reader(path, limits, shapes, scored=True, as_is=as_is)
     notes = (*read.flags.notes(), *nonzero_notes(*read.notes()))
-    return detections(read.objects(), truth, read, read.sources(), notes)
+    return detections(read.objects(), ground_truth, read, read.sources(), notes)
 
 
 def folder_of(path: Path) -> Folder:

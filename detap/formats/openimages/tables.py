@@ -124,7 +124,7 @@ def read_ground_truth(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     class_descriptions: Path | None = None,
     image_sizes: Path | None = None,
@@ -139,7 +139,7 @@ def read_detections(
     ----------
     path : str or path
         ``"-"`` is standard input.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images and classes; and the images' sizes, unless it knows none
         either, because it is in fractions too.
     class_descriptions, image_sizes, as_is, limits
@@ -148,7 +148,7 @@ def read_detections(
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own, sorted by name.
+        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
 
     Raises
     ------
@@ -158,19 +158,19 @@ def read_detections(
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
     images = sorted(set(read.stems))
     sizes = None
-    if not of_unknown_size(truth):
-        sizes = known = _sizes_of_truth(images, truth)
+    if not of_unknown_size(ground_truth):
+        sizes = known = _sizes_of_truth(images, ground_truth)
         if read.table is not None:
             sizes = sizes_of(images, read.table)
             if known is not None:
                 read.check_same_sizes(sizes, known, images)
     if sizes is not None:
         # That an image is not in the ground truth is said later, of all that are not.
-        ours = set(truth.images)
+        ours = set(ground_truth.images)
         sizes[[name not in ours for name in images]] = 1.0
         read.check_sizes(sizes, images)
     found = read.objects(images, sizes)._replace(score=read.rows.score)
-    return objects.detections(found, truth, read, read.sources(), read.notes(sizes))
+    return objects.detections(found, ground_truth, read, read.sources(), read.notes(sizes))
 
 
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:

@@ -21,14 +21,14 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
 from detap.tables.columns import places, renumbered
-from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth, Integers
+from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Integers
 from detap.tables.notes import INSIST
 from detap.text_input import quote
 
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
@@ -47,7 +47,7 @@ def read_detections(
     ----------
     path : str or path
         A folder of such files, or one of them.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         The ground truth, for its images and classes.
     class_names : str or path, optional
         A file with one class per line, for class numbers from 0.
@@ -65,49 +65,49 @@ def read_detections(
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks follow, sorted by name. Rows are ordered by file
-        name and line.
+        Numbered as `ground_truth`; classes that it lacks follow, sorted by name. Rows are ordered
+        by file name and line.
 
     Raises
     ------
     InputError
         If an input is invalid; lists every problem, up to the limit.
     """
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     if layout is not None:
         check_choice("layout", layout, LAYOUTS)
     folder = detections_folder(os.fspath(path))
     names = ClassNames.load(dt_class_names or class_names, limits)
-    if not all(isinstance(name, str) for name in truth.images):
+    if not all(isinstance(name, str) for name in ground_truth.images):
         message = "has image names, but the ground truth has image numbers"
         hint = "use detections in the format of the ground truth"
         files.refuse(folder.given, message, hint)
-    layout = layout or _layout_of(folder, truth, limits) or _refuse_layout(folder, limits)
+    layout = layout or _layout_of(folder, ground_truth, limits) or _refuse_layout(folder, limits)
     reader = FolderReader(folder, as_is, limits)
-    reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
+    reader.problems.cause = partial(_other_layout, folder, ground_truth, limits, layout)
     if layout == "class-files":
-        class_by_stem = classes_of_stems(folder.members, frozenset(truth.classes))
+        class_by_stem = classes_of_stems(folder.members, frozenset(ground_truth.classes))
         form = partial(LineForm, "image", True, boxes)
-        image = read_class_files(reader, truth, class_by_stem, form, names)
+        image = read_class_files(reader, ground_truth, class_by_stem, form, names)
         label, classes = reader.rows.file, [names.resolve(c.name) for c in class_by_stem.values()]
-        note = classes_without_file(truth, classes)
+        note = classes_without_file(ground_truth, classes)
     else:
         rows = reader.read(LineForm("class", True, boxes, names.resolve))
-        image, note = _images_of_files(reader, truth)
+        image, note = _images_of_files(reader, ground_truth)
         label, classes = rows.name, list(rows.names)
     if not as_is:
         _check_score_column(reader)
     values = reader.rows.values
     return reader.detections(
-        truth,
+        ground_truth,
         label,
         classes,
         sources=names.source(),
         notes=(note, files_skipped(folder.skipped, "detections")),
-        images=truth.images,
+        images=ground_truth.images,
         image=image,
         boxes=values[:, 1:],
-        encoding=boxes,
+        box_format=boxes,
         score=values[:, 0].copy(),
     )
 
@@ -145,7 +145,7 @@ def _head(file: str, limits: Limits) -> bytes:
 
 def read_class_files(
     reader: FolderReader,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     class_by_stem: Mapping[str, ClassOfFile],
     form: Callable[[Callable[[str], str], list[str]], LineForm],
     names: ClassNames,
@@ -155,7 +155,7 @@ def read_class_files(
     Parameters
     ----------
     reader : FolderReader
-    truth : GroundTruth
+    ground_truth : GroundTruth
     class_by_stem : mapping of str to ClassOfFile
         The class of each file.
     form : callable
@@ -165,10 +165,10 @@ def read_class_files(
     """
     problems = reader.problems
     _check_classes(reader.folder, class_by_stem, problems, names)
-    images = [str(name) for name in truth.images]
-    rows = reader.read(form(image_resolver(truth, problems), images))
+    images = [str(name) for name in ground_truth.images]
+    rows = reader.read(form(image_resolver(ground_truth, problems), images))
     if not len(rows):
-        _lead_with_images(reader, truth)
+        _lead_with_images(reader, ground_truth)
     problems.raise_any()
     return renumbered(rows.name, rows.names, images)
 
@@ -235,15 +235,15 @@ def _lead_with_images(reader: FolderReader, truth: GroundTruth) -> None:
         problems.lead = nothing_in_common(reader.folder.given, problems.unknown_images, truth)
 
 
-def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
+def image_resolver(ground_truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
     """Return a function from the first column of a line to an image."""
-    images = frozenset(truth.images)
+    images = frozenset(ground_truth.images)
 
     def resolve(word: str) -> str:
         if word in images:
             return word
         problems.unknown_images.setdefault(word)
-        path = _excluded_file(truth, word)
+        path = _excluded_file(ground_truth, word)
         if path:
             raise FaultError(
                 f"image {quote(word)} is not in the image set, but {path} exists",

@@ -40,10 +40,10 @@ def number_fault(text: str) -> str:
     return "is not a number" if text else "is empty, expected a number"
 
 
-def box_fault(values: list[float], encoding: str) -> str:
+def box_fault(values: list[float], box_format: str) -> str:
     """Return the fault of four finite numbers that are not a box, or ""."""
     first, second, third, fourth = values
-    if encoding == "xywh":
+    if box_format == "xywh":
         width, height = third, fourth
         if not (math.isfinite(first + third) and math.isfinite(second + fourth)):
             return "box corner overflows"
@@ -62,7 +62,7 @@ class LineForm:
         The kind of name in the first column.
     scored : bool
         True if a score follows.
-    encoding : {"xyxy", "xywh"}
+    box_format : {"xyxy", "xywh"}
         Format of the four numbers that follow.
     resolve : callable
         Returns the name for the first column, or raises :class:`FaultError`.
@@ -72,20 +72,20 @@ class LineForm:
 
     key: str
     scored: bool
-    encoding: str
+    box_format: str
     resolve: Callable[[str], str]
     known: Sequence[str] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        box = XYWH if self.encoding == "xywh" else CORNERS
+        box = XYWH if self.box_format == "xywh" else CORNERS
         return (self.key, *(("score",) if self.scored else ()), *box)
 
     @property
     def scanned(self) -> dict[str, Any]:
         """The scanner's arguments for these lines."""
-        return {"sides": self.encoding == "xywh", "fractions": False}
+        return {"sides": self.box_format == "xywh", "fractions": False}
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
         """Return the name, the numbers and the flag of a line.
@@ -102,7 +102,7 @@ class LineForm:
             raise FaultError(*_wrong_count(columns, self))
         name = self.resolve(columns[0])
         values = numbers_of(self.columns[1:], columns[1:expected])
-        fault = box_fault(values[-4:], self.encoding)
+        fault = box_fault(values[-4:], self.box_format)
         if fault:
             raise FaultError(fault, "correct the box")
         return name, values, difficult

@@ -163,7 +163,7 @@ class FolderReader(RowReader):
 
     def detections(
         self,
-        truth: GroundTruth,
+        ground_truth: GroundTruth,
         label: Integers,
         names: Sequence[str],
         *,
@@ -178,4 +178,4 @@ class FolderReader(RowReader):
         classes = tuple(sorted(set(names)))
         objects = Objects(classes=classes, label=renumbered(label, names, classes), **columns)
         sources = (*self.sources(), *sources)
-        return detections(objects, truth, self, sources, nonzero_notes(*notes))
+        return detections(objects, ground_truth, self, sources, nonzero_notes(*notes))

@@ -56,14 +56,14 @@ def _resolved(class_names: ClassNames, word: str) -> str:
         return word  # the reader reports it
 
 
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return the text of an element (``segmented``) or path (``source/database``).
 
     Files are read again.
     """
-    known = {str(image): image for image in truth.images}
+    known = {str(image): image for image in ground_truth.images}
     values: dict[Name, Any] = {}
-    for folder, member in [(s.path, member) for s in truth.files for member in s.members]:
+    for folder, member in [(s.path, member) for s in ground_truth.files for member in s.members]:
         image = os.path.splitext(os.path.basename(member))[0]
         path = os.path.join(folder, member)
         text = element_text(read_bytes(path), path, name)
@@ -72,10 +72,10 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     return values
 
 
-def file_names(truth: GroundTruth) -> dict[Name, str]:
+def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
     """Return the stem of each XML with the suffix of its ``filename``.
 
     Files are read again. The stem is the image's name, even if ``filename`` differs.
     """
-    names = image_attribute(truth, "filename")
+    names = image_attribute(ground_truth, "filename")
     return {image: f"{image}{os.path.splitext(name)[1]}" for image, name in names.items()}

@@ -21,7 +21,7 @@ from detap.formats.voc.annotations import CORNERS, read_annotations
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
-from detap.tables.detection import BOX_ENCODINGS, GroundTruth
+from detap.tables.detection import BOX_FORMATS, GroundTruth
 
 __all__ = ["read_detections", "read_ground_truth"]
 
@@ -79,7 +79,7 @@ def read_ground_truth(
     UsageError
         If `boxes` is "xywh" for XML.
     """
-    check_choice("boxes", boxes, BOX_ENCODINGS)
+    check_choice("boxes", boxes, BOX_FORMATS)
     folder = ground_truth_folder(os.fspath(path))
     reader = _Reader(folder, as_is, limits, image_set)
     problems, members = reader.problems, reader.selection.members
@@ -101,7 +101,7 @@ def read_ground_truth(
         nested=nested,
         sources=() if folder.suffix == ".xml" else names.source(),
         boxes=rows.values,
-        encoding=boxes,
+        box_format=boxes,
         flags={"difficult": rows.flag},
         sizes=sizes,
     )

@@ -26,8 +26,8 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     stay as file names. Boxes are written so that they read as the same bits.
     """
     images, categories = _image_ids(content, notes), _category_ids(content, notes)
-    if content.truth is not None:
-        yield TRUTH, _instances(content, content.truth, images, categories, notes)
+    if content.ground_truth is not None:
+        yield TRUTH, _instances(content, content.ground_truth, images, categories, notes)
     if content.detections is not None:
         yield DETECTIONS, _results(content, content.detections, images, categories, notes)
 
@@ -40,7 +40,7 @@ def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
         for name in names
         if isinstance(name, int) or without_suffix(base_name(content.file_name(name))) != name
     ]
-    if len(ids) == len(names) or content.truth is None:
+    if len(ids) == len(names) or content.ground_truth is None:
         return list(names)
     message = "images are called by names: their ids are numbers from 1, their names file names"
     notes.append(Note("numbered-images", message, len(names), severity="info"))
@@ -145,12 +145,12 @@ def _results(
 ) -> bytes:
     boxes, exact = as_sides(table.corners, table.box_area)
     notes += _told(exact, "detections")
-    if content.truth is not None:
+    if content.ground_truth is not None:
         message = (
             "detections are of classes that the ground truth does not list, and get ids that it "
             "does not list: readers leave them out"
         )
-        notes += lost(message, table.label >= len(content.truth.classes))
+        notes += lost(message, table.label >= len(content.ground_truth.classes))
     spelt_images, spelt_categories = _spelt(images), _spelt(categories)
     rows = zip(
         table.image.tolist(), table.label.tolist(), table.score.tolist(), _boxes(boxes), strict=True
@@ -160,7 +160,7 @@ def _results(
         f'"bbox": {box}, "score": {spelt(score)}}}'
         for image, label, score, box in rows
     )
-    if content.truth is not None or content.class_ids != content.classes:
+    if content.ground_truth is not None or content.class_ids != content.classes:
         return _text("", _list(records), "")
     named = (
         f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'

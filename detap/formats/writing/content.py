@@ -24,21 +24,21 @@ class Content(NamedTuple):
 
     Attributes
     ----------
-    truth : GroundTruth or None
+    ground_truth : GroundTruth or None
     detections : Detections or None
-        Numbered as `truth`, where that is there.
+        Numbered as `ground_truth`, where that is there.
     file_names : mapping of int or str to str
         What the file of each image is called, where that is known.
     """
 
-    truth: GroundTruth | None
+    ground_truth: GroundTruth | None
     detections: Detections | None
     file_names: Mapping[Name, str]
 
     @property
     def table(self) -> GroundTruth | Detections:
         """What says how images and classes are called."""
-        found = self.detections if self.truth is None else self.truth
+        found = self.detections if self.ground_truth is None else self.ground_truth
         assert found is not None
         return found
 
@@ -75,9 +75,9 @@ class Content(NamedTuple):
         InputError
             Where two images have a file of the same name.
         """
-        if self.truth is None or not self.file_names:
+        if self.ground_truth is None or not self.file_names:
             return tuple(map(str, self.images))
-        return tuple(map(str, by_stem(self.truth, self.file_names).images))
+        return tuple(map(str, by_stem(self.ground_truth, self.file_names).images))
 
     def refuse(self, message: str, hint: str) -> InputError:
         """Return the error of what the target cannot hold at all."""
@@ -94,7 +94,7 @@ def spelt(value: float) -> str:
 
 def sizes(content: Content) -> list[tuple[float, float] | None]:
     """Return width and height of each image; None where they are unknown."""
-    known = None if content.truth is None else content.truth.image_sizes
+    known = None if content.ground_truth is None else content.ground_truth.image_sizes
     if known is None:
         return [None] * len(content.images)
     return [None if isnan(w) or isnan(h) else (w, h) for w, h in known.tolist()]
@@ -105,31 +105,33 @@ def lost(what: str, flags: Flags) -> tuple[Note, ...]:
     return nonzero_notes(Note("data-lost", what, int(np.count_nonzero(flags))))
 
 
-def lost_flags(truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
+def lost_flags(ground_truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
     """Return a note for each flag that objects have and the target cannot hold."""
     return tuple(
         note
         for name in names
-        for note in lost(f"objects are {name}, which {target} cannot say", getattr(truth, name))
+        for note in lost(
+            f"objects are {name}, which {target} cannot say", getattr(ground_truth, name)
+        )
     )
 
 
-def lost_columns(truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
+def lost_columns(ground_truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
     """Return a note of the further columns, which no target has a place for."""
-    if truth is None or not truth.extra:
+    if ground_truth is None or not ground_truth.extra:
         return ()
-    what = f"objects have columns that {target} cannot hold: {', '.join(truth.extra)}"
-    return lost(what, np.ones(len(truth), np.bool_))
+    what = f"objects have columns that {target} cannot hold: {', '.join(ground_truth.extra)}"
+    return lost(what, np.ones(len(ground_truth), np.bool_))
 
 
-def lost_lists(truth: GroundTruth, target: str) -> tuple[Note, ...]:
+def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return a note of what images list of classes, and one of the groups of classes."""
-    lists = sum(len(pairs) for pairs in truth.listed.values())
+    lists = sum(len(pairs) for pairs in ground_truth.listed.values())
     what = f"images list classes as in LVIS or Open Images, which {target} cannot hold"
     groups = f"classes are in groups by frequency, which {target} cannot hold"
     return (
         *lost(what, np.ones(lists, np.bool_)),
-        *lost(groups, np.ones(len(truth.groups), np.bool_)),
+        *lost(groups, np.ones(len(ground_truth.groups), np.bool_)),
     )
 
 
@@ -142,10 +144,10 @@ def lost_polygons(
     return lost(what, np.ones(count, np.bool_))
 
 
-def lost_areas(truth: GroundTruth, target: str) -> tuple[Note, ...]:
+def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the note of objects with an area of their own."""
     what = f"objects have an area other than their box's, which {target} cannot hold"
-    return lost(what, truth.area != truth.box_area)
+    return lost(what, ground_truth.area != ground_truth.box_area)
 
 
 def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:

@@ -34,8 +34,8 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     """
     stems = content.stems()
     check_file_names(content, stems, "image")
-    if content.truth is not None:
-        yield from _tree(content, content.truth, stems, notes)
+    if content.ground_truth is not None:
+        yield from _tree(content, content.ground_truth, stems, notes)
     if content.detections is not None:
         yield from _detections(content, content.detections, stems, notes)
 

@@ -43,12 +43,12 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
     check_words(content, content.classes, "class")
     sides = _known_sizes(content)
     yield "data.yaml", _data_yaml(content)
-    if content.truth is not None:
+    if content.ground_truth is not None:
         listed = (f"./{_IMAGES}/{_file(content, k, stem)}\n" for k, stem in enumerate(stems))
         yield "val.txt", "".join(listed).encode()
     yield "sizes.csv", _size_table(stems, sides)
-    if content.truth is not None:
-        truth = content.truth
+    if content.ground_truth is not None:
+        truth = content.ground_truth
         notes += lost_flags(truth, ["crowd", "difficult", "ignore", "group_of"], "YOLO")
         notes += lost_areas(truth, "YOLO")
         yield from _texts(content, truth, _LABELS, sides, notes)
@@ -66,7 +66,7 @@ def _data_yaml(content: Content) -> bytes:
     names = "".join(
         f"  {k}: {json.dumps(name, ensure_ascii=False)}\n" for k, name in enumerate(content.classes)
     )
-    val = "" if content.truth is None else "val: val.txt\n"
+    val = "" if content.ground_truth is None else "val: val.txt\n"
     return f"path: .\n{val}nc: {len(content.classes)}\nnames:\n{names}".encode()
 
 
@@ -74,7 +74,7 @@ def _known_sizes(content: Content) -> Floats:
     """Return the sizes (I, 2) of the images; NaN where no box needs them."""
     known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
     found = np.array(known, np.float64).reshape(-1, 2)
-    for table in (content.truth, content.detections):
+    for table in (content.ground_truth, content.detections):
         lacking = np.isnan(found).any(axis=1) & table.filled if table is not None else np.zeros(1)
         if lacking.any():
             name = content.images[int(np.flatnonzero(lacking)[0])]

@@ -53,7 +53,7 @@ class Columns(NamedTuple):
         return box, np.where(polygon, score, rows.values[:, 0])
 
 
-def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
+def order_of_columns(rows: Rows, *, named: bool, box_format: str) -> Columns:
     """Return where the confidence stands: last, unless boxes refute that and fit the other order.
 
     Parameters
@@ -62,14 +62,14 @@ def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
         Of five numbers each.
     named : bool
         Whether classes are given by name, as Padilla's tools do, which write the confidence first.
-    encoding : {"cxcywh", "xywh", "xyxy"}
+    box_format : {"cxcywh", "xywh", "xyxy"}
     """
     values = rows.values[~rows.flag]
     if not len(values):
         return Columns(COLUMNS[0])
     few = len(values) < FEW and not named
     last, first = (
-        int(np.count_nonzero(~_fits(b, encoding))) for b in (values[:, :4], values[:, 1:])
+        int(np.count_nonzero(~_fits(b, box_format))) for b in (values[:, :4], values[:, 1:])
     )
     if named:
         chosen = not first
@@ -123,19 +123,19 @@ def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
     return Columns(COLUMNS[0], (Note("columns-conf-last", message, len(last), severity="info"),))
 
 
-def _fits(box: Floats, encoding: str) -> Flags:
+def _fits(box: Floats, box_format: str) -> Flags:
     """Return whether boxes (N, 4) lie in their images."""
-    low, high = _corners(box, encoding)
+    low, high = _corners(box, box_format)
     inside: Flags = (low >= LOWEST) & (high <= HIGHEST) & (high >= low)
     return inside[:, 0] & inside[:, 1]
 
 
-def _corners(box: Floats, encoding: str) -> tuple[Floats, Floats]:
+def _corners(box: Floats, box_format: str) -> tuple[Floats, Floats]:
     """Return the first and the last corner, (N, 2) each, of boxes (N, 4)."""
     first, second = box[:, :2], box[:, 2:]
-    if encoding == "xyxy":
+    if box_format == "xyxy":
         return first, second
-    if encoding == "xywh":
+    if box_format == "xywh":
         return first, first + second
     return first - second / 2, first + second / 2
 
@@ -147,7 +147,7 @@ def check_fractions(
     problems: Problems,
     *,
     as_is: bool,
-    encoding: str,
+    box_format: str,
     reach: float | None = None,
 ) -> None:
     """Refuse files of boxes and polygons, and numbers that are no fractions.
@@ -162,7 +162,7 @@ def check_fractions(
         Gets what is wrong.
     as_is : bool
         Whether boxes may reach beyond their images.
-    encoding : {"cxcywh", "xywh", "xyxy"}
+    box_format : {"cxcywh", "xywh", "xyxy"}
     reach : float, optional
         How far polygons may reach beyond: as far as boxes, if not given.
     """
@@ -183,7 +183,7 @@ def check_fractions(
         )
     for row in at[: problems.limit].tolist():
         column = int(outside[row].argmax())
-        title = (_SIDES if rows.flag[row] else TITLES[encoding])[column]
+        title = (_SIDES if rows.flag[row] else TITLES[box_format])[column]
         message = f"{title} {box[row, column]:.6g} is no fraction of the image, from 0 to 1"
         problems.add(*location(row), message, hint)
     problems.count += max(0, len(at) - problems.limit)
@@ -201,7 +201,7 @@ def _refuse_mixed(rows: Rows, location: Place, problems: Problems) -> None:
         problems.add(*location(row), message, "write all objects of an image alike")
 
 
-def in_pixels(box: Floats, is_polygon: Flags, size: Floats, encoding: str = "cxcywh") -> Floats:
+def in_pixels(box: Floats, is_polygon: Flags, size: Floats, box_format: str = "cxcywh") -> Floats:
     """Return x, y, width and height (N, 4) in pixels.
 
     The order of operations is that of writers of COCO's JSON, who go by way of the corners: another
@@ -214,14 +214,14 @@ def in_pixels(box: Floats, is_polygon: Flags, size: Floats, encoding: str = "cxc
     is_polygon : (N,) bool
     size : (N, 2) float64
         Of the image of each.
-    encoding : {"cxcywh", "xywh", "xyxy"}
+    box_format : {"cxcywh", "xywh", "xyxy"}
         What the four numbers are that are not of a polygon.
     """
     polygon = is_polygon[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = box * np.tile(size, (1, 2))
-        low, high = _corners(scaled, encoding)
-        sides = scaled[:, 2:] if encoding == "xywh" else high - low
+        low, high = _corners(scaled, box_format)
+        sides = scaled[:, 2:] if box_format == "xywh" else high - low
         low = np.where(polygon, scaled[:, :2], low)
         sides = np.where(polygon, scaled[:, 2:] - scaled[:, :2], sides)
     pixels: Floats = np.concatenate([low, sides], axis=1)

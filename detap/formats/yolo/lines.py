@@ -26,7 +26,7 @@ class YoloForm(LineForm):
 
     Attributes
     ----------
-    encoding : {"cxcywh", "xywh", "xyxy"}
+    box_format : {"cxcywh", "xywh", "xyxy"}
         What the four numbers of a box are.
     counts : tuple of int
         The numbers of coordinates that a line may have; empty for a box or any polygon.
@@ -52,7 +52,7 @@ class YoloForm(LineForm):
         """The names of the columns of a box, or of a polygon."""
         corners = range(1, self.kept // 2 + 1)
         polygon = [f"{axis}{at}" for at in corners for axis in "xy"]
-        shape = TITLES[self.encoding] if self.kept == len(BOX) else polygon
+        shape = TITLES[self.box_format] if self.kept == len(BOX) else polygon
         return ("class", *shape, *(("conf",) if self.scored else ()))
 
     @property
@@ -94,7 +94,7 @@ class YoloForm(LineForm):
     def _titles(self, count: int) -> Sequence[str]:
         """Return what the numbers of a line of so many coordinates are called."""
         score = ("conf",) if self.scored else ()
-        box = TITLES[self.encoding]
+        box = TITLES[self.box_format]
         if count == len(BOX):
             return (*box, *score)
         if self.counts and self.kept == len(BOX):

@@ -169,7 +169,7 @@ def _truth_of(
         image=image[kept],
         label=renumbered(rows.name, rows.names, classes)[kept],
         boxes=pixels[kept],
-        encoding="xywh",
+        box_format="xywh",
         sizes=sizes,
         polygons=None if polygons is None else polygons[kept],
     )
@@ -229,7 +229,7 @@ class _Files(FolderReader):
             scored=scored,
             resolve=_resolver(names, frozenset(known), kinds),
             path=folder.given,
-            encoding=task.boxes,
+            box_format=task.boxes,
         )
         rows = self.read(form)
         self.by_name = kinds == {True}
@@ -259,9 +259,9 @@ class _Files(FolderReader):
         reach = None
         if self.corners is not None:
             reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
-        rows, location, encoding = self.rows, self.location, self.form.encoding
+        rows, location, box_format = self.rows, self.location, self.form.box_format
         check_fractions(
-            rows, box, location, self.problems, as_is=self.as_is, encoding=encoding, reach=reach
+            rows, box, location, self.problems, as_is=self.as_is, box_format=box_format, reach=reach
         )
         self.problems.raise_any()
 
@@ -370,7 +370,7 @@ def _truth_notes(
 
 def read_detections(
     path: Path,
-    truth: GroundTruth,
+    ground_truth: GroundTruth,
     *,
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
@@ -388,7 +388,7 @@ def read_detections(
     ----------
     path : str or path
         A folder of such files, or the one that holds their folder ``labels``.
-    truth : GroundTruth
+    ground_truth : GroundTruth
         What they are about: its images, and, where they are known, their sizes.
     class_names : str or path, optional
         What the classes are called, as :func:`read_ground_truth` has it. Without it they are
@@ -411,7 +411,7 @@ def read_detections(
     Returns
     -------
     Detections
-        Numbered as `truth`; classes that it lacks are behind its own.
+        Numbered as `ground_truth`; classes that it lacks are behind its own.
 
     Raises
     ------
@@ -423,19 +423,21 @@ def read_detections(
     path = os.fspath(path)
     folder = predictions_folder(path)
     if dt_class_names is None:
-        names = _names_of_detections(folder, truth, class_names, limits, as_is=as_is)
+        names = _names_of_detections(folder, ground_truth, class_names, limits, as_is=as_is)
     else:
         names = ClassNames.load(dt_class_names, limits)
-    described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
+    described = [
+        _found(source.path, limits) for source in ground_truth.files if is_data_yaml(source.path)
+    ]
     keypoints = _keypoints([names, ClassNames.load(class_names, limits), *described])
-    known, given_task = truth.classes, _Task(task, keypoints, as_is, boxes)
+    known, given_task = ground_truth.classes, _Task(task, keypoints, as_is, boxes)
     found = _Files(path, folder, names, limits, given_task, scored=True, known=known)
     rows = found.rows
     if not names.names:
-        _check_numbered(path, truth, rows)
-    given = GivenSizes(truth.images, image_size, image_sizes, limits)
-    size, without = _sizes_of_rows(found, truth, given, path)
-    order = _columns(found, truth, size, columns, path)
+        _check_numbered(path, ground_truth, rows)
+    given = GivenSizes(ground_truth.images, image_size, image_sizes, limits)
+    size, without = _sizes_of_rows(found, ground_truth, given, path)
+    order = _columns(found, ground_truth, size, columns, path)
     box, score = order.split(rows)
     found.check(box)
     pixels = found.pixels(box, size)
@@ -445,14 +447,14 @@ def read_detections(
         image=rows.file,
         label=rows.name,
         boxes=pixels,
-        encoding="xywh",
+        box_format="xywh",
         score=score,
         polygons=found.polygons(pixels, size),
     )
-    theirs = {source.path for source in truth.files} | {_TRUTH}
+    theirs = {source.path for source in ground_truth.files} | {_TRUTH}
     own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
     notes = (*_detection_notes(folder, found, without), *order.note, *found.notes("detections"))
-    return detections(objects, truth, found, (*found.sources(), *own), notes)
+    return detections(objects, ground_truth, found, (*found.sources(), *own), notes)
 
 
 def _sizes_of_rows(
@@ -483,11 +485,11 @@ def _columns(
         return Columns("conf-last")
     if columns is not None:
         return Columns(columns)
-    order = order_of_columns(rows, named=found.by_name, encoding=form.encoding)
+    order = order_of_columns(rows, named=found.by_name, box_format=form.box_format)
     if not order.doubtful:
         return order
     last, first = (
-        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size, form.encoding))
+        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size, form.box_format))
         for box in (rows.values[:, :4], rows.values[:, 1:])
     )
     return settle(order, last, first, path)

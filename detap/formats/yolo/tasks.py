@@ -34,7 +34,7 @@ def form_of(
     scored: bool,
     resolve: Callable[[str], str],
     path: str,
-    encoding: str,
+    box_format: str,
 ) -> YoloForm:
     """Return the form of the rows, as far as a task or keypoints set it.
 
@@ -43,7 +43,7 @@ def form_of(
     InputError
         If the two disagree.
     """
-    check_choice("boxes", encoding, tuple(TITLES))
+    check_choice("boxes", box_format, tuple(TITLES))
     if task is not None:
         check_choice("task", task, TASKS)
     boxes = len(BOX)
@@ -57,7 +57,7 @@ def form_of(
             raise InputError(Problem(path, "", message, hint))
         counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
         if not counts:
-            return YoloForm("class", scored, encoding, resolve)
+            return YoloForm("class", scored, box_format, resolve)
         kept, source, hint = counts[0], f"--task {task}", "correct the line, or leave out --task"
     else:
         shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
@@ -73,7 +73,7 @@ def form_of(
         if task == "detect":
             counts = (boxes, *counts)
             hint = "correct kpt_shape or the row"
-    return YoloForm("class", scored, encoding, resolve, None, counts, kept, source, hint)
+    return YoloForm("class", scored, box_format, resolve, None, counts, kept, source, hint)
 
 
 def has_keypoints(form: YoloForm) -> bool:
@@ -86,7 +86,7 @@ def keeping(form: YoloForm, kept: int, *counts: int) -> YoloForm:
 
     `counts` are the numbers of coordinates that rows may have; `kept` if not given.
     """
-    columns = ("class", form.scored, form.encoding, form.resolve, None)
+    columns = ("class", form.scored, form.box_format, form.resolve, None)
     return YoloForm(*columns, counts or (kept,), kept)
 
 

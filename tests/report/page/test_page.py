@@ -297,7 +297,7 @@ def _evaluated() -> Any:
             "image": [row["image_id"] for row in rows],
             "label": [names[row["category_id"]] for row in rows],
             "boxes": [row["bbox"] for row in rows],
-            "encoding": "xywh",
+            "box_format": "xywh",
         }
 
     images = [entry["id"] for entry in truth["images"]]
