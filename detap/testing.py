@@ -255,9 +255,9 @@ def _record(scored: "Scored") -> dict[str, Any]:
 
 def _images_needed(judged: GateResults, drop: float | None) -> tuple[Note, ...]:
     """Return the note of how many images would tell a drop from noise, where that was asked."""
-    if judged.resolution is None or drop is None:
+    if judged.power is None or drop is None:
         return ()
-    known = [(reach.name, reach.units_needed) for reach in judged.resolution.numbers]
+    known = [(reach.name, reach.images_needed) for reach in judged.power.numbers]
     counts = ", ".join(f"{needed:,} of {name}" for name, needed in known if needed is not None)
     told = f"takes so many images: {counts}" if counts else "is not known: no resample differs"
     return (

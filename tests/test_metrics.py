@@ -189,13 +189,13 @@ def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
     script = re.search(r'<script [^>]*id="data"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert script is not None
     change = json.loads(script[1])["baseline"]
-    numbers = {row.pop("name"): row for row in change["numbers"]}
-    assert numbers["MPI"] == {"then": 1.5, "now": 1, "lower_is_better": True}
+    numbers = {row.pop("name"): row for row in change["metrics"]}
+    assert numbers["MPI"] == {"before": 1.5, "now": 1, "lower_is_better": True}
     assert not numbers["AP"]["lower_is_better"]
     cat = change["classes"][0]
     assert cat == {
         "name": "cat",
-        "then": pytest.approx(26 / 101),  # the recalls 0 to 0.25
+        "before": pytest.approx(26 / 101),  # the recalls 0 to 0.25
         "now": pytest.approx(51 / 101),  # and to 0.5
         "lower_is_better": False,
     }
@@ -217,7 +217,7 @@ def test_the_page_colours_it_by_its_direction(
     row = re.search(r'<th scope="row">MPI</th>.*?</tr>', drawn)
     assert row is not None
     assert f'<td class="{colour}">{change}</td>' in row[0]
-    assert f'<i class="{"won" if colour == "up" else "lost"}"' in row[0]
+    assert f'<i class="{"gain" if colour == "up" else "loss"}"' in row[0]
 
 
 @pytest.mark.parametrize(("first", "then"), [("one", "two"), ("two", "one")])
@@ -244,10 +244,10 @@ def test_two_detectors_are_compared_with_an_interval() -> None:
 @pytest.mark.parametrize(
     ("limit", "message", "status"),
     [
-        ("MPI=0.4", "95 % interval of the rise 0.5", 1),
+        ("MPI=0.4", "95% CI of the rise [0.5", 1),
         ("MPI=0.6", "", 0),
-        ("class:cat.MPI=0.9", "interval of the rise 1", 1),
-        ("slice:night.MPI=0.4", "interval of the rise 0.5", 1),
+        ("class:cat.MPI=0.9", "CI of the rise [1", 1),
+        ("slice:night.MPI=0.4", "CI of the rise [0.5", 1),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -296,7 +296,7 @@ def test_a_comparison_leaves_out_the_interval_of_what_cannot_be_resampled(
     ended = detap("compare", "--gt", "gt.json", "one.json", "two.json", "-o", "c.json", *few)
     assert ended.status == 0
     assert "MPI: cannot be resampled, so that there is no interval [not-resampled]" in ended.err
-    numbers = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    numbers = {row["name"]: row for row in json.loads(Path("c.json").read_text())["metrics"]}
     assert (numbers["MPI"]["difference"], numbers["MPI"]["low"]) == (-0.5, None)
     assert numbers["AR100"]["low"] == pytest.approx(0.125)  # of cats 0.5 instead of 0.25
 
@@ -311,7 +311,7 @@ def test_classes_are_compared_by_the_primary_metric(
 ) -> None:
     detap("compare", "--gt", "gt.json", "one.json", "two.json", "-o", "c.json", *options)
     record = json.loads(Path("c.json").read_text())
-    numbers = {row["name"]: row for row in record["numbers"]}
+    numbers = {row["name"]: row for row in record["metrics"]}
     assert (numbers["MPI"]["first"], numbers["MPI"]["difference"]) == (1.5, -0.5)
     cat, dog = record["classes"]["all"]
     assert (cat["name"], cat["first"], cat["second"]) == (

@@ -231,7 +231,7 @@ def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
     result = evaluate(truth, found, protocol("padilla").with_changes(**changes))
     assert result.detections.score.tolist() == [0, 1]
     assert errors(result).count.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert [one.verdict for one in image_results(result, "a").detections] == [
+    assert [one.result for one in image_results(result, "a").detections] == [
         "background",
         "true-positive",
     ]

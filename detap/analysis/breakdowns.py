@@ -30,9 +30,9 @@ CROWDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
 PLACES = tuple(
     f"{row} {column}"
     for row in ("top", "middle", "bottom")
-    for column in ("left", "centre", "right")
+    for column in ("left", "center", "right")
 )
-"""In which ninth of its image the centre of a box lies."""
+"""In which ninth of its image the center of a box lies."""
 
 HISTOGRAM_BINS = 20
 
@@ -46,7 +46,7 @@ class Breakdown:
     groups : tuple of B str
         What the parts are called: ``"16-32"`` holds 16, but not 32.
     ground_truths, matched : (B,) int64
-        Ground truths that count, and those of them that were found.
+        Ground truths that count, and those of them that are matched.
     detections, true_positives : (B,) int64
         Detections that count, and those of them that are right.
     """
@@ -248,11 +248,11 @@ def _ratio(boxes: Boxes, edge: float) -> Floats:
 
 
 def _ninth(boxes: Boxes, sizes: Floats) -> NDArray[np.int64]:
-    """Return the ninth of its image that each box's centre is in, or -1 without a size."""
+    """Return the ninth of its image that each box's center is in, or -1 without a size."""
     size = sizes[boxes.image]
     known: Flags = np.all(size > 0, axis=1)
-    centre = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2
-    third = np.zeros(centre.shape)
-    np.divide(3 * centre, size, out=third, where=known[:, None])
+    center = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2
+    third = np.zeros(center.shape)
+    np.divide(3 * center, size, out=third, where=known[:, None])
     column, row = np.clip(np.floor(third), 0, 2).astype(np.int64).T
     return np.where(known, 3 * row + column, -1)

@@ -75,7 +75,7 @@ class Calibration:
         The value is 1 for a true positive, 0 for a false one.
     by_class : tuple of K Reliability
         Likewise.
-    localised : tuple of K Reliability
+    localized : tuple of K Reliability
         In bins of their own; the value is the IoU of a true positive, 0 for a false one.
     """
 
@@ -83,7 +83,7 @@ class Calibration:
     classes: tuple[str, ...]
     overall: Reliability
     by_class: tuple[Reliability, ...]
-    localised: tuple[Reliability, ...]
+    localized: tuple[Reliability, ...]
 
     @property
     def expected_error(self) -> float:
@@ -96,16 +96,16 @@ class Calibration:
         return self.overall.largest_error
 
     @property
-    def localised_error(self) -> float:
-        """The localisation-aware error, LaECE: the mean over the classes that have detections."""
-        return mean_of_defined(np.array([entry.expected_error for entry in self.localised]))
+    def localized_error(self) -> float:
+        """The localization-aware error, LaECE: the mean over the classes that have detections."""
+        return mean_of_defined(np.array([entry.expected_error for entry in self.localized]))
 
 
 def calibration(
     result: Result | MatchResults,
     *,
     bins: int = BINS,
-    localised_bins: int = LOCALISED_BINS,
+    localized_bins: int = LOCALISED_BINS,
     iou: float | None = None,
 ) -> Calibration:
     """Return how far the scores of a detector are from what they claim.
@@ -113,8 +113,8 @@ def calibration(
     Parameters
     ----------
     result : Result or MatchResults
-    bins, localised_bins : int
-        How many there are; those of the localisation-aware error are its own.
+    bins, localized_bins : int
+        How many there are; those of the localization-aware error are its own.
     iou : float, optional
         One of the protocol's thresholds; where left out .5.
 
@@ -124,8 +124,8 @@ def calibration(
         Where a score lies outside [0, 1], there is no bin, the protocol ranks no detections, or it
         has no such threshold.
     """
-    if min(bins, localised_bins) < 1:
-        raise UsageError(f"{min(bins, localised_bins)} bins; calibration takes at least 1")
+    if min(bins, localized_bins) < 1:
+        raise UsageError(f"{min(bins, localized_bins)} bins; calibration takes at least 1")
     results = MatchResults.of(result, iou)
     detections = results.boxes[0]
     rows = results.ranked_by_class
@@ -141,7 +141,7 @@ def calibration(
         classes=results.classes,
         overall=_reliability(score, right, np.zeros_like(label), 1, bins)[0],
         by_class=_reliability(score, right, label, classes, bins),
-        localised=_reliability(score, overlap, label, classes, localised_bins),
+        localized=_reliability(score, overlap, label, classes, localized_bins),
     )
 
 

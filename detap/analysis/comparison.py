@@ -3,12 +3,12 @@
 A mistake is one of five kinds, at one IoU threshold (the lowest by default) and over all areas:
 
 missed
-    a ground truth that no detection finds;
+    a ground truth that no detection matches;
 duplicate
     a detection that reaches a ground truth of its class which another has taken;
-confused
+classification
     one that reaches a ground truth of another class;
-mislocated
+localization
     one whose overlap with a ground truth of its class is at least 0.1, but below the threshold;
 background
     one that is none of these.
@@ -42,7 +42,7 @@ from detap.evaluation.selection import ChosenClasses
 from detap.protocols.summary import DEFAULT_FEWEST
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
-KINDS = ("missed", "mislocated", "duplicate", "confused", "background")
+KINDS = ("missed", "localization", "duplicate", "classification", "background")
 
 _NEAR = 0.1
 _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)

@@ -61,12 +61,12 @@ class Confusion:
 
     @property
     def matched(self) -> int:
-        """Ground truths found as what they are: the diagonal."""
+        """Ground truths matched by a detection of their class: the diagonal."""
         return int(np.trace(self.matrix))
 
     @property
     def misclassified(self) -> int:
-        """Ground truths taken for another class."""
+        """Ground truths matched by a detection of another class."""
         return int(self.matrix[:-1, :-1].sum()) - self.matched
 
     @property

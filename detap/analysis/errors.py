@@ -4,7 +4,7 @@ Each false positive is of one type, the first of these that holds (t is the IoU 
 
 background
     there is no ground truth in its image;
-localisation
+localization
     its largest overlap with a ground truth of its class is from 0.1 to t;
 classification
     its overlap with a ground truth of another class reaches t;
@@ -15,7 +15,7 @@ background
 both
     none of these: it is somewhere near a ground truth of another class.
 
-A ground truth that is not found is missed where no localisation or classification error aims at
+A ground truth that is not found is missed where no localization or classification error aims at
 it; otherwise the best-scored of those owns it.
 
 What a type costs is what average precision would gain were its errors repaired. Localisation and
@@ -58,7 +58,7 @@ from detap.tables.detection import Flags, Floats, Integers
 
 TYPES = (
     "classification",
-    "localisation",
+    "localization",
     "both",
     "duplicate",
     "background",
@@ -104,7 +104,7 @@ class Errors:
     kind : (N,) int8
         The type of each detection, an index into :data:`TYPES`; -1 where it is no error.
     target : (N,) int32
-        The ground truth that a localisation or classification error aims at, or the one that a
+        The ground truth that a localization or classification error aims at, or the one that a
         duplicate stands on; -1 for others, and if that is of a class that is not selected.
     similarity : (N,) float64
         With the target, 0 where there is none.

@@ -9,18 +9,18 @@ from detap.analysis.errors import TYPES, Errors
 from detap.analysis.match_results import Counts, MatchResults
 from detap.tables.detection import Floats, Integers
 
-REASONS = ("unlabelled", "other-class", "never-found")
+REASONS = ("missing_annotation", "wrong_label", "never_detected")
 """Why an annotation may be wrong, in the order of :attr:`LabelErrors.reason`.
 
-unlabelled
+missing_annotation
     a confident detection has no ground truth beneath it: an object may lack its annotation;
-other-class
+wrong_label
     it lies on a ground truth of another class: the annotation's class may be wrong;
-never-found
+never_detected
     no detection comes near a ground truth of a class that is mostly found: it may be no object.
 """
 
-_UNLABELLED, _OTHER_CLASS, _NEVER_FOUND = range(3)
+_MISSING_ANNOTATION, _WRONG_LABEL, _NEVER_DETECTED = range(3)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -164,8 +164,8 @@ def label_errors(
     ranked = results.by_score
     ranked = ranked[results.boxes[0].score[ranked] >= score]
     lists = [
-        _of_detections(results, errors, ranked, _UNLABELLED, most),
-        _of_detections(results, errors, ranked, _OTHER_CLASS, most),
+        _of_detections(results, errors, ranked, _MISSING_ANNOTATION, most),
+        _of_detections(results, errors, ranked, _WRONG_LABEL, most),
         _never_found(results, errors, most),
     ]
     reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
@@ -178,9 +178,9 @@ _Rows = tuple[NDArray[np.int8], Integers, Integers, Floats]
 def _of_detections(
     results: MatchResults, errors: Errors, ranked: Integers, reason: int, most: int
 ) -> _Rows:
-    kind = TYPES.index("background" if reason == _UNLABELLED else "classification")
+    kind = TYPES.index("background" if reason == _MISSING_ANNOTATION else "classification")
     here = errors.kind[ranked] == kind
-    if reason == _OTHER_CLASS:  # its annotation may be of a class that is not selected
+    if reason == _WRONG_LABEL:  # its annotation may be of a class that is not selected
         here &= errors.target[ranked] >= 0
     rows = ranked[here][:most]
     return (
@@ -201,7 +201,7 @@ def _never_found(results: MatchResults, errors: Errors, most: int) -> _Rows:
     order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:most]
     rows = rows[order]
     return (
-        np.full(len(rows), _NEVER_FOUND, np.int8),
+        np.full(len(rows), _NEVER_DETECTED, np.int8),
         np.full(len(rows), -1, np.int32),
         rows.astype(np.int32),
         recall[truths.label[rows]],

@@ -1,4 +1,4 @@
-"""What became of every detection and ground truth of one image, and why."""
+"""The result of every detection and ground truth of one image."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,51 +14,50 @@ from detap.evaluation.results import Result
 from detap.tables.detection import Floats, Integers, Name
 from detap.text_input import suggest
 
-DetectionVerdict = Literal[
+DetectionStatus = Literal[
     "true-positive",
     "classification",
-    "localisation",
+    "localization",
     "both",
     "duplicate",
     "background",
-    "neutral",
+    "ignored",
     "not-exhaustive",
-    "out-of-range",
+    "outside-area-range",
     "unverified",
     "zero-area",
-    "beyond-limit",
+    "beyond-max-dets",
 ]
-TruthVerdict = Literal["found", "aimed-at", "missed", "neutral", "out-of-range"]
+GroundTruthStatus = Literal["matched", "near-miss", "missed", "ignored", "outside-area-range"]
 
 
 @dataclass(frozen=True, slots=True)
 class DetectionResult:
-    """A detection, and why it counts as what it does.
+    """A detection and its result.
 
     Attributes
     ----------
     row, label : int
         In the table of detections; of its class.
     score : float
-    verdict : str
-        ``true-positive``; the type of error of a false positive; ``neutral`` where it was matched
-        to a ground truth that need not be found; where it has no match, ``not-exhaustive`` if not
-        every object of its class was annotated in the image, and ``out-of-range`` if its area is
-        not asked for; ``unverified`` where it is not known whether the image has its class;
-        ``zero-area`` where the protocol drops it because it has no area;
-        ``beyond-limit`` where better-scored detections fill the limit.
+    result : str
+        ``true-positive``; the error type of a false positive; ``ignored`` if matched to an ignored
+        ground truth; without a match, ``not-exhaustive`` if the class is not exhaustively annotated
+        in the image, ``outside-area-range`` if its area is outside the area range; ``unverified``
+        if the class is not verified in the image; ``zero-area`` if the protocol drops it because
+        its area is 0; ``beyond-max-dets`` if better-scored detections reach the maximum.
     ground_truth : int
-        The row matched to, aimed at, stood on or nearest, or -1.
+        The row of the matched, attributed or nearest ground truth, or -1.
     similarity : float
         With it.
     matched_by : int
-        The row of the other detection that has found this ground truth, or -1.
+        The row of the other detection that matches this ground truth, or -1.
     """
 
     row: int
     label: int
     score: float
-    verdict: DetectionVerdict
+    result: DetectionStatus
     ground_truth: int
     similarity: float
     matched_by: int
@@ -66,23 +65,22 @@ class DetectionResult:
 
 @dataclass(frozen=True, slots=True)
 class GroundTruthResult:
-    """A ground truth, and what became of it.
+    """A ground truth and its result.
 
     Attributes
     ----------
     row, label : int
         In the table of ground truths; of its class.
-    verdict : str
-        ``found``; ``aimed-at``, where it was not, but a localisation or classification error means
-        it; ``missed``; ``neutral`` or ``out-of-range``, where it need not be found.
+    result : str
+        ``matched``; ``near-miss`` if unmatched, but a localization or classification error is
+        attributed to it; ``missed``; ``ignored``; ``outside-area-range``.
     detection : int
-        The row of the detection that found it, or that is the best-scored of those meaning it;
-        else -1.
+        The row of the matching detection, or of the best-scored error attributed to it; else -1.
     """
 
     row: int
     label: int
-    verdict: TruthVerdict
+    result: GroundTruthStatus
     detection: int
 
 
@@ -231,37 +229,37 @@ class _Judge:
             row=row,
             label=int(detections.label[row]),
             score=float(detections.score[row]),
-            verdict=self._verdict(row),
+            result=self._result(row),
             ground_truth=truth,
             similarity=overlap,
             matched_by=-1 if finder == row else finder,
         )
 
-    def _verdict(self, row: int) -> DetectionVerdict:
+    def _result(self, row: int) -> DetectionStatus:
         results = self.results
         if not results.counted[row]:
             if results.run.without_area[row]:
                 return "zero-area"
-            return "unverified" if results.run.unverified[row] else "beyond-limit"
+            return "unverified" if results.run.unverified[row] else "beyond-max-dets"
         if results.ignored[row] and results.matched_gt[row] < 0:
-            return "not-exhaustive" if results.run.open_ended[row] else "out-of-range"
+            return "not-exhaustive" if results.run.open_ended[row] else "outside-area-range"
         if results.ignored[row]:
-            return "neutral"
+            return "ignored"
         if results.matched_gt[row] >= 0:
             return "true-positive"
-        return cast("DetectionVerdict", TYPES[self.types.kind[row]])
+        return cast("DetectionStatus", TYPES[self.types.kind[row]])
 
     def truth(self, row: int) -> GroundTruthResult:
         """Return what became of a ground truth."""
         results = self.results
         detection = int(self.finder[row])
-        verdict: TruthVerdict = "found"
+        status: GroundTruthStatus = "matched"
         if not results.positive[row]:
-            verdict = "neutral" if results.run.ignored[row] else "out-of-range"
+            status = "ignored" if results.run.ignored[row] else "outside-area-range"
         elif detection < 0:
-            verdict = "missed" if self.types.missed[row] else "aimed-at"
+            status = "missed" if self.types.missed[row] else "near-miss"
             detection = int(self.meaning[row])
-        return GroundTruthResult(row, int(results.boxes[1].label[row]), verdict, detection)
+        return GroundTruthResult(row, int(results.boxes[1].label[row]), status, detection)
 
 
 def _number_of(image: Name, images: tuple[Name, ...]) -> int:

@@ -107,13 +107,13 @@ class DetectableDrop(NamedTuple):
         How many images there are; of a ranking, queries.
     standard_error : float
         Of its drop. NaN where the resamples do not tell.
-    smallest_drop : float
+    min_detectable_drop : float
         The least that is told from noise.
     limit : float or None
         How far a gate lets it fall or rise.
-    fails_from : float or None
+    drop_failing_gate : float or None
         The true drop from which on that gate fails in a share `power` of samples.
-    units_needed : int or None
+    images_needed : int or None
         How many units like these the wished-for drop takes; without a wish, the gate's limit.
     ground_truths : int or None
         Of the class, where it is a class's number.
@@ -122,10 +122,10 @@ class DetectableDrop(NamedTuple):
     name: str
     units: int
     standard_error: float
-    smallest_drop: float
+    min_detectable_drop: float
     limit: float | None = None
-    fails_from: float | None = None
-    units_needed: int | None = None
+    drop_failing_gate: float | None = None
+    images_needed: int | None = None
     ground_truths: int | None = None
 
     @classmethod
@@ -167,7 +167,7 @@ class DetectableDrop(NamedTuple):
     @property
     def too_fine(self) -> bool:
         """Whether a gate's limit is a drop that is not told from noise; 0 names no size."""
-        return self.limit is not None and 0 < self.limit < self.smallest_drop
+        return self.limit is not None and 0 < self.limit < self.min_detectable_drop
 
 
 class ThresholdMargin(NamedTuple):

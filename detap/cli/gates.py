@@ -188,7 +188,7 @@ def say(judged: GateResults, session: Session) -> int:
         if gate.failed:
             session.say(f"gate failed: {escape(gate.message)}")
         elif gate.warned:
-            session.note(Note(f"gate-{gate.verdict}", gate.message))
+            session.note(Note(f"gate-{gate.status}", gate.message))
     return GATE_FAILED if judged.failed else 0
 
 

@@ -34,7 +34,7 @@ class ErrorTypes(NamedTuple):
     kind : (N,) int8
         -1 of those that were not asked for.
     target : (N,) int32
-        The ground truth that a localisation or classification error aims at, or the one that a
+        The ground truth that a localization or classification error aims at, or the one that a
         duplicate stands on; -1 of others.
     similarity : (N,) float64
         With the target, 0 where there is none.

@@ -19,12 +19,12 @@ UNITS = {"classes": "class", "queries": "query"}
 """What one row is called, by the key of the rows."""
 
 _KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
 _NAMES = ("name", "id")  # of a row, besides its numbers
 _NOT_RAISED = frozenset(
-    {*_NAMES, "ground_truths", "neutral", "detections", "within_limit", "true_positives"}
+    {*_NAMES, "ground_truths", "ignored", "detections", "within_max_dets", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "score"}
 )
 """Names, and counts and the like, of which more is not better."""
@@ -45,13 +45,17 @@ def read_baseline(path: str) -> dict[str, Any]:
         record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)
         check_text(record)
     except (ValueError, RecursionError) as error:
-        _refuse(path, f"is no JSON report: {error}")
+        _refuse(path, f"not a JSON report: {error}")
     if not isinstance(record, dict) or "schema_version" not in record:
-        _refuse(path, "is no report of detap")
+        _refuse(path, "not a detap report")
     if record["schema_version"] != _SCHEMA_VERSION:
-        _refuse(path, f"has schema version {record['schema_version']!r}, not {_SCHEMA_VERSION}")
+        _refuse(
+            path,
+            f"report with schema version {record['schema_version']!r}, expected {_SCHEMA_VERSION}",
+            "regenerate it with this version: detap eval -o FILE.json",
+        )
     if not _is_shaped(record):
-        _refuse(path, "is a report of detap that lacks its numbers")
+        _refuse(path, "report with missing or invalid values")
     return dict(record)
 
 
@@ -67,7 +71,7 @@ def _is_shaped(record: Mapping[str, Any]) -> bool:
         and _is_list(record.get("inputs"), _is_input)
         and _is_gates(record.get("gates"))
         and _is_selection(record.get("selection"))
-        and _is_list(record.get("kept", []), _is_text)
+        and _is_list(record.get("retained_metrics", []), _is_text)
         and _are_slices(record.get("slices", {}), key)
         and _is_point(record.get("operating_point", _NO_POINT))
     )
@@ -146,11 +150,11 @@ def _are_rows(rows: object) -> bool:
 
 
 def _refuse_constant(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not valid JSON")
 
 
-def _refuse(path: str, message: str) -> None:
-    raise InputError(Problem(path, "", message, "make it with detap eval -o FILE.json"))
+def _refuse(path: str, message: str, hint: str = "make it with detap eval -o FILE.json") -> None:
+    raise InputError(Problem(path, "", message, hint))
 
 
 def _are_numbers(record: object) -> bool:
@@ -180,11 +184,11 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
     by_row = {row_key(row): row for row in point["classes"]}
 
     def more(name: str) -> Any:
-        return {name: point["overall"][name] for name in AT_THRESHOLD if point["overall"]}[name]
+        return point["overall"][AT_THRESHOLD[name].key]
 
     def more_rows(name: str) -> list[Any]:
         more(name)
-        return [by_row.get(row_key(row), {}).get(name) for row in record[key]]
+        return [by_row.get(row_key(row), {}).get(AT_THRESHOLD[name].key) for row in record[key]]
 
     return Metrics(
         primary_metric=next(iter(record["summary"])),
@@ -335,14 +339,16 @@ def raised(
     Returns
     -------
     record : dict
-        The new report; under ``kept``, the numbers that are the old ones.
+        The new report; under ``retained_metrics``, the numbers that are the old ones.
     changes : list of (str, float, float)
         Each number that is not what it was: its name, then and now in the record. NaN is
         undefined.
     """
     key = _KINDS[new["kind"]]
     ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
-    record = {name: value for name, value in new.items() if name not in ("kept", "gates")}
+    record = {
+        name: value for name, value in new.items() if name not in ("retained_metrics", "gates")
+    }
     record = ratchet.report("", old, record)
     if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
         here, there = record["operating_point"], old["operating_point"]
@@ -356,7 +362,7 @@ def raised(
             for tag, part in record["slices"].items()
         }
     if ratchet.kept:
-        record["kept"] = ratchet.kept
+        record["retained_metrics"] = ratchet.kept
     return record, ratchet.changes
 
 

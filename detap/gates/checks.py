@@ -18,7 +18,7 @@ from detap.errors import UsageError
 from detap.gates.config import CHANGES, RELATIONS, Kind
 from detap.gates.metric_names import MetricName, Metrics, resolve, row_key
 
-Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
+GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
 Interval = tuple[float, float]
 
 
@@ -90,7 +90,7 @@ class Gate:
     kind : {"floor", "ceiling", "drop", "rise"}
     name : str
         The number's name in full.
-    verdict : {"passed", "failed", "undefined", "inconclusive", "too-few"}
+    status : {"passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"}
         ``undefined`` fails too. The last two are warnings: noise can explain the change, or the
         class has too few ground truths to tell.
     value : float
@@ -113,7 +113,7 @@ class Gate:
 
     kind: Kind
     name: str
-    verdict: Verdict
+    status: GateStatus
     value: float
     limit: str
     message: str
@@ -128,12 +128,12 @@ class Gate:
     @property
     def failed(self) -> bool:
         """Whether it fails the run."""
-        return self.verdict in ("failed", "undefined")
+        return self.status in ("failed", "undefined")
 
     @property
     def warned(self) -> bool:
         """Whether it is a warning."""
-        return self.verdict in ("inconclusive", "too-few")
+        return self.status in ("inconclusive", "too-few-ground-truths")
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the JSON report says of it."""
@@ -141,7 +141,7 @@ class Gate:
         return {
             "kind": self.kind,
             "name": self.name,
-            "verdict": self.verdict,
+            "status": self.status,
             "value": self.value,
             "limit": self.limit,
             "baseline": self.baseline,
@@ -228,18 +228,17 @@ def _level(limit: Limit, name: MetricName, numbers: Metrics) -> Gate:
         _refuse_out_of_reach(limit, name)
     least = RELATIONS[limit.kind]
     if isnan(value):
-        verdict: Verdict = "undefined"
-        message = f"{name.text} is undefined; {least} {limit.text} is required"
+        status: GateStatus = "undefined"
+        message = f"{name.text} undefined, required {least} {limit.text}"
     else:
         shown = format_against(to_fraction(value), limit.bound, 0 if count else 4)
         kept = to_fraction(value) >= limit.bound if floor else to_fraction(value) <= limit.bound
-        verdict = "passed" if kept else "failed"
-        relation = f", {least} " if kept else " < " if floor else " > "
-        message = f"{name.text} is {shown}{relation}{limit.text}"
+        status = "passed" if kept else "failed"
+        message = f"{name.text} {shown}, required {least} {limit.text}"
     return Gate(
         limit.kind,
         name.text,
-        verdict,
+        status,
         value,
         limit.text,
         message,
@@ -321,8 +320,8 @@ def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against)
         "stands_for": name,
     }
     if isnan(value) or isnan(then):
-        what = "is undefined" if isnan(value) else "is undefined in the baseline"
-        message = f"{name.text} {what}; it {RELATIONS[limit.kind]} {limit.text}"
+        where = "" if isnan(value) else " in the baseline"
+        message = f"{name.text} undefined{where}, allowed {limit.kind} {limit.text}"
         return Gate(
             limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **facts
         )
@@ -330,22 +329,23 @@ def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against)
     moved = _moved(limit, value, then, bound)
     scarce = few is not None and few < against.fewest
     interval = None if noise is None or scarce else noise.interval(name)
-    verdict = _verdict(limit, moved, bound, interval)
-    message = f"{name.text} {_told(limit, (value, then), (moved, bound), name.is_count(numbers))}"
+    status = _status(limit, moved, bound, interval)
+    places = 0 if name.is_count(numbers) else 4
+    message = f"{name.text} {_format_change(limit, (value, then), (moved, bound), places)}"
     if noise is not None and interval is not None:
-        message += _told_interval(limit, interval, noise.confidence)
-    if verdict == "inconclusive":
-        message += ": inconclusive"
-    if verdict == "failed" and scarce:
-        verdict = "too-few"
-        message += f"; only a warning, as there are {few} ground truths"
-    elif verdict == "failed" and name.smallest and _of_few_alone(limit, name, numbers, against):
-        verdict = "too-few"
-        message += f"; only a warning, as no class of {against.fewest} ground truths fell so far"
+        message += _format_interval(limit, interval, noise.confidence)
+    if status == "inconclusive":
+        message += "; inconclusive: the CI contains the limit"
+    if status == "failed" and scarce:
+        status = "too-few-ground-truths"
+        message += f"; warning only: {few} ground truths, minimum {against.fewest}"
+    elif status == "failed" and name.smallest and _of_few_alone(limit, name, numbers, against):
+        status = "too-few-ground-truths"
+        message += f"; warning only: no class with {against.fewest} ground truths dropped as far"
     return Gate(
         limit.kind,
         name.text,
-        verdict,
+        status,
         value,
         limit.text,
         message,
@@ -382,7 +382,9 @@ def _moved(limit: Limit, value: float, then: float, bound: Fraction) -> Fraction
     return snap(was - now if limit.kind == "drop" else now - was, bound)
 
 
-def _verdict(limit: Limit, moved: Fraction, bound: Fraction, interval: Interval | None) -> Verdict:
+def _status(
+    limit: Limit, moved: Fraction, bound: Fraction, interval: Interval | None
+) -> GateStatus:
     if interval is None:
         return "passed" if moved <= bound else "failed"
     low, high = interval if limit.kind == "drop" else (-interval[1], -interval[0])
@@ -393,27 +395,25 @@ def _verdict(limit: Limit, moved: Fraction, bound: Fraction, interval: Interval 
     return "passed" if snap(to_fraction(high), bound) <= bound else "inconclusive"
 
 
-def _told(
-    limit: Limit, values: tuple[float, float], moves: tuple[Fraction, Fraction], count: bool
+def _format_change(
+    limit: Limit, values: tuple[float, float], moves: tuple[Fraction, Fraction], places: int
 ) -> str:
-    """Return how a number moved, with enough digits that the sentence is true as it reads."""
+    """Format the change of a metric, with enough digits to be on the right side of the bound."""
     now, then = (to_fraction(value) for value in values)
     moved, bound = moves
-    places = 0 if count else 4
     if moved == 0:
-        return f"has not changed: {decimal(now, places)}"
-    path = f"from {format_against(then, now, places)} to {format_against(now, then, places)}"
-    verb = "fell" if (moved > 0) == (limit.kind == "drop") else "rose"
+        return f"unchanged ({decimal(now, places)})"
+    ends = f"({format_against(then, now, places)} to {format_against(now, then, places)})"
+    verb = "dropped" if (moved > 0) == (limit.kind == "drop") else "rose"
     if moved < 0:
-        return f"{verb} by {format_against(-moved, Fraction(0), places)}, {path}"
-    relation = "more than" if moved > bound else "at most"
-    allowed = f"{limit.text} of it, {decimal(bound, 6)}" if limit.relative else limit.text
-    return f"{verb} by {format_against(moved, bound, places)}, {path}: {relation} {allowed}"
+        return f"{verb} by {format_against(-moved, Fraction(0), places)} {ends}"
+    allowed = f"{limit.text} ({decimal(bound, 6)})" if limit.relative else limit.text
+    return f"{verb} by {format_against(moved, bound, places)} {ends}, allowed {allowed}"
 
 
-def _told_interval(limit: Limit, interval: Interval, confidence: float) -> str:
+def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:
     if isnan(interval[0]):
-        return "; its interval is undefined: no resample has the number"
+        return "; CI undefined: the metric is undefined in every resample"
     ends = interval if limit.kind == "drop" else (-interval[1], -interval[0])
-    told = " to ".join(format_against(to_fraction(end), Fraction(0)) for end in ends)
-    return f"; {100 * confidence:g} % interval of the {limit.kind} {told}"
+    bounds = ", ".join(format_against(to_fraction(end), Fraction(0)) for end in ends)
+    return f"; {100 * confidence:g}% CI of the {limit.kind} [{bounds}]"

@@ -38,12 +38,12 @@ LIMITS: Mapping[str, Kind] = {
 """What each kind of limit is asked for by."""
 
 RELATIONS: Mapping[Kind, str] = {
-    "floor": "at least",
-    "ceiling": "at most",
-    "drop": "may fall by",
-    "rise": "may rise by",
+    "floor": ">=",
+    "ceiling": "<=",
+    "drop": "drop <=",
+    "rise": "rise <=",
 }
-"""What stands between a number and its limit."""
+"""The relation between a metric and its limit, as text."""
 
 
 class OptionNames(Value):
@@ -236,16 +236,16 @@ class GateResults(Record):
     gates : tuple of Gate
     notes : tuple of Note
         What is to be said although it failed nothing.
-    culprits : Regressions or None
-        What the gates that did not pass are about.
-    resolution : PowerAnalysis or None
-        What the images can show.
+    regressions : Regressions or None
+        The classes and images behind the gates that did not pass.
+    power : PowerAnalysis or None
+        The minimum detectable drops.
     """
 
     gates: "tuple[Gate, ...]" = ()
     notes: tuple[Note, ...] = ()
-    culprits: "Regressions | None" = None
-    resolution: "PowerAnalysis | None" = None
+    regressions: "Regressions | None" = None
+    power: "PowerAnalysis | None" = None
 
     @property
     def failed(self) -> bool:

@@ -83,7 +83,7 @@ def evaluate_gates(
     gates = check(demands.limits, numbers, then, noise=noise, min_ground_truths=demands.fewest)
     shown, notes = _shown(gates, numbers, spread, demands)
     if not gates:
-        return GateResults(resolution=shown)
+        return GateResults(power=shown)
     blame = now.blame(gates, then, before)
     return GateResults(tuple(gates), (*_overlooked(gates, case), *notes), blame, shown)
 
@@ -162,7 +162,7 @@ class _Case(NamedTuple):
             noise=self.noise,
             min_ground_truths=self.demands.fewest,
         )
-        return bool(gates) and all(gate.verdict == "failed" for gate in gates)
+        return bool(gates) and all(gate.status == "failed" for gate in gates)
 
 
 class _Fall(NamedTuple):
@@ -198,13 +198,13 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
             continue
         worst = max(falls)
         text, _, bound = worst.gate.rpartition("=")
-        passed = "passed" if gate.verdict == "passed" else "did not fail"
-        others = "" if len(falls) == 1 else f"; so did {len(falls) - 1} more"
+        passed = "passed" if gate.status == "passed" else "did not fail"
+        others = "" if len(falls) == 1 else f", and {len(falls) - 1} more classes dropped"
         yield Note(
             "gate-hides-class-drop",
-            f"{gate.name} {passed}, but {worst.name} fell by {worst.drop:.4f}, from "
-            f"{worst.then:.4f} to {worst.now:.4f}, on {worst.ground_truths} ground truths{others}: "
-            f"{case.demands.spell.limit('max_drop', text, bound)} would fail",
+            f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
+            f"({worst.then:.4f} to {worst.now:.4f}, {worst.ground_truths} ground truths){others}; "
+            f"gate it with {case.demands.spell.limit('max_drop', text, bound)}",
             len(falls),
         )
 

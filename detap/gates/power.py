@@ -124,16 +124,16 @@ def too_fine(found: PowerAnalysis) -> list[Note]:
     fine = [reach for reach in found.numbers if reach.too_fine]
     if not fine:
         return []
-    worst = max(fine, key=lambda reach: reach.smallest_drop / (reach.limit or 1))
+    worst = max(fine, key=lambda reach: reach.min_detectable_drop / (reach.limit or 1))
     criterion, units = found.criterion, found.units
     others = "" if len(fine) == 1 else f"; so are {len(fine) - 1} other limits"
     alone = "" if criterion.paired else ", or less if the earlier one errs on the same"
-    takes = units_needed(worst.units, worst.smallest_drop, worst.limit)
+    takes = units_needed(worst.units, worst.min_detectable_drop, worst.limit)
     return [
         Note(
             "gate-underpowered",
             f"the limit of {worst.name}, {worst.limit:.6g}, is less than these {worst.units:,} "
-            f"{units} can show: they tell a drop from {worst.smallest_drop:.4f} on from noise"
+            f"{units} can show: they tell a drop from {worst.min_detectable_drop:.4f} on from noise"
             f"{alone} (at {100 * criterion.level:g} %, in {100 * criterion.power:g} of 100 cases), "
             f"and that one would take {takes:,}{others}",
             len(fine),

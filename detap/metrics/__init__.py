@@ -101,7 +101,7 @@ def metric_named(protocol: "Protocol", name: str) -> Metric | None:
     for entry in (*columns(protocol), *_all(protocol)):
         if name in (entry.name, entry.class_name):
             return entry.metric
-    return AT_THRESHOLD.get(name)
+    return next((one for one in AT_THRESHOLD.values() if name in (one.name, one.key)), None)
 
 
 def after_matching() -> frozenset[str]:

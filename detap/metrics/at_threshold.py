@@ -6,6 +6,11 @@ from detap.metrics.metric import Metric
 class AtThreshold(Metric):
     """A metric of the counts at a score threshold, which no protocol decides."""
 
+    @property
+    def key(self) -> str:
+        """Its key in the JSON report."""
+        return self.name.replace("-", "_")
+
     def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
         """Return it of true positives, false positives, false negatives and images."""
         raise NotImplementedError

@@ -37,7 +37,7 @@ def extra_items(kind: object) -> Callable[[_Declared], _Declared]:
     return mark
 
 
-Share = Annotated[
+Fraction = Annotated[
     float | None,
     "A number from 0 to 1, not rounded; null is undefined. Eleven elevenths sum to "
     "1.0000000000000002 in floating point, as in the implementations that 11-point AP follows.",
@@ -47,7 +47,7 @@ Count = Annotated[int, Limits(minimum=0)]
 
 
 def limits_of_metrics() -> Limits:
-    """Return the bounds that all metrics keep to, with the rounding that `Share` has."""
+    """Return the bounds that all metrics keep to, with the rounding that `Fraction` has."""
     bounds = [metric.bounds for metric in metrics.METRICS]
     lowest, largest = min(low for low, _ in bounds), max(high for _, high in bounds)
     return Limits(
@@ -69,7 +69,7 @@ Gap = Annotated[
 ]
 Change = Annotated[
     float | None,
-    "A difference of two shares; null where either is undefined.",
+    "A difference of two fractions; null where either is undefined.",
     Limits(minimum=-1.000000001, maximum=1.000000001),
 ]
 ClassId = Annotated[
@@ -119,16 +119,20 @@ class ClassRow(TypedDict):
 
     name: str
     id: ClassId
-    AP: Share
-    recall: NotRequired[Annotated[Share, "VOC: the final recall, a mean over the IoU thresholds."]]
+    AP: Fraction
+    recall: NotRequired[
+        Annotated[Fraction, "VOC: the final recall, a mean over the IoU thresholds."]
+    ]
     ground_truths: Annotated[
         Count,
-        "Those to be found. The counts hold at the lowest IoU threshold, all "
-        "areas and the largest detection limit.",
+        "Ground truths that are not ignored. The counts are at the lowest IoU threshold, all "
+        "areas and the largest number of detections per image.",
     ]
-    neutral: Annotated[Count, "Ground truths that count neither way."]
-    detections: Annotated[Count, "All of them."]
-    within_limit: Annotated[Count, "Those within the detection limit."]
+    ignored: Annotated[Count, "Ignored ground truths: neither TP nor FN."]
+    detections: Annotated[Count, "All detections."]
+    within_max_dets: Annotated[Count, "Detections within the maximum per image."]
     true_positives: Count
     false_positives: Count
-    duplicates: Annotated[Count, "False positives whose ground truth another detection has taken."]
+    duplicates: Annotated[
+        Count, "False positives whose ground truth is matched by another detection."
+    ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from detap.evaluation.results import Result
 
 Cell = str | int | float | None
-"""One value of a table: a name, a count, or a share that may be NaN."""
+"""One value of a table: a name, a count, or a fraction that may be NaN."""
 
 
 class Column(Value):
@@ -31,22 +31,24 @@ class Column(Value):
         What people read above it.
     short : str
         The heading where there is little room.
-    kind : {"name", "text", "share", "count", "exact", "change", "fine", "more"}
-        A name; words of detap's own; a metric, mostly from 0 to 1; a whole number; a number of
-        which every digit matters; the difference of two shares, and where small ones matter; the
-        difference of two counts.
+    kind : str
+        ``name``; ``text`` of detap; ``fraction``, a metric, mostly from 0 to 1; ``count``;
+        ``exact``, with every digit; ``change``, the difference of two fractions, and
+        ``precise_change``, with more digits; ``count_change``, the difference of two counts.
     priority : int
         0 is always shown; of the others, the highest go first when there is little room.
     graded : bool
-        Whether a terminal colours a share by how good it is.
+        Whether a terminal colours a fraction by how good it is.
     higher_is_better : bool
-        Which shares are good.
+        Whether larger values are better.
     """
 
     key: str
     heading: str
     short: str
-    kind: Literal["name", "text", "share", "count", "exact", "change", "fine", "more"]
+    kind: Literal[
+        "name", "text", "fraction", "count", "exact", "change", "precise_change", "count_change"
+    ]
     priority: int = 0
     graded: bool = False
     higher_is_better: bool = True
@@ -151,8 +153,10 @@ class Report(Value):
         What the readers and the evaluation noticed.
     blocks : tuple of Block
         The rest.
+    title : str
+        The title of the main table; mostly empty.
     answer : str
-        What it comes to, in a sentence that is said before everything else.
+        The conclusion in one sentence, shown first.
     material : PageSource or None
         What it was made from; of a detector alone.
     """
@@ -168,5 +172,6 @@ class Report(Value):
     columns: Mapping[str, Column] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
+    title: str = ""
     answer: str = ""
     material: PageSource | None = None

@@ -67,11 +67,11 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     """Return a number as a column of that kind shows it, shares with so many decimals."""
     if value is None:
         return UNDEFINED
-    if kind == "share":
+    if kind == "fraction":
         return share(float(value), decimals)
-    if kind in ("change", "fine"):
-        return change(float(value), FINE if kind == "fine" else decimals)
-    if kind == "more":
+    if kind in ("change", "precise_change"):
+        return change(float(value), FINE if kind == "precise_change" else decimals)
+    if kind == "count_change":
         return more(value)
     return exact(value) if kind == "exact" else str(value)
 

@@ -23,7 +23,7 @@ def test_the_case_worked_by_hand() -> None:
     # In 25ths every detection is alone in its bin; of a and b in turn.
     a = [1 - 0.95, 0.85, 0.8, 0.7, abs(70 / 130 - 0.55), 0.5, 0.05]
     b = [0.8 - 0.6, 0.4]
-    assert found.localised_error == pytest.approx((sum(a) / 7 + sum(b) / 2) / 2, abs=1e-15)
+    assert found.localized_error == pytest.approx((sum(a) / 7 + sum(b) / 2) / 2, abs=1e-15)
     assert [int(part.count.sum()) for part in found.by_class] == [7, 2]
 
 
@@ -40,7 +40,7 @@ def test_without_detections_it_is_undefined() -> None:
     found = empty.calibration()
     assert isnan(found.expected_error)
     assert isnan(found.largest_error)
-    assert isnan(found.localised_error)
+    assert isnan(found.localized_error)
 
 
 def test_scores_that_are_no_probabilities_are_refused() -> None:

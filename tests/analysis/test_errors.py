@@ -24,7 +24,7 @@ TIDECV = json.loads((Path(__file__).parent / "tidecv_cases.json").read_text("utf
 # fixtures/error-types/why.md works these: what AP gains, in 202nds, and how many there are.
 BY_HAND = {
     "classification": (2 / 4 * 33 - 2 / 5 * 33, 1),
-    "localisation": (3 / 5 * 67 - 2 / 5 * 33, 1),
+    "localization": (3 / 5 * 67 - 2 / 5 * 33, 1),
     "both": (0, 1),
     "duplicate": (2 / 4 * 33 - 2 / 5 * 33, 1),
     "background": (0, 2),
@@ -42,8 +42,8 @@ def test_the_case_worked_by_hand(convention: Any) -> None:
         gained, there = found.of_type(name)
         assert gained == pytest.approx(change / 202, abs=1e-12), name
         assert there == count
-    assert found.by_delta_ap()[:2] == ["missed", "localisation"]
-    kinds = ["-", "duplicate", "classification", "-", "-", "localisation", "both"]
+    assert found.by_delta_ap()[:2] == ["missed", "localization"]
+    kinds = ["-", "duplicate", "classification", "-", "-", "localization", "both"]
     names = [TYPES[kind] if kind >= 0 else "-" for kind in found.kind.tolist()]
     assert names == [*kinds, "background", "background"]
     assert found.target.tolist() == [-1, 0, 1, -1, -1, 3, -1, -1, -1]

@@ -26,7 +26,7 @@ def test_confident_mistakes() -> None:
     outcome = MatchResults.of(fixture())
     found = confident_mistakes(outcome, errors(outcome), most=3)
     assert found.detection.tolist() == [1, 2, 5]
-    assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localisation"]
+    assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localization"]
     assert found.target.tolist() == [0, 1, 3]
     assert found.similarity.tolist() == [0.9, 1, 60 / 140]
 
@@ -36,11 +36,11 @@ def test_annotations_that_may_be_wrong() -> None:
     outcome = MatchResults.of(fixture())
     kinds = errors(outcome)
     found = label_errors(outcome, kinds)
-    assert [REASONS[reason] for reason in found.reason] == ["other-class"]
+    assert [REASONS[reason] for reason in found.reason] == ["wrong_label"]
     assert (found.detection.tolist(), found.ground_truth.tolist()) == ([2], [1])
     assert found.weight.tolist() == [0.8]
     lower = label_errors(outcome, kinds, score=0.3)
-    assert [REASONS[reason] for reason in lower.reason] == ["unlabelled", "other-class"]
+    assert [REASONS[reason] for reason in lower.reason] == ["missing_annotation", "wrong_label"]
     assert lower.detection.tolist() == [7, 2]
     assert label_errors(outcome, kinds, score=0.0, most=1).detection.tolist() == [7, 2]
 
@@ -55,7 +55,7 @@ def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
     )
     outcome = MatchResults.of(evaluate(*case.tables()))
     found = label_errors(outcome, errors(outcome))
-    assert [REASONS[reason] for reason in found.reason] == ["never-found", "never-found"]
+    assert [REASONS[reason] for reason in found.reason] == ["never_detected", "never_detected"]
     assert found.ground_truth.tolist() == [8, 7]
     assert found.detection.tolist() == [-1, -1]
     assert found.weight.tolist() == [0.6, 0.6]

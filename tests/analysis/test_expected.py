@@ -103,7 +103,7 @@ def test_calibration(case: str) -> None:
     found = calibration(scored(case))
     assert found.expected_error == pytest.approx(due["ece10"], abs=1e-12)
     assert found.largest_error == pytest.approx(due["mce10"], abs=1e-12)
-    assert found.localised_error == pytest.approx(due["laece25_tau0.5"], abs=1e-12)
+    assert found.localized_error == pytest.approx(due["laece25_tau0.5"], abs=1e-12)
     assert calibration(scored(case), bins=15).expected_error == pytest.approx(
         due["ece15"], abs=1e-12
     )

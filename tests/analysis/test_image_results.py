@@ -26,22 +26,22 @@ def test_the_case_worked_by_hand() -> None:
         DetectionResult(4, 0, 0.55, "true-positive", 2, 70 / 130, -1),
     )
     assert first.ground_truths == (
-        GroundTruthResult(0, 0, "found", 0),
-        GroundTruthResult(1, 1, "found", 3),
-        GroundTruthResult(2, 0, "found", 4),
+        GroundTruthResult(0, 0, "matched", 0),
+        GroundTruthResult(1, 1, "matched", 3),
+        GroundTruthResult(2, 0, "matched", 4),
     )
     second = image_results(fixture(), "2")
     assert second.image == 2
     assert second.detections == (
-        DetectionResult(5, 0, 0.70, "localisation", 3, 60 / 140, -1),
+        DetectionResult(5, 0, 0.70, "localization", 3, 60 / 140, -1),
         DetectionResult(6, 0, 0.50, "both", 4, 40 / 160, -1),
     )
     assert second.ground_truths == (
-        GroundTruthResult(3, 0, "aimed-at", 5),
+        GroundTruthResult(3, 0, "near-miss", 5),
         GroundTruthResult(4, 1, "missed", -1),
     )
     third = image_results(fixture(), 3)
-    assert [entry.verdict for entry in third.detections] == ["background", "background"]
+    assert [entry.result for entry in third.detections] == ["background", "background"]
     assert third.detections[0].ground_truth == -1
 
 
@@ -56,10 +56,10 @@ def test_what_counts_neither_way() -> None:
         ),
     )
     found = image_results(evaluate(*case.tables()), 1)
-    assert found.detections[0] == DetectionResult(0, 1 - 1, 0.9, "neutral", 0, 1.0, -1)
-    assert found.detections[1].verdict == "out-of-range"
-    assert [entry.verdict for entry in found.detections[-2:]] == ["background", "beyond-limit"]
-    assert [entry.verdict for entry in found.ground_truths] == ["neutral", "out-of-range"]
+    assert found.detections[0] == DetectionResult(0, 1 - 1, 0.9, "ignored", 0, 1.0, -1)
+    assert found.detections[1].result == "outside-area-range"
+    assert [entry.result for entry in found.detections[-2:]] == ["background", "beyond-max-dets"]
+    assert [entry.result for entry in found.ground_truths] == ["ignored", "outside-area-range"]
 
 
 def test_an_unknown_image_is_refused_with_near_names() -> None:
@@ -83,10 +83,10 @@ def test_every_row_of_an_image_is_judged_once(
     scores = [entry.score for entry in found.detections]
     assert scores == sorted(scores, reverse=True)
     for entry in found.detections:
-        assert (entry.verdict == "true-positive") == outcome.true[entry.row]
-        assert (entry.verdict in TYPES) == outcome.false[entry.row]
+        assert (entry.result == "true-positive") == outcome.true[entry.row]
+        assert (entry.result in TYPES) == outcome.false[entry.row]
     for truth in found.ground_truths:
-        assert (truth.verdict == "found") == outcome.matched[truth.row]
-        assert (truth.verdict == "missed") == kinds.missed[truth.row]
-        if truth.verdict == "found":
+        assert (truth.result == "matched") == outcome.matched[truth.row]
+        assert (truth.result == "missed") == kinds.missed[truth.row]
+        if truth.result == "matched":
             assert outcome.matched_gt[truth.detection] == truth.row

@@ -19,7 +19,7 @@ from tests.gate.simulation import EVEN, GOOD, LITTLE, RARE, WORSE, Pool, World, 
 SAMPLES, RESAMPLES = sampled(240), 150
 
 
-def test_the_smallest_drop_is_that_of_the_tables() -> None:
+def test_the_min_detectable_drop_is_that_of_the_tables() -> None:
     # Two-sided 5 % and a power of 80 %: 1.959964 + 0.841621 standard errors.
     assert Criterion().smallest(1.0) == pytest.approx(2.801585, abs=1e-6)
     assert Criterion().smallest(0.01) == pytest.approx(0.02801585, abs=1e-8)
@@ -40,8 +40,8 @@ def test_the_standard_error_is_the_deviation_of_the_resamples() -> None:
 def test_resamples_that_are_all_the_same_tell_nothing(spread: list[float]) -> None:
     assert isnan(standard_error(np.array(spread)))
     reach = DetectableDrop.of("AP", np.array(spread), 9, Criterion(drop=0.1), limit=0.01)
-    assert isnan(reach.smallest_drop)
-    assert reach.units_needed is None
+    assert isnan(reach.min_detectable_drop)
+    assert reach.images_needed is None
     assert not reach.too_fine
 
 
@@ -53,22 +53,22 @@ def test_half_the_drop_takes_four_times_the_images() -> None:
     assert units_needed(500, 0.02, None) is None
 
 
-def test_a_gate_fails_from_its_limit_on_and_what_tells_noise_besides() -> None:
+def test_a_gate_drop_failing_gate_its_limit_on_and_what_tells_noise_besides() -> None:
     spread = np.array([-0.01, 0.01])  # a deviation of .01 sqrt(2)
     error = 0.01 * sqrt(2)
     by_interval = DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.005)
-    assert by_interval.smallest_drop == pytest.approx(2.801585 * error, rel=1e-6)
-    assert by_interval.fails_from == pytest.approx(0.005 + 2.801585 * error, rel=1e-6)
-    assert by_interval.units_needed == 6280  # 100 (.0396204 / .005)^2 = 6279.1
+    assert by_interval.min_detectable_drop == pytest.approx(2.801585 * error, rel=1e-6)
+    assert by_interval.drop_failing_gate == pytest.approx(0.005 + 2.801585 * error, rel=1e-6)
+    assert by_interval.images_needed == 6280  # 100 (.0396204 / .005)^2 = 6279.1
     assert by_interval.too_fine
     as_it_is = DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.005, by_interval=False)
-    assert as_it_is.fails_from == pytest.approx(0.005 + 0.841621 * error, rel=1e-6)
+    assert as_it_is.drop_failing_gate == pytest.approx(0.005 + 0.841621 * error, rel=1e-6)
     assert not DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.04).too_fine
     assert not DetectableDrop.of(
         "AP", spread, 100, Criterion(), limit=0.0
     ).too_fine  # names no size
     wished = DetectableDrop.of("AP", spread, 100, Criterion(drop=0.01), limit=0.005)
-    assert wished.units_needed == 1570  # 1569.8
+    assert wished.images_needed == 1570  # 1569.8
 
 
 def near(found: float, due: float, least: float = 0.0) -> bool:
@@ -134,10 +134,10 @@ def test_a_comparison_of_detectors_has_it_overall_and_by_class() -> None:
     assert comparison.resamples is not None
     before, after = (one.overall["AP"] for one in comparison.resamples)
     due = 2.801585 * np.std(before - after, ddof=1)
-    assert headline.smallest_drop == pytest.approx(due, rel=1e-6)
+    assert headline.min_detectable_drop == pytest.approx(due, rel=1e-6)
     assert headline.units == 200
     # A class is a third of what the mean is made of: it shows less.
-    assert all(reach.smallest_drop > headline.smallest_drop for reach in found.classes)
+    assert all(reach.min_detectable_drop > headline.min_detectable_drop for reach in found.classes)
     assert resolution(compare(first, second, resamples=0)) is None
 
 

@@ -37,7 +37,7 @@ def record(
     """Return what detap eval writes, as far as it is looked at."""
     result = evaluate(*(tables or difficult()), Protocol.parse(protocol))
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "detap_version": __version__,
         "kind": "detection",
         "protocol": result.protocol.as_dict(),
@@ -174,7 +174,7 @@ def test_inputs_that_do_not_give_the_number() -> None:
 
 
 def test_numbers_that_stand_in_the_way() -> None:
-    raised = record(kept=["mAP"])
+    raised = record(retained_metrics=["mAP"])
     found = account(record("voc2012|ignore-flags:none"), raised)
     assert found.remarks == ("mAP of the second is older than its report, which was raised",)
     assert not found.is_known

@@ -221,7 +221,7 @@ def test_a_detector_that_passes(runner: Runner) -> None:
     record = json.loads(Path(told["report"]).read_text())
     assert told["headline"] == f"AP {record['summary']['AP']:.4f}"
     assert float(told["value"]) == record["summary"]["AP"]
-    assert runner.summary.startswith("## detap: 2 gates passed\n")
+    assert runner.summary.startswith("## detap: 2 of 2 gates passed\n")
     assert runner.uploaded == [{"name": "detap", "path": str(Path(told["report"]).parent)}]
     assert runner.service.asked == []  # no comment unless asked for
     assert "::notice title=detap" in runner.log
@@ -322,10 +322,10 @@ def test_the_outcome_is_what_both_the_report_and_the_status_say(
 def test_the_comment_is_updated_and_not_repeated(runner: Runner) -> None:
     runner.service.comments = [comment(n, f"about {n}", "someone") for n in range(150)]
     runner.run(**GIVEN, fail_under="0.99", comment="true")
-    assert "the gate failed" in runner.service.comments[150]["body"]
+    assert "1 of 1 gates failed" in runner.service.comments[150]["body"]
     runner.run(**GIVEN, fail_under="0.01", comment="true")
     assert len(runner.service.comments) == 151
-    assert runner.service.comments[150]["body"].startswith(f"{MARK}\n## detap: 1 gate passed")
+    assert runner.service.comments[150]["body"].startswith(f"{MARK}\n## detap: 1 of 1 gates passed")
     assert runner.service.asked[-1] == "PATCH /repos/us/ours/issues/comments/150"
     # Of another job there is another one.
     runner.run(**GIVEN, comment="true", name="night -->")
@@ -363,7 +363,7 @@ def test_without_a_pull_request_there_is_no_comment(runner: Runner) -> None:
 
 
 def test_what_cannot_be_judged_says_so_in_place_of_an_old_comment(runner: Runner) -> None:
-    runner.service.comments = [comment(0, f"{MARK}\n## detap: 9 gates passed")]
+    runner.service.comments = [comment(0, f"{MARK}\n## detap: 9 of 9 gates passed")]
     status = runner.run(**{**GIVEN, "dt": "absent.json"}, comment="true")
     assert (status, runner.outputs["evaluate"]["status"]) == (2, "error")
     assert runner.uploaded == []
@@ -382,7 +382,7 @@ def test_a_baseline_and_all_other_inputs_reach_the_command(runner: Runner) -> No
     given["baseline_detections"] = "results.json"
     assert runner.run(**given, confidence="0.95", format="coco", protocol="coco") in (0, 1)
     record = json.loads(Path(runner.outputs["evaluate"]["report"]).read_text())
-    assert record["resolution"]["level"] == 0.95
+    assert record["power"]["level"] == 0.95
 
 
 def test_settings_are_taken_from_the_file(runner: Runner) -> None:

@@ -247,10 +247,10 @@ def test_one_class_is_chosen_everywhere(open_page: Open, page: Path) -> None:
 def test_a_type_of_error_is_chosen(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#list=mistakes")
     tab.locator("#errors-table").get_by_role("button", name="Localisation").press("Enter")
-    assert tab.locator("#type").input_value() == "localisation"
+    assert tab.locator("#type").input_value() == "localization"
     captions = tab.locator("#gallery-tiles .says").all_inner_texts()
     assert captions
-    assert all("localisation" in caption for caption in captions)
+    assert all("localization" in caption for caption in captions)
     tab.locator("#type").select_option("duplicate")
     assert fragment_of(tab, "type") == "duplicate"
 
@@ -363,7 +363,7 @@ def test_the_change_shows_all_classes_when_asked(
 ) -> None:
     tab = open_page(page)
     numbers = tab.locator("#change-numbers tbody tr")
-    assert numbers.count() == len(model_of(page)["baseline"]["numbers"])
+    assert numbers.count() == len(model_of(page)["baseline"]["metrics"])
     tab.locator("#change-classes").get_by_role("button").first.click()
     assert fragment_of(tab, "class") in model_of(page)["classes"]
     tab.locator("#gallery-lists").get_by_role("button", name="Got worse").click()
@@ -379,11 +379,11 @@ def test_the_sections_are_gone_to(open_page: Open, page: Path) -> None:
 
 def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
     scores = model_of(page)["analysis"]["operating"]["scores"]
-    fragment = f"#class=dog&type=localisation&score={scores[3]}&sort=-AP50&filter=o"
+    fragment = f"#class=dog&type=localization&score={scores[3]}&sort=-AP50&filter=o"
     fragment += "&list=mistakes&hide=missed"
     tab = open_page(page, fragment)
     assert tab.locator("#class").input_value() == "dog"
-    assert tab.locator("#type").input_value() == "localisation"
+    assert tab.locator("#type").input_value() == "localization"
     assert tab.locator("#score-text").inner_text() == f"{scores[3]:.4f}"
     assert tab.locator("#classes-table th[aria-sort]").inner_text().startswith("AP50")
     assert tab.get_by_label("Filter").input_value() == "o"
@@ -513,13 +513,13 @@ def test_a_link_brings_a_whole_page_back(
     model = model_of(path)
     name, scores = model["classes"][-1], model["analysis"]["operating"]["scores"]
     score = scores[len(scores) // 2]
-    fragment = f"#class={name.replace(' ', '+')}&type=localisation&score={score}&sort=-AP&image=0"
+    fragment = f"#class={name.replace(' ', '+')}&type=localization&score={score}&sort=-AP&image=0"
     tab = open_page(path, fragment, size, scheme)
     assert tab.locator("#viewer").is_visible()
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tab.keyboard.press("Escape")
     assert tab.locator("#class").input_value() == name
-    assert tab.locator("#type").input_value() == "localisation"
+    assert tab.locator("#type").input_value() == "localization"
     assert tab.locator("#score-text").inner_text() == f"{score:.4f}"
     heading = tab.locator("#classes-table th[aria-sort=descending]")
     assert heading.inner_text().startswith("AP")

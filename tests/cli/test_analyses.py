@@ -19,7 +19,7 @@ Run = Callable[..., Ended]
 # Of fixtures/error-types/why.md.
 CHANGES = {
     "classification": 3.3 / 202,
-    "localisation": 27 / 202,
+    "localization": 27 / 202,
     "both": 0,
     "duplicate": 3.3 / 202,
     "background": 0,
@@ -59,12 +59,12 @@ def test_errors_are_those_worked_on_paper(
     assert errors["AP"] == pytest.approx(98.2 / 202, abs=1e-12)
     assert list(errors["types"]) == list(CHANGES)
     for (name, change), count in zip(CHANGES.items(), COUNTS, strict=True):
-        assert errors["types"][name]["change"] == pytest.approx(change, abs=1e-12), name
+        assert errors["types"][name]["delta_ap"] == pytest.approx(change, abs=1e-12), name
         assert errors["types"][name]["count"] == count, name
     first, second = errors["classes"]
     assert (first["name"], first["id"], second["name"], second["id"]) == ("a", 1, "b", 2)
     # Class b loses all it lacks by one ground truth that is missed.
-    assert second["types"]["missed"] == {"change": pytest.approx(50 / 101), "count": 1}
+    assert second["types"]["missed"] == {"delta_ap": pytest.approx(50 / 101), "count": 1}
     total = [sum(row["types"][name]["count"] for row in errors["classes"]) for name in CHANGES]
     assert total == list(COUNTS)
 
@@ -75,82 +75,82 @@ def test_the_table_of_errors_is_sorted_by_loss(detap: Run, case: list[str]) -> N
     told = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
     assert [row[0] for row in told] == [
         "missed",
-        "localisation",
+        "localization",
         "classification",
         "duplicate",
         "both",
         "background",
-        "all false positives",
-        "all false negatives",
+        "all FP",
+        "all FN",
     ]
     assert told[0][1:] == ["+0.2475", "1"]
     assert told[4][1:] == ["0.0000", "1"]
 
 
 # What people read of all of it, without rules; a dash is ~. The numbers are those of why.md and of
-# tests/analysis: of a the AP is 47.2/101, localisation costs it 27/101, all it misses 23.8/101.
+# tests/analysis: of a the AP is 47.2/101, localization costs it 27/101, all it misses 23.8/101.
 TOLD = """\
-error                change of AP  count
-missed                    +0.2475      1
-localisation              +0.1337      1
-classification            +0.0163      1
-duplicate                 +0.0163      1
-both                       0.0000      1
-background                 0.0000      2
-all false positives       +0.0980      6
-all false negatives       +0.3653      2
+error           dAP if fixed  count
+missed               +0.2475      1
+localization         +0.1337      1
+classification       +0.0163      1
+duplicate            +0.0163      1
+both                  0.0000      1
+background            0.0000      2
+all FP               +0.0980      6
+all FN               +0.3653      2
 
-The same by class
-class      AP     miss      loc    class      dup    both     bkg       FP       FN
+dAP by class
+class      AP     Miss      Loc      Cls     Dupe    Both     Bkg       FP       FN
 a      0.4673   0.0000  +0.2673  +0.0327  +0.0327  0.0000  0.0000  +0.1960  +0.2356
 b      0.5050  +0.4950   0.0000   0.0000   0.0000  0.0000  0.0000   0.0000  +0.4950
 
-Operating point at the best F1 of each, IoU 0.5
+Operating point: best F1 per class, IoU 0.5
 class         score      F1    prec     rec  FP/img  TP  FP  FN
 a            0.9500  0.5000  1.0000  0.3333  0.0000   1   0   2
 b            0.6000  0.6667  1.0000  0.5000  0.0000   1   0   1
 all classes  0.5500  0.5455  0.5000  0.6000  1.0000   3   3   2
-mean F1 over the classes with ground truth: 0.5833
+Mean F1 over classes with ground truth: 0.5833
 
-Confusion at IoU 0.5, rule protocol
-class  ground truths  found  taken for another  not found  detections of nothing
-a                  3      2                  0          1                      5
-b                  2      1                  0          1                      1
-total              5      3                  0          2                      6
-no class is taken for another
+Confusion matrix at IoU 0.5 (matching: protocol)
+class  ground truths  matched  misclassified  missed  background FP
+a                  3        2              0       1              5
+b                  2        1              0       1              1
+total              5        3              0       2              6
+No misclassifications
 
-Calibration of the scores at IoU 0.5
-score       mean score  share that is right      gap  detections
-0 to 0.1        0.0500               0.0000  +0.0500           1
-0.1 to 0.2           ~                    ~        ~           0
-0.2 to 0.3           ~                    ~        ~           0
-0.3 to 0.4           ~                    ~        ~           0
-0.4 to 0.5      0.4000               0.0000  +0.4000           1
-0.5 to 0.6      0.5250               0.5000  +0.0250           2
-0.6 to 0.7      0.6000               1.0000  -0.4000           1
-0.7 to 0.8      0.7000               0.0000  +0.7000           1
-0.8 to 0.9      0.8250               0.0000  +0.8250           2
-0.9 to 1        0.9500               1.0000  -0.0500           1
-ECE 0.3667, MCE 0.8250, LaECE 0.3615; 10 bins, 25 for LaECE
+Score calibration at IoU 0.5
+score bin   confidence  accuracy      gap  detections
+0 to 0.1        0.0500    0.0000  +0.0500           1
+0.1 to 0.2           ~         ~        ~           0
+0.2 to 0.3           ~         ~        ~           0
+0.3 to 0.4           ~         ~        ~           0
+0.4 to 0.5      0.4000    0.0000  +0.4000           1
+0.5 to 0.6      0.5250    0.5000  +0.0250           2
+0.6 to 0.7      0.6000    1.0000  -0.4000           1
+0.7 to 0.8      0.7000    0.0000  +0.7000           1
+0.8 to 0.9      0.8250    0.0000  +0.8250           2
+0.9 to 1        0.9500    1.0000  -0.0500           1
+ECE 0.3667, MCE 0.8250, LaECE 0.3615 (10 bins; 25 bins for LaECE)
 
-Parts at IoU 0.5
-part                      recall  precision  ground truths  found  detections  true pos.
-side 0-16                 0.6000     0.3333              5      3           9          3
+Breakdowns at IoU 0.5
+group                     recall  precision  ground truths  matched  detections  true positives
+size 0-16 px              0.6000     0.3333              5        3           9               3
 
 Worst images
-image  false pos.  not found
-2               2          2
-1               2          0
+image  false positives  false negatives
+2                    2                2
+1                    2                0
 
-Most confident mistakes
+Most confident errors
 image  class   score  error           ground truth     IoU
 1      a      0.8500  duplicate       a             0.9000
 1      a      0.8000  classification  b             1.0000
 
-Annotations that may be wrong
+Possible label errors
 image  class   score  reason       ground truth
-1      a      0.8000  other-class  b
-other-class: confident, on a ground truth of another class: that class may be wrong
+1      a      0.8000  wrong label  b
+wrong label: confident detection that overlaps a ground truth of another class
 """
 
 
@@ -162,7 +162,7 @@ def test_what_people_read_of_it(
     told = [line for line in ended.out.splitlines() if not line or set(line) != {RULE}]
     told = told[next(n for n, line in enumerate(told) if line.startswith("error ")) :]
     # Of the parts the first; the others are alike.
-    first = next(n for n, line in enumerate(told) if line.startswith("side 16-32"))
+    first = next(n for n, line in enumerate(told) if line.startswith("size 16-32"))
     last = next(n for n, line in enumerate(told) if line.startswith("bottom right"))
     text = "\n".join([*told[:first], *told[last + 1 : -2]])
     assert text.replace(UNDEFINED, "~").rstrip() == TOLD.rstrip()
@@ -171,7 +171,7 @@ def test_what_people_read_of_it(
 def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:
     text = detap(*case, "--errors", "--output-format", "markdown").out
     assert "| `missed` | +0.2475 | 1 |" in text
-    assert "### The same by class" in text
+    assert "### dAP by class" in text
 
 
 def test_the_operating_point_is_that_of_largest_f1(detap: Run, case: list[str]) -> None:
@@ -182,7 +182,7 @@ def test_the_operating_point_is_that_of_largest_f1(detap: Run, case: list[str]) 
         "F1": pytest.approx(6 / 11),
         "precision": 0.5,
         "recall": 0.6,
-        "false-positives-per-image": 1.0,
+        "false_positives_per_image": 1.0,
         "true_positives": 3,
         "false_positives": 3,
         "false_negatives": 2,
@@ -197,7 +197,7 @@ def test_a_score_threshold_holds_for_all(detap: Run, case: list[str]) -> None:
     point = found["operating_point"]
     assert point["score_threshold"] == 0.7
     assert (point["overall"]["precision"], point["overall"]["recall"]) == (0.25, 0.2)
-    assert point["overall"]["false-positives-per-image"] == 1.0
+    assert point["overall"]["false_positives_per_image"] == 1.0
     assert point["classes"][1]["precision"] is None
     assert found["confusion"]["score_threshold"] == 0.7
     # The a of .8 lies on the b of the first image, which the b of .6 no longer finds.
@@ -215,10 +215,10 @@ def test_a_score_threshold_of_0_keeps_all(detap: Run, case: list[str]) -> None:
 def test_confusion_has_both_rules(detap: Run, case: list[str]) -> None:
     by_protocol = record(detap, case, "--confusion")["confusion"]
     assert by_protocol["matrix"] == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
-    assert (by_protocol["found"], by_protocol["missed"]) == (3, 2)
+    assert (by_protocol["matched"], by_protocol["missed"]) == (3, 2)
     agnostic = record(detap, case, "--confusion", "class-agnostic")["confusion"]
     assert agnostic["matrix"] == [[2, 0, 1], [1, 0, 1], [4, 2, 0]]
-    assert "b taken for a: 1 of 2" in detap(*case, "--confusion", "class-agnostic").out
+    assert "b predicted as a: 1 of 2" in detap(*case, "--confusion", "class-agnostic").out
 
 
 def test_calibration_and_all_at_once(detap: Run, case: list[str]) -> None:
@@ -232,12 +232,12 @@ def test_calibration_and_all_at_once(detap: Run, case: list[str]) -> None:
     assert found["examples"]["worst_images"] == [
         {"image": 2, "false_positives": 2, "false_negatives": 2}
     ]
-    (mistake,) = found["examples"]["confident_mistakes"]
+    (mistake,) = found["examples"]["confident_errors"]
     assert (mistake["image"], mistake["score"], mistake["error"]) == (1, 0.85, "duplicate")
     assert (mistake["ground_truth"], mistake["iou"]) == ("a", 0.9)
-    (doubtful,) = found["examples"]["suspects"]
+    (doubtful,) = found["examples"]["label_errors"]
     assert (doubtful["reason"], doubtful["class"], doubtful["ground_truth"]) == (
-        "other-class",
+        "wrong_label",
         "a",
         "b",
     )
@@ -252,7 +252,7 @@ def test_scores_that_are_no_shares(detap: Run, coco: Files) -> None:
     assert "5 scores lie outside [0, 1]" in refused.err
     ended = detap(*coco.arguments, "--analysis")
     assert ended.status == 0
-    assert "Calibration of the scores\n5 scores lie outside [0, 1]" in ended.out
+    assert "Score calibration\n5 scores lie outside [0, 1]" in ended.out
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_the_command(detap: Detap, coco: Files) -> None:
     record = json.loads(detap(*coco.arguments, "--cross-check", "-o", "json=-").out)["cross_check"]
     assert record["equal"] is True
     assert record["largest_difference"] == 0.0
-    assert [row["name"] for row in record["numbers"]][:3] == ["AP", "AP50", "AP75"]
+    assert [row["name"] for row in record["metrics"]][:3] == ["AP", "AP50", "AP75"]
 
 
 def test_the_command_fails_on_a_difference(
@@ -61,7 +61,7 @@ def test_annotation_id_0_is_said_and_coco_strict_keeps_it(detap: Detap, tmp_path
     strict = detap(*call, "--protocol", "coco-strict", "-o", "json=-")
     assert (strict.status, "[cross-check-renumbered]" in strict.err) == (0, False)
     here, there = (json.loads(run.out) for run in (ended, strict))
-    assert here["cross_check"]["as_it_is"] == there["summary"] != here["summary"]
-    assert there["cross_check"]["as_it_is"] is None
+    assert here["cross_check"]["unmodified_file"] == there["summary"] != here["summary"]
+    assert there["cross_check"]["unmodified_file"] is None
     assert "to the last bit" not in detap(*call).out
     assert "to the last bit" in detap(*call, "--protocol", "coco-strict").out

@@ -75,7 +75,7 @@ def test_coco_classes(detap: Detap, coco: Files) -> None:
 
 
 def counts(row: dict[str, Any]) -> tuple[int, ...]:
-    names = ("ground_truths", "neutral", "detections", "within_limit")
+    names = ("ground_truths", "neutral", "detections", "within_max_dets")
     outcomes = ("true_positives", "false_positives", "duplicates")
     return tuple(row[name] for name in names + outcomes)
 
@@ -138,7 +138,7 @@ def test_the_same_bytes_again(coco: Files) -> None:
         )
     }
     assert len(runs) == 1
-    assert '"schema_version": 1' in runs.pop()
+    assert '"schema_version": 2' in runs.pop()
 
 
 # --- the table
@@ -442,7 +442,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
     assert ended.status == 2
     assert "no format goes with this name; write FORMAT=" in ended.err
     assert detap(*coco.arguments, "-o", target, "--output-format", "json").status == 0
-    assert json.loads(target.read_text())["schema_version"] == 1
+    assert json.loads(target.read_text())["schema_version"] == 2
 
 
 @pytest.mark.parametrize(

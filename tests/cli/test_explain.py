@@ -39,19 +39,19 @@ def report(detap: Run, path: Path, *arguments: str | Path) -> Path:
 def test_a_sentence_first(detap: Run) -> None:
     """fixtures/difficult by hand: of -.16337 the neutral cat has (1/6 + 16/101) / 2."""
     lines = detap("explain", *DATA, *PROTOCOLS).out.splitlines()
-    assert lines[0] == "99 % of the difference is that difficult objects count"
-    assert lines[2].split()[:4] == ["axis", "part", "Shapley", "in"]
+    assert lines[0] == "Main cause: difficult objects count (99% of the difference)"
+    assert lines[2].split()[:4] == ["field", "share", "Shapley", "in"]
     assert ["ignore", "flags", "difficult", "crowd"] in [line.split() for line in lines]
 
 
 def test_the_json_has_all(detap: Run) -> None:
     found = record(detap, *DATA, *PROTOCOLS)
-    assert found["kind"] == "difference"
-    assert found["numbers"]["first"]["value"] == 0.5
-    assert found["numbers"]["first"]["number"] == "mAP50"
-    assert found["numbers"]["second"]["value"] == pytest.approx(67 / 101)
-    assert found["contexts"] == {"scored": 256, "all": True}
-    assert found["axes"]["ignore_flags"] == {"first": ["difficult"], "second": ["crowd"]}
+    assert found["kind"] == "protocol_diff"
+    assert found["metrics"]["first"]["value"] == 0.5
+    assert found["metrics"]["first"]["metric"] == "mAP50"
+    assert found["metrics"]["second"]["value"] == pytest.approx(67 / 101)
+    assert found["combinations"] == {"scored": 256, "all": True}
+    assert found["fields"]["ignore_flags"] == {"first": ["difficult"], "second": ["crowd"]}
     assert [step["name"] for step in found["steps"]][:2] == [
         "inclusive pixels",
         "ignore flags, crowd flags",
@@ -65,14 +65,14 @@ def test_csv_has_the_steps(detap: Run) -> None:
     ended = detap("explain", *DATA, *PROTOCOLS, "--output-format", "csv")
     rows = list(csv.DictReader(StringIO(ended.out)))
     assert len(rows) == 8
-    assert float(rows[1]["least"]) == pytest.approx(16 / 101, abs=1e-9)
+    assert float(rows[1]["min"]) == pytest.approx(16 / 101, abs=1e-9)
 
 
 def test_markdown_has_the_sentence(detap: Run, tmp_path: Path) -> None:
     target = tmp_path / "why.md"
     assert detap("explain", *DATA, *PROTOCOLS, "-o", target).status == 0
     text = target.read_text("utf-8")
-    assert text.startswith("## detap: difference\n\n99 % of the difference is that difficult")
+    assert text.startswith("## detap: protocol diff\n\nMain cause: difficult objects count")
     assert "<sub>" not in text
 
 
@@ -84,7 +84,7 @@ def test_all_numbers_are_told_at_any_width(
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert max(map(len, text.splitlines())) <= int(columns)
     for step in record(detap, *DATA, *PROTOCOLS)["steps"][:2]:
-        for key in ("shapley", "in_order", "in_reverse", "least", "most"):
+        for key in ("shapley", "in_order", "reversed", "min", "max"):
             assert f"{step[key]:+.9f}" in text or step[key] == 0
 
 
@@ -93,44 +93,46 @@ def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> No
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert "Shapley" not in text
     assert (
-        "8 steps have 256 contexts, which would take too long: only the walk from one protocol to "
-        "the other is told, either way"
+        "8 changed fields have 256 combinations, too many to score: only the effects in order and "
+        "reversed are given"
     ) in " ".join(text.split())
     found = record(detap, *DATA, *PROTOCOLS)
-    assert found["contexts"] == {"scored": 16, "all": False}
+    assert found["combinations"] == {"scored": 16, "all": False}
     assert [step["shapley"] for step in found["steps"]] == [None] * 8
     # By the walk the neutral cat has 1/6 of 67/101 - 1/2, which is 102 %.
-    assert found["answer"].startswith("102 % of the difference is that difficult objects count; ")
-    assert found["answer"].endswith("others take 2 % back")
+    assert found["conclusion"] == (
+        "Main cause: difficult objects count (102% of the difference; other fields "
+        "\N{MINUS SIGN}2%)"
+    )
 
 
 def test_a_number(detap: Run) -> None:
     ended = detap("explain", *DATA, "--value", "66.34", "--metric", "AP50")
     assert ended.out.startswith(f"coco gives AP50 {67 / 101!r}"[:-3])
-    assert "equal to the 4 digits given" in ended.out
+    assert "equal in all 4 digits" in ended.out
     assert " is 66.34" not in ended.out
     found = record(detap, *DATA, "--value", "66.34", "--metric", "AP50", "--top", "1")
     assert len(found["protocols"]) == 1
     assert found["protocols"][0]["digits"] == 4
-    assert found["search"]["scored"]["one_axis"] == 0
+    assert found["search"]["scored"]["one_field"] == 0
 
 
 def test_a_number_that_nothing_gives(detap: Run) -> None:
     ended = detap("explain", *DATA, "--value", "0.7777")
     assert ended.status == 0
     text = " ".join(ended.out.split())
-    assert text.startswith("No preset searched, and nothing tried with one axis or two changed, ")
+    assert text.startswith("No searched preset, also with one or two changed fields, ")
     assert " gives 0.7777; nearest: " in text
 
 
 def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
     """fixtures/difficult: 1/2 by all points, of which the last is at recall 1/2."""
     ended = detap("explain", *DATA, "--value", "0.500", "--metric", "mAP")
-    equal = "voc2012 gives mAP 0.5, equal to the 3 digits given; so do voc2012-py, cartucho and"
+    equal = "voc2012 gives mAP 0.5, equal in all 3 digits; so do voc2012-py, cartucho and"
     assert " ".join(ended.out.split()).startswith(equal)
     found = record(detap, *DATA, "--value", "66.337", "--metric", "AP50", "--top", "1")
     for name in ("coco-strict", "globox", "torchmetrics"):
-        assert f" {name}" in found["answer"], name
+        assert f" {name}" in found["conclusion"], name
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_options_that_all_presets_reject(detap: Run) -> None:
 def test_axes_hold_for_all(detap: Run) -> None:
     """Where difficult objects count in both, that is no step: 2/3 and 67/101 are left."""
     found = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none")
-    assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
+    assert found["metrics"]["first"]["value"] == pytest.approx(2 / 3)
     assert "ignore flags, crowd flags" not in [step["name"] for step in found["steps"]]
     ended = detap("explain", *DATA, "--value", "0.63636", "--ignore-flags", "none")
     assert ended.out.startswith("voc2007 gives mAP 0.63636363")
@@ -176,7 +178,7 @@ def test_axes_hold_for_all(detap: Run) -> None:
 def test_a_protocol_may_be_a_signature_or_a_report(detap: Run, tmp_path: Path) -> None:
     path = report(detap, tmp_path / "a.json", "--ignore-flags", "none")
     found = record(detap, *DATA, "--from", "voc2012", "--to", path)
-    assert found["answer"] == "All of the difference is that difficult objects count"
+    assert found["conclusion"] == "Main cause: difficult objects count (100% of the difference)"
     signature = json.loads(path.read_text("utf-8"))["signature"]
     again = record(detap, *DATA, "--from", "voc2012", "--to", signature)
     assert again == found
@@ -191,14 +193,14 @@ def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
     ended = detap("explain", first, second, "--metric", "AP50")
-    assert ended.out.startswith("All of the difference is that the protocol is another\n")
-    assert "Give what one of them was made from with --gt and --dt" in ended.out
+    assert ended.out.startswith("Main cause: different protocols (100% of the difference)\n")
+    assert "Pass the inputs of one report with --gt and --dt" in ended.out
     found = record(detap, first, second, "--metric", "AP50")
-    assert found["kind"] == "account"
+    assert found["kind"] == "report_diff"
     assert found["inputs"] == []
     assert found["causes"]["protocol"]["differs"] is True
-    assert found["portions"][0]["name"] == "protocol"
-    assert found["portions"][0]["share"] == 1
+    assert found["contributions"][0]["name"] == "protocol"
+    assert found["contributions"][0]["fraction"] == 1
 
 
 def test_two_reports_with_what_they_were_made_from(detap: Run, tmp_path: Path) -> None:
@@ -206,7 +208,7 @@ def test_two_reports_with_what_they_were_made_from(detap: Run, tmp_path: Path) -
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
     found = record(detap, first, second, "--metric", "AP50", *DATA)
-    assert found["answer"] == "99 % of the difference is that difficult objects count"
+    assert found["conclusion"] == "Main cause: difficult objects count (99% of the difference)"
     steps = record(detap, *DATA, *PROTOCOLS)["steps"]
     assert found["attribution"]["steps"] == steps
 
@@ -214,7 +216,7 @@ def test_two_reports_with_what_they_were_made_from(detap: Run, tmp_path: Path) -
 def test_two_reports_that_say_the_same(detap: Run, tmp_path: Path) -> None:
     path = report(detap, tmp_path / "a.json")
     ended = detap("explain", path, path)
-    assert ended.out.startswith("The two reports say the same: mAP 0.5 and 0.5\n")
+    assert ended.out.startswith("The reports are equal: mAP 0.5 and 0.5\n")
 
 
 def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,8 +226,8 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "detap.toml").write_text('ignore-flags = "none"\nprotocol = "voc2007"\n', "utf-8")
     found = record(detap, *DATA, *PROTOCOLS)
-    assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
-    assert record(detap, first, second, "--metric", "AP50")["numbers"]["first"]["value"] == 0.5
+    assert found["metrics"]["first"]["value"] == pytest.approx(2 / 3)
+    assert record(detap, first, second, "--metric", "AP50")["metrics"]["first"]["value"] == 0.5
     monkeypatch.setenv("DETAP_FROM", "coco")
     assert "explain one thing at a time" in detap("explain", first, second).err
 
@@ -270,10 +272,10 @@ def test_two_protocols_that_give_the_same(detap: Run) -> None:
     """With COCO's guard 1/2 is 0.4999999999999999: one number, in which nothing has a part."""
     guarded = "voc2012|precision-eps:2.220446049250313e-16"
     found = record(detap, "--from", "voc2012", "--to", guarded, *DATA)
-    assert found["answer"] == f"voc2012 and {guarded} give the same mAP here"
-    assert found["numbers"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
-    assert found["numbers"]["second"]["value"] != 0.5
-    assert [step["share"] for step in found["steps"]] == [None]
+    assert found["conclusion"] == f"voc2012 and {guarded} give the same mAP"
+    assert found["metrics"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
+    assert found["metrics"]["second"]["value"] != 0.5
+    assert [step["fraction"] for step in found["steps"]] == [None]
 
 
 def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
@@ -285,18 +287,18 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         assert ended.status == 2
         assert f"{path} is a report of a retrieval; explained are detectors'" in ended.err
     path.write_text("{}", "utf-8")
-    assert "is no report of detap; make it with detap eval" in detap("explain", path, path).err
+    assert "not a detap report; make it with detap eval" in detap("explain", path, path).err
     explained = tmp_path / "why.json"
     assert detap("explain", *DATA, *PROTOCOLS, "-o", explained).status == 0
-    assert "is a report of detap that lacks its numbers" in detap("explain", explained, path).err
+    assert "report with missing or invalid values" in detap("explain", explained, path).err
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"inputs": [3]}, "is a report of detap that lacks its numbers"),
-        ({"selection": 3}, "is a report of detap that lacks its numbers"),
-        ({"kept": 3}, "is a report of detap that lacks its numbers"),
+        ({"inputs": [3]}, "report with missing or invalid values"),
+        ({"selection": 3}, "report with missing or invalid values"),
+        ({"retained_metrics": 3}, "report with missing or invalid values"),
         ({"protocol": {"name": ["coco"]}}, "b.json: invalid protocol: "),
         ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: invalid protocol: "),
         ({"protocol": {"name": "cocoo"}}, "unknown protocol 'cocoo'; did you mean coco"),

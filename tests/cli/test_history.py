@@ -108,7 +108,7 @@ def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     assert len(record["reports"]) == 4
     assert record["notes"][0]["code"] == "history-not-comparable"
     assert record["notes"][0]["count"] == 4
-    apart = record["apart"]["series"]
+    apart = record["not_comparable"]["series"]
     names = [[row["name"][9:-5] for row in entry["reports"]] for entry in apart]
     assert names == [["4"], ["2", "3"], ["1"]]  # the latest first
     told = [" ".join(entry["differences"]) for entry in apart]
@@ -118,7 +118,7 @@ def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     assert 'protocol: name "voc2012" there, "coco" here' in told[2]
     assert "mAP" in apart[2]["reports"][0]
     text = detap("history", "runs").out
-    assert text.count("Apart: ") == 3
+    assert text.count("Not comparable with the latest report: ") == 3
     assert "\nprotocol:voc2012|" in text
 
 
@@ -146,7 +146,7 @@ def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -
     assert len(of(detap, *paths)["reports"]) == 3
     record = of(detap, *paths, "--metric", "F1")
     assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
-    told = record["apart"]["series"][0]["differences"]
+    told = record["not_comparable"]["series"][0]["differences"]
     assert told == ["score threshold: 0.7 there, 0.5 here"]
 
 
@@ -172,7 +172,7 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
     ("line", "told"),
     [
         (["absent.json"], "absent.json: no such file or directory"),
-        (["instances.json"], "instances.json: is no report of detap; make it with detap eval"),
+        (["instances.json"], "instances.json: not a detap report; make it with detap eval"),
         (["empty"], "empty: holds no .json file; keep reports there: detap eval -o FILE.json"),
         (["runs", "--metric", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),
         (["runs", "--metric", "class:*.AP"], "'class:*.AP' stands for 2 numbers; name each by"),

@@ -43,7 +43,7 @@ def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., En
     command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis", "-o", report]
     ended = detap(*command, "--fail-under", "APf=0.5")
     assert ended.status == 1
-    assert "APf is 0.0000 < 0.5" in ended.err
+    assert "APf 0.0000, required >= 0.5" in ended.err
     found = json.loads(report.read_text("utf-8"))
     assert (found["summary"]["APf"], found["summary"]["APr"]) == (0.0, None)
     assert "APf" not in found["classes"][0]

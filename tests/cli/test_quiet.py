@@ -24,7 +24,7 @@ def test_a_gate_that_fails_shows_the_table(coco: Files, detap: Run) -> None:
     assert ended.status == 1
     assert ended.out.startswith("class ")
     assert "FAILED   AP is " in ended.out
-    assert ended.err.startswith("gate failed: AP is ")
+    assert ended.err.startswith("gate failed: AP ")
 
 
 def test_what_is_asked_for_is_written(coco: Files, detap: Run) -> None:

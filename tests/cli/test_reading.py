@@ -124,9 +124,9 @@ def test_explain_attributes_to_the_options_of_reading(
     }
     told = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
     assert told.status == 0, told.err
-    portions = {row["name"]: row["portion"] for row in json.loads(told.out)["portions"]}
+    portions = {row["name"]: row["change"] for row in json.loads(told.out)["contributions"]}
     assert portions == {"reading": -0.5, "detections": -0.5}
-    assert "50 % that files were read with other options" in json.loads(told.out)["answer"]
+    assert "different input options" in json.loads(told.out)["conclusion"]
 
 
 def test_options_of_reading_without_a_part_are_not_said_to_have_one(
@@ -144,6 +144,6 @@ def test_options_of_reading_without_a_part_are_not_said_to_have_one(
         assert detap("eval", *asked, "--protocol", "coco", "-o", f"{report}.json").status == 0
     told = detap("explain", "a.json", "b.json", *asked, "--output-format", "json")
     record = json.loads(told.out)
-    portions = {row["name"]: row["portion"] for row in record["portions"]}
+    portions = {row["name"]: row["change"] for row in record["contributions"]}
     assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
-    assert record["answer"] == "All of the difference is that the detections are others"
+    assert record["conclusion"] == "Main cause: different detections (100% of the difference)"

@@ -152,7 +152,7 @@ def test_options_are_answered_from_partials(
     ended = [detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS)]
     one, several = map(numbers, ended)
     for report in (one, several):  # of partials it is not known on which images mistakes are
-        report.pop("culprits", None)
+        report.pop("regressions", None)
     assert several == one
     assert ended[0].status == ended[1].status
 
@@ -266,7 +266,7 @@ def test_merge_reports_as_one_run_does(shards: Path, detap: Run, asked: tuple[st
     ended = [detap("eval", *WHOLE, *asked, *JSON), detap("merge", "*.part", *asked, *JSON)]
     one, merged = map(numbers, ended)
     for report in (one, merged):
-        report.pop("culprits", None)
+        report.pop("regressions", None)
     assert merged == one
     assert ended[0].status == ended[1].status
 

@@ -33,7 +33,7 @@ def record(detap: Run, *words: str) -> dict[str, Any]:
 def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) -> None:
     found = record(detap, "1", *case)
     assert [row["score"] for row in found["detections"]] == [0.95, 0.85, 0.8, 0.6, 0.55]
-    told = [(row["verdict"], row["ground_truth"], row["claimed_by"]) for row in found["detections"]]
+    told = [(row["result"], row["ground_truth"], row["matched_by"]) for row in found["detections"]]
     assert told == [
         ("true-positive", 1, None),
         ("duplicate", 1, 1),
@@ -42,32 +42,32 @@ def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) ->
         ("true-positive", 3, None),
     ]
     assert found["detections"][1]["why"] == (
-        "IoU 0.9000 with ground truth 1 (a), which is taken; detection 1 finds it"
+        "IoU 0.9000 with ground truth 1 (a), already matched by detection 1"
     )
-    assert found["detections"][2]["overlap"] == 1.0
+    assert found["detections"][2]["iou"] == 1.0
     assert [row["why"] for row in found["detections"][2:4]] == [
-        "IoU 1.0000 with ground truth 2 (b), of another class; detection 4 finds it",
-        "IoU 0.8000 with ground truth 2 (b), finds it",
+        "IoU 1.0000 with ground truth 2 (b), of another class; matched by detection 4",
+        "IoU 0.8000 with ground truth 2 (b), matched",
     ]
     truths = found["image"]["ground_truths"]
-    assert [(row["class"], row["verdict"], row["detection"]) for row in truths] == [
-        ("a", "found", 1),
-        ("b", "found", 4),
-        ("a", "found", 5),
+    assert [(row["class"], row["result"], row["detection"]) for row in truths] == [
+        ("a", "matched", 1),
+        ("b", "matched", 4),
+        ("a", "matched", 5),
     ]
 
 
 def test_what_is_not_found(detap: Run, case: list[str]) -> None:
     found = record(detap, "2", *case)
-    assert [row["verdict"] for row in found["detections"]] == ["localisation", "both"]
+    assert [row["result"] for row in found["detections"]] == ["localization", "both"]
     assert [row["why"] for row in found["detections"]] == [
-        "IoU 0.4286 with ground truth 1 (a), too little for 0.5",
-        "IoU 0.2500 with ground truth 2 (b), too little for 0.5, and of another class",
+        "IoU 0.4286 with ground truth 1 (a), below 0.5",
+        "IoU 0.2500 with ground truth 2 (b), below 0.5, and of another class",
     ]
-    assert [row["verdict"] for row in found["image"]["ground_truths"]] == ["aimed-at", "missed"]
+    assert [row["result"] for row in found["image"]["ground_truths"]] == ["near-miss", "missed"]
     assert [row["why"] for row in found["image"]["ground_truths"]] == [
-        "detection 1 means it",
-        "no detection means it",
+        "near miss: detection 1",
+        "no matching or near-miss detection",
     ]
     alone = record(detap, "3", *case)
     assert {row["why"] for row in alone["detections"]} == {"overlaps no ground truth"}
@@ -79,9 +79,9 @@ def test_what_hardly_overlaps_is_background(detap: Run, tmp_path: Path) -> None:
     rows = [{"image_id": 1, "category_id": 1, "bbox": [-95, 0, 100, 100], "score": 0.5}]
     files = write_coco(tmp_path, instances(), rows)
     (row,) = record(detap, "1", *files.arguments[1:], "--isolated")["detections"]
-    assert row["verdict"] == "background"
+    assert row["result"] == "background"
     assert row["why"] == (
-        "overlaps no ground truth by more than 0.1: IoU 0.0256 with ground truth 1 (cat)"
+        "IoU below 0.1 with every ground truth: IoU 0.0256 with ground truth 1 (cat)"
     )
 
 
@@ -93,12 +93,12 @@ def test_neutral_out_of_range_and_beyond_the_limit(detap: Run, tmp_path: Path) -
     rows[1]["bbox"] = [210, 10, 20, 20]
     files = write_coco(tmp_path, truth, rows)
     words = [*files.arguments[1:], "--isolated"]
-    verdicts = [row["verdict"] for row in record(detap, "1", *words)["detections"]]
-    assert verdicts == ["true-positive", "neutral", "background"]
+    verdicts = [row["result"] for row in record(detap, "1", *words)["detections"]]
+    assert verdicts == ["true-positive", "ignored", "background"]
     one = record(detap, "1", *words, "--max-dets", "1")
-    assert [row["verdict"] for row in one["detections"]][1:] == ["beyond-limit"] * 2
-    assert one["detections"][1]["why"] == "better-scored detections fill the limit of 1"
-    assert one["image"]["ground_truths"][1]["verdict"] == "neutral"
+    assert [row["result"] for row in one["detections"]][1:] == ["beyond-max-dets"] * 2
+    assert one["detections"][1]["why"] == "ranked beyond the maximum of 1 detections"
+    assert one["image"]["ground_truths"][1]["result"] == "ignored"
 
 
 def test_the_table_fits_a_page(detap: Run, case: list[str], voc: Files) -> None:
@@ -106,13 +106,13 @@ def test_the_table_fits_a_page(detap: Run, case: list[str], voc: Files) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[3].split() == ["2", "a", "0.8500", "duplicate", "0.9000", "1", "1"]
     wide = detap("show", "1", *voc.arguments[1:], "--isolated", "--output-format", "markdown").out
-    assert "finds it" in wide
+    assert ", matched" in wide
 
 
 def test_another_threshold(detap: Run, case: list[str]) -> None:
     found = record(detap, "1", *case, "--at-iou", "0.6")
     assert found["image"]["iou"] == 0.6
-    assert found["detections"][4]["verdict"] == "localisation"  # of 70/130
+    assert found["detections"][4]["result"] == "localization"  # of 70/130
     ended = detap("show", "1", *case, "--at-iou", "0.61")
     assert (ended.status, "IoU 0.61 is not among the thresholds" in ended.err) == (2, True)
 

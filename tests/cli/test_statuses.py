@@ -302,7 +302,7 @@ def test_a_report_by_the_path_of_stdout(coco: Files) -> None:
     ended = spawn(*coco.arguments, "-q", "-o", "csv=/dev/stdout", "--output-format", "json")
     assert ended.returncode == 0
     assert ended.stdout.startswith("name,id,AP")
-    assert '"schema_version": 1' in ended.stdout
+    assert '"schema_version": 2' in ended.stdout
 
 
 @pytest.mark.parametrize("closed", ["1", "2"])

@@ -304,7 +304,7 @@ def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))
     found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     types = evaluate(truth, found, "dota").errors()
-    assert [TYPES[kind] for kind in types.kind] == ["localisation"]
+    assert [TYPES[kind] for kind in types.kind] == ["localization"]
     assert types.similarity.tolist() == [0.5]
     assert evaluate(truth, found, "voc2012").errors().kind.tolist() == [-1]
 

@@ -89,7 +89,7 @@ def test_detections_may_be_of_another_format(beside: Path) -> None:
     ended = run(beside, "eval", *call, "--dt", "dt.boxes", "--units", "3")
     assert json.loads(ended.stdout)["summary"]["mAP"] == 0.0
     ended = run(beside, "compare", "dt.boxes", "worse.boxes", *call, "--resamples", "0")
-    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["numbers"]}
+    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["metrics"]}
     assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
 
 
@@ -183,7 +183,7 @@ def test_compare(files: Path) -> None:
     call = ("--gt", "gt.boxes", "--resamples", "0", "--output-format", "json")
     ended = run(files, "compare", "dt.boxes", "worse.boxes", *call)
     assert ended.returncode == 0, ended.stderr
-    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["numbers"]}
+    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["metrics"]}
     assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
 
 

@@ -70,7 +70,7 @@ def test_numbers_rise_each_by_itself_and_none_falls(reports: Path, detap: Run) -
         assert value == max((number for number in pair if number is not None), default=None)
     assert ap_of(record)["dog"] == ap_of(now)["dog"] > ap_of(then)["dog"]
     assert ap_of(record)["cat"] == ap_of(then)["cat"] > ap_of(now)["cat"]
-    assert "class:cat.AP" in record["kept"]
+    assert "class:cat.AP" in record["retained_metrics"]
     assert "class:dog.AP: 0.0 -> 0.9999999999999998 (+1.0000)" in ended.out
     assert "numbers are lower in the new report; the baseline keeps its own" in ended.out
     assert (
@@ -124,13 +124,13 @@ def test_another_ground_truth_is_refused_and_may_be_insisted_on(reports: Path, d
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is no JSON report"),
-        ("[]", "is no report of detap"),
-        ("{}", "is no report of detap"),
-        ('{"schema_version": 2}', "has schema version 2, not 1"),
-        ('{"schema_version": 1, "kind": "detection"}', "lacks its numbers"),
-        ('{"schema_version": 1, "summary": {"AP": NaN}}', "NaN is no JSON"),
-        ("[" * 100_000, "is no JSON report"),
+        ("", "not a JSON report"),
+        ("[]", "not a detap report"),
+        ("{}", "not a detap report"),
+        ('{"schema_version": 1}', "schema version 1, expected 2; regenerate it with this version"),
+        ('{"schema_version": 2, "kind": "detection"}', "missing or invalid values"),
+        ('{"schema_version": 2, "summary": {"AP": NaN}}', "NaN is not valid JSON"),
+        ("[" * 100_000, "not a JSON report"),
     ],
 )
 def test_what_is_no_report_is_refused(
@@ -326,7 +326,7 @@ def test_the_ratchet(old: float, new: float | None, kept: float, changes: list[A
     assert found["classes"][0]["false_positives"] == 9  # counts are today's
     assert told == changes
     fell = new is None or new < old - 1e-12
-    assert found.get("kept", []) == (["AP", "class:cat.AP"] if fell else [])
+    assert found.get("retained_metrics", []) == (["AP", "class:cat.AP"] if fell else [])
     found, told = raised(before, after, allow_drop=True)
     assert found["summary"] == {"AP": new}
     assert bool(told) == (fell or bool(changes))
@@ -338,7 +338,7 @@ def test_the_ratchet_of_a_slice() -> None:
     found, told = raised(before, after)
     assert found["slices"]["night"]["summary"] == {"AP": 0.5}
     assert found["slices"]["fog"]["summary"] == {"AP": 0.1}
-    assert found["kept"] == ["slice:night.AP", "slice:night.class:cat.AP"]
+    assert found["retained_metrics"] == ["slice:night.AP", "slice:night.class:cat.AP"]
     assert [name for name, _, _ in told] == ["AP", "class:cat.AP"]
 
 
@@ -358,7 +358,7 @@ def test_the_ratchet_of_numbers_at_a_threshold() -> None:
     after = {**rows(0.5), "operating_point": at_threshold(0.3, 0.8)}
     found, told = raised(before, after)
     assert found["operating_point"] == at_threshold(0.3, 0.9)
-    assert (found["kept"], told) == (["recall", "class:cat.recall"], [])
+    assert (found["retained_metrics"], told) == (["recall", "class:cat.recall"], [])
     # At another threshold, or where one report has none, they are as they are.
     other = {**rows(0.5), "operating_point": at_threshold(0.4, 0.8)}
     assert raised(before, other) == (other, [])

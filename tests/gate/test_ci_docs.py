@@ -66,7 +66,7 @@ def test_every_command_works_as_printed_one_after_the_other(folder: Path) -> Non
             assert ended.stdout or ">" in command
             ran += 1
     assert ran == 8
-    assert (folder / "summary.md").read_text().startswith("## detap: 9 gates passed\n")
+    assert (folder / "summary.md").read_text().startswith("## detap: 9 of 9 gates passed\n")
 
 
 def test_the_page_shows_the_examples() -> None:
@@ -140,7 +140,7 @@ def test_the_test_module(project: Path) -> None:
     shutil.copy(project / "results-worse.json", project / "results.json")
     ended = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "AP fell by 0.1231" in ended.stdout
+    assert "AP dropped by 0.1231" in ended.stdout
 
 
 def test_every_toml_block_is_toml_and_a_target_works(folder: Path) -> None:

@@ -72,8 +72,8 @@ def test_each_kind_of_mistake() -> None:
     )
     found = count_errors(evaluate(TRUTH, more, "voc2012"))
     assert [counts(row) for row in found.by_image.tolist()] == [
-        {"missed": 1, "duplicate": 1, "confused": 1},
-        {"mislocated": 1},
+        {"missed": 1, "duplicate": 1, "classification": 1},
+        {"localization": 1},
         {},
         {"background": 1},
     ]
@@ -151,10 +151,10 @@ def test_the_command_shows_numbers_classes_and_images(files: list[str], detap: R
     ended = detap(*files)
     assert ended.status == 0
     lines = ended.out.splitlines()
-    headings = "number first second difference 95 % CI low 95 % CI high"
-    assert lines[0].split() == headings.split()
+    assert lines[0] == "Comparison (95% CI)"
+    assert lines[1].split() == ["metric", "first", "second", "diff", "CI", "low", "CI", "high"]
     # The dog of image 2 is no longer found: AP of dog 1 becomes 0, and the mean falls by half.
-    assert lines[2].split()[:4] == ["AP", "0.7525", "0.2525", "-0.5000"]
+    assert lines[3].split()[:4] == ["AP", "0.7525", "0.2525", "-0.5000"]
     assert "1 of 3 classes changed" in lines
     assert "1 of 2 images changed" in lines
     (dog,) = [line for line in lines if line.startswith("dog")]
@@ -168,17 +168,19 @@ def test_its_json_obeys_its_schema(files: list[str], detap: Run) -> None:
     Draft202012Validator(schema("comparison")).validate(report)
     assert [entry["role"] for entry in report["inputs"]] == ["ground_truth", "first", "second"]
     assert len({entry["sha256"] for entry in report["inputs"]}) == 3
-    numbers = {entry["name"]: entry for entry in report["numbers"]}
+    numbers = {entry["name"]: entry for entry in report["metrics"]}
     assert numbers["AP"]["difference"] == numbers["AP"]["second"] - numbers["AP"]["first"]
     assert numbers["APs"]["difference"] is None
-    assert report["mistakes"]["missed"]["difference"] == 1
+    assert report["errors"]["missed"]["difference"] == 1
 
 
 def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) -> None:
     ended = detap(*files, "--resamples", "0")
-    assert ended.out.splitlines()[0].split() == ["number", "first", "second", "difference"]
+    lines = ended.out.splitlines()
+    assert lines[0] == "Comparison"
+    assert lines[1].split() == ["metric", "first", "second", "diff"]
     report = json.loads(detap(*files, "--resamples", "0", "--output-format", "json").out)
-    assert all(entry["low"] is None for entry in report["numbers"])
+    assert all(entry["low"] is None for entry in report["metrics"])
 
 
 def test_markdown(files: list[str], detap: Run) -> None:

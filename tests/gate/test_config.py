@@ -48,7 +48,7 @@ output = ["out.json", "junit=out.log"]
     )
     ended = detap("eval")
     assert ended.status == 1
-    assert "gate failed: mAP is 0.7500 < 0.9" in ended.err
+    assert "gate failed: mAP 0.7500, required >= 0.9" in ended.err
     assert json.loads((folder / "out.json").read_text())["protocol"]["iou_thresholds"] == [0.3]
     assert (folder / "out.log").read_text().startswith("<?xml")
 

@@ -65,23 +65,23 @@ def gate(detap: Run, *arguments: str) -> tuple[Ended, dict[str, Any]]:
 def test_one_lost_object_is_a_warning(lost: Path, detap: Run, name: str) -> None:
     words = ("--max-drop", f"{name}=0", "--slices", "tags.json", *SURE)
     ended, check = gate(detap, *words)
-    assert (ended.status, check["verdict"]) == (0, "too-few")
+    assert (ended.status, check["status"]) == (0, "too-few-ground-truths")
     assert (check["interval"], check["ground_truths"]) == (None, 1)
     assert check["drop"] == pytest.approx(1)
-    assert "only a warning, as there are 1 ground truths" in ended.err
+    assert "warning only: 1 ground truths" in ended.err
     ended, check = gate(detap, *words, "--min-ground-truths", "0")
-    assert (ended.status, check["verdict"]) == (1, "failed")
+    assert (ended.status, check["status"]) == (1, "failed")
     assert check["interval"] == pytest.approx([1, 1])
 
 
-@pytest.mark.parametrize(("small", "verdict"), [(19, "too-few"), (20, "failed")])
+@pytest.mark.parametrize(("small", "verdict"), [(19, "too-few-ground-truths"), (20, "failed")])
 def test_twenty_objects_are_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, small: int, verdict: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, small=small, missed=range(1, small + 1))
     ended, check = gate(detap, "--max-drop", "APs=0", *SURE)
-    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict)
+    assert (ended.status, check["status"]) == (int(verdict == "failed"), verdict)
     assert check["ground_truths"] == small
 
 
@@ -91,7 +91,7 @@ def test_a_report_is_held_to_the_same_rule(lost: Path, detap: Run) -> None:
     assert detap(*call, "--max-drop", "APs=0").status == 1
     ended = detap(*call, "--max-drop", "APs=0", "--min-ground-truths", "2")
     assert ended.status == 0
-    assert "only a warning, as there are 1 ground truths" in ended.err
+    assert "warning only: 1 ground truths" in ended.err
     assert detap(*call, "--max-drop", "APl=0", "--min-ground-truths", "2").status == 0
 
 
@@ -100,21 +100,21 @@ def test_python_agrees(lost: Path) -> None:
     now, then = (read_detections(name, truth) for name in ("now.json", "results.json"))
     limits: dict[str, Any] = {"baseline": then, "max_drop": {"APs": 0}, "confidence": 0.95}
     assert_detections(truth, now, **limits)
-    with pytest.raises(AssertionError, match=r"APs fell by 1\.0000"):
+    with pytest.raises(AssertionError, match=r"APs dropped by 1\.0000"):
         assert_detections(truth, now, min_ground_truths=0, **limits)
 
 
 def test_a_comparison_gives_no_interval(lost: Path, detap: Run) -> None:
     call = ("compare", "results.json", "now.json", "--gt", "instances.json", "-o", "c.json")
     ended = detap(*call)
-    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["metrics"]}
     for name in ("APs", "ARs"):
         assert (rows[name]["low"], rows[name]["high"]) == (None, None)
         assert rows[name]["difference"] == pytest.approx(-1)
     assert rows["AP"]["low"] < rows["AP"]["high"] == 0
     assert "APs, ARs: fewer than 20 ground truths are counted" in ended.err
     detap(*call, "--min-ground-truths", "0")
-    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["metrics"]}
     assert [rows["APs"][end] for end in ("low", "high")] == pytest.approx([-1, -1])
 
 
@@ -130,7 +130,7 @@ def test_few_images_that_differ_widen_the_interval(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, small=0, missed=range(1, missed + 1))
     ended, check = gate(detap, "--max-drop", "AP=0", *SURE)
-    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict)
+    assert (ended.status, check["status"]) == (int(verdict == "failed"), verdict)
     assert check["drop"] == pytest.approx(missed / 101)
     # The same seed gives the same bits.
     assert gate(detap, "--max-drop", "AP=0", *SURE)[1] == check
@@ -157,7 +157,7 @@ def smallest(folder: Path, detap: Run, lost: str, *arguments: str) -> tuple[int,
     kept = [row for row in found if row["category_id"] != labels[lost]]
     (folder / "now.json").write_text(json.dumps(kept))
     ended, check = gate(detap, "--max-drop", "min-class.AP=0.1", *arguments)
-    return ended.status, check["verdict"]
+    return ended.status, check["status"]
 
 
 def test_the_smallest_class_may_have_few_ground_truths(
@@ -166,10 +166,13 @@ def test_the_smallest_class_may_have_few_ground_truths(
     monkeypatch.chdir(tmp_path)
     fewest = ("--min-ground-truths", "20")
     assert smallest(tmp_path, detap, "dog") == (1, "failed")
-    assert smallest(tmp_path, detap, "dog", *fewest) == (0, "too-few")
+    assert smallest(tmp_path, detap, "dog", *fewest) == (0, "too-few-ground-truths")
     assert smallest(tmp_path, detap, "dog", "--min-ground-truths", "5") == (1, "failed")
     assert smallest(tmp_path, detap, "cat", *fewest) == (1, "failed")
-    assert smallest(tmp_path, detap, "cat", "--min-ground-truths", "31") == (0, "too-few")
+    assert smallest(tmp_path, detap, "cat", "--min-ground-truths", "31") == (
+        0,
+        "too-few-ground-truths",
+    )
 
 
 def test_means_without_a_query() -> None:
@@ -196,4 +199,4 @@ def test_few_queries_that_differ_widen_the_interval(
     call = ("rank", "retrieval", "--qrels", "qrels", "--run", "now", "--baseline-ranking", "then")
     ended = detap(*call, "--max-drop", "0", *SURE, "-o", "out.json")
     (check,) = json.loads(Path("out.json").read_text())["gates"]["checks"]
-    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict), ended.err
+    assert (ended.status, check["status"]) == (int(verdict == "failed"), verdict), ended.err

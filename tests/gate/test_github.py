@@ -52,7 +52,7 @@ def test_a_full_summary_gets_the_outcome_and_then_nothing(
     call = [*coco.arguments, "--output-format", "github", "--fail-under", "0.1"]
     summary.write_text("x" * (MOST_SUMMARY - 100))
     assert detap(*call).status == 0
-    assert summary.read_text().endswith("x## detap: 1 gate passed\n")
+    assert summary.read_text().endswith("x## detap: 1 of 1 gates passed\n")
     summary.write_text("x" * MOST_SUMMARY)
     assert detap(*call).status == 0
     assert summary.stat().st_size == MOST_SUMMARY
@@ -84,7 +84,7 @@ def test_several_limits_in_the_environment(
     ended = detap(*coco.arguments, "--output-format", "json")
     assert ended.status == 1
     checks = json.loads(ended.out)["gates"]["checks"]
-    assert [(check["name"], check["verdict"]) for check in checks] == [
+    assert [(check["name"], check["status"]) for check in checks] == [
         ("class:cat.AP", "failed"),
         ("AP50", "passed"),
     ]

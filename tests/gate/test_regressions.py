@@ -97,24 +97,24 @@ def test_with_the_detector_before_the_images_are_those_that_changed(
     case: Path, detap: Run, confidence: tuple[str, ...]
 ) -> None:
     report, out = judged(detap, "lost.json", *DETECTIONS, *confidence, "--max-drop", "0.01")
-    blame = report["culprits"]
+    blame = report["regressions"]
     assert [entry["name"] for entry in blame["classes"]] == ["cat"]
     assert [(entry["name"], entry["missed"]) for entry in blame["images"]] == [(4, 1), (6, 1)]
     assert blame["images_compared"]
-    assert blame["looser"] is None
-    assert "\nWhat got worse\nclass cat: AP " in out
-    assert "\nimage 4: 1 more missed\nimage 6: 1 more missed\n" in out
+    assert blame["localization_regression"] is None
+    assert "\nRegressions\nclass cat: AP " in out
+    assert "\nimage 4: +1 missed\nimage 6: +1 missed\n" in out
 
 
 def test_an_earlier_report_does_not_tell_which_images_got_worse(case: Path, detap: Run) -> None:
     report, out = judged(detap, "lost.json", *BASELINE, "--max-drop", "0.01")
-    blame = report["culprits"]
+    blame = report["regressions"]
     assert [entry["name"] for entry in blame["classes"]] == ["cat"]
     # Image 3 is the worst now, as it was before: that is said, and no more.
     assert blame["images"][0]["name"] == 3
     assert not blame["images_compared"]
-    assert "\nWhat got worse, and where it is worst now\nclass cat: AP " in out
-    assert " more " not in out[out.index("What got worse") :]
+    assert "\nRegressions and worst images\nclass cat: AP " in out
+    assert ": +" not in out[out.index("Regressions") :]
 
 
 @pytest.mark.parametrize(
@@ -123,29 +123,34 @@ def test_an_earlier_report_does_not_tell_which_images_got_worse(case: Path, deta
         (
             (*DETECTIONS, "--confidence", "0.5", "--min-ground-truths", "0"),
             0.65,
-            "at IoU 0.65 it fell by ",
+            " at IoU 0.65, unchanged at IoU 0.5",
         ),
         # Cats are found five times of six up to IoU .6, and thrice from .65 on.
-        (DETECTIONS, 0.65, "at IoU 0.65 it fell by "),
-        (BASELINE, 0.75, "at IoU 0.75 it fell by "),  # a report has AP at .5 and .75 alone
+        (DETECTIONS, 0.65, " at IoU 0.65, unchanged at IoU 0.5"),
+        (
+            BASELINE,
+            0.75,
+            " at IoU 0.75, unchanged at IoU 0.5",
+        ),  # a report has AP at .5 and .75 alone
     ],
 )
 def test_boxes_that_became_looser_are_said_to_be(
     case: Path, detap: Run, against: tuple[str, ...], worst: float, line: str
 ) -> None:
     report, out = judged(detap, "looser.json", *against, "--max-drop", "0.01")
-    blame = report["culprits"]
-    assert blame["looser"]["lowest"] == {"iou": 0.5, "drop": 0}
-    assert blame["looser"]["worst"]["iou"] == pytest.approx(worst)
+    blame = report["regressions"]
+    assert blame["localization_regression"]["lowest"] == {"iou": 0.5, "drop": 0}
+    assert blame["localization_regression"]["worst"]["iou"] == pytest.approx(worst)
     before = json.loads((case / "base.json").read_text())["classes"][0]["AP75"]
     after = report["classes"][0]["AP75"]
     # The dogs are as they were: the mean of both falls by half of what cats do.
-    assert blame["looser"]["worst"]["drop"] == pytest.approx((before - after) / 2)
-    assert "boxes became looser: AP at IoU 0.5 stands, " + line in out
+    assert blame["localization_regression"]["worst"]["drop"] == pytest.approx((before - after) / 2)
+    assert "localization: AP dropped " in out
+    assert line in out
     if against != BASELINE:
         assert [entry["name"] for entry in blame["images"]] == [4, 6]
-        assert [entry["mislocated"] for entry in blame["images"]] == [1, 1]
-        assert "\nimage 4: 1 more missed, 1 more mislocated at IoU 0.65\n" in out
+        assert [entry["localization"] for entry in blame["images"]] == [1, 1]
+        assert "\nimage 4: +1 missed, +1 localization at IoU 0.65\n" in out
     else:
         assert blame["images"][0]["name"] == 3
         assert " at IoU 0.75\n" in out
@@ -163,15 +168,15 @@ def test_where_ap_falls_at_every_iou_boxes_are_not_looser(
     (case / "now.json").write_text(json.dumps(found(change)))
     for against in (DETECTIONS, BASELINE):
         report, out = judged(detap, "now.json", *against, "--max-drop", "0.01")
-        assert report["culprits"]["looser"] is None
-        assert "looser" not in out
+        assert report["regressions"]["localization_regression"] is None
+        assert "localization: " not in out
 
 
 def test_where_all_passed_nobody_is_to_blame(case: Path, detap: Run) -> None:
     for against in (DETECTIONS, BASELINE):
         report, out = judged(detap, "lost.json", *against, "--max-drop", "0.9", status=0)
         assert report["gates"]["passed"]
-        assert "culprits" not in report
+        assert "regressions" not in report
         assert "worse" not in out
         assert "worst" not in out
 
@@ -181,7 +186,7 @@ def test_a_class_that_rose_is_no_culprit(case: Path, detap: Run) -> None:
     report, out = judged(
         detap, "results.json", "--baseline-detections", "lost.json", "--max-rise", "0.01"
     )
-    assert "culprits" not in report
+    assert "regressions" not in report
     assert "class cat" not in out
 
 
@@ -190,10 +195,10 @@ def test_a_gate_on_one_class_is_about_its_images(case: Path, detap: Run) -> None
         detap, "lost.json", *DETECTIONS, "--fail-under", "class:dog.AP=0.99", "--max-drop", "0.99"
     )
     # Nothing changed for the dog.
-    assert "culprits" not in report
+    assert "regressions" not in report
     report, _ = judged(detap, "lost.json", "--fail-under", "class:dog.AP=0.99")
-    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["dog"]
-    assert [entry["name"] for entry in report["culprits"]["images"]] == [3]
+    assert [entry["name"] for entry in report["regressions"]["classes"]] == ["dog"]
+    assert [entry["name"] for entry in report["regressions"]["images"]] == [3]
 
 
 def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None:
@@ -202,11 +207,11 @@ def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None
     report, out = judged(
         detap, "lost.json", *DETECTIONS, *slices, "--max-drop", "slice:last.AP=0.01"
     )
-    assert report["culprits"]["slice"] == "last"
-    assert [entry["name"] for entry in report["culprits"]["images"]] == [4, 6]
-    assert "What got worse, in slice last\nclass cat: AP 0.3366, was 1.0000, 3 ground" in out
+    assert report["regressions"]["slice"] == "last"
+    assert [entry["name"] for entry in report["regressions"]["images"]] == [4, 6]
+    assert "Regressions, in slice last\nclass cat: AP 1.0000 -> 0.3366 (3 ground" in out
     report, _ = judged(detap, "lost.json", *slices, "--fail-under", "slice:first.AP=0.99")
-    assert [entry["name"] for entry in report["culprits"]["images"]] == [3]
+    assert [entry["name"] for entry in report["regressions"]["images"]] == [3]
 
 
 def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
@@ -217,7 +222,7 @@ def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
     )
     spell = OptionNames(options=True, earlier="", names={})
     demands = GateConfig.of([Limit.of("drop", "0.01")], spell, baseline=False, before=True)
-    found = evaluate_gates(demands, now, dict, before=then).culprits
+    found = evaluate_gates(demands, now, dict, before=then).regressions
     assert found is not None
     assert (found.slice, found.looser, found.before) == (None, None, True)
     assert [fallen.name for fallen in found.classes] == ["cat"]

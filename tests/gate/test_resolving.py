@@ -66,7 +66,7 @@ EARLIER = ("--baseline-detections", "results.json")
 def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
     ended, report = run(detap, *words)
-    found = report["resolution"]
+    found = report["power"]
     assert {key: found[key] for key in ("level", "power", "paired", "unit", "drop")} == {
         "level": 0.95,
         "power": 0.8,
@@ -74,27 +74,29 @@ def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
         "unit": "image",
         "drop": None,
     }
-    (number,) = found["numbers"]
+    (number,) = found["metrics"]
     assert (number["name"], number["units"], number["limit"]) == ("AR100", 100, 0.05)
     assert number["standard_error"] == pytest.approx(0.04, rel=SOME)
-    assert number["smallest_drop"] == pytest.approx(FACTOR * number["standard_error"], rel=1e-6)
-    assert number["fails_from"] == pytest.approx(0.05 + number["smallest_drop"])
+    assert number["min_detectable_drop"] == pytest.approx(
+        FACTOR * number["standard_error"], rel=1e-6
+    )
+    assert number["drop_failing_gate"] == pytest.approx(0.05 + number["min_detectable_drop"])
     # 100 (2.8016 * .04 / .05)^2 = 502
-    assert number["units_needed"] == pytest.approx(502, rel=2 * SOME)
+    assert number["images_needed"] == pytest.approx(502, rel=2 * SOME)
     # Of the 50 ants 10 more are missed, and of the bees: sqrt(.16 / 50), but their number varies.
     assert [entry["name"] for entry in found["classes"]] == ["class:ant.AR100", "class:bee.AR100"]
     for entry in found["classes"]:
         assert entry["ground_truths"] == 50
         assert entry["standard_error"] == pytest.approx(0.0566, rel=0.1)
-    assert "What these images can show" in ended.out
-    assert "told from noise in 80 of 100 such sets of images" in ended.out
+    assert "Minimum detectable drop" in ended.out
+    assert "is detected with 80% power at the 95% level" in ended.out
     (warning,) = [note for note in report["notes"] if note["code"] == "gate-underpowered"]
     assert warning["severity"] == "warning"
-    least = number["smallest_drop"]
+    least = number["min_detectable_drop"]
     assert warning["message"] == (
         "the limit of AR100, 0.05, is less than these 100 images can show: they tell a drop from "
         f"{least:.4f} on from noise (at 95 %, in 80 of 100 cases), and that one would take "
-        f"{number['units_needed']}"
+        f"{number['images_needed']}"
     )
     assert "[gate-underpowered]" in ended.err
 
@@ -105,14 +107,14 @@ def test_a_limit_that_the_images_resolve_is_not_warned_of(
 ) -> None:
     ended, report = run(detap, *EARLIER, "--confidence", "0.95", "--max-drop", f"AR100={limit}")
     assert "gate-underpowered" not in ended.err
-    (number,) = report["resolution"]["numbers"]
+    (number,) = report["power"]["metrics"]
     assert number["limit"] == pytest.approx({"0": 0, "0.2": 0.2, "30%": 0.27}[limit])
 
 
 def test_a_share_of_the_baseline_s_number_is_a_drop_too(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=10%", "--max-drop", "AR100=0.9")
     ended, report = run(detap, *words)
-    assert report["resolution"]["numbers"][0]["limit"] == pytest.approx(0.09)  # of .9
+    assert report["power"]["metrics"][0]["limit"] == pytest.approx(0.09)  # of .9
     assert "the limit of AR100, 0.09, is less" in ended.err
 
 
@@ -134,32 +136,34 @@ def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run
         "0.02",
     )
     ended, report = run(detap, *words)
-    (number,) = report["resolution"]["numbers"]
+    (number,) = report["power"]["metrics"]
     # At 90 %: 1.644854 + 0.841621.
-    assert number["smallest_drop"] == pytest.approx(2.486475 * number["standard_error"], rel=1e-6)
+    assert number["min_detectable_drop"] == pytest.approx(
+        2.486475 * number["standard_error"], rel=1e-6
+    )
     due = 100 * (2.486475 * 0.04 / 0.02) ** 2
-    assert number["units_needed"] == pytest.approx(due, rel=2 * SOME)
-    assert "images for 0.02" in ended.out
+    assert number["images_needed"] == pytest.approx(due, rel=2 * SOME)
+    assert "images needed for 0.02" in ended.out
 
 
 def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, detap: Run) -> None:
     ended, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
-    found = report["resolution"]
+    found = report["power"]
     assert not found["paired"]
-    (number,) = found["numbers"]
+    (number,) = found["metrics"]
     alone = 0.7 * 0.3 / 100
     assert number["standard_error"] == pytest.approx((2 * alone) ** 0.5, rel=SOME)
     assert number["limit"] is None
-    assert number["fails_from"] is None
+    assert number["drop_failing_gate"] is None
     # A floor is held to the number as it is, whose own error counts: 0.8416 of it.
     (margin,) = found["margins"]
     assert (margin["name"], margin["kind"], margin["limit"]) == ("AR100", "floor", "0.6")
     assert margin["margin"] == pytest.approx(0.841621 * alone**0.5, rel=SOME)
-    assert "From one detector alone" in ended.out
+    assert "Estimated from one detector" in ended.out
     shown = " ".join(ended.out.split())
     assert (
-        f"AR100 is held to 0.6 as it is: truly {margin['margin']:.4f} below, it fails in 80 of "
-        f"100 such sets; truly {margin['margin']:.4f} above, it passes in as many."
+        f"AR100, limit 0.6: a true value {margin['margin']:.4f} below the limit fails with 80% "
+        f"power, one {margin['margin']:.4f} above it passes with 80% power."
     ) in shown
 
 
@@ -168,18 +172,18 @@ def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
     Path("report.json").rename("base.json")
     words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--detectable-drop", "0.02")
     ended, report = run(detap, *words)
-    (number,) = report["resolution"]["numbers"]
+    (number,) = report["power"]["metrics"]
     error = (2 * 0.7 * 0.3 / 100) ** 0.5
-    assert number["fails_from"] == pytest.approx(0.05 + 0.841621 * error, rel=SOME)
+    assert number["drop_failing_gate"] == pytest.approx(0.05 + 0.841621 * error, rel=SOME)
     assert "can show: they tell a drop from" in ended.err
     assert "or less if the earlier one errs on the same" in ended.err
 
 
 def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
     _, report = run(detap, "--detectable-drop", "0.02", *EARLIER)
-    found = report["resolution"]
+    found = report["power"]
     assert found["paired"]
-    assert [entry["name"] for entry in found["numbers"]] == ["AP"]
+    assert [entry["name"] for entry in found["metrics"]] == ["AP"]
     assert [entry["name"] for entry in found["classes"]] == ["class:ant.AP", "class:bee.AP"]
     # The confidence, the resamples and their seed may be said with it.
     _, again = run(
@@ -193,24 +197,24 @@ def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
         "--seed",
         "4",
     )
-    assert again["resolution"]["level"] == 0.95
-    assert not again["resolution"]["paired"]
+    assert again["power"]["level"] == 0.95
+    assert not again["power"]["paired"]
 
 
 def test_what_cannot_be_resampled_is_left_out(case: Path, detap: Run) -> None:
     words = ("--max-rise", "class:*.duplicates=1", "--fail-under", "F1=0.1")
     _, report = run(detap, "--detectable-drop", "0.02", *EARLIER, *words)
-    assert [entry["name"] for entry in report["resolution"]["numbers"]] == ["AP"]
-    assert report["resolution"]["margins"] == []
+    assert [entry["name"] for entry in report["power"]["metrics"]] == ["AP"]
+    assert report["power"]["margins"] == []
 
 
 def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "0.01")
     ended, report = run(detap, *words, now="results.json")
-    (number,) = report["resolution"]["numbers"]
-    assert number["smallest_drop"] is None
-    assert number["units_needed"] is None
-    assert "No resample differs from another" in ended.out
+    (number,) = report["power"]["metrics"]
+    assert number["min_detectable_drop"] is None
+    assert number["images_needed"] is None
+    assert "All resamples are equal" in ended.out
     assert "gate-underpowered" not in ended.err
 
 
@@ -225,7 +229,7 @@ def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) 
     needed = int(note.message.removeprefix(start).removesuffix(end).replace(",", ""))
     assert needed == pytest.approx(100 * 2 * 0.0021 * (FACTOR / 0.02) ** 2, rel=2 * SOME)
     _, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
-    assert report["resolution"]["numbers"][0]["units_needed"] == needed  # as the command has it
+    assert report["power"]["metrics"][0]["images_needed"] == needed  # as the command has it
     with pytest.raises(AssertionError, match=f"{start}{needed:,}{end}\nprotocol:coco"):
         assert_detections(
             "instances.json", "now.json", fail_under={"AR100": 0.8}, detectable_drop=0.02
@@ -267,20 +271,20 @@ def test_a_slice_has_images_of_its_own(case: Path, detap: Run) -> None:
     )
     words = ("--confidence", "0.95", "--max-drop", "slice:*.AR100=0.1", "--slices", "tags.csv")
     _, report = run(detap, *EARLIER, *words)
-    low, high = sorted(report["resolution"]["numbers"], key=lambda entry: entry["units"])
+    low, high = sorted(report["power"]["metrics"], key=lambda entry: entry["units"])
     assert (low["name"], low["units"]) == ("slice:low.AR100", 40)
     assert (high["name"], high["units"]) == ("slice:high.AR100", 60)
     # Images 11 to 30 are lost, half of the low ones: sqrt(.25 / 40). Above nothing changes.
     assert low["standard_error"] == pytest.approx(0.079, rel=2 * SOME)
     assert high["standard_error"] is None
-    assert report["resolution"]["classes"] == []
+    assert report["power"]["classes"] == []
 
 
 @pytest.mark.parametrize("form", ["markdown", "table", "csv", "github"])
 def test_it_is_in_every_form_that_has_sections(case: Path, detap: Run, form: str) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
     ended, _ = run(detap, *words, "--output-format", form)
-    assert ("What these images can show" in ended.out) == (form in ("markdown", "table"))
+    assert ("Minimum detectable drop" in ended.out) == (form in ("markdown", "table"))
 
 
 def test_it_is_on_the_page(case: Path, detap: Run) -> None:
@@ -288,7 +292,7 @@ def test_it_is_on_the_page(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05", "-o", "page.html")
     run(detap, *words)
     page = Path("page.html").read_text("utf-8")
-    assert "<h2>What these images can show</h2>" in page
+    assert "<h2>Minimum detectable drop</h2>" in page
     assert "class:bee.AR100" in page
 
 
@@ -298,15 +302,15 @@ def test_a_comparison_has_it(case: Path, detap: Run) -> None:
     assert ended.status == 0, ended.err
     report = json.loads(Path("comparison.json").read_text())
     Draft202012Validator(schema("comparison")).validate(report)
-    numbers = {entry["name"]: entry for entry in report["resolution"]["numbers"]}
-    with_interval = [entry["name"] for entry in report["numbers"] if entry["low"] is not None]
+    numbers = {entry["name"]: entry for entry in report["power"]["metrics"]}
+    with_interval = [entry["name"] for entry in report["metrics"] if entry["low"] is not None]
     assert list(numbers) == with_interval
     assert "AR100" in with_interval
     assert numbers["AR100"]["standard_error"] == pytest.approx(0.04, rel=SOME)
-    assert numbers["AR100"]["units_needed"] == pytest.approx(502, rel=2 * SOME)
-    assert "images for 0.05" in ended.out
+    assert numbers["AR100"]["images_needed"] == pytest.approx(502, rel=2 * SOME)
+    assert "images needed for 0.05" in ended.out
     ended = detap(*words, "--resamples", "0", "-o", "comparison.json")
-    assert "resolution" not in json.loads(Path("comparison.json").read_text())
+    assert "power" not in json.loads(Path("comparison.json").read_text())
     ended = detap(*words, "--resamples", "0", "--detectable-drop", "0.05")
     assert ended.status == 2
     assert "--detectable-drop needs resamples: leave --resamples 0 out" in ended.err
@@ -341,15 +345,15 @@ def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
     noise = ("--baseline-ranking", first, "--confidence", "0.95", "--max-drop", "mAP=0.05")
     ended = detap(*words, *noise)
     assert ended.status in (0, 1), ended.err
-    found = json.loads(report.read_text())["resolution"]
-    (number,) = found["numbers"]
+    found = json.loads(report.read_text())["power"]
+    (number,) = found["metrics"]
     assert (found["unit"], number["name"], number["units"]) == ("query", "mAP", 50)
     assert number["standard_error"] == pytest.approx(0.0283, rel=SOME)
-    assert "What these queries can show" in ended.out
+    assert "Minimum detectable drop" in ended.out
     assert "is less than these 50 queries can show" in ended.err
     assert detap(*words, "--detectable-drop", "0.1").status == 0
-    found = json.loads(report.read_text())["resolution"]
-    assert found["numbers"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
+    found = json.loads(report.read_text())["power"]
+    assert found["metrics"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
 
 
 def test_an_assertion_warns_of_it(case: Path) -> None:

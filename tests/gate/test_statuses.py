@@ -158,8 +158,8 @@ def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None
     ended = detap(*command(["--fail-under", "1"], output_format="json"))
     # pycocotools' precision of a perfect detector is 1 / (1 + 2**-52).
     assert ended.status == 1
-    assert messages(ended) == ["AP is 0.9999999999999998 < 1"]
-    assert "gate failed: AP is 0.9999999999999998 < 1" in ended.err
+    assert messages(ended) == ["AP 0.9999999999999998, required >= 1"]
+    assert "gate failed: AP 0.9999999999999998, required >= 1" in ended.err
 
 
 def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:

@@ -21,9 +21,9 @@ def test_it_raises_with_the_table_of_gates(coco: Files) -> None:
     with pytest.raises(AssertionError) as caught:
         assert_detections(coco.gt, coco.dt, fail_under={"AP50": 0.7, "class:cat.AP": 0.6})
     lines = str(caught.value).splitlines()
-    assert lines[0] == "Gates: 1 of 2 gates failed"
-    assert lines[1] == "FAILED   class:cat.AP is 0.5050 < 0.6"
-    assert lines[2].startswith("passed   AP50 is 0.7525, at least 0.7")
+    assert lines[0] == "Gates: 1 of 2 failed"
+    assert lines[1] == "FAILED   class:cat.AP 0.5050, required >= 0.6"
+    assert lines[2].startswith("passed   AP50 0.7525, required >= 0.7")
     assert lines[-1].startswith("protocol:coco|detap:")
 
 
@@ -39,7 +39,7 @@ def test_tables_and_an_earlier_detector(coco: Files) -> None:
     worse = [found for found in results() if found["image_id"] == 1]
     coco.dt.write_text(json.dumps(worse))
     now = read_detections(coco.dt, truth)
-    with pytest.raises(AssertionError, match=r"AP fell by 0\.5000"):
+    with pytest.raises(AssertionError, match=r"AP dropped by 0\.5000"):
         assert_detections(truth, now, baseline=before, max_drop=0.1)
     # On two images alone, nothing is certain.
     assert_detections(truth, now, baseline=before, max_drop=0.1, confidence=0.99)

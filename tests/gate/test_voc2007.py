@@ -39,15 +39,15 @@ def test_the_gate_names_the_class_and_the_images_that_got_worse(
     noise = ("--baseline-detections", str(before), "--confidence", "0.95")
     limits = ("--max-drop", "mAP=0.005", "--max-drop", "class:*.AP=0.02")
     report, out, err = gate(voc2007, now, *noise, *limits, status=1)
-    failed = [entry for entry in report["gates"]["checks"] if entry["verdict"] == "failed"]
+    failed = [entry for entry in report["gates"]["checks"] if entry["status"] == "failed"]
     assert [entry["name"] for entry in failed] == ["mAP", "class:cat.AP"]
-    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["cat"]
-    images = [entry["name"] for entry in report["culprits"]["images"]]
+    assert [entry["name"] for entry in report["regressions"]["classes"]] == ["cat"]
+    images = [entry["name"] for entry in report["regressions"]["images"]]
     assert len(images) == 10
     assert len(set(images) & lost) >= 9  # where fewer boxes count, others come to count as well
     assert "class cat: AP" in out
     assert f"image {images[0]}: " in out
-    assert "gate failed: class:cat.AP fell by" in err
+    assert "gate failed: class:cat.AP dropped by" in err
 
 
 def test_without_earlier_detections_the_gate_names_the_class(voc2007: Path, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_without_earlier_detections_the_gate_names_the_class(voc2007: Path, tmp_
     now = copy_voc(voc2007 / "detections", tmp_path / "now", without_best("cat", 250))
     baseline = ("--baseline", str(tmp_path / "then" / "out.json"))
     report, _, _ = gate(voc2007, now, *baseline, "--max-drop", "class:*.AP=0.02", status=1)
-    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["cat"]
+    assert [entry["name"] for entry in report["regressions"]["classes"]] == ["cat"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_within_the_noise_the_bootstrap_gate_does_not_fail(
     noisy = (*arguments, "--confidence", "0.95")
     report, _, _ = gate(voc2007, now, *noisy, status=0)
     (check,) = report["gates"]["checks"]
-    assert check["verdict"] in ("passed", "inconclusive")
+    assert check["status"] in ("passed", "inconclusive")
 
 
 @pytest.mark.parametrize(
@@ -117,15 +117,15 @@ def test_what_its_images_can_show(voc2007: Path, tmp_path: Path) -> None:
     before = tmp_path / "before"
     before.symlink_to(voc2007 / "detections")
     report, _, _ = gate(voc2007, before, "--detectable-drop", "0.005", status=0)
-    (alone,) = report["resolution"]["numbers"]
-    assert alone["smallest_drop"] == pytest.approx(0.0230, abs=5e-4)
+    (alone,) = report["power"]["metrics"]
+    assert alone["min_detectable_drop"] == pytest.approx(0.0230, abs=5e-4)
     now = copy_voc(before, tmp_path / "now", jittered(0.1, 1))
     noise = ("--baseline-detections", str(before), "--confidence", "0.95")
     report, _, err = gate(voc2007, now, *noise, "--max-drop", "mAP=0.005", status=1)
-    (both,) = report["resolution"]["numbers"]
-    assert both["smallest_drop"] == pytest.approx(0.0104, abs=2e-4)
-    assert both["units_needed"] == pytest.approx(21_000, rel=0.05)
-    of_classes = [entry["smallest_drop"] for entry in report["resolution"]["classes"]]
+    (both,) = report["power"]["metrics"]
+    assert both["min_detectable_drop"] == pytest.approx(0.0104, abs=2e-4)
+    assert both["images_needed"] == pytest.approx(21_000, rel=0.05)
+    of_classes = [entry["min_detectable_drop"] for entry in report["power"]["classes"]]
     assert len(of_classes) == 20
     assert (min(of_classes), max(of_classes)) == pytest.approx((0.0172, 0.0671), rel=0.03)
     assert "the limit of mAP, 0.005, is less than these 4,952 images can show" in err

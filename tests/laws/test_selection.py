@@ -195,7 +195,7 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
         detap.evaluate(result.ground_truth, result.detections, classes=[name])
     )
     found = label_errors(outcome, part)
-    assert (found.reason != REASONS.index("other-class")).all()  # that annotation is not shown
+    assert (found.reason != REASONS.index("wrong_label")).all()  # that annotation is not shown
 
 
 @pytest.mark.parametrize("keep_boxes", [True, False])

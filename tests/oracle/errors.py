@@ -7,7 +7,7 @@ from detap.evaluation.results import Result
 from tests.oracle.curves import area_under, curve
 from tests.oracle.overlap import area, boxes, overlap
 
-NAMES = ("classification", "localisation", "both", "duplicate", "background", "missed")
+NAMES = ("classification", "localization", "both", "duplicate", "background", "missed")
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Scene:
         if not here:
             return "background", -1
         if near >= 0 and 0.1 <= value[near] <= self.threshold:
-            return "localisation", near
+            return "localization", near
         if other >= 0 and self.reaches(value[other]):
             return "classification", other
         if taken >= 0 and self.reaches(value[taken]):

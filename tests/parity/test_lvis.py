@@ -222,7 +222,7 @@ def test_verdicts_say_what_is_not_judged_and_why() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
     claims = [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8), Claimed(1, 2, BOX, 0.7)]
     found = image_results(run([Labelled(1, 1, BOX)], claims, lists), 1)
-    said = [entry.verdict for entry in found.detections]
+    said = [entry.result for entry in found.detections]
     assert said == ["true-positive", "not-exhaustive", "unverified"]
     report = image_report(run([Labelled(1, 1, BOX)], claims, lists), found)
     assert [row["why"] for row in report.table.rows][1:] == [
@@ -367,7 +367,7 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     limited = run([Labelled(1, 1, BOX)], claims, NOTHING, limit)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
     found = image_results(result, 1)
-    assert [entry.verdict for entry in found.detections] == ["zero-area", "true-positive"]
+    assert [entry.result for entry in found.detections] == ["zero-area", "true-positive"]
     why = "it has no area, and the protocol leaves it out"
     assert next(row["why"] for row in image_report(result, found).table.rows) == why
     counted = replace(RULES, zero_area="count")

@@ -58,14 +58,14 @@ def judged(now: Result, before: Result) -> GateResults:
 def test_gates_slices_and_intervals() -> None:
     now, before = both(0.5), both(0.2)
     plain, merged = judged(now[0], before[0]), judged(now[1], before[1])
-    assert [gate.verdict for gate in plain.gates] == ["failed", "passed", "failed", "passed"]
+    assert [gate.status for gate in plain.gates] == ["failed", "passed", "failed", "passed"]
     assert merged.gates == plain.gates
     # Which images are to blame is told by boxes; which classes, by numbers.
-    assert plain.culprits is not None
-    assert merged.culprits is not None
-    assert merged.culprits.classes == plain.culprits.classes
-    assert plain.culprits.images
-    assert not merged.culprits.images
+    assert plain.regressions is not None
+    assert merged.regressions is not None
+    assert merged.regressions.classes == plain.regressions.classes
+    assert plain.regressions.images
+    assert not merged.regressions.images
 
 
 def test_the_operating_point_at_every_threshold() -> None:

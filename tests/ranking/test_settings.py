@@ -30,7 +30,7 @@ def test_a_bare_command_takes_all_from_its_table(folder: Path, detap: Run) -> No
     (folder / "detap.toml").write_text(BASE + "k = [1, 2]\nfail-under = {mAP = 0.9}\n")
     ended = detap("rank", "retrieval", "--output-format", "json")
     assert ended.status == 1
-    assert "gate failed: mAP is 0.8333 < 0.9" in ended.err
+    assert "gate failed: mAP 0.8333, required >= 0.9" in ended.err
     report = json.loads(ended.out)
     assert report["summary"]["mAP"] == pytest.approx(AP, abs=1e-15)
     assert report["protocol"]["cutoffs"] == [1, 2]

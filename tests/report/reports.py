@@ -10,24 +10,24 @@ from detap.report.model import Block, Cell, Column, Report, Table
 
 COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("AP", "AP", "AP", "share", graded=True),
-    Column("AP50", "AP50", "AP50", "share"),
-    Column("AP75", "AP75", "AP75", "share"),
-    Column("APs", "APs", "APs", "share", 1),
-    Column("AR1", "AR1", "AR1", "share", 2),
-    Column("AR100", "AR100", "AR", "share"),
+    Column("AP", "AP", "AP", "fraction", graded=True),
+    Column("AP50", "AP50", "AP50", "fraction"),
+    Column("AP75", "AP75", "AP75", "fraction"),
+    Column("APs", "APs", "APs", "fraction", 1),
+    Column("AR1", "AR1", "AR1", "fraction", 2),
+    Column("AR100", "AR100", "AR", "fraction"),
     Column("ground_truths", "ground truths", "GT", "count"),
-    Column("neutral", "neutral", "neut", "count"),
+    Column("ignored", "ignored", "ignored", "count"),
     Column("detections", "detections", "det", "count"),
-    Column("true_positives", "true pos.", "TP", "count"),
-    Column("false_positives", "false pos.", "FP", "count"),
+    Column("true_positives", "true positives", "TP", "count"),
+    Column("false_positives", "false positives", "FP", "count"),
     Column("duplicates", "duplicates", "dup", "count"),
 )
 
 
 def row(name: str, share: float = 0.5, count: int = 7) -> dict[str, Cell]:
-    shares: dict[str, Cell] = {c.key: share for c in COLUMNS if c.kind == "share"}
-    return {"name": name, "id": name, **shares, **counts(count), "within_limit": count}
+    shares: dict[str, Cell] = {c.key: share for c in COLUMNS if c.kind == "fraction"}
+    return {"name": name, "id": name, **shares, **counts(count), "within_max_dets": count}
 
 
 def counts(count: int) -> dict[str, Cell]:
@@ -56,7 +56,7 @@ def report(*rows: Mapping[str, Cell], blocks: tuple[Block, ...] = (), **changes:
             "AP": ("average precision", "IoU 0.5\N{EN DASH}0.95", "all areas", "top 100 per image"),
             "AP50": ("average precision", "IoU 0.5", "all areas", "top 100 per image"),
         },
-        table=Table(COLUMNS, rows, row("mean, total")),
+        table=Table(COLUMNS, rows, row("mean / sum")),
         notes=(Note("missing-area", "annotations have no area", 3),),
         blocks=blocks,
         **changes,

@@ -12,11 +12,11 @@ RED, GREEN, YELLOW = "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"
 def gated(*failed: str) -> Report:
     """Return a report of two good classes, with gates of which these failed."""
     names = ("AP", "AP50", "class:cat.AP", "class:dog.AP50")
-    checks = [{"name": n, "verdict": "failed" if n in failed else "passed"} for n in names]
+    checks = [{"name": n, "status": "failed" if n in failed else "passed"} for n in names]
     columns = (
         Column("class", "class", "class", "name", 0),
-        Column("AP", "AP", "AP", "share", 0, graded=True),
-        Column("AP50", "AP50", "AP50", "share", 0),
+        Column("AP", "AP", "AP", "fraction", 0, graded=True),
+        Column("AP50", "AP50", "AP50", "fraction", 0),
     )
     rows = tuple({"class": name, "AP": 0.91, "AP50": 0.95} for name in ("cat", "dog"))
     table = Table(columns, rows, {"class": "mean", "AP": 0.91, "AP50": 0.95})
@@ -48,7 +48,7 @@ def test_numbers_whose_gate_failed_are_red() -> None:
 def test_the_mean_of_voc_is_called_otherwise() -> None:
     report = gated("AP")
     block = report.blocks[0]
-    checks = [{"name": "mAP", "verdict": "failed"}]
+    checks = [{"name": "mAP", "status": "failed"}]
     lines = coloured(replace(report, blocks=(replace(block, data={"checks": checks}),)))
     mean = next(line for line in lines if "mean" in line)
     assert f"{RED}  0.9100" in mean
@@ -64,7 +64,7 @@ def test_verdicts_have_their_colours_and_their_words() -> None:
 
 def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
     names = Column("class", "class", "class", "name", 0)
-    missed = Column("miss", "miss", "miss", "share", graded=True, higher_is_better=False)
+    missed = Column("miss", "miss", "miss", "fraction", graded=True, higher_is_better=False)
     rows: tuple[dict[str, Cell], ...] = (
         {"class": "cat", "miss": 0.1},
         {"class": "dog", "miss": 0.9},

@@ -31,7 +31,7 @@ def difference(first: float, second: float, *changes: float) -> Difference:
 
 @pytest.mark.parametrize(
     ("share", "told"),
-    [(1.0, "All"), (0.996, "Nearly all"), (0.994, "99 %"), (0.9355, "94 %"), (1.2, "120 %")],
+    [(1.0, "100%"), (0.996, "nearly 100%"), (0.994, "99%"), (0.9355, "94%"), (1.2, "120%")],
 )
 def test_a_share_in_words(share: float, told: str) -> None:
     assert percent(share) == told
@@ -42,21 +42,22 @@ def test_a_share_in_words(share: float, told: str) -> None:
     [
         (
             difference(0.5, 0.25, -0.0625, -0.1875),
-            "75 % of the difference is that difficult objects count",
+            "Main cause: difficult objects count (75% of the difference)",
         ),
         (
             difference(0.5, 0.25, 0.125, -0.375),
-            "150 % of the difference is that difficult objects count; others take 50 % back",
+            "Main cause: difficult objects count (150% of the difference; other fields "
+            "\N{MINUS SIGN}50%)",
         ),
         (
             difference(0.5, 0.25, -0.25, 0.0),
-            "All of the difference is that inclusive pixels is off",
+            "Main cause: inclusive pixels is off (100% of the difference)",
         ),
         (
             difference(0.5, 0.5, 0.25, -0.25),
-            "voc2012 and coco give the same AP50 here: what their axes change adds up to nothing",
+            "voc2012 and coco give the same AP50: the effects of their fields cancel",
         ),
-        (difference(0.5, 0.5, 0.0, 0.0), "voc2012 and coco give the same AP50 here"),
+        (difference(0.5, 0.5, 0.0, 0.0), "voc2012 and coco give the same AP50"),
     ],
 )
 def test_what_a_difference_comes_to(found: Difference, told: str) -> None:
@@ -80,16 +81,15 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (account({}, {}, (0.5, 0.5)), "The two reports say the same: AP50 0.5 and 0.5"),
-        (account({}, {}), "Nothing that the reports tell differs, but AP50 does: 0.5 and 0.25"),
+        (account({}, {}, (0.5, 0.5)), "The reports are equal: AP50 0.5 and 0.5"),
+        (account({}, {}), "AP50 differs (0.5 and 0.25), but no recorded cause does"),
         (
             account({"detections": True}, {"detections": -0.25}),
-            "All of the difference is that the detections are others",
+            "Main cause: different detections (100% of the difference)",
         ),
         (
             account(BOTH, {"protocol": -0.0625, "detections": -0.1875}),
-            "75 % of the difference is that the detections are others, 25 % that the protocol is "
-            "another",
+            "Main cause: different detections (75% of the difference, different protocols 25%)",
         ),
         (
             account(
@@ -97,34 +97,32 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
                 {"protocol": -0.0625, "detections": -0.1875},
                 protocols=difference(0.5, 0.4375, 0.0, -0.0625),
             ),
-            "75 % of the difference is that the detections are others, 25 % that the protocol is "
-            "another; all of the protocol's part is that difficult objects count",
+            "Main cause: different detections (75% of the difference, different protocols 25%; of "
+            "the protocols: difficult objects count 100%)",
         ),
         (
             account(
                 {**BOTH, "version": True}, {"protocol": -0.0625, "detections, version": -0.1875}
             ),
-            "75 % of the difference is that the detections are others and detap is of another "
-            "version, 25 % that the protocol is another",
+            "Main cause: different detections and different versions of detap (75% of the "
+            "difference, different protocols 25%)",
         ),
         (
             account(BOTH, {"protocol": nan, "detections": nan}),
-            "The protocol is another and the detections are others: what part each has is not "
-            "known",
+            "Different protocols and different detections; each contribution is unknown",
         ),
         (
             account({"protocol": True}, {"protocol": nan}, (0.5, nan)),
-            "The protocol is another: what part that has is not known",
+            "Different protocols; the contribution is unknown",
         ),
         (
             account({"protocol": True, "detections": None}, {"protocol": nan, "detections": nan}),
-            "The protocol is another, and whether the detections differ the reports do not tell: "
-            "what part each has is not known",
+            "Different protocols, unknown whether the detections differ; each contribution is "
+            "unknown",
         ),
         (
             account(BOTH, {"protocol": 0.25, "detections": -0.25}, (0.5, 0.5)),
-            "AP50 is the same in both, although the protocol is another and the detections are "
-            "others",
+            "AP50 is equal in both reports despite different protocols and different detections",
         ),
     ],
 )

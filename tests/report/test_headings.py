@@ -20,7 +20,7 @@ from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.detection import class_columns, sorted_rows
-from detap.report.sections.regressions import culprits_block
+from detap.report.sections.regressions import regressions_block
 from detap.report.sections.slices import slices_block
 from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture
@@ -44,39 +44,37 @@ def test_of_analyses() -> None:
 
 
 ANALYSES = {
-    "Errors at IoU 0.5, convention protocol: AP 0.4861, and what it gains where each is repaired": (
-        "name error; change change of AP = AP; count count"
+    "TIDE errors at IoU 0.5 (matching: protocol), AP 0.4861": (
+        "name error; change dAP if fixed = dAP; count count"
     ),
-    "The same by class": (
-        "name class; share AP50 = AP; change missed = miss; change localisation = loc; "
-        "change classification = class; change duplicate = dup; change both; "
-        "change background = bkg; change all false positives = FP; "
-        "change all false negatives = FN"
+    "dAP by class": (
+        "name class; fraction AP50 = AP; change missed = Miss; change localization = Loc; "
+        "change classification = Cls; change duplicate = Dupe; change both = Both; "
+        "change background = Bkg; change all FP = FP; change all FN = FN"
     ),
-    "Operating point at the best F1 of each, IoU 0.5": (
-        "name class; share score; share F1; share precision = prec; share recall = rec; "
-        "share false pos. per image = FP/img; count true pos. = TP; "
-        "count false pos. = FP; count not found = FN"
+    "Operating point: best F1 per class, IoU 0.5": (
+        "name class; fraction score; fraction F1; fraction precision = prec; "
+        "fraction recall = rec; fraction FP per image = FP/img; count true positives = TP; "
+        "count false positives = FP; count false negatives = FN"
     ),
-    "Confusion at IoU 0.5, rule class-agnostic": (
-        "name class; count ground truths = GT; count found; "
-        "count taken for another = confused; count not found = missed; "
-        "count detections of nothing = bkg"
+    "Confusion matrix at IoU 0.5 (matching: class-agnostic)": (
+        "name class; count ground truths = GT; count matched; "
+        "count misclassified = misclass.; count missed; count background FP = bkg FP"
     ),
-    "Calibration of the scores at IoU 0.5": (
-        "name score; share mean score = mean; share share that is right = right; "
+    "Score calibration at IoU 0.5": (
+        "name score bin = score; fraction confidence = conf; fraction accuracy = acc; "
         "change gap; count detections = det"
     ),
-    "Parts at IoU 0.5": (
-        "name part; share recall; share precision = prec; count ground truths = GT; "
-        "count found; count detections = det; count true pos. = TP"
+    "Breakdowns at IoU 0.5": (
+        "name group; fraction recall; fraction precision = prec; count ground truths = GT; "
+        "count matched; count detections = det; count true positives = TP"
     ),
-    "Worst images": ("name image; count false pos. = FP; count not found = FN"),
-    "Most confident mistakes": (
-        "name image; name class; share score; text error; name ground truth = GT; share IoU"
+    "Worst images": ("name image; count false positives = FP; count false negatives = FN"),
+    "Most confident errors": (
+        "name image; name class; fraction score; text error; name ground truth = GT; fraction IoU"
     ),
-    "Annotations that may be wrong": (
-        "name image; name class; share score; text reason; name ground truth = GT"
+    "Possible label errors": (
+        "name image; name class; fraction score; text reason; name ground truth = GT"
     ),
 }
 
@@ -84,7 +82,7 @@ ANALYSES = {
 def test_of_slices() -> None:
     scored = Scored.of(fixture(), {"one": [1]})
     block = slices_block(scored.slice_numbers())
-    assert told(block.table).startswith("name slice; share AP; share AP50; share AP75; share APs;")
+    assert told(block.table).startswith("name slice; fraction AP; fraction AP50; fraction AP75;")
     assert told(block.table).endswith("; count images = img; count ground truths = GT")
     assert block.table is not None
     priorities = [column.priority for column in block.table.columns]
@@ -93,9 +91,9 @@ def test_of_slices() -> None:
 
 def test_of_equal_scores() -> None:
     block = tie_block(tie_range(fixture()))
-    assert block.title == "no order of equal scores goes beyond"
+    assert block.title == "Bounds over all orders of tied scores"
     assert told(block.table) == (
-        "name number; share lowest; share as ranked = ranked; share highest"
+        "name metric; fraction lowest; fraction reported; fraction highest"
     )
 
 
@@ -104,18 +102,16 @@ def test_of_a_comparison() -> None:
     other = replace(result.detections, score=result.detections.score[::-1].copy())
     after = evaluate(result.ground_truth, other)
     report = comparison_report(compare(result, after, resamples=100, confidence=0.9))
-    columns = "share first; share second; change difference = diff; "
-    columns += "change 90 % CI low = 90 % low; change 90 % CI high = 90 % high"
-    assert told(report.table) == f"name number; {columns}"
+    columns = "fraction first; fraction second; change diff; change CI low; change CI high"
+    assert told(report.table) == f"name metric; {columns}"
     blocks = {block.key: block.table for block in report.blocks}
     assert told(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
     assert told(blocks["images"]) == (
-        "name image; more mistakes = all; more missed = miss; more mislocated = misl; "
-        "more duplicate = dupl; more confused = conf; more background = back"
+        "name image; count_change errors = all; count_change missed = Miss; "
+        "count_change localization = Loc; count_change duplicate = Dupe; "
+        "count_change classification = Cls; count_change background = Bkg"
     )
-    assert told(blocks["mistakes"]) == (
-        "name mistakes; count first; count second; more difference = diff"
-    )
+    assert told(blocks["errors"]) == ("name errors; count first; count second; count_change diff")
 
 
 @pytest.mark.parametrize(
@@ -140,12 +136,12 @@ def test_of_classes(protocol: Protocol, shares: str) -> None:
         f"{column.priority} {column.heading}"
         + (f" = {column.short}" if column.short != column.heading else "")
         for column in columns
-        if column.kind == "share"
+        if column.kind == "fraction"
     ]
     assert found == shares.split("; ")
-    assert told(Table(tuple(column for column in columns if column.kind != "share"), ())) == (
-        "count ground truths = GT; count neutral = neut; count detections = det; "
-        "count true pos. = TP; count false pos. = FP; count duplicates = dup"
+    assert told(Table(tuple(column for column in columns if column.kind != "fraction"), ())) == (
+        "count ground truths = GT; count ignored; count detections = det; "
+        "count true positives = TP; count false positives = FP; count duplicates = dup"
     )
 
 
@@ -172,41 +168,40 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
     [
         (
             Regressions(None, (FALLEN,), LOOSER, (IMAGE,), True, True),
-            "What got worse",
+            "Regressions",
             (
-                "class cat: AP 0.2500, was 0.5000, 7 ground truths",
-                "boxes became looser: AP at IoU 0.5 changed by +0.0100, "
-                "at IoU 0.75 it fell by 0.1250",
-                "image 3: 2 more missed, 1 fewer duplicates at IoU 0.75",
+                "class cat: AP 0.5000 -> 0.2500 (7 ground truths)",
+                "localization: AP dropped 0.1250 at IoU 0.75, rose 0.0100 at IoU 0.5",
+                "image 3: +2 missed, -1 duplicates at IoU 0.75",
             ),
         ),
         (
             Regressions("night", (FALLEN,), None, (IMAGE,), True, False),
-            "What got worse, and where it is worst now, in slice night",
+            "Regressions and worst images, in slice night",
             (
-                "class cat: AP 0.2500, was 0.5000, 7 ground truths",
+                "class cat: AP 0.5000 -> 0.2500 (7 ground truths)",
                 "image 3: 2 missed",
             ),
         ),
         (
             Regressions(None, (), None, (IMAGE,), True, False),
-            "Where it is worst now",
+            "Worst classes and images",
             ("image 3: 2 missed",),
         ),
         (
             Regressions(None, (replace(FALLEN, baseline=None),), None, (), False, False),
-            "Where it is worst now",
-            ("class cat: AP 0.2500, 7 ground truths",),
+            "Worst classes and images",
+            ("class cat: AP 0.2500 (7 ground truths)",),
         ),
         (
             Regressions(None, (), replace(LOOSER, drop=(0.0, 0.125)), (), True, True),
-            "What got worse",
-            ("boxes became looser: AP at IoU 0.5 stands, at IoU 0.75 it fell by 0.1250",),
+            "Regressions",
+            ("localization: AP dropped 0.1250 at IoU 0.75, unchanged at IoU 0.5",),
         ),
     ],
 )
 def test_of_what_got_worse(found: Regressions, title: str, lines: tuple[str, ...]) -> None:
-    block = culprits_block(found)
-    assert (block.key, block.title, block.lines) == ("culprits", title, lines)
+    block = regressions_block(found)
+    assert (block.key, block.title, block.lines) == ("regressions", title, lines)
     assert block.data["slice"] == found.slice
     assert block.data["images_compared"] == found.before

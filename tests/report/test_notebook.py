@@ -58,7 +58,7 @@ def test_a_dict_is_what_json_has() -> None:
     found = result().to_dict()
     assert found["summary"] == {"mAP": 1.0}
     assert [row["AP"] for row in found["classes"]] == [1.0, None]
-    assert found["schema_version"] == 1
+    assert found["schema_version"] == 2
 
 
 def test_a_data_frame_has_a_row_per_class() -> None:

@@ -64,7 +64,7 @@ def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() 
     compared = compare(evaluate(TRUTH, before, "voc2012"), evaluate(TRUTH, after, "voc2012"))
     images = as_dict(comparison_report(compared))["images"]
     assert images["changed"] == 3
-    assert [(entry["name"], entry["mistakes"]) for entry in images["all"]] == [
+    assert [(entry["name"], entry["errors"]) for entry in images["all"]] == [
         ("c", 2),
         ("b", 1),
         ("a", -1),
@@ -74,4 +74,4 @@ def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() 
 def test_an_examination_is_of_no_protocol() -> None:
     made = examination_report(DataCheck((), (), ()))
     assert (made.signature, made.protocol, made.summary) == ("", {}, {})
-    assert render(made, Style()).split() == ["no", "errors"]
+    assert render(made, Style()).split() == ["No", "errors"]

@@ -13,7 +13,7 @@ from detap.report.writers.text import render, table_lines
 from tests.report.reports import COLUMNS, report, row
 
 DASH = "\N{EN DASH}"
-HEADINGS = ["class", "AP", "AP50", "AP75", "AR", "GT", "neut", "det", "TP", "FP", "dup"]
+HEADINGS = ["class", "AP", "AP50", "AP75", "AR", "GT", "ignored", "det", "TP", "FP", "dup"]
 
 
 def test_at_80_columns_all_required_columns_fit() -> None:

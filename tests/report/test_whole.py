@@ -17,20 +17,20 @@ DASH = "\N{EN DASH}"
 
 
 def check(kind: str, name: str, verdict: str, limit: str, message: str) -> dict[str, Any]:
-    return {"kind": kind, "name": name, "verdict": verdict, "limit": limit, "message": message}
+    return {"kind": kind, "name": name, "status": verdict, "limit": limit, "message": message}
 
 
 CHECKS = [
-    check("floor", "AP", "failed", "0.6", "AP is 0.5000 < 0.6"),
-    check("ceiling", "class:a&b.FP", "undefined", "3", "class:a&b.FP is undefined"),
+    check("floor", "AP", "failed", "0.6", "AP 0.5000, required >= 0.6"),
+    check("ceiling", "class:a&b.FP", "undefined", "3", "class:a&b.FP undefined"),
     check("drop", "AP50", "inconclusive", "0.1", "AP50 fell by 0.2000: inconclusive"),
-    check("rise", "class:*.dup", "passed", "1", "class:*.dup has not changed: 2"),
+    check("rise", "class:*.dup", "passed", "1", "class:*.dup unchanged (2)"),
 ]
 COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("AP", "AP", "AP", "share", graded=True),
+    Column("AP", "AP", "AP", "fraction", graded=True),
     Column("change", "since", "since", "change"),
-    Column("more", "more FP", "more", "more"),
+    Column("more", "more FP", "more", "count_change"),
     Column("score", "score", "score", "exact"),
     Column("why", "why", "why", "text"),
     Column("count", "count", "n", "count"),
@@ -56,7 +56,7 @@ TOTALS: dict[str, Cell] = {"name": "all", "AP": 1 / 3, "change": nan, "more": -2
 
 
 def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
-    gates = Block("gates", "Gates: 2 of 4 gates failed", {"passed": False, "checks": checks})
+    gates = Block("gates", "Gates: 2 of 4 failed", {"passed": False, "checks": checks})
     few = Table((COLUMNS[0], COLUMNS[6]), ({"name": "x", "count": 1},))
     made = Report(
         kind="detection",
@@ -88,12 +88,12 @@ MARKDOWN = f"""\
 
 |  | gate |  |
 | :--- | :--- | :--- |
-| **FAILED** | `AP` | is 0.5000 &#60; 0.6 |
-| **FAILED** | <code>class&#58;a&#38;b&#46;FP</code> | is undefined |
+| **FAILED** | `AP` | 0.5000, required &#62;= 0.6 |
+| **FAILED** | <code>class&#58;a&#38;b&#46;FP</code> | undefined |
 | **warning** | `AP50` | fell by 0.2000: inconclusive |
-| passed | `class:*.dup` | has not changed: 2 |
+| passed | `class:*.dup` | unchanged (2) |
 
-| number | value |  |
+| metric | value |  |
 | :--- | ---: | :--- |
 | `AP` | 0.5000 | average precision, IoU 0.5 |
 | `AP50` | {DASH} |  |
@@ -132,28 +132,29 @@ JUNIT = """\
       <property name="AP" value="0.5"/>
       <property name="AP50" value="undefined"/>
     </properties>
-    <testcase classname="detap.floor" name="AP at least 0.6" time="0">
-      <failure type="failed" message="AP is 0.5000 &lt; 0.6">AP is 0.5000 &lt; 0.6</failure>
-      <system-out>failed: AP is 0.5000 &lt; 0.6</system-out>
+    <testcase classname="detap.floor" name="AP &gt;= 0.6" time="0">
+      <failure type="failed" message="AP 0.5000, required &gt;= 0.6">\
+AP 0.5000, required &gt;= 0.6</failure>
+      <system-out>failed: AP 0.5000, required &gt;= 0.6</system-out>
     </testcase>
-    <testcase classname="detap.ceiling" name="class:a&amp;b.FP at most 3" time="0">
-      <error type="undefined" message="class:a&amp;b.FP is undefined">\
-class:a&amp;b.FP is undefined</error>
-      <system-out>undefined: class:a&amp;b.FP is undefined</system-out>
+    <testcase classname="detap.ceiling" name="class:a&amp;b.FP &lt;= 3" time="0">
+      <error type="undefined" message="class:a&amp;b.FP undefined">\
+class:a&amp;b.FP undefined</error>
+      <system-out>undefined: class:a&amp;b.FP undefined</system-out>
     </testcase>
-    <testcase classname="detap.drop" name="AP50 may fall by 0.1" time="0">
+    <testcase classname="detap.drop" name="AP50 drop &lt;= 0.1" time="0">
       <system-out>inconclusive: AP50 fell by 0.2000: inconclusive</system-out>
     </testcase>
-    <testcase classname="detap.rise" name="class:*.dup may rise by 1" time="0">
-      <system-out>passed: class:*.dup has not changed: 2</system-out>
+    <testcase classname="detap.rise" name="class:*.dup rise &lt;= 1" time="0">
+      <system-out>passed: class:*.dup unchanged (2)</system-out>
     </testcase>
   </testsuite>
 </testsuites>
 """
 
 GITHUB = """\
-::error title=detap%3A AP::AP is 0.5000 < 0.6
-::error title=detap%3A class%3Aa&b.FP::class:a&b.FP is undefined
+::error title=detap%3A AP::AP 0.5000, required >= 0.6
+::error title=detap%3A class%3Aa&b.FP::class:a&b.FP undefined
 ::warning title=detap%3A AP50::AP50 fell by 0.2000: inconclusive
 ::warning title=detap%3A missing-area::areas are missing (3)
 ::notice title=detap%3A detap::2 of 4 gates failed; AP 0.5000, AP50 \N{EN DASH}
@@ -161,24 +162,24 @@ GITHUB = """\
 
 GITLAB = """\
 # TYPE detap_summary gauge
-# HELP detap_summary A number of the summary.
-detap_summary{number="AP"} 0.5
+# HELP detap_summary Summary metrics.
+detap_summary{metric="AP"} 0.5
 # TYPE detap_class gauge
-# HELP detap_class A number of one class.
-detap_class{class="a|b",place="0",number="AP"} 0.3333333333333333
-detap_class{class="a|b",place="0",number="change"} -1e-05
-detap_class{class="a|b",place="0",number="more"} 2.0
-detap_class{class="a|b",place="0",number="score"} 0.30000000000000004
-detap_class{class="a|b",place="0",number="count"} 3.0
-detap_class{class="cat",place="1",number="change"} 0.0
-detap_class{class="cat",place="1",number="more"} 0.0
-detap_class{class="cat",place="1",number="count"} 4.0
+# HELP detap_class Metrics by class.
+detap_class{class="a|b",index="0",metric="AP"} 0.3333333333333333
+detap_class{class="a|b",index="0",metric="change"} -1e-05
+detap_class{class="a|b",index="0",metric="more"} 2.0
+detap_class{class="a|b",index="0",metric="score"} 0.30000000000000004
+detap_class{class="a|b",index="0",metric="count"} 3.0
+detap_class{class="cat",index="1",metric="change"} 0.0
+detap_class{class="cat",index="1",metric="more"} 0.0
+detap_class{class="cat",index="1",metric="count"} 4.0
 # TYPE detap_gate_passed gauge
-# HELP detap_gate_passed Whether a gate passed.
-detap_gate_passed{gate="AP",kind="floor",place="0"} 0.0
-detap_gate_passed{gate="class:a&b.FP",kind="ceiling",place="1"} 0.0
-detap_gate_passed{gate="AP50",kind="drop",place="2"} 1.0
-detap_gate_passed{gate="class:*.dup",kind="rise",place="3"} 1.0
+# HELP detap_gate_passed 1 if the gate passed, else 0.
+detap_gate_passed{gate="AP",kind="floor",index="0"} 0.0
+detap_gate_passed{gate="class:a&b.FP",kind="ceiling",index="1"} 0.0
+detap_gate_passed{gate="AP50",kind="drop",index="2"} 1.0
+detap_gate_passed{gate="class:*.dup",kind="rise",index="3"} 1.0
 # EOF
 """
 
@@ -194,7 +195,7 @@ BELOW = f"""
 AP    0.5000  average precision  IoU 0.5
 AP50       {DASH}
 
-Gates: 2 of 4 gates failed
+Gates: 2 of 4 failed
 
 More of it
 class  count
@@ -269,8 +270,8 @@ def test_findings_are_of_what_did_not_pass() -> None:
             "location": {"path": "runs/dt.json", "lines": {"begin": 1}},
         }
         for kind, name, limit, message, severity in (
-            ("floor", "AP", "0.6", "AP is 0.5000 < 0.6", "major"),
-            ("ceiling", "class:a&b.FP", "3", "class:a&b.FP is undefined", "major"),
+            ("floor", "AP", "0.6", "AP 0.5000, required >= 0.6", "major"),
+            ("ceiling", "class:a&b.FP", "3", "class:a&b.FP undefined", "major"),
             ("drop", "AP50", "0.1", "AP50 fell by 0.2000: inconclusive", "minor"),
         )
     ]
@@ -281,7 +282,7 @@ def test_findings_are_of_what_did_not_pass() -> None:
 def test_the_record_has_all() -> None:
     record = json.loads(render("json", report()))
     assert record == {
-        "schema_version": 1,
+        "schema_version": 2,
         "detap_version": "1.2.3",
         "kind": "detection",
         "signature": "detap 1.2.3 | coco",
@@ -323,11 +324,11 @@ def passing(count: int) -> list[dict[str, Any]]:
     ("checks", "verdict"),
     [
         ([], "AP 0.5000"),
-        (CHECKS[:1], "the gate failed"),
-        (CHECKS[2:3], "1 gate passed, 1 with a warning"),
-        (CHECKS[3:], "1 gate passed"),
+        (CHECKS[:1], "1 of 1 gates failed"),
+        (CHECKS[2:3], "1 of 1 gates passed, 1 with a warning"),
+        (CHECKS[3:], "1 of 1 gates passed"),
         (CHECKS[:2], "2 of 2 gates failed"),
-        (CHECKS[2:], "2 gates passed, 1 with a warning"),
+        (CHECKS[2:], "2 of 2 gates passed, 1 with a warning"),
     ],
 )
 def test_the_outcome_in_a_few_words(checks: list[dict[str, Any]], verdict: str) -> None:
@@ -347,10 +348,7 @@ def test_many_failed_gates_leave_room_for_the_rest_and_are_counted() -> None:
     text = render("markdown", report([*failed, *CHECKS[3:]]))
     shown = sum(line.startswith("| **FAILED** |") for line in text.splitlines())
     assert 500 < shown < 1203
-    assert (
-        f"{1204 - shown} more gates are in the JSON report: {1203 - shown} FAILED, 1 passed."
-        in text
-    )
+    assert f"{1204 - shown} more gates in the JSON report: {1203 - shown} FAILED, 1 passed." in text
     assert len(text) <= 65_000
     assert "### More of it" in text
 
@@ -360,7 +358,7 @@ def test_of_many_warnings_the_last_says_how_many_more(count: int) -> None:
     notes = tuple(Note(f"n{n}", "told") for n in range(count))
     lines = render("github", report([], notes=notes)).splitlines()
     assert len(lines) == 11
-    last = "n9::told" if count == 10 else "more::2 more are in the report"
+    last = "n9::told" if count == 10 else "more::2 more in the report"
     assert lines[9] == f"::warning title=detap%3A {last}"
     assert lines[10].startswith("::notice title=detap%3A detap::AP 0.5000, ")
 
@@ -390,5 +388,5 @@ def test_rows_that_find_no_room_are_counted() -> None:
     text = render("markdown", report([], table=Table((COLUMNS[0], COLUMNS[6]), rows)))
     assert 64_000 < len(text) <= 65_000
     shown = text.count("| `class number ")
-    assert f"\n{3000 - shown} more rows are in the JSON report.\n" in text
+    assert f"\n{3000 - shown} more rows in the JSON report.\n" in text
     assert f"| `class number {shown - 1:06}` | {shown - 1} |" in text

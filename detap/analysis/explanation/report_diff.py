@@ -234,11 +234,11 @@ def _counted(side: Sequence[Record]) -> str:
 
 
 def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
-    for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
-        if name in record.get("kept", ()):
-            yield f"{name} of the {ordinal} is older than its report, which was raised"
+    for place, record, name in zip(("first", "second"), records, names, strict=True):
+        if name in record.get("retained_metrics", ()):
+            yield f"{name} of the {place} is older than its report, which was raised"
         if record["summary"][name] is None:
-            yield f"{name} of the {ordinal} is undefined"
+            yield f"{name} of the {place} is undefined"
 
 
 def _from_reports(told: ReportDiff) -> tuple[Contribution, ...]:

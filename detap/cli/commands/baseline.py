@@ -105,7 +105,7 @@ def _raised(
     if found:
         return new, _told([], 0, replaced=True)
     record, changes = raised(old, new, allow_drop=options["allow_drop"])
-    return record, _told(changes, len(record.get("kept", ())), replaced=False)
+    return record, _told(changes, len(record.get("retained_metrics", ())), replaced=False)
 
 
 def _told(changes: list[tuple[str, float, float]], kept: int, *, replaced: bool) -> str:

@@ -38,7 +38,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
         What it was made from.
     """
     model = page_data(report, material)
-    notes = [escape(note) for note in report.notes if note.severity == "warning"]
+    warnings = [escape(note) for note in report.notes if note.severity == "warning"]
     infos = [escape(note) for note in report.notes if note.severity == "info"]
     if material.pictures is not None and model["gallery"] is not None:
         infos += _with_pictures(model["gallery"]["images"], material)
@@ -59,7 +59,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
             {"name": name, "title": ", ".join(report.titles.get(name, ())), "value": share(v, 4)}
             for name, v in report.summary.items()
         ],
-        notes=notes,
+        warnings=warnings,
         infos=infos,
         blocks=report.blocks,
         drawn=[section.name for section in SECTIONS if section.page_data],
@@ -156,7 +156,7 @@ def _number(value: "Cell", column: "Column") -> str:
         return "\N{EN DASH}"
     if column.kind == "name":
         return escape(value)
-    if column.kind == "share":
+    if column.kind == "fraction":
         return share(float(value), 4)
     if column.kind == "change":
         return change(float(value), 4)

@@ -92,10 +92,10 @@ def _baseline(report: "Report", material: "PageSource") -> dict[str, Any] | None
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
         "name": escape(material.earlier),
-        "numbers": [
+        "metrics": [
             {
                 "name": name,
-                "then": summary.get(name),
+                "before": summary.get(name),
                 "now": value,
                 "lower_is_better": not report.columns[name].higher_is_better,
             }
@@ -104,7 +104,7 @@ def _baseline(report: "Report", material: "PageSource") -> dict[str, Any] | None
         "classes": [
             {
                 "name": escape(row["name"]),
-                "then": earlier.get(str(row["name"])),
+                "before": earlier.get(str(row["name"])),
                 "now": row[key],
                 "lower_is_better": lower,
             }

@@ -1,7 +1,7 @@
-"""Which images a page shows, and what is drawn on them.
+"""The images of a page and the boxes drawn on them.
 
-An entry is a reason to look at an image: it is among the worst, has a confident mistake, a doubtful
-annotation, or got worse. Images are held once, however many entries name them.
+An entry names an image and the reason to show it: a worst image, a confident error, a possible
+label error or a regression. Each image is stored once.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from detap.report.page.svg_shapes import outlines
 
 MOST_IMAGES = 100
 _MOST_OF_A_LIST = 24
-_MOST_SUSPECTS = 8
+_MOST_LABEL_ERRORS = 8
 _MOST_PAIRS = 30
 _MOST_BOXES = 50
 _RANKED_FOR_CLASSES = 4000
@@ -99,16 +99,16 @@ def _entries(
     worst = worst_images(outcome, score=score, most=_MOST_OF_A_LIST)
     columns = (worst.image, worst.false_positives, worst.false_negatives)
     for image, wrong, lost in zip(*(column.tolist() for column in columns), strict=True):
-        yield _entry("worst", image, wrong=wrong, lost=lost)
+        yield _entry("worst", image, false_positives=wrong, false_negatives=lost)
     if changed is not None:
         for image, then, now in zip(*(column.tolist() for column in changed), strict=True):
-            yield _entry("changed", image, then=then, now=now)
-    yield from _suspects(outcome, types)
+            yield _entry("changed", image, before=then, now=now)
+    yield from _label_errors(outcome, types)
     detections, truths = outcome.boxes
-    for row in _mistakes(outcome, types, score):
+    for row in _confident_errors(outcome, types, score):
         target = int(types.target[row])
         yield _entry(
-            "mistakes",
+            "errors",
             int(detections.image[row]),
             detection=row,
             truth=target,
@@ -123,14 +123,14 @@ def _entry(which: str, image: int, **more: Any) -> dict[str, Any]:
     return {"list": which, "image": image, "detection": -1, "truth": -1, **more}
 
 
-def _suspects(outcome: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
-    found = label_errors(outcome, types, most=_MOST_SUSPECTS)
+def _label_errors(outcome: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
+    found = label_errors(outcome, types, most=_MOST_LABEL_ERRORS)
     detections, truths = outcome.boxes
     columns = (found.reason, found.detection, found.ground_truth, found.weight)
     for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
         table, place = (detections, row) if row >= 0 else (truths, truth)
         yield _entry(
-            "suspects",
+            "label_errors",
             int(table.image[place]),
             detection=row,
             truth=truth,
@@ -141,7 +141,7 @@ def _suspects(outcome: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
         )
 
 
-def _mistakes(outcome: MatchResults, types: Errors, score: float | None) -> list[int]:
+def _confident_errors(outcome: MatchResults, types: Errors, score: float | None) -> list[int]:
     """Return the rows of confident mistakes: overall, of each class and type, of each confusion."""
     rows: dict[int, None] = dict.fromkeys(
         confident_mistakes(outcome, types, most=_MOST_OF_A_LIST).detection.tolist()
@@ -191,7 +191,7 @@ def _image(
                 found.label,
                 round(found.score, 4),
                 *box,
-                found.verdict,
+                found.result,
                 truth_of.get(found.ground_truth, -1),
                 round(found.similarity, 3),
             ]
@@ -200,7 +200,7 @@ def _image(
             )
         ],
         "truths": [
-            [truth.label, *box, truth.verdict, place_of.get(truth.detection, -1)]
+            [truth.label, *box, truth.result, place_of.get(truth.detection, -1)]
             for truth, box in zip(
                 judged.ground_truths, _boxes(truths.corners[list(truth_of)]), strict=True
             )

@@ -1,5 +1,5 @@
-// One state drives every section. It lives in the fragment of the address, so that what somebody
-// has found can be sent to somebody else. Names become text by textContent alone.
+// One state drives every section. It is stored in the URL fragment, so a view can be shared as a
+// link. Names reach the page only through textContent.
 (() => {
 "use strict";
 
@@ -31,10 +31,10 @@ function draw(tag, attributes, ...children) {
 }
 
 const NOTHING = "–";
-const whole = (value) => value === null || value === undefined ? NOTHING : value.toLocaleString("en-US");
+const integer = (value) => value === null || value === undefined ? NOTHING : value.toLocaleString("en-US");
 
-// What is above 0 is never shown as 0, and what is below 1 never as 1.
-function share(value, decimals = 4) {
+// A value above 0 is never shown as 0, and a value below 1 never as 1.
+function fraction(value, decimals = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return NOTHING;
   const least = 10 ** -decimals;
   if (value > 0 && value < least / 2) value = least;
@@ -52,26 +52,26 @@ function signed(value, decimals = 4) {
 const ratio = (part, all) => all ? part / all : null;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Words of a type or verdict as people read them.
-const WORDS = {
-  "classification": "Classification", "localisation": "Localisation", "both": "Both",
+// Labels of error types and results.
+const LABELS = {
+  "classification": "Classification", "localization": "Localization", "both": "Both",
   "duplicate": "Duplicate", "background": "Background", "missed": "Missed",
-  "false_positives": "All false positives", "false_negatives": "All false negatives",
-  "true-positive": "True positive", "neutral": "Neutral", "out-of-range": "Out of range",
-  "not-exhaustive": "Not exhaustive", "unverified": "Unverified", "zero-area": "Zero area",
-  "beyond-limit": "Beyond the limit", "found": "Found", "aimed-at": "Aimed at",
+  "false_positives": "All FP", "false_negatives": "All FN",
+  "true-positive": "True positive", "ignored": "Ignored", "outside-area-range": "Outside the area range",
+  "not-exhaustive": "Class not exhaustively annotated", "unverified": "Class not verified", "zero-area": "Zero area",
+  "beyond-max-dets": "Beyond max dets", "matched": "Matched", "near-miss": "Near miss",
 };
-const SAYS = {
-  "classification": "fits an object of another class",
-  "localisation": "right class, but the box is off",
-  "both": "near an object of another class, and off",
-  "duplicate": "fits an object that was found already",
-  "background": "hardly overlaps any object",
-  "missed": "an object that nothing aims at",
-  "false_positives": "as if none of them were there",
-  "false_negatives": "as if only found objects were there",
+const DESCRIPTIONS = {
+  "classification": "well localized, wrong class",
+  "localization": "correct class, poorly localized",
+  "both": "overlaps another class, poorly localized",
+  "duplicate": "ground truth is already matched",
+  "background": "IoU below 0.1 with every ground truth",
+  "missed": "ground truth without a matching or near-miss detection",
+  "false_positives": "all false positives removed",
+  "false_negatives": "all unmatched ground truths removed",
 };
-const KINDS = ["classification", "localisation", "both", "duplicate", "background"];
+const ERROR_TYPES = ["classification", "localization", "both", "duplicate", "background"];
 
 // --- the state
 
@@ -81,10 +81,10 @@ const DEFAULTS = {
 };
 const state = { ...DEFAULTS };
 
-// A link may be of another run, or of nobody's making: what means nothing here is passed over.
-const SENSIBLE = {
+// A link may come from another run: invalid values are replaced by defaults.
+const VALID = {
   class: (value) => classes.includes(value),
-  type: (value) => KINDS.includes(value) || value === "missed",
+  type: (value) => ERROR_TYPES.includes(value) || value === "missed",
   score: (value) => value.trim() !== "" && Number.isFinite(Number(value)),
   list: (value) => Object.hasOwn(LISTS, value),
   image: (value) => /^\d+$/.test(value) && Number(value) < gallery.entries.length,
@@ -96,7 +96,7 @@ function readFragment() {
   const given = new URLSearchParams(text);
   for (const key of Object.keys(DEFAULTS)) {
     const value = given.get(key) ?? DEFAULTS[key];
-    state[key] = value === DEFAULTS[key] || SENSIBLE[key]?.(value) !== false ? value : DEFAULTS[key];
+    state[key] = value === DEFAULTS[key] || VALID[key]?.(value) !== false ? value : DEFAULTS[key];
   }
   return true;
 }
@@ -138,7 +138,7 @@ function show(changed) {
   }
 }
 
-// What is patient waits until the slider rests, so that every step of it is drawn at once.
+// Patient sections wait until the slider rests.
 const section = (keys, update, patient = false) => sections.push([keys, update, patient]);
 
 const chosenClass = () => state.class === "" ? -1 : classes.indexOf(state.class);
@@ -148,25 +148,25 @@ const chosenClass = () => state.class === "" ? -1 : classes.indexOf(state.class)
 const op = analysis && analysis.operating;
 const steps = op ? op.scores.length : 0;
 
-// counts[class][fate][step]: fate 0 is right, then the kinds of errors; summed down the scores.
-const counts = !op ? [] : op.added.map((fates) => fates.map((text) => {
+// counts[class][outcome][step]: outcome 0 is a true positive, then the error types; cumulative.
+const counts = !op ? [] : op.added.map((outcomes) => outcomes.map((text) => {
   const out = new Int32Array(steps);
   let sum = 0;
   if (steps) text.split(",").forEach((value, place) => { sum += +value; out[place] = sum; });
   return out;
 }));
-const totals = !op ? [] : [0, 1, 2, 3, 4, 5].map((fate) => {
+const totals = !op ? [] : [0, 1, 2, 3, 4, 5].map((outcome) => {
   const out = new Int32Array(steps);
-  for (const fates of counts) for (let n = 0; n < steps; n++) out[n] += fates[fate][n];
+  for (const outcomes of counts) for (let n = 0; n < steps; n++) out[n] += outcomes[outcome][n];
   return out;
 });
 const truthsOf = (k) => k < 0 ? analysis.truths.reduce((a, b) => a + b, 0) : analysis.truths[k];
 
 function point(k, step) {
-  const fates = k < 0 ? totals : counts[k];
-  const right = step < 0 ? 0 : fates[0][step];
+  const outcomes = k < 0 ? totals : counts[k];
+  const right = step < 0 ? 0 : outcomes[0][step];
   let wrong = 0;
-  if (step >= 0) for (let kind = 1; kind < 6; kind++) wrong += fates[kind][step];
+  if (step >= 0) for (let kind = 1; kind < 6; kind++) wrong += outcomes[kind][step];
   const lost = truthsOf(k) - right;
   return {
     right, wrong, lost, precision: ratio(right, right + wrong), recall: ratio(right, right + lost),
@@ -174,7 +174,7 @@ function point(k, step) {
   };
 }
 
-// The last step whose score is not below the one asked for; the best F1 where none is.
+// The last step whose score is not below the requested one; the best F1 by default.
 function stepNow() {
   if (!steps) return -1;
   if (state.score === "") return op.best ?? steps - 1;
@@ -197,7 +197,7 @@ function fillBar() {
   pick.addEventListener("change", () => set({ class: pick.value, pair: "" }));
   const type = $("type");
   type.append(make("option", { value: "" }, "All errors"));
-  for (const kind of [...KINDS, "missed"]) type.append(make("option", { value: kind }, WORDS[kind]));
+  for (const kind of [...ERROR_TYPES, "missed"]) type.append(make("option", { value: kind }, LABELS[kind]));
   type.addEventListener("change", () => set({ type: type.value }));
   const slider = $("score");
   slider.max = Math.max(steps - 1, 0);
@@ -218,12 +218,12 @@ function updateBar() {
   $("class").value = k < 0 ? "" : state.class;
   $("type").value = state.type;
   $("score").value = steps - 1 - step;
-  const text = share(scoreNow());
+  const text = fraction(scoreNow());
   $("score-text").textContent = text;
   $("score").setAttribute("aria-valuetext",
-    `${text}, precision ${share(at.precision, 3)}, recall ${share(at.recall, 3)}`);
-  $("status").textContent = `${k < 0 ? "All classes" : state.class}, score from ${text}, ` +
-    (state.type ? WORDS[state.type] : "all errors");
+    `${text}, precision ${fraction(at.precision, 3)}, recall ${fraction(at.recall, 3)}`);
+  $("status").textContent = `${k < 0 ? "All classes" : state.class}, score >= ${text}, ` +
+    (state.type ? LABELS[state.type] : "all errors");
 }
 
 // --- tables
@@ -237,7 +237,7 @@ function tiles(id, entries) {
     make("div", {}, make("dt", {}, name), make("dd", {}, value))));
 }
 
-// What stands for a kind of mark in a legend, or on a button.
+// The sample of a line or area in a legend or on a button.
 const swatch = (...marks) => draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, ...marks);
 
 function meter(part) {
@@ -253,28 +253,28 @@ function meter(part) {
 let allChanges = false;
 
 function swing(gain, largest) {
-  const bar = make("i", { class: gain < 0 ? "lost" : "won" });
+  const bar = make("i", { class: gain < 0 ? "loss" : "gain" });
   bar.style.width = `${largest ? Math.abs(gain) / largest * 100 : 0}%`;
   return make("span", { class: "swing", "aria-hidden": "true" }, bar);
 }
 
 function changeRow(row, largest, label) {
-  const known = row.then !== null && row.now !== null;
-  const difference = known ? row.now - row.then : null;
+  const known = row.before !== null && row.now !== null;
+  const difference = known ? row.now - row.before : null;
   const gain = known && row.lower_is_better ? -difference : difference;
-  return make("tr", {}, label, cell(share(row.then)), cell(share(row.now)),
+  return make("tr", {}, label, cell(fraction(row.before)), cell(fraction(row.now)),
     cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""),
     make("td", {}, known ? swing(gain, largest) : ""));
 }
 
 function updateChange() {
-  const { numbers, classes: rows } = model.baseline;
-  const size = (row) => row.then === null || row.now === null ? -1 : Math.abs(row.now - row.then);
-  const titles = (first) => head(heading(first), heading("then"), heading("now"),
-    heading("change"), make("td", {}));
+  const { metrics, classes: rows } = model.baseline;
+  const size = (row) => row.before === null || row.now === null ? -1 : Math.abs(row.now - row.before);
+  const titles = (first) => head(heading(first), heading("before"), heading("now"),
+    heading("diff"), make("td", {}));
   const most = (list) => Math.max(...list.map(size), 1e-12);
-  $("change-numbers").replaceChildren(titles("number"), make("tbody", {},
-    ...numbers.map((row) => changeRow(row, most(numbers), make("th", { scope: "row" }, row.name)))));
+  $("change-metrics").replaceChildren(titles("metric"), make("tbody", {},
+    ...metrics.map((row) => changeRow(row, most(metrics), make("th", { scope: "row" }, row.name)))));
   const sorted = rows.slice().sort((a, b) => size(b) - size(a)).filter((row) => size(row) > 0);
   const shown = allChanges ? sorted : sorted.slice(0, 8);
   $("change-classes").replaceChildren(titles("class"), make("tbody", {},
@@ -293,47 +293,47 @@ function classButton(k) {
   }, name);
 }
 
-// --- errors by what they cost
+// --- TIDE errors
 
 function updateErrors() {
   const k = chosenClass(), step = stepNow();
   const of = (type) => ({
     name: type.name, before: type.before,
-    change: k < 0 ? type.change : type.change_by_class[k],
+    deltaAp: k < 0 ? type.delta_ap : type.delta_ap_by_class[k],
     count: k < 0 ? type.count : type.count_by_class[k],
-    here: hereOf(type.name, k, step),
+    atScore: countAtScore(type.name, k, step),
   });
   const all = analysis.errors.types.map(of);
-  const six = all.slice(0, 6).sort((a, b) => (b.change || 0) - (a.change || 0));
-  const largest = Math.max(...all.map((row) => row.change || 0), 1e-12);
+  const six = all.slice(0, 6).sort((a, b) => (b.deltaAp || 0) - (a.deltaAp || 0));
+  const largest = Math.max(...all.map((row) => row.deltaAp || 0), 1e-12);
   const compared = k < 0 && all.some((row) => row.before !== null);
   const row = (entry, choice) => make("tr", { class: state.type === entry.name ? "chosen" : null },
     make("th", { scope: "row" },
       choice ? make("button", { type: "button", "aria-pressed": String(state.type === entry.name),
-        click: () => set({ type: state.type === entry.name ? "" : entry.name }) }, WORDS[entry.name])
-        : WORDS[entry.name],
-      make("span", { class: "says wide" }, SAYS[entry.name])),
-    make("td", {}, meter((entry.change || 0) / largest), signed(entry.change)),
-    cell(whole(entry.count)), cell(whole(entry.here)),
-    ...(compared ? [cell(whole(entry.before))] : []));
-  $("errors-ap").textContent = share(k < 0 ? analysis.average_precision
+        click: () => set({ type: state.type === entry.name ? "" : entry.name }) }, LABELS[entry.name])
+        : LABELS[entry.name],
+      make("span", { class: "description wide" }, DESCRIPTIONS[entry.name])),
+    make("td", {}, meter((entry.deltaAp || 0) / largest), signed(entry.deltaAp)),
+    cell(integer(entry.count)), cell(integer(entry.atScore)),
+    ...(compared ? [cell(integer(entry.before))] : []));
+  $("errors-ap").textContent = fraction(k < 0 ? analysis.average_precision
     : analysis.average_precision_by_class[k]) + (k < 0 ? "" : ` for ${state.class}`);
   const focus = document.activeElement && $("errors-table").contains(document.activeElement)
     ? document.activeElement.textContent : null;
   $("errors-table").replaceChildren(
-    head(heading("type"), heading("AP it costs"), heading("count"),
-      heading(`from ${share(scoreNow(), 2)}`), ...(compared ? [heading("before")] : [])),
+    head(heading("type"), heading("dAP"), heading("count"),
+      heading(`score >= ${fraction(scoreNow(), 2)}`), ...(compared ? [heading("before")] : [])),
     make("tbody", {}, ...six.map((entry) => row(entry, true))),
     make("tbody", { class: "across" }, ...all.slice(6).map((entry) => row(entry, false))));
   if (focus) [...$("errors-table").querySelectorAll("button")]
     .find((button) => button.textContent === focus)?.focus();
 }
 
-function hereOf(name, k, step) {
+function countAtScore(name, k, step) {
   const at = point(k, step);
   if (name === "missed" || name === "false_negatives") return name === "missed" ? null : at.lost;
   if (name === "false_positives") return at.wrong;
-  return step < 0 ? 0 : (k < 0 ? totals : counts[k])[KINDS.indexOf(name) + 1][step];
+  return step < 0 ? 0 : (k < 0 ? totals : counts[k])[ERROR_TYPES.indexOf(name) + 1][step];
 }
 
 // --- the operating point
@@ -346,14 +346,14 @@ const shade = (value) => dark.matches ? BRIGHT[value] || value : value;
 function updateTiles() {
   const k = chosenClass(), step = stepNow(), at = point(k, step);
   tiles("operating-tiles", [
-    ["Score from", share(scoreNow())], ["F1", share(at.f1)], ["Precision", share(at.precision)],
-    ["Recall", share(at.recall)], ["FP per image", share(at.perImage, 3)],
-    ["True positives", whole(at.right)], ["False positives", whole(at.wrong)],
-    ["False negatives", whole(at.lost)],
+    ["Score threshold", fraction(scoreNow())], ["F1", fraction(at.f1)], ["Precision", fraction(at.precision)],
+    ["Recall", fraction(at.recall)], ["FP per image", fraction(at.perImage, 3)],
+    ["True positives", integer(at.right)], ["False positives", integer(at.wrong)],
+    ["False negatives", integer(at.lost)],
   ]);
   const best = k < 0 ? op.best : op.best_by_class[k];
-  const where = best === null ? "no detection" :
-    `best F1 ${share(point(k, best).f1)} at ${share(op.scores[best])}`;
+  const where = best === null ? "no detections" :
+    `best F1 ${fraction(point(k, best).f1)} at ${fraction(op.scores[best])}`;
   $("operating-scope").textContent = `${k < 0 ? "all classes pooled" : state.class}, ${where}`;
 }
 
@@ -421,10 +421,10 @@ function markScore(plot) {
 const BASE = model.table.columns.map((column, place) => ({ ...column, of: (k) => model.table.rows[k][place] }));
 const AT_SCORE = !analysis ? [] : [
   ["precision_at", "precision", "precision"], ["recall_at", "recall at", "recall"], ["f1_at", "F1", "f1"],
-].map(([key, title, name]) => ({ key, heading: title, kind: "share", live: true, of: (k) => point(k, stepNow())[name] }));
+].map(([key, title, name]) => ({ key, heading: title, kind: "fraction", live: true, of: (k) => point(k, stepNow())[name] }));
 const firstCount = BASE.findIndex((column) => column.kind === "count");
 const COLUMNS = [...BASE.slice(0, firstCount), ...AT_SCORE, ...BASE.slice(firstCount)];
-const shown = (column, value) => column.kind === "share" ? share(value) : whole(value);
+const shown = (column, value) => column.kind === "fraction" ? fraction(value) : integer(value);
 
 function sortedClasses() {
   const wanted = state.filter.toLowerCase();
@@ -478,7 +478,7 @@ function updateClasses(changed) {
   const foot = COLUMNS.map((column) => {
     const place = BASE.indexOf(column);
     if (place >= 0) return cell(shown(column, model.table.totals[place]));
-    const node = cell(share(column.of(-1)), column === AT_SCORE[0] ? "first" : null);
+    const node = cell(fraction(column.of(-1)), column === AT_SCORE[0] ? "first" : null);
     liveCells.push([node, column, -1]);
     return node;
   });
@@ -487,7 +487,7 @@ function updateClasses(changed) {
       sortHeading(column.key, column.live ? `${column.heading.replace(" at", "")} at score` : column.heading,
         column === AT_SCORE[0] ? "first" : null))),
     make("tbody", {}, ...rows),
-    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean, total"), ...foot)));
+    make("tfoot", {}, make("tr", {}, make("th", { scope: "row" }, "mean / sum"), ...foot)));
   if ($("filter").value !== state.filter) $("filter").value = state.filter;
   $("classes-count").textContent = order.length === K ? `${K} classes` : `${order.length} of ${K} classes`;
   if (focus) [...table.querySelectorAll("button")]
@@ -528,7 +528,7 @@ function buildCurves() {
     }))],
     hooks: {
       draw: [markPoint],
-      setSeries: [(plot, place) => sayCurve(place === null ? -1 : curved[place - 1])],
+      setSeries: [(plot, place) => describeCurve(place === null ? -1 : curved[place - 1])],
     },
   };
   const plot = chart("curves-chart", options, [x, ...curved.map((c) => analysis.curves[c].map((v) => v / 1e4))]);
@@ -537,7 +537,7 @@ function buildCurves() {
   plot.over.addEventListener("click", () => {
     if (near >= 0) set({ class: state.class === classes[near] ? "" : classes[near], pair: "" });
   });
-  sayCurve(-1);
+  describeCurve(-1);
 }
 
 function markPoint(plot) {
@@ -554,20 +554,20 @@ function markPoint(plot) {
   ctx.restore();
 }
 
-function sayCurve(near) {
+function describeCurve(near) {
   const k = near >= 0 ? near : chosenClass();
   $("curves-text").textContent = k < 0 ? `${curved.length} classes.`
-    : `${classes[k]}: AP ${share(analysis.average_precision_by_class[k])}.`;
+    : `${classes[k]}: AP ${fraction(analysis.average_precision_by_class[k])}.`;
 }
 
 function updateCurveTable() {
   const k = chosenClass();
   const at = Array.from({ length: 11 }, (_, n) => 10 * n);
   $("curves-table").replaceChildren(
-    head(heading("class"), heading("AP", "share"), ...at.map((n) => heading(`at ${(n / 100).toFixed(1)}`, "share"))),
+    head(heading("class"), heading("AP", "fraction"), ...at.map((n) => heading(`at ${(n / 100).toFixed(1)}`, "fraction"))),
     make("tbody", {}, ...curved.filter((c) => k < 0 || c === k).map((c) => make("tr", {},
-      make("th", { scope: "row" }, classes[c]), cell(share(analysis.average_precision_by_class[c]), "share"),
-      ...at.map((n) => cell(share(analysis.curves[c][n] / 1e4, 3), "share"))))));
+      make("th", { scope: "row" }, classes[c]), cell(fraction(analysis.average_precision_by_class[c]), "fraction"),
+      ...at.map((n) => cell(fraction(analysis.curves[c][n] / 1e4, 3), "fraction"))))));
 }
 
 // --- confusion
@@ -605,7 +605,7 @@ function paint(node, part) {
 const pairKey = (row, column) => `${className(row)}\u2192${className(column)}`;
 
 function openPair(row, column) {
-  set({ pair: pairKey(row, column), list: "mistakes", class: "", type: "" });
+  set({ pair: pairKey(row, column), list: "errors", class: "", type: "" });
   $("gallery").scrollIntoView();
   $("gallery-lists").querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
 }
@@ -619,7 +619,7 @@ function updateConfusion() {
   drawnMatrix = asked;
   const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + place]]).filter((entry) => entry[2]);
   const step = analysis.confusion.steps[place];
-  $("confusion-text").textContent = steps ? `Score from ${share(op.scores[step])}, the step nearest to the slider.` : "";
+  $("confusion-text").textContent = steps ? `Score >= ${fraction(op.scores[step])}, the computed threshold nearest to the slider.` : "";
   const sums = new Array(K + 1).fill(0);
   for (const [row, , n] of cells) sums[row] += n;
   listConfusions(cells, sums, k);
@@ -633,18 +633,18 @@ function listConfusions(cells, sums, k) {
   wrong.sort((a, b) => b[2] - a[2] || sums[a[0]] - sums[b[0]] || a[0] - b[0] || a[1] - b[1]);
   const top = wrong.slice(0, K > MANY ? 24 : 9);
   $("confusion-list").replaceChildren(
-    make("h3", {}, top.length ? (k < 0 ? "Taken for each other most" : `${state.class}, confused most`) : "No class was taken for another."),
+    make("h3", {}, top.length ? (k < 0 ? "Most confused classes" : `Most confused with ${state.class}`) : "No misclassifications."),
     make("ol", {}, ...top.map(([row, column, n]) => make("li", {},
       make("button", { type: "button", class: "link", click: () => openPair(row, column) },
-        `${className(row)} taken for ${className(column)}`),
-      make("span", {}, `${whole(n)} (${share(100 * n / sums[row], 1)} %)`)))));
+        `${className(row)} predicted as ${className(column)}`),
+      make("span", {}, `${integer(n)} (${fraction(100 * n / sums[row], 1)} %)`)))));
 }
 
 function drawMatrix(cells, sums, k) {
   const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
   const numbers = Array.from({ length: K + 1 }, (_, n) => n);
-  const taken = (n) => n === K ? "not found" : classes[n];
-  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: className(n) }, make("span", {}, taken(n))));
+  const predicted = (n) => n === K ? "missed" : classes[n];
+  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: className(n) }, make("span", {}, predicted(n))));
   const rows = numbers.map((row) => make("tr", {},
     make("th", { scope: "row", class: row === k ? "chosen" : null, title: className(row) }, make("span", {}, className(row))),
     ...numbers.map((column) => {
@@ -652,7 +652,7 @@ function drawMatrix(cells, sums, k) {
       const node = make("td", { tabindex: "-1", "data-cell": `${row},${column}`, class: n ? "some" : null });
       if (n) {
         node.textContent = n > 9999 ? `${Math.round(n / 1000)}k` : n;
-        node.title = `${className(row)} → ${taken(column)}: ${whole(n)}`;
+        node.title = `${className(row)} → ${predicted(column)}: ${integer(n)}`;
         paint(node, n / sums[row]);
       } else if (row !== K || column !== K) paint(node, 0);
       return node;
@@ -712,178 +712,178 @@ function below(svg, texts) {
     "text-anchor": n === 0 ? "start" : n === texts.length - 1 ? "end" : "middle" }, value)));
 }
 
-// Square roots, so that the few that are right can be seen beside the many that are not.
+// Square roots keep a few true positives visible beside many false positives.
 function histogram(id, data, label) {
-  const sums = data.right.map((n, place) => n + data.wrong[place]);
+  const sums = data.true_positives.map((n, place) => n + data.false_positives[place]);
   const largest = Math.max(...sums, 1);
   const [svg, y] = frame(largest, powers(largest), label, Math.sqrt);
   const wide = (W - LEFT) / sums.length;
   sums.forEach((n, place) => {
-    const x = LEFT + place * wide + 1, right = data.right[place];
-    const title = `${share(data.edges[place], 2)} – ${share(data.edges[place + 1], 2)}: ${whole(n)}, ${whole(right)} right`;
+    const x = LEFT + place * wide + 1, right = data.true_positives[place];
+    const title = `${fraction(data.edges[place], 2)} – ${fraction(data.edges[place + 1], 2)}: ${integer(n)}, ${integer(right)} TP`;
     const column = (kind, value) => draw("rect", { class: kind, x, width: wide - 2, y: y(value), height: y(0) - y(value) },
       draw("title", {}, title));
     svg.append(column("column-two", n), column("column", right));
   });
   const [low, high] = [data.edges[0], data.edges.at(-1)];
-  below(svg, [low, (low + high) / 2, high].map((v) => share(v, 2)));
-  $(id).replaceChildren(svg, key(["column-two", "all"], ["column", "right"]), make("p", { class: "says" }, "Heights are square roots of counts."));
+  below(svg, [low, (low + high) / 2, high].map((v) => fraction(v, 2)));
+  $(id).replaceChildren(svg, key(["column-two", "all"], ["column", "TP"]), make("p", { class: "description" }, "Square-root scale."));
 }
 
 const key = (...entries) => make("div", { class: "legend" }, ...entries.map(([kind, text]) => make("span", {},
-  swatch(kind === "claim" ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
+  swatch(kind === "confidence" ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
     : draw("rect", { class: kind, width: 30, height: 10, rx: 2 })), text)));
 
 function updateCalibration() {
-  const found = analysis.calibration, k = chosenClass();
-  if (found.refused) {
-    $("calibration-text").textContent = `Not computed: ${found.refused}.`;
+  const data = analysis.calibration, k = chosenClass();
+  if (data.refused) {
+    $("calibration-text").textContent = `Not computed: ${data.refused}.`;
     $("calibration-tiles").hidden = true;
     $("reliability").parentNode.hidden = true;
     $("calibration-table").closest("details").hidden = true;
     return;
   }
-  const here = k < 0 ? found.overall : found.by_class[k];
-  const localised = k < 0 ? found.localised : found.localised_by_class[k];
-  $("calibration-text").textContent = "Whether scores are what they claim: of the detections scored about " +
-    `0.8, eight in ten should be right. ${k < 0 ? "All classes" : state.class}.`;
-  tiles("calibration-tiles", [["ECE", share(here.expected)], ["MCE", share(here.largest)], ["LaECE", share(localised)]]);
-  const [svg, y] = frame(1, [0, 0.25, 0.5, 0.75, 1], "Share that is right in ten bins of the score; the table below holds the same");
+  const here = k < 0 ? data.overall : data.by_class[k];
+  const localized = k < 0 ? data.localized : data.localized_by_class[k];
+  $("calibration-text").textContent = "In a calibrated detector, 80 % of the detections with scores near 0.8 are " +
+    `true positives. ${k < 0 ? "All classes" : state.class}.`;
+  tiles("calibration-tiles", [["ECE", fraction(here.expected)], ["MCE", fraction(here.largest)], ["LaECE", fraction(localized)]]);
+  const [svg, y] = frame(1, [0, 0.25, 0.5, 0.75, 1], "Accuracy in ten score bins; the table below has the same values");
   const x = (v) => LEFT + v * (W - LEFT);
-  found.edges.slice(0, -1).forEach((low, n) => {
+  data.edges.slice(0, -1).forEach((low, n) => {
     if (!here.count[n]) return;
-    const high = found.edges[n + 1];
-    svg.append(draw("rect", { class: "column", x: x(low) + 2, width: x(high) - x(low) - 4, y: y(here.value[n]), height: y(0) - y(here.value[n]) }));
-    svg.append(draw("line", { class: "claim", x1: x(low) + 2, x2: x(high) - 2, y1: y(here.score[n]), y2: y(here.score[n]) }));
+    const high = data.edges[n + 1];
+    svg.append(draw("rect", { class: "column", x: x(low) + 2, width: x(high) - x(low) - 4, y: y(here.accuracy[n]), height: y(0) - y(here.accuracy[n]) }));
+    svg.append(draw("line", { class: "confidence", x1: x(low) + 2, x2: x(high) - 2, y1: y(here.confidence[n]), y2: y(here.confidence[n]) }));
   });
   svg.append(draw("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));
   below(svg, ["0", "0.5", "1"]);
-  $("reliability").replaceChildren(svg, key(["column", "share that is right"], ["claim", "mean score"]));
+  $("reliability").replaceChildren(svg, key(["column", "accuracy"], ["confidence", "confidence"]));
   $("calibration-table").replaceChildren(
-    head(heading("score"), heading("detections", "count"), heading("mean score", "share"), heading("share right", "share"), heading("gap", "share")),
+    head(heading("score bin"), heading("detections", "count"), heading("confidence", "fraction"), heading("accuracy", "fraction"), heading("gap", "fraction")),
     make("tbody", {}, ...here.count.map((n, place) => make("tr", {},
-      make("th", { scope: "row" }, `${share(found.edges[place], 1)} – ${share(found.edges[place + 1], 1)}`),
-      cell(whole(n), "count"), cell(share(here.score[place]), "share"), cell(share(here.value[place]), "share"),
-      cell(n ? signed(here.score[place] - here.value[place]) : NOTHING, "share")))));
+      make("th", { scope: "row" }, `${fraction(data.edges[place], 1)} – ${fraction(data.edges[place + 1], 1)}`),
+      cell(integer(n), "count"), cell(fraction(here.confidence[place]), "fraction"), cell(fraction(here.accuracy[place]), "fraction"),
+      cell(n ? signed(here.confidence[place] - here.accuracy[place]) : NOTHING, "fraction")))));
 }
 
-// --- parts of the data
+// --- breakdowns
 
-const PARTS = {
-  size: ["By size", "side of the box in pixels"], aspect_ratio: ["By shape", "width over height"],
-  crowding: ["By crowding", "objects in the image"], position: ["By place", "recall in each ninth of the image"],
+const BREAKDOWNS = {
+  size: ["By size", "square root of the area in pixels"], aspect_ratio: ["By aspect ratio", "width / height"],
+  crowding: ["By crowding", "objects in the image"], position: ["By position", "recall by image region (3 × 3)"],
 };
 
-function buildParts() {
-  const found = analysis.breakdowns;
-  if ($("parts-score")) $("parts-score").textContent = share(found.score);
-  $("parts-body").replaceChildren(...found.parts.map((part) => {
-    const [title, says] = PARTS[part.name];
-    return make("div", {}, make("h3", {}, title, make("span", { class: "says" }, says)),
-      part.name === "position" ? ninths(part) : partTable(part, title));
+function buildBreakdowns() {
+  const breakdowns = analysis.breakdowns;
+  if ($("breakdowns-score")) $("breakdowns-score").textContent = fraction(breakdowns.score);
+  $("breakdowns-body").replaceChildren(...breakdowns.parts.map((part) => {
+    const [title, description] = BREAKDOWNS[part.name];
+    return make("div", {}, make("h3", {}, title, make("span", { class: "description" }, description)),
+      part.name === "position" ? regionTable(part) : breakdownTable(part, title));
   }));
 }
 
 // "16-32" holds 16, but not 32: of whole numbers that is 16 to 31.
 function groupName(part, name) {
   const [low, high] = name.split("-");
-  if (!high) return `${low} and more`;
+  if (!high) return `${low} or more`;
   if (part.name !== "crowding") return `${low} – ${high}`;
   return Number(high) - 1 === Number(low) ? low : `${low} – ${high - 1}`;
 }
 
-function partTable(part, title) {
+function breakdownTable(part, title) {
   const rows = part.groups.map((name, n) => {
-    const recall = ratio(part.found[n], part.truths[n]), precision = ratio(part.right[n], part.detections[n]);
-    return make("tr", {}, make("th", { scope: "row" }, groupName(part, name)), cell(whole(part.truths[n])),
-      make("td", {}, meter(recall), share(recall, 3)), make("td", {}, meter(precision), share(precision, 3)));
+    const recall = ratio(part.matched[n], part.truths[n]), precision = ratio(part.true_positives[n], part.detections[n]);
+    return make("tr", {}, make("th", { scope: "row" }, groupName(part, name)), cell(integer(part.truths[n])),
+      make("td", {}, meter(recall), fraction(recall, 3)), make("td", {}, meter(precision), fraction(precision, 3)));
   });
   return make("div", { class: "scroll short", tabindex: "0", role: "region", "aria-label": title },
-    make("table", {}, head(heading("part"), heading("objects"), heading("recall"), heading("precision")), make("tbody", {}, ...rows)));
+    make("table", {}, head(heading("group"), heading("GT"), heading("recall"), heading("precision")), make("tbody", {}, ...rows)));
 }
 
-function ninths(part) {
+function regionTable(part) {
   const rows = [0, 1, 2].map((row) => make("tr", {}, ...[0, 1, 2].map((column) => {
-    const n = 3 * row + column, recall = ratio(part.found[n], part.truths[n]);
-    const node = make("td", {}, make("strong", {}, share(recall, 3)), make("small", {}, `${whole(part.truths[n])} objects`));
+    const n = 3 * row + column, recall = ratio(part.matched[n], part.truths[n]);
+    const node = make("td", {}, make("strong", {}, fraction(recall, 3)), make("small", {}, `${integer(part.truths[n])} objects`));
     node.title = part.groups[n];
     paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one colour
     return node;
   })));
-  return make("table", { class: "ninths", "aria-label": "Recall by ninth of the image, as it lies" }, make("tbody", {}, ...rows));
+  return make("table", { class: "regions", "aria-label": "Recall by image region (3 × 3)" }, make("tbody", {}, ...rows));
 }
 
 // --- images
 
-// Okabe and Ito's colours, told apart by their dashes as well.
+// Okabe and Ito's colors; dashes distinguish them as well.
 const INK = {
-  "true-positive": ["#009e73", ""], "localisation": ["#e69f00", "9 4"], "classification": ["#cc79a7", "3 3"],
+  "true-positive": ["#009e73", ""], "localization": ["#e69f00", "9 4"], "classification": ["#cc79a7", "3 3"],
   "both": ["#0072b2", "14 5"], "duplicate": ["#56b4e9", "12 3 2 3"], "background": ["#d55e00", "6 4"],
-  "missed": ["#f0e442", "1.5 4"], "found": ["#ffffff", ""], "other": ["#999999", "2 6"],
+  "missed": ["#f0e442", "1.5 4"], "matched": ["#ffffff", ""], "other": ["#999999", "2 6"],
 };
 const SHOWN = Object.keys(INK);
-const VERDICT_WORDS = { ...WORDS, found: "Object found", missed: "Object missed", other: "Not counted" };
-const verdictGroup = (verdict) => verdict === "aimed-at" ? "missed" : INK[verdict] ? verdict : "other";
-const HIDDEN_AT_FIRST = ["found", "other"];
-// The state holds what differs from what is shown at first.
-const isHidden = (verdict) => state.hide.split(".").includes(verdict) !== HIDDEN_AT_FIRST.includes(verdict);
+const RESULT_LABELS = { ...LABELS, matched: "GT matched", missed: "GT missed", other: "Not counted" };
+const resultGroup = (result) => result === "near-miss" ? "missed" : INK[result] ? result : "other";
+const HIDDEN_AT_FIRST = ["matched", "other"];
+// The state holds the differences from the default.
+const isHidden = (result) => state.hide.split(".").includes(result) !== HIDDEN_AT_FIRST.includes(result);
 
-function toggle(verdict) {
+function toggle(result) {
   const flipped = new Set(state.hide.split(".").filter(Boolean));
-  if (!flipped.delete(verdict)) flipped.add(verdict);
+  if (!flipped.delete(result)) flipped.add(result);
   set({ hide: SHOWN.filter((name) => flipped.has(name)).join(".") });
 }
 
 const LISTS = {
-  worst: ["Worst images", "Most false positives and missed objects at the best F1."],
-  changed: ["Got worse", "More mistakes than the earlier detector makes, each at its best F1."],
-  mistakes: ["Confident mistakes", "Wrong detections by falling score, with some of each class, type and confusion."],
-  suspects: ["Doubtful annotations", "Where a confident detector and the annotation disagree; the annotation may be at fault."],
+  worst: ["Worst images", "Most false positives and false negatives at the best F1."],
+  changed: ["Regressions", "More errors than the earlier detector, each at its best F1."],
+  errors: ["Confident errors", "False positives by descending score, with examples of each class, type and confusion."],
+  label_errors: ["Possible label errors", "Confident detections that disagree with the annotations."],
 };
 const REASONS = {
-  "unlabelled": "no object annotated here", "other-class": "annotated as another class",
-  "never-found": "annotated, yet never found",
+  "missing_annotation": "missing annotation", "wrong_label": "annotated as another class",
+  "never_detected": "never detected",
 };
 const gallery = analysis ? model.gallery : { images: [], entries: [] };
 const FIRST = 12;
-let wanted = FIRST;
+let maxTiles = FIRST;
 
-const labelsOf = (image, verdicts) => new Set([
-  ...image.detections.filter((d) => verdicts(verdictGroup(d[6]))).map((d) => d[0]),
-  ...image.truths.filter((t) => verdicts(verdictGroup(t[5]))).map((t) => t[0]),
+const labelsOf = (image, predicate) => new Set([
+  ...image.detections.filter((d) => predicate(resultGroup(d[6]))).map((d) => d[0]),
+  ...image.truths.filter((t) => predicate(resultGroup(t[5]))).map((t) => t[0]),
 ]);
 
 function entriesShown() {
   const k = chosenClass();
-  const bad = (verdict) => !["true-positive", "found", "other"].includes(verdict);
+  const bad = (result) => !["true-positive", "matched", "other"].includes(result);
   const list = gallery.entries.map((entry, place) => ({ ...entry, place })).filter((entry) => {
     if (entry.list !== state.list) return false;
     if (entry.list === "worst" || entry.list === "changed") {
       const image = gallery.images[entry.image];
-      const matters = (verdict) => state.type ? verdict === state.type : bad(verdict);
+      const matters = (result) => state.type ? result === state.type : bad(result);
       return (k < 0 && !state.type) || (k < 0 ? labelsOf(image, matters).size > 0 : labelsOf(image, matters).has(k));
     }
     if (k >= 0 && entry.label !== k && entry.truth_label !== k) return false;
-    if (entry.list === "suspects") return !state.type || state.type === { "unlabelled": "background", "other-class": "classification", "never-found": "missed" }[entry.reason];
+    if (entry.list === "label_errors") return !state.type || state.type === { "missing_annotation": "background", "wrong_label": "classification", "never_detected": "missed" }[entry.reason];
     if (state.pair) {
       const other = entry.kind === "background" ? K : entry.truth_label ?? K;
       return pairKey(other, entry.label) === state.pair || (state.pair === pairKey(K, entry.label) && entry.kind !== "classification");
     }
     return !state.type || entry.kind === state.type;
   });
-  if (state.list === "mistakes") list.sort((a, b) => b.score - a.score);
+  if (state.list === "errors") list.sort((a, b) => b.score - a.score);
   return list;
 }
 
-function says(entry) {
-  if (entry.list === "worst") return `${whole(entry.wrong)} false, ${whole(entry.lost)} missed`;
-  if (entry.list === "changed") return `${whole(entry.then)} mistakes before, ${whole(entry.now)} now`;
-  if (entry.list === "suspects") {
-    const what = entry.reason === "other-class" ? `annotated as ${classes[entry.truth_label]}` : REASONS[entry.reason];
-    return entry.detection >= 0 ? `${classes[entry.label]} ${share(entry.weight, 2)}: ${what}` : `${classes[entry.label]}: ${what}`;
+function describe(entry) {
+  if (entry.list === "worst") return `${integer(entry.false_positives)} FP, ${integer(entry.false_negatives)} FN`;
+  if (entry.list === "changed") return `${integer(entry.before)} errors before, ${integer(entry.now)} now`;
+  if (entry.list === "label_errors") {
+    const what = entry.reason === "wrong_label" ? `annotated as ${classes[entry.truth_label]}` : REASONS[entry.reason];
+    return entry.detection >= 0 ? `${classes[entry.label]} ${fraction(entry.weight, 2)}: ${what}` : `${classes[entry.label]}: ${what}`;
   }
-  const other = entry.truth_label === null || entry.truth_label === entry.label ? "" : `, is ${classes[entry.truth_label]}`;
-  return `${classes[entry.label]} ${share(entry.score, 2)}: ${WORDS[entry.kind].toLowerCase()}${other}`;
+  const other = entry.truth_label === null || entry.truth_label === entry.label ? "" : ` with ${classes[entry.truth_label]}`;
+  return `${classes[entry.label]} ${fraction(entry.score, 2)}: ${LABELS[entry.kind].toLowerCase()}${other}`;
 }
 
 function extent(image) {
@@ -895,15 +895,15 @@ function extent(image) {
   return [width, height];
 }
 
-// A box, or the shape that is compared: filled a little, so that what is inside can be told.
-function outline(x, y, w, h, shape, verdict, thick) {
-  const [ink, dash] = INK[verdict];
+// A box or a shape; shapes are slightly filled.
+function outline(x, y, w, h, shape, result, thick) {
+  const [ink, dash] = INK[result];
   const [kind, place] = shape ? ["path", { d: shape }] : ["rect", { x, y, width: w, height: h }];
   const common = { ...place, fill: "none", "vector-effect": "non-scaling-stroke" };
   return [
     draw(kind, { ...common, stroke: "#000", "stroke-opacity": 0.5, "stroke-width": thick + 1.2 }),
     draw(kind, { ...common, ...(shape && { fill: ink, "fill-opacity": 0.15 }), stroke: ink, "stroke-width": thick, "stroke-dasharray": dash,
-      "stroke-linecap": verdict === "missed" ? "round" : "butt", "data-verdict": verdict }),
+      "stroke-linecap": result === "missed" ? "round" : "butt", "data-result": result }),
   ];
 }
 
@@ -923,27 +923,27 @@ function picture(entry, focused) {
   const only = focused && focal, thick = focused ? 1.6 : 2.4;
   const tags = [], size = Math.max(width, height) / 45;
   image.truths.forEach(([label, x, y, w, h, raw], place) => {
-    const verdict = verdictGroup(raw), here = place === entry.truth;
-    if (only ? !here : !here && isHidden(verdict)) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.truths[place], verdict, thick));
+    const result = resultGroup(raw), here = place === entry.truth;
+    if (only ? !here : !here && isHidden(result)) return;
+    svg.append(...outline(x, y, w, h, image.outlines?.truths[place], result, thick));
     if (!focused) tags.push(tag(classes[label], x, y + h - size / 2, size));
   });
   image.detections.forEach(([label, s, x, y, w, h, raw], place) => {
-    const verdict = verdictGroup(raw), here = place === entry.detection;
-    if (only ? !here : !here && (s < score || isHidden(verdict))) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.detections[place], verdict, here ? 1.4 * thick : thick));
-    if (!focused) tags.push(tag(`${classes[label]} ${share(s, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
+    const result = resultGroup(raw), here = place === entry.detection;
+    if (only ? !here : !here && (s < score || isHidden(result))) return;
+    svg.append(...outline(x, y, w, h, image.outlines?.detections[place], result, here ? 1.4 * thick : thick));
+    if (!focused) tags.push(tag(`${classes[label]} ${fraction(s, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
   });
   svg.append(...tags);
   return svg;
 }
 
-function verdictButtons(id) {
-  $(id).replaceChildren(...SHOWN.map((verdict) => make("button", {
-    type: "button", "aria-pressed": String(!isHidden(verdict)), "data-verdict": verdict, click: () => toggle(verdict),
+function resultButtons(id) {
+  $(id).replaceChildren(...SHOWN.map((result) => make("button", {
+    type: "button", "aria-pressed": String(!isHidden(result)), "data-result": result, click: () => toggle(result),
   }, swatch(draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: "#000", "stroke-opacity": 0.3, "stroke-width": 5 }),
-    draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: INK[verdict][0], "stroke-width": 3.5, "stroke-dasharray": INK[verdict][1] })),
-  VERDICT_WORDS[verdict])));
+    draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: INK[result][0], "stroke-width": 3.5, "stroke-dasharray": INK[result][1] })),
+  RESULT_LABELS[result])));
 }
 
 function keepFocus(id, build) {
@@ -954,22 +954,22 @@ function keepFocus(id, build) {
 }
 
 function updateGallery(changed) {
-  if (!changed || ["class", "type", "pair", "list"].some((key) => changed.has(key))) wanted = FIRST;
+  if (!changed || ["class", "type", "pair", "list"].some((key) => changed.has(key))) maxTiles = FIRST;
   const known = Object.keys(LISTS).filter((name) => gallery.entries.some((entry) => entry.list === name));
   keepFocus("gallery-lists", () => $("gallery-lists").replaceChildren(...known.map((name) => make("button", {
     type: "button", "aria-pressed": String(state.list === name), click: () => set({ list: name, pair: "" }),
   }, LISTS[name][0]))));
-  keepFocus("gallery-verdicts", () => verdictButtons("gallery-verdicts"));
-  const list = entriesShown(), shown = list.slice(0, wanted);
-  const which = [state.class && `class ${state.class}`, state.type && WORDS[state.type].toLowerCase(), state.pair.replace("\u2192", " taken for ")].filter(Boolean).join(", ");
+  keepFocus("gallery-results", () => resultButtons("gallery-results"));
+  const list = entriesShown(), shown = list.slice(0, maxTiles);
+  const which = [state.class && `class ${state.class}`, state.type && LABELS[state.type].toLowerCase(), state.pair.replace("\u2192", " predicted as ")].filter(Boolean).join(", ");
   $("gallery-text").textContent = (LISTS[state.list] || LISTS.worst)[1] + (which
-    ? ` ${list.length ? whole(list.length) : "None kept"} for ${which}.` : ` ${whole(list.length)} in all.`) +
-    (!list.length ? " The command detap show lists every box of any image." : "");
+    ? ` ${list.length ? integer(list.length) : "None"} for ${which}.` : ` ${integer(list.length)} in total.`) +
+    (!list.length ? " Use detap show for the boxes of any image." : "");
   keepFocus("gallery-tiles", () => $("gallery-tiles").replaceChildren(...shown.map((entry) => make("li", {},
     make("button", { type: "button", click: () => set({ image: String(entry.place) }) },
       make("span", { class: "stage" }, picture(entry, true)),
       make("strong", { title: gallery.images[entry.image].name }, gallery.images[entry.image].name),
-      make("span", { class: "says", title: says(entry) }, says(entry)))))));
+      make("span", { class: "description", title: describe(entry) }, describe(entry)))))));
   $("gallery-more").hidden = shown.length === list.length;
   $("gallery-more").textContent = `Show ${Math.min(FIRST, list.length - shown.length)} more`;
 }
@@ -985,21 +985,21 @@ function updateViewer() {
   const image = gallery.images[entry.image], score = scoreNow() ?? -Infinity;
   const list = entriesShown(), place = list.findIndex((other) => other.place === Number(state.image));
   $("viewer-title").textContent = image.name;
-  $("viewer-text").textContent = says(entry) + (place < 0 ? "" : ` · ${place + 1} of ${list.length}`) +
-    (image.omitted ? ` · ${whole(image.omitted)} more detections of lower score are not drawn` : "");
+  $("viewer-text").textContent = describe(entry) + (place < 0 ? "" : ` · ${place + 1} of ${list.length}`) +
+    (image.omitted ? ` · ${integer(image.omitted)} detections with lower scores are not drawn` : "");
   $("viewer-picture").replaceChildren(picture(entry, false));
-  keepFocus("viewer-verdicts", () => verdictButtons("viewer-verdicts"));
+  keepFocus("viewer-results", () => resultButtons("viewer-results"));
   const truthName = (n) => n < 0 ? NOTHING : `${classes[image.truths[n][0]]} ${n + 1}`;
   const rows = [
-    ...image.truths.map(([label, , , , , verdict, by], n) => ({ focal: n === entry.truth, group: verdictGroup(verdict),
-      cells: [`object ${n + 1}`, classes[label], NOTHING, WORDS[verdict], by < 0 ? NOTHING : `detection ${by + 1}`, NOTHING] })),
-    ...image.detections.map(([label, s, , , , , verdict, truth, overlap], n) => ({ focal: n === entry.detection, score: s, group: verdictGroup(verdict),
-      cells: [`detection ${n + 1}`, classes[label], share(s), WORDS[verdict], truthName(truth), truth < 0 ? NOTHING : share(overlap, 3)] })),
+    ...image.truths.map(([label, , , , , result, by], n) => ({ focal: n === entry.truth, group: resultGroup(result),
+      cells: [`GT ${n + 1}`, classes[label], NOTHING, LABELS[result], by < 0 ? NOTHING : `detection ${by + 1}`, NOTHING] })),
+    ...image.detections.map(([label, s, , , , , result, truth, overlap], n) => ({ focal: n === entry.detection, score: s, group: resultGroup(result),
+      cells: [`detection ${n + 1}`, classes[label], fraction(s), LABELS[result], truthName(truth), truth < 0 ? NOTHING : fraction(overlap, 3)] })),
   ].filter((row) => row.focal || (!isHidden(row.group) && (row.score === undefined || row.score >= score)));
   $("viewer-table").replaceChildren(
-    head(heading(image.outlines ? "shape" : "box"), heading("class"), heading("score", "share"), heading("verdict"), heading("nearest"), heading("IoU", "share")),
+    head(heading(image.outlines ? "shape" : "box"), heading("class"), heading("score", "fraction"), heading("result"), heading("matched or nearest"), heading("IoU", "fraction")),
     make("tbody", {}, ...rows.map((row) => make("tr", { class: row.focal ? "focal" : null },
-      make("th", { scope: "row" }, row.cells[0]), ...row.cells.slice(1).map((text, n) => cell(text, n === 1 || n === 4 ? "share" : null))))));
+      make("th", { scope: "row" }, row.cells[0]), ...row.cells.slice(1).map((text, n) => cell(text, n === 1 || n === 4 ? "fraction" : null))))));
   $("previous").disabled = place <= 0;
   $("next").disabled = place < 0 || place >= list.length - 1;
   if (!viewer.open) {
@@ -1028,7 +1028,7 @@ function wireViewer() {
   });
 }
 
-// --- the ways about
+// --- navigation
 
 function wireSections() {
   const links = [...document.querySelectorAll("nav a")];
@@ -1089,16 +1089,16 @@ function start() {
     $("confusion-more").addEventListener("click", () => { matrixAsked = true; updateConfusion(); });
     $("confusion-table").addEventListener("keydown", matrixKeys);
     $("confusion-table").addEventListener("click", (event) => matrixCell(event.target.closest("td[data-cell]")));
-    $("gallery-more").addEventListener("click", () => { wanted += FIRST; updateGallery(new Set()); });
-    histogram("scores", analysis.histograms.score, "How many detections have which score, right and wrong");
-    histogram("overlaps", analysis.histograms.iou, "How many detections have which overlap, right and wrong");
-    buildParts();
+    $("gallery-more").addEventListener("click", () => { maxTiles += FIRST; updateGallery(new Set()); });
+    histogram("scores", analysis.histograms.score, "Detections by score, true and false positives");
+    histogram("overlaps", analysis.histograms.iou, "Detections by IoU, true and false positives");
+    buildBreakdowns();
     wireViewer();
     buildOperating();
   }
   show(null);
   wireSections();
-  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); buildParts(); } });
+  dark.addEventListener("change", () => { redrawCharts(); if (analysis) { updateConfusion(); buildBreakdowns(); } });
   new ResizeObserver(() => {
     for (const [id, plot] of Object.entries(charts)) {
       const { clientWidth, clientHeight } = $(id);

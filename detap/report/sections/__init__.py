@@ -78,13 +78,13 @@ class Section(Record):
 SECTIONS: list[Section] = [
     Section(
         "errors",
-        "The types of errors and the AP that each costs: by the protocol, or as tidecv.",
+        "TIDE errors and the AP gained by fixing each type; matching by the protocol or as tidecv.",
         ("protocol", "tidecv"),
         flag_value="protocol",
     ),
     Section(
         "operating_point",
-        "Precision, recall, F1 and false positives per image at this score, or where F1 is best.",
+        "Precision, recall, F1 and false positives per image at a threshold or the best F1.",
         score_or_best,
         metavar="X|best",
         option="--score-threshold",
@@ -92,15 +92,17 @@ SECTIONS: list[Section] = [
     ),
     Section(
         "confusion",
-        "Which classes are taken for which: the protocol's matches first, or by score alone.",
+        "Confusion matrix, from the protocol's matches or class-agnostic ones.",
         ("protocol", "class-agnostic"),
         flag_value="protocol",
     ),
-    Section("calibration", "Whether scores are what they claim."),
+    Section(
+        "calibration", "Score calibration: confidence and accuracy by score bin, ECE, MCE, LaECE."
+    ),
     Section("breakdowns", "Recall and precision by size, aspect ratio, crowding and position."),
     Section(
         "examples",
-        "The worst images, most confident mistakes and doubtful annotations. [default: 10]",
+        "Worst images, most confident errors and possible label errors. [default: 10]",
         range(1, 100_001),
         flag_value=10,
         metavar="[N]",

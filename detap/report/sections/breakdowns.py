@@ -1,4 +1,4 @@
-"""Recall and precision of parts of the data, as a part of a report."""
+"""Breakdowns: recall and precision by size, aspect ratio, crowding and position."""
 
 from collections.abc import Iterator
 from math import isnan
@@ -13,20 +13,20 @@ from detap.analysis.breakdowns import (
     iou_histogram,
     score_histogram,
 )
-from detap.report.fields import Count, Share
+from detap.report.fields import Count, Fraction
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
 
 
-class PartRow(TypedDict):
-    """What became of the boxes of a part of the data."""
+class BreakdownRow(TypedDict):
+    """Recall, precision and counts of a group."""
 
     name: str
-    recall: Share
-    precision: Share
+    recall: Fraction
+    precision: Fraction
     ground_truths: Count
-    found: Count
+    matched: Count
     detections: Count
     true_positives: Count
 
@@ -43,24 +43,22 @@ class BreakdownsData(TypedDict):
     """Of --breakdowns; position only where images have sizes."""
 
     iou: float
-    score_threshold: Annotated[
-        float | None, "Detections below it are left out; null where none is."
-    ]
-    size: list[PartRow]
-    aspect_ratio: list[PartRow]
-    crowding: list[PartRow]
-    position: NotRequired[list[PartRow]]
+    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
+    size: list[BreakdownRow]
+    aspect_ratio: list[BreakdownRow]
+    crowding: list[BreakdownRow]
+    position: NotRequired[list[BreakdownRow]]
     score_histogram: HistogramData
     iou_histogram: HistogramData
 
 
 DATA = BreakdownsData
 
-_WORDS = {
-    "size": "side",
-    "aspect_ratio": "width/height",
-    "crowding": "crowd of",
-    "position": "",
+_LABELS = {
+    "size": "size {} px",
+    "aspect_ratio": "width/height {}",
+    "crowding": "{} objects in image",
+    "position": "{}",
 }
 
 
@@ -71,11 +69,11 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     """
     outcome = analysis.outcome
     result = breakdowns(outcome, score=analysis.score)
-    parts = {name: part for name in _WORDS if (part := getattr(result, name)) is not None}
-    least = "" if result.score_threshold is None else f", score from {result.score_threshold:.6g}"
+    parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
+    least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
     yield Block(
         "breakdowns",
-        f"Parts at IoU {result.iou:.6g}{least}",
+        f"Breakdowns at IoU {result.iou:.6g}{least}",
         {
             "iou": result.iou,
             "score_threshold": result.score_threshold,
@@ -83,11 +81,13 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
             "score_histogram": _histogram(score_histogram(outcome)),
             "iou_histogram": _histogram(iou_histogram(outcome)),
         },
-        () if result.position is not None else ("no position: no image has a known size",),
+        ()
+        if result.position is not None
+        else ("No breakdown by position: image sizes are unknown",),
         Table(
             _COLUMNS,
             tuple(
-                {**row, "name": f"{_WORDS[name]} {row['name']}".strip()}
+                {**row, "name": _LABELS[name].format(_group(str(row["name"])))}
                 for name, part in parts.items()
                 for row in _rows(part)
             ),
@@ -104,11 +104,11 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
             "name": name,
             "groups": list(part.groups),
             "truths": part.ground_truths.tolist(),
-            "found": part.matched.tolist(),
+            "matched": part.matched.tolist(),
             "detections": part.detections.tolist(),
-            "right": part.true_positives.tolist(),
+            "true_positives": part.true_positives.tolist(),
         }
-        for name in _WORDS
+        for name in _LABELS
         if (part := getattr(result, name)) is not None
     ]
     histograms = {"score": score_histogram(outcome), "iou": iou_histogram(outcome, score=best)}
@@ -121,9 +121,14 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
 def _bars(histogram: Histogram) -> dict[str, Any]:
     return {
         "edges": np.round(histogram.edges, 4).tolist(),
-        "right": histogram.true_positives.tolist(),
-        "wrong": histogram.false_positives.tolist(),
+        "true_positives": histogram.true_positives.tolist(),
+        "false_positives": histogram.false_positives.tolist(),
     }
+
+
+def _group(name: str) -> str:
+    """Return the name of a group as text: the last one has no upper end."""
+    return f"{name.removesuffix('-')}+" if name.endswith("-") else name
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
@@ -142,11 +147,11 @@ def _histogram(histogram: Histogram) -> dict[str, Any]:
 
 
 _COLUMNS = (
-    Column("name", "part", "part", "name"),
-    Column("recall", "recall", "recall", "share"),
-    Column("precision", "precision", "prec", "share"),
+    Column("name", "group", "group", "name"),
+    Column("recall", "recall", "recall", "fraction"),
+    Column("precision", "precision", "prec", "fraction"),
     Column("ground_truths", "ground truths", "GT", "count"),
-    Column("found", "found", "found", "count"),
+    Column("matched", "matched", "matched", "count"),
     Column("detections", "detections", "det", "count"),
-    Column("true_positives", "true pos.", "TP", "count"),
+    Column("true_positives", "true positives", "TP", "count"),
 )

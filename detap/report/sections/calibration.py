@@ -1,4 +1,4 @@
-"""How far scores are from what they claim, as a part of a report."""
+"""Score calibration: confidence and accuracy by score bin."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,7 +9,7 @@ import numpy as np
 
 from detap.analysis.calibration import Reliability, calibration
 from detap.errors import UsageError
-from detap.report.fields import ClassId, Count, Share
+from detap.report.fields import ClassId, Count, Fraction
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
@@ -20,9 +20,9 @@ class ClassCalibration(TypedDict):
 
     name: str
     id: ClassId
-    ECE: Share
-    MCE: Share
-    LaECE: Share
+    ECE: Fraction
+    MCE: Fraction
+    LaECE: Fraction
 
 
 class CalibrationData(TypedDict):
@@ -32,13 +32,13 @@ class CalibrationData(TypedDict):
     """
 
     iou: float
-    ECE: Share
-    MCE: Share
-    LaECE: Share
+    ECE: Fraction
+    MCE: Fraction
+    LaECE: Fraction
     edges: list[float]
     count: list[Count]
-    mean_score: list[Share]
-    true_share: list[Share]
+    confidence: list[Fraction]
+    accuracy: list[Fraction]
     classes: list[ClassCalibration]
 
 
@@ -55,34 +55,34 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     except UsageError as error:
         if value:
             raise
-        yield Block("", "Calibration of the scores", {}, (str(error),))
+        yield Block("", "Score calibration", {}, (str(error),))
         return
     classes = [
         {
             **name,
             "ECE": one.expected_error,
             "MCE": one.largest_error,
-            "LaECE": localised.expected_error,
+            "LaECE": localized.expected_error,
         }
-        for name, one, localised in zip(
-            analysis.names, result.by_class, result.localised, strict=True
+        for name, one, localized in zip(
+            analysis.names, result.by_class, result.localized, strict=True
         )
     ]
     overall = result.overall
     errors = {
         "ECE": result.expected_error,
         "MCE": result.largest_error,
-        "LaECE": result.localised_error,
+        "LaECE": result.localized_error,
     }
     text = ", ".join(
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
-    localised_bins = f"{len(result.localised[0].count)} " if result.localised else ""
+    localized_bins = f"{len(result.localized[0].count)} " if result.localized else ""
     yield Block(
         "calibration",
-        f"Calibration of the scores at IoU {result.iou:.6g}",
+        f"Score calibration at IoU {result.iou:.6g}",
         {"iou": result.iou, **errors, **_columns(overall), "classes": classes},
-        (f"{text}; {len(overall.count)} bins, {localised_bins}for LaECE",),
+        (f"{text} ({len(overall.count)} bins; {localized_bins}bins for LaECE)",),
         _table(overall),
     )
 
@@ -97,8 +97,8 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         "edges": result.overall.edges.tolist(),
         "overall": _reliability(result.overall),
         "by_class": [_reliability(entry) for entry in result.by_class],
-        "localised": result.localised_error,
-        "localised_by_class": [entry.expected_error for entry in result.localised],
+        "localized": result.localized_error,
+        "localized_by_class": [entry.expected_error for entry in result.localized],
     }
     return {"calibration": plain(data)}
 
@@ -107,8 +107,8 @@ def _reliability(entry: Reliability) -> dict[str, Any]:
     # Only drawings take the means: to the precision of a pixel.
     return {
         "count": entry.count.tolist(),
-        "score": np.round(entry.mean_score, 4).tolist(),
-        "value": np.round(entry.mean_value, 4).tolist(),
+        "confidence": np.round(entry.mean_score, 4).tolist(),
+        "accuracy": np.round(entry.mean_value, 4).tolist(),
         "expected": entry.expected_error,
         "largest": entry.largest_error,
     }
@@ -118,23 +118,23 @@ def _columns(overall: Reliability) -> dict[str, Any]:
     return {
         "edges": overall.edges.tolist(),
         "count": overall.count.tolist(),
-        "mean_score": overall.mean_score.tolist(),
-        "true_share": overall.mean_value.tolist(),
+        "confidence": overall.mean_score.tolist(),
+        "accuracy": overall.mean_value.tolist(),
     }
 
 
 def _table(overall: Reliability) -> Table:
     columns = (
-        Column("name", "score", "score", "name"),
-        Column("mean_score", "mean score", "mean", "share"),
-        Column("true_share", "share that is right", "right", "share"),
+        Column("name", "score bin", "score", "name"),
+        Column("confidence", "confidence", "conf", "fraction"),
+        Column("accuracy", "accuracy", "acc", "fraction"),
         Column("gap", "gap", "gap", "change"),
         Column("count", "detections", "det", "count"),
     )
     rows = {
         "name": [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())],
-        "mean_score": overall.mean_score.tolist(),
-        "true_share": overall.mean_value.tolist(),
+        "confidence": overall.mean_score.tolist(),
+        "accuracy": overall.mean_value.tolist(),
         "gap": overall.gap.tolist(),
         "count": overall.count.tolist(),
     }

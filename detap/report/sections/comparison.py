@@ -1,4 +1,4 @@
-"""From two detectors to a report: numbers side by side, and the classes and images that changed."""
+"""The report of two detectors: metrics, classes and images side by side."""
 
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -11,7 +11,7 @@ from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.fields import ClassId, Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sections.power import resolution_block
+from detap.report.sections.power import power_block
 from detap.report.sections.selection import selection_blocks
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ class ComparedInput(TypedDict):
     sha256: str | None
 
 
-class NumberPair(TypedDict):
-    """A number of both detectors, and its difference."""
+class MetricPair(TypedDict):
+    """A metric of both detectors and the difference."""
 
     name: str
     first: float | None
     second: float | None
     difference: float | None
-    low: Annotated[float | None, "The lower end of the interval of the difference."]
+    low: Annotated[float | None, "The lower end of the confidence interval of the difference."]
     high: float | None
 
 
 @extra_items(Any)
 class ClassPair(TypedDict):
-    """The primary metric of a class, of both detectors, and its difference."""
+    """The primary metric of a class for both detectors and the difference."""
 
     name: str
     id: ClassId
@@ -53,56 +53,53 @@ class ClassPair(TypedDict):
 
 
 class ChangedClasses(TypedDict):
-    """The classes, and how many of them changed."""
+    """The classes and the number that changed."""
 
     changed: Count
-    all: Annotated[list[ClassPair], "Those whose primary metric changed most first."]
+    all: Annotated[list[ClassPair], "In descending order of the change of the primary metric."]
 
 
 @extra_items(Any)
 class ImageChange(TypedDict):
-    """How many more mistakes the second detector makes on an image."""
+    """The change of the errors on an image, second minus first."""
 
     name: int | str
-    mistakes: int
+    errors: int
     missed: int
-    mislocated: int
+    localization: int
     duplicate: int
-    confused: int
+    classification: int
     background: int
 
 
 class ChangedImages(TypedDict):
-    """The images, and how many of them changed."""
+    """The images and the number that changed."""
 
     changed: Count
     all: Annotated[
         list[ImageChange],
-        "Those whose mistakes changed, most first: how many more the second makes.",
+        "Images with changed errors, in descending order of the change.",
     ]
 
 
 @extra_items(Any)
-class MistakeCounts(TypedDict):
-    """How many mistakes of a kind each detector makes."""
+class ErrorPair(TypedDict):
+    """The errors of one type for both detectors."""
 
     first: Count
     second: Count
     difference: int
 
 
-@extra_items(MistakeCounts)
-class MistakesData(TypedDict):
-    """How many of each kind each makes.
+@extra_items(ErrorPair)
+class ErrorPairs(TypedDict):
+    """The errors by type at the best-F1 threshold; absent, like images, for merged partials."""
 
-    Absent, as images are, of results that were merged from partials.
-    """
-
-    missed: MistakeCounts
-    mislocated: MistakeCounts
-    duplicate: MistakeCounts
-    confused: MistakeCounts
-    background: MistakeCounts
+    missed: ErrorPair
+    localization: ErrorPair
+    duplicate: ErrorPair
+    classification: ErrorPair
+    background: ErrorPair
 
 
 def comparison_report(
@@ -130,12 +127,14 @@ def comparison_report(
     """
     protocol = comparison.first.protocol
     numbers = tuple(_number(comparison, name) for name in comparison.names)
+    level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     return Report(
         kind="comparison",
+        title=f"Comparison{level}",
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_columns("number", "number", comparison), numbers),
+        table=Table(_columns("metric", comparison), numbers),
         notes=tuple(notes),
         blocks=(
             _classes(comparison, most),
@@ -149,23 +148,22 @@ def comparison_report(
 def _resolution(
     comparison: "Comparison", most: int | None, drop: float | None
 ) -> tuple[Block, ...]:
-    """Return what the images can show, where they were resampled."""
+    """Return the minimum detectable drops, if images were resampled."""
     found = resolution(comparison, drop)
-    return () if found is None else (resolution_block(found, most),)
+    return () if found is None else (power_block(found, most),)
 
 
-def _columns(key: str, heading: str, comparison: "Comparison") -> tuple[Column, ...]:
+def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
     columns = [
-        Column("name", heading, key, "name"),
-        Column("first", "first", "first", "share"),
-        Column("second", "second", "second", "share"),
-        Column("difference", "difference", "diff", "change"),
+        Column("name", heading, heading, "name"),
+        Column("first", "first", "first", "fraction"),
+        Column("second", "second", "second", "fraction"),
+        Column("difference", "diff", "diff", "change"),
     ]
     if comparison.resamples is not None:
-        level = f"{100 * comparison.confidence:g} %"
         columns += [
-            Column("low", f"{level} CI low", f"{level} low", "change"),
-            Column("high", f"{level} CI high", f"{level} high", "change"),
+            Column("low", "CI low", "CI low", "change"),
+            Column("high", "CI high", "CI high", "change"),
         ]
     return tuple(columns)
 
@@ -208,7 +206,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
     rows.sort(key=lambda row: -_size(row["difference"]))
     changed = [row for row in rows if _size(row["difference"]) > 0]
     columns = (
-        *_columns("class", "class", comparison),
+        *_columns("class", comparison),
         Column("ground_truths", "ground truths", "GT", "count", 1),
     )
     title = _title("class", "classes", len(changed), len(rows), most)
@@ -244,13 +242,13 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
     found = [(sum(counts), image, counts) for image, counts in enumerate(changed) if any(counts)]
     found.sort(key=lambda entry: (abs(entry[0]), entry[0]), reverse=True)
     rows: list[dict[str, Cell]] = [
-        {"name": names[image], "mistakes": total, **dict(zip(KINDS, counts, strict=True))}
+        {"name": names[image], "errors": total, **dict(zip(KINDS, counts, strict=True))}
         for total, image, counts in found
     ]
     columns = (
         Column("name", "image", "image", "name"),
-        Column("mistakes", "mistakes", "all", "more"),
-        *(Column(kind, kind, kind[:4], "more") for kind in KINDS),
+        Column("errors", "errors", "all", "count_change"),
+        *(Column(kind, kind, _SHORT[kind], "count_change") for kind in KINDS),
     )
     title = _title("image", "images", len(rows), len(names), most)
     data = {"changed": len(rows), "all": rows}
@@ -264,20 +262,31 @@ def _mistakes(*both: "ErrorCounts") -> Block:
         for kind, then, now in zip(KINDS, first, second, strict=True)
     ]
     columns = (
-        Column("name", "mistakes", "mistakes", "name"),
+        Column("name", "errors", "errors", "name"),
         Column("first", "first", "first", "count"),
         Column("second", "second", "second", "count"),
-        Column("difference", "difference", "diff", "more"),
+        Column("difference", "diff", "diff", "count_change"),
     )
     data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}
-    return Block("mistakes", "Mistakes, by kind", data, table=Table(columns, tuple(rows)))
+    return Block(
+        "errors", "Errors at the best-F1 threshold", data, table=Table(columns, tuple(rows))
+    )
+
+
+_SHORT = {
+    "missed": "Miss",
+    "localization": "Loc",
+    "duplicate": "Dupe",
+    "classification": "Cls",
+    "background": "Bkg",
+}
 
 
 def _title(one: str, many: str, changed: int, count: int, most: int | None) -> str:
     if not changed:
         return f"No {one} changed"
-    told = f"{changed} of {count} {many} changed"
-    return told if most is None or changed <= most else f"{told}, the {most} that changed most"
+    text = f"{changed} of {count} {many} changed"
+    return text if most is None or changed <= most else f"{text}, top {most}"
 
 
 def _shown(

@@ -1,4 +1,4 @@
-"""Which classes a detector takes for which, as a part of a report."""
+"""The confusion matrix of a report."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypedDict
@@ -22,13 +22,11 @@ class ConfusionData(TypedDict):
 
     rule: Literal["protocol", "class-agnostic"]
     iou: float
-    score_threshold: Annotated[
-        float | None, "Detections below it are left out; null where none is."
-    ]
+    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
     classes: list[str]
     matrix: list[list[Count]]
-    found: Count
-    confused: Count
+    matched: Count
+    misclassified: Count
     missed: Count
     background: Count
 
@@ -45,18 +43,18 @@ _STEPS = 4
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
     """Yield the confusion matrix of classes, and the largest confusions."""
     result = confusion(analysis.outcome, value, score=analysis.score)
-    least = "" if result.score_threshold is None else f", score from {result.score_threshold:.6g}"
+    least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
     yield Block(
         "confusion",
-        f"Confusion at IoU {result.iou:.6g}{least}, rule {result.rule}",
+        f"Confusion matrix at IoU {result.iou:.6g}{least} (matching: {result.rule})",
         {
             "rule": result.rule,
             "iou": result.iou,
             "score_threshold": result.score_threshold,
             "classes": list(result.classes),
             "matrix": result.matrix.tolist(),
-            "found": result.matched,
-            "confused": result.misclassified,
+            "matched": result.matched,
+            "misclassified": result.misclassified,
             "missed": result.missed,
             "background": result.background,
         },
@@ -88,9 +86,9 @@ def _lines(result: Confusion) -> list[str]:
     truths = result.matrix.sum(axis=1)
     pairs = result.largest(MOST_PAIRS)
     if not pairs:
-        return ["no class is taken for another"]
+        return ["No misclassifications"]
     return [
-        f"{escape(result.classes[pair.ground_truth])} taken for "
+        f"{escape(result.classes[pair.ground_truth])} predicted as "
         f"{escape(result.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
         for pair in pairs
     ]
@@ -101,8 +99,8 @@ def _table(result: Confusion) -> Table:
     right = np.diag(inner)
     columns = {
         "ground_truths": result.matrix[:-1].sum(axis=1),
-        "found": right,
-        "confused": inner.sum(axis=1) - right,
+        "matched": right,
+        "misclassified": inner.sum(axis=1) - right,
         "missed": result.matrix[:-1, -1],
         "background": result.matrix[-1, :-1],
     }
@@ -114,8 +112,8 @@ def _table(result: Confusion) -> Table:
 _COLUMNS = (
     Column("name", "class", "class", "name"),
     Column("ground_truths", "ground truths", "GT", "count"),
-    Column("found", "found", "found", "count"),
-    Column("confused", "taken for another", "confused", "count"),
-    Column("missed", "not found", "missed", "count"),
-    Column("background", "detections of nothing", "bkg", "count"),
+    Column("matched", "matched", "matched", "count"),
+    Column("misclassified", "misclassified", "misclass.", "count"),
+    Column("missed", "missed", "missed", "count"),
+    Column("background", "background FP", "bkg FP", "count"),
 )

@@ -1,21 +1,21 @@
-"""The same boxes through pycocotools, number by number."""
+"""The cross-check against pycocotools."""
 
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
-from detap.report.fields import Count, Gap, Share, extra_items
+from detap.report.fields import Count, Fraction, Gap, extra_items
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
 
 
-class CheckedNumber(TypedDict):
-    """A number of both implementations."""
+class CheckedMetric(TypedDict):
+    """A metric of both implementations."""
 
     name: str
-    detap: Share
-    reference: Share
+    detap: Fraction
+    reference: Fraction
     difference: Gap
 
 
@@ -30,27 +30,26 @@ class CheckedArray(TypedDict):
 
 @extra_items(Any)
 class CrossCheckData(TypedDict):
-    """The numbers of both implementations, and how far they are apart."""
+    """The metrics of both implementations and their differences."""
 
     reference: str
     equal: bool
     largest_difference: Gap
     inexact_boxes: Annotated[
-        Count, "Boxes that have no width and height giving their very corners and area."
+        Count, "Boxes whose corners and area no width and height give exactly."
     ]
-    as_it_is: NotRequired[
+    unmodified_file: NotRequired[
         Annotated[
-            dict[str, Share] | None,
-            "What pycocotools says of the file with its annotation of id 0, where "
-            "that is anything else.",
+            dict[str, Fraction] | None,
+            "pycocotools' values for the unmodified file, if its annotation id 0 changes them.",
         ]
     ]
-    numbers: list[CheckedNumber]
+    metrics: list[CheckedMetric]
     arrays: list[CheckedArray]
 
 
 _COLUMNS = (
-    Column("name", "number", "number", "name"),
+    Column("name", "metric", "metric", "name"),
     Column("detap", "detap", "detap", "exact"),
     Column("reference", "pycocotools", "pycocotools", "exact"),
     Column("difference", "difference", "difference", "exact"),
@@ -68,8 +67,8 @@ def cross_check_block(check: "CrossCheck") -> Block:
         "equal": check.equal,
         "largest_difference": _finite(check.largest),
         "inexact_boxes": check.inexact,
-        "as_it_is": check.unmodified_file,
-        "numbers": [
+        "unmodified_file": check.unmodified_file,
+        "metrics": [
             {**row, "difference": _finite(check.differences[name])}
             for name, row in zip(check.numbers, rows, strict=True)
         ],
@@ -85,7 +84,7 @@ def cross_check_block(check: "CrossCheck") -> Block:
     }
     return Block(
         "cross_check",
-        f"cross-check against {check.reference}",
+        f"Cross-check against {check.reference}",
         data,
         (check.verdict,),
         Table(_COLUMNS, tuple(rows)),

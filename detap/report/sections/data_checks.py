@@ -1,4 +1,4 @@
-"""From an examination to a report: what is wrong, what is there, and the counts of each class."""
+"""The report of a data check: errors, statistics and counts by class."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
@@ -24,7 +24,7 @@ class CheckedInput(TypedDict):
 
 @extra_items(str)
 class ProblemEntry(TypedDict):
-    """Something that is wrong."""
+    """An error in the input."""
 
     file: str
     location: str
@@ -34,15 +34,15 @@ class ProblemEntry(TypedDict):
 
 @extra_items(Any)
 class ProblemsData(TypedDict):
-    """What is wrong, for which detap eval would refuse the inputs."""
+    """Errors for which detap eval refuses the inputs."""
 
     problems: list[ProblemEntry]
-    omitted: Annotated[Count, "How many more there are."]
+    omitted: Annotated[Count, "Errors that are not listed."]
 
 
 @extra_items(Any)
 class CheckNote(TypedDict):
-    """Something that was noticed."""
+    """A note on the inputs."""
 
     code: Annotated[str, Limits(pattern=r"^[a-z0-9-]+$")]
     message: str
@@ -52,7 +52,7 @@ class CheckNote(TypedDict):
 
 @extra_items(Any)
 class CheckedClass(TypedDict):
-    """A class, and how many boxes it has."""
+    """A class and its number of boxes."""
 
     name: str
     id: int | str
@@ -104,7 +104,7 @@ def examination_report(
 def _errors(problems: Sequence[Problem], omitted: int) -> Block:
     listed = [problem._asdict() for problem in problems]
     count = len(problems) + omitted
-    title = f"{count} error{'s' * (count != 1)}" if count else "no errors"
+    title = f"{count} error{'s' * (count != 1)}" if count else "No errors"
     return Block("errors", title, {"problems": listed, "omitted": omitted})
 
 
@@ -113,7 +113,7 @@ def _statistics(statistics: Sequence["Statistic"]) -> tuple[Block, ...]:
         {"name": statistic.title, "value": _shown(statistic.value)} for statistic in statistics
     )
     columns = (
-        Column("name", "what is there", "what is there", "name"),
+        Column("name", "Data set", "Data set", "name"),
         Column("value", "", "", "name"),
     )
     data = {statistic.key: statistic.value for statistic in statistics}

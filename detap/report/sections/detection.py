@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
-    Column("neutral", "neutral", "neut", "count"),
+    Column("ignored", "ignored", "ignored", "count"),
     Column("detections", "detections", "det", "count"),
-    Column("true_positives", "true pos.", "TP", "count"),
-    Column("false_positives", "false pos.", "FP", "count"),
+    Column("true_positives", "true positives", "TP", "count"),
+    Column("false_positives", "false positives", "FP", "count"),
     Column("duplicates", "duplicates", "dup", "count"),
 )
 
@@ -87,8 +87,8 @@ def detection_report(
 def _reproduction(protocol: "Protocol") -> Block:
     """Say how far numbers may be from those of the preset's source."""
     data = {"source": protocol.source, "tolerance": protocol.tolerance, "residue": protocol.residue}
-    within = f"to within {protocol.tolerance:g}: {protocol.residue}"
-    line = f"{protocol.name} is {protocol.source}, {within}"
+    within = f"within {protocol.tolerance:g} ({protocol.residue})"
+    line = f"{protocol.name} reproduces {protocol.source} {within}"
     return Block("reproduces", "", data, (line,))
 
 
@@ -110,7 +110,7 @@ def _column(protocol: "Protocol", entry: "MetricSpec", key: str, *, primary: boo
         key,
         f"{key}{unit}",
         entry.heading or key,
-        "share",
+        "fraction",
         0 if whole else metric.column_priority,
         graded=primary and metric.bounds == (0, 1),
         higher_is_better=metric.higher_is_better,
@@ -134,7 +134,7 @@ def _totals(
     result: "Result", columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
 ) -> dict[str, Cell]:
     """Return the last row: the means as the summary has them, the sums of the counts."""
-    totals: dict[str, Cell] = {"name": "mean, total"}
+    totals: dict[str, Cell] = {"name": "mean / sum"}
     summary = result.summary
     means = {entry.class_name: entry.name for entry in metrics.columns(result.protocol)}
     for column in columns[1:]:

@@ -1,4 +1,4 @@
-"""What the JSON report of each command holds, as types."""
+"""The JSON reports of the commands, as types."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -8,29 +8,29 @@ from detap.report.sections.comparison import (
     ChangedClasses,
     ChangedImages,
     ComparedInput,
-    MistakesData,
-    NumberPair,
+    ErrorPairs,
+    MetricPair,
 )
 from detap.report.sections.crosscheck import CrossCheckData
 from detap.report.sections.data_checks import CheckedClass, CheckedInput, CheckNote, ProblemsData
 from detap.report.sections.explanation import (
-    AccountNumbers,
     AttributionData,
-    AxisPair,
     CauseEntry,
-    ContextsData,
-    DifferenceNumbers,
+    CombinationsData,
+    ContributionRow,
     ExplainedInput,
-    OriginRow,
-    PortionRow,
+    FieldPair,
+    ProtocolDiffMetrics,
+    ProtocolRow,
     RemarksData,
+    ReportDiffMetrics,
     SearchData,
     StepRow,
 )
 from detap.report.sections.gates import GatesData
-from detap.report.sections.history import ApartData, HistoryEntry
+from detap.report.sections.history import HistoryEntry, NotComparableData
 from detap.report.sections.image import ImageData, ShownDetection
-from detap.report.sections.power import ResolutionData
+from detap.report.sections.power import PowerData
 from detap.report.sections.ranking import (
     DecomposabilityData,
     LossesData,
@@ -40,76 +40,73 @@ from detap.report.sections.ranking import (
     RankingInput,
     RankingProtocol,
 )
-from detap.report.sections.regressions import CulpritsData
+from detap.report.sections.regressions import RegressionsData
 from detap.report.sections.selection import SelectionData
 from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry
 
 
 class ReproducesData(TypedDict):
-    """Which implementation's numbers these are, where they may differ from its own.
+    """The implementation that the preset reproduces, and the tolerance.
 
-    Absent where they are equal, where that could not be tried, and where the protocol departs from
+    Absent if the metrics are equal, if that could not be tested, and if the protocol departs from
     its preset.
     """
 
     source: str
-    tolerance: Annotated[float, "By how much a number may differ.", Limits(above=0)]
-    residue: Annotated[str, "What the difference comes from."]
+    tolerance: Annotated[float, "The largest possible difference of a metric.", Limits(above=0)]
+    residue: Annotated[str, "The cause of the difference."]
 
 
 @extra_items(Any)
 class DetectionReport(TypedDict):
-    """What detap writes with --output-format json.
+    """The JSON report of detap eval.
 
-    Undefined numbers are null. Keys may be added without a new schema_version; none goes or changes
-    its meaning.
+    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
     """
 
     # The schema also has the sections of `sections.SECTIONS`.
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
     kind: Literal["detection"]
     signature: Annotated[
         str,
-        "The preset, each field that departs from it, the selection of "
-        "classes and images, and detap's version. Numbers may be compared "
-        "only where signatures are equal.",
+        "The preset, each changed field, the selection of classes and images, and detap's "
+        "version. Metrics are comparable only if signatures are equal.",
         Limits(pattern=r"^protocol:"),
     ]
     protocol: Protocol
-    inputs: Annotated[list[Input], "What was read; empty where the tables were made from arrays."]
+    inputs: Annotated[list[Input], "The input files; empty for tables made from arrays."]
     summary: Annotated[
         dict[str, MetricValue],
-        "The numbers that people quote, the headline first: means over classes.",
+        "The summary metrics, primary metric first: means over classes.",
         Limits(min_length=1),
     ]
     classes: Annotated[
         list[ClassRow],
         "One entry per class, in the order of the ground truth (or of "
-        "--sort); classes that only the detections have come last.",
+        "--sort); classes that occur only in the detections come last.",
     ]
-    notes: Annotated[list[NoteEntry], "What was noticed on the way; the codes are stable."]
+    notes: Annotated[list[NoteEntry], "Notes of the run; codes are stable."]
     tie_range: NotRequired[
         Annotated[
             dict[str, TieRangeEntry],
-            "Bounds of the numbers of the summary that no order of equally scored "
-            "detections goes beyond.",
+            "Bounds of the summary metrics over all orders of tied scores.",
         ]
     ]
     cross_check: NotRequired[CrossCheckData]
     gates: NotRequired[GatesData]
-    culprits: NotRequired[CulpritsData]
-    resolution: NotRequired[ResolutionData]
+    regressions: NotRequired[RegressionsData]
+    power: NotRequired[PowerData]
     slices: NotRequired[
-        Annotated[dict[str, SliceEntry], "The same numbers of parts of the images, by tag."]
+        Annotated[dict[str, SliceEntry], "The same metrics for subsets of the images, by tag."]
     ]
     selection: NotRequired[SelectionData]
-    kept: NotRequired[
+    retained_metrics: NotRequired[
         Annotated[
             list[str],
-            "Of a baseline: the numbers that detap baseline update kept, because "
-            "the newer report's were worse.",
+            "Of a baseline: metrics that detap baseline update retained from older reports, "
+            "because the newer values were worse.",
         ]
     ]
     reproduces: NotRequired[ReproducesData]
@@ -117,67 +114,66 @@ class DetectionReport(TypedDict):
 
 @extra_items(Any)
 class ComparisonReport(TypedDict):
-    """What detap compare writes with --output-format json. Undefined numbers are null."""
+    """The JSON report of detap compare. Undefined metrics are null."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: str
     kind: Literal["comparison"]
     signature: Annotated[str, Limits(pattern=r"^protocol:")]
     protocol: dict[str, Any]
     inputs: list[ComparedInput]
     summary: Annotated[dict[str, Any], Limits(max_length=0)]
-    numbers: Annotated[list[NumberPair], "Each number of the summary."]
+    metrics: Annotated[list[MetricPair], "The summary metrics."]
     classes: ChangedClasses
     images: NotRequired[ChangedImages]
-    mistakes: NotRequired[MistakesData]
-    resolution: NotRequired[ResolutionData]
+    errors: NotRequired[ErrorPairs]
+    power: NotRequired[PowerData]
     notes: list[Any]
     selection: NotRequired[dict[str, Any]]
 
 
 @extra_items(Any)
 class CheckReport(TypedDict):
-    """What detap check writes with --output-format json.
+    """The JSON report of detap check.
 
-    Keys may be added without a new schema_version; none goes or changes its meaning.
+    New keys do not change schema_version; removed or changed keys do.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
     kind: Literal["check"]
-    inputs: Annotated[list[CheckedInput], "What could be read."]
+    inputs: Annotated[list[CheckedInput], "The readable inputs."]
     errors: ProblemsData
     notes: list[CheckNote]
     statistics: Annotated[
         dict[str, float | list[str] | None],
-        "What is there, by key: a count, a number, or names; null where nothing could have it.",
+        "Data set statistics by key: a count, a number or names; null if not applicable.",
     ]
     classes: list[CheckedClass]
 
 
 @extra_items(Any)
 class RankingReport(TypedDict):
-    """What detap rank writes with --output-format json.
+    """The JSON report of detap rank: like detap eval, with rows of queries or classes.
 
-    The document of detap eval, with rows of queries or classes. Undefined numbers are null. Keys
-    may be added without a new schema_version; none goes or changes its meaning.
+    Undefined metrics are null. New keys do not change schema_version; removed or changed keys do.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
     kind: Literal["retrieval", "classification"]
     signature: Annotated[
         str,
-        "The preset, the rules that change numbers without changing their "
-        "names, each field that departs, and detap's version.",
+        "The preset, the options that change metrics but not their names, each changed field, "
+        "and detap's version.",
         Limits(pattern=r"^protocol:"),
     ]
     protocol: RankingProtocol
     inputs: list[RankingInput]
     summary: Annotated[
         dict[str, float | None],
-        "Means over queries or classes, the headline first; in a "
-        "classification AP@k is a mean over samples.",
+        "Means over queries or classes, primary metric first; AP@k of a classification is a "
+        "mean over samples.",
         Limits(min_length=1),
     ]
     queries: NotRequired[list[QueryRow]]
@@ -196,36 +192,37 @@ class RankingReport(TypedDict):
 
 @extra_items(Any)
 class ImageReport(TypedDict):
-    """What detap show writes with --output-format json.
+    """The JSON report of detap show: the detections and ground truths of one image.
 
-    What became of every detection and ground truth of one image. Undefined is null.
+    Undefined values are null.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: str
     kind: Literal["image"]
     signature: str
-    protocol: Annotated[dict[str, Any], "Every field of the protocol."]
+    protocol: Annotated[dict[str, Any], "The fields of the protocol."]
     inputs: list[dict[str, Any]]
     summary: NotRequired[Annotated[dict[str, Any], Limits(max_length=0)]]
-    detections: Annotated[list[ShownDetection], "By falling score."]
+    detections: Annotated[list[ShownDetection], "By descending score."]
     notes: list[dict[str, Any]]
     image: ImageData
 
 
 @extra_items(Any)
 class ExplanationReport(TypedDict):
-    """What detap explain writes with --output-format json. Undefined numbers are null."""
+    """The JSON report of detap explain. Undefined metrics are null."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: str
     kind: Annotated[
-        Literal["difference", "origin", "account"], "Of two protocols; of a number; of two reports."
+        Literal["protocol_diff", "protocol_search", "report_diff"],
+        "Two protocols; protocols that give a value; two reports.",
     ]
-    signature: Annotated[Literal[""], "An explanation is of no one protocol."]
+    signature: Annotated[Literal[""], "Empty: an explanation has no single protocol."]
     protocol: Annotated[dict[str, Any], Limits(max_length=0)]
     inputs: list[ExplainedInput]
-    answer: Annotated[str, "What it comes to, in a sentence."]
+    conclusion: Annotated[str, "The conclusion in one sentence."]
     summary: Annotated[dict[str, Any], Limits(max_length=0)]
     notes: list[Any]
     selection: NotRequired[dict[str, Any]]
@@ -233,9 +230,9 @@ class ExplanationReport(TypedDict):
 
 @extra_items(Any)
 class HistoryReport(TypedDict):
-    """What detap history writes with --output-format json. Undefined numbers are null."""
+    """The JSON report of detap history. Undefined metrics are null."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     detap_version: str
     kind: Literal["history"]
     signature: Annotated[str, Limits(pattern=r"^protocol:")]
@@ -244,53 +241,53 @@ class HistoryReport(TypedDict):
     summary: Annotated[dict[str, Any], Limits(max_length=0)]
     reports: Annotated[
         list[HistoryEntry],
-        "Those of the latest report's case, in their order.",
+        "Reports comparable with the latest, in order.",
         Limits(min_length=1),
     ]
     notes: list[Any]
-    apart: NotRequired[ApartData]
+    not_comparable: NotRequired[NotComparableData]
 
 
 @extra_items(Any)
-class DifferenceParts(TypedDict):
-    """What an explanation of two protocols has besides."""
+class ProtocolDiffParts(TypedDict):
+    """Further keys of a protocol diff."""
 
     steps: Annotated[list[StepRow], Limits(min_length=1)]
-    numbers: DifferenceNumbers
-    contexts: ContextsData
-    axes: dict[str, AxisPair]
+    metrics: ProtocolDiffMetrics
+    combinations: CombinationsData
+    fields: dict[str, FieldPair]
 
 
 @extra_items(Any)
-class OriginParts(TypedDict):
-    """What an explanation of a number has besides."""
+class ProtocolSearchParts(TypedDict):
+    """Further keys of a protocol search."""
 
-    protocols: list[OriginRow]
+    protocols: list[ProtocolRow]
     search: SearchData
 
 
 @extra_items(Any)
-class AccountParts(TypedDict):
-    """What an explanation of two reports has besides."""
+class ReportDiffParts(TypedDict):
+    """Further keys of a report diff."""
 
-    portions: list[PortionRow]
-    numbers: AccountNumbers
+    contributions: list[ContributionRow]
+    metrics: ReportDiffMetrics
     causes: dict[str, CauseEntry]
     remarks: NotRequired[RemarksData]
     attribution: NotRequired[AttributionData]
-    contexts: NotRequired[ContextsData]
-    axes: NotRequired[dict[str, AxisPair]]
+    combinations: NotRequired[CombinationsData]
+    fields: NotRequired[dict[str, FieldPair]]
 
 
 @extra_items(Any)
 class RetrievalParts(TypedDict):
-    """What a report of a retrieval has besides."""
+    """Further keys of a retrieval report."""
 
     queries: Any
 
 
 @extra_items(Any)
 class ClassificationParts(TypedDict):
-    """What a report of a classification has besides."""
+    """Further keys of a classification report."""
 
     classes: Any

@@ -1,4 +1,4 @@
-"""Which errors a detector makes, and what each type of them costs, as parts of a report."""
+"""TIDE errors: the types, their counts and the AP gained by fixing each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
@@ -6,24 +6,24 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
-from detap.report.fields import Change, ClassId, Count, Share
+from detap.report.fields import Change, ClassId, Count, Fraction
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis
 
 
 class ErrorTypeEntry(TypedDict):
-    """What AP gains where the errors of a type are repaired, and how many there are."""
+    """The AP gained if all errors of a type are fixed, and their count."""
 
-    change: Change
+    delta_ap: Change
     count: Count
 
 
 class ErrorTypes(TypedDict):
-    """What AP gains where the errors of a type are repaired, and how many there are."""
+    """The errors by type."""
 
     classification: ErrorTypeEntry
-    localisation: ErrorTypeEntry
+    localization: ErrorTypeEntry
     both: ErrorTypeEntry
     duplicate: ErrorTypeEntry
     background: ErrorTypeEntry
@@ -37,7 +37,7 @@ class ClassErrors(TypedDict):
 
     name: str
     id: ClassId
-    AP: Share
+    AP: Fraction
     types: ErrorTypes
 
 
@@ -46,7 +46,7 @@ class ErrorsData(TypedDict):
 
     convention: Literal["protocol", "tidecv"]
     iou: float
-    AP: Share
+    AP: Fraction
     types: ErrorTypes
     classes: list[ClassErrors]
 
@@ -55,13 +55,13 @@ DATA = ErrorsData
 
 
 def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
-    """Yield the types of errors, the costliest first, and what they cost each class."""
+    """Yield the dAP of each type of error, the largest first, overall and by class."""
     result = analysis.errors if value == "protocol" else errors(analysis.result, value)
     names, order = analysis.names, (*result.by_delta_ap(), *ACROSS)
     yield Block(
         "errors",
-        f"Errors at IoU {result.iou:.6g}, convention {result.convention}: "
-        f"AP {result.average_precision:.4f}, and what it gains where each is repaired",
+        f"TIDE errors at IoU {result.iou:.6g} (matching: {result.convention}), "
+        f"AP {result.average_precision:.4f}",
         {
             "convention": result.convention,
             "iou": result.iou,
@@ -81,17 +81,17 @@ def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
         table=_table(result, order),
     )
     if len(names) > 1:
-        yield Block("", "The same by class", {}, table=_class_table(result, order, names))
+        yield Block("", "dAP by class", {}, table=_class_table(result, order, names))
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return what each type of error costs, and how many there were before."""
+    """Return the dAP and count of each type of error, and the earlier count."""
     result, before = analysis.errors, analysis.before
     rows = [
         {
             "name": name,
-            "change": float(result.delta_ap[k]),
-            "change_by_class": result.delta_ap_by_class[k].tolist(),
+            "delta_ap": float(result.delta_ap[k]),
+            "delta_ap_by_class": result.delta_ap_by_class[k].tolist(),
             "count": int(result.count[k]),
             "count_by_class": result.count_by_class[k].tolist(),
             "before": None if before is None else int(before.errors.count[k]),
@@ -107,34 +107,34 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
 
 def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:
     pairs = zip(TYPES, change.tolist(), count.tolist(), strict=True)
-    return {name: {"change": gain, "count": how_many} for name, gain, how_many in pairs}
+    return {name: {"delta_ap": gain, "count": how_many} for name, gain, how_many in pairs}
 
 
 def words(name: str) -> str:
-    """Return what people call a type of error."""
-    return f"all {name.replace('_', ' ')}" if name in ACROSS else name
+    """Return the label of a type of error."""
+    return f"all {_SHORT[name]}" if name in ACROSS else name
 
 
 def _table(result: Errors, order: Sequence[str]) -> Table:
     columns = (
         Column("name", "error", "error", "name"),
-        Column("change", "change of AP", "AP", "change"),
+        Column("delta_ap", "dAP if fixed", "dAP", "change"),
         Column("count", "count", "count", "count"),
     )
     rows: list[dict[str, Cell]] = []
     for name in order:
         change, count = result.of_type(name)
-        rows.append({"name": words(name), "change": change, "count": count})
+        rows.append({"name": words(name), "delta_ap": change, "count": count})
     return Table(columns, tuple(rows))
 
 
 def _class_table(
     result: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]
 ) -> Table:
-    """Return the change of each class's AP, a column a type; the classes as the report has them."""
+    """Return the dAP by class and type of error."""
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "share", graded=True),
+        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "fraction", graded=True),
         *(
             Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order
@@ -153,12 +153,12 @@ def _class_table(
 
 
 _SHORT = {
-    "classification": "class",
-    "localisation": "loc",
-    "both": "both",
-    "duplicate": "dup",
-    "background": "bkg",
-    "missed": "miss",
+    "classification": "Cls",
+    "localization": "Loc",
+    "both": "Both",
+    "duplicate": "Dupe",
+    "background": "Bkg",
+    "missed": "Miss",
     "false_positives": "FP",
     "false_negatives": "FN",
 }

@@ -1,4 +1,4 @@
-"""Where to look: images, detections and annotations, as parts of a report."""
+"""Worst images, most confident errors and possible label errors."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypedDict
@@ -22,77 +22,75 @@ _Row = TypedDict(
         "y2": float,
         "score": float | None,
         "ground_truth": Annotated[
-            str | None, "The class of the ground truth that is meant, or null."
+            str | None, "The class of the ground truth that the error is attributed to."
         ],
     },
 )
 
 
 class WorstImage(TypedDict):
-    """How many mistakes an image has."""
+    """The false positives and false negatives of an image."""
 
     image: int | str
     false_positives: Count
     false_negatives: Count
 
 
-class ConfidentMistake(_Row):
+class ConfidentError(_Row):
     """A false positive."""
 
-    error: Literal["classification", "localisation", "both", "duplicate", "background"]
+    error: Literal["classification", "localization", "both", "duplicate", "background"]
     iou: float | None
 
 
-class Suspect(_Row):
-    """A detection or ground truth where the annotation may be wrong."""
+class LabelErrorRow(_Row):
+    """A detection or ground truth that suggests a label error."""
 
-    reason: Literal["unlabelled", "other-class", "never-found"]
+    reason: Literal["missing_annotation", "wrong_label", "never_detected"]
 
 
 class ExamplesData(TypedDict):
     """Of --examples: where to look."""
 
-    score_threshold: Annotated[
-        float | None, "Detections below it are left out; null where none is."
-    ]
+    score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
     worst_images: list[WorstImage]
-    confident_mistakes: list[ConfidentMistake]
-    suspects: list[Suspect]
+    confident_errors: list[ConfidentError]
+    label_errors: list[LabelErrorRow]
 
 
 DATA = ExamplesData
 
 _WHY = {
-    "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",
-    "other-class": "confident, on a ground truth of another class: that class may be wrong",
-    "never-found": "no detection comes near it, of a class mostly found: it may be no object",
+    "missing_annotation": "confident detection that overlaps no ground truth",
+    "wrong_label": "confident detection that overlaps a ground truth of another class",
+    "never_detected": "ground truth without a nearby detection, in a class that is mostly detected",
 }
 
 
 def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
-    """Yield the worst images, the most confident mistakes and what may be wrong annotations.
+    """Yield the worst images, most confident errors and possible label errors.
 
-    `value` is how many of each at most.
+    `value` is the maximum number of each.
     """
     outcome, errors, score = analysis.outcome, analysis.errors, analysis.score
     images = _worst_images(outcome, score, value)
-    mistakes = _mistakes(outcome, errors, value)
-    doubtful = _suspects(outcome, errors, value)
-    least = "" if score is None else f", score from {score:.6g}"
+    confident = _confident_errors(outcome, errors, value)
+    suspected = _label_errors(outcome, errors, value)
+    minimum = "" if score is None else f", score >= {score:.6g}"
     data = {
         "score_threshold": score,
         "worst_images": images,
-        "confident_mistakes": mistakes,
-        "suspects": doubtful,
+        "confident_errors": confident,
+        "label_errors": suspected,
     }
-    yield Block("examples", f"Worst images{least}", data, table=_table(_IMAGES, images))
-    yield Block("", "Most confident mistakes", {}, table=_table(_MISTAKES, mistakes))
+    yield Block("examples", f"Worst images{minimum}", data, table=_table(_IMAGES, images))
+    yield Block("", "Most confident errors", {}, table=_table(_CONFIDENT, confident))
     lines = tuple(
-        f"{reason}: {_WHY[reason]}"
+        f"{reason.replace('_', ' ')}: {_WHY[reason]}"
         for reason in REASONS
-        if any(row["reason"] == reason for row in doubtful)
+        if any(row["reason"] == reason for row in suspected)
     )
-    yield Block("", "Annotations that may be wrong", {}, lines, _table(_SUSPECTS, doubtful))
+    yield Block("", "Possible label errors", {}, lines, _table(_LABEL_ERRORS, suspected))
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
@@ -114,7 +112,9 @@ def _worst_images(
     )
 
 
-def _mistakes(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
+def _confident_errors(
+    outcome: MatchResults, errors: Errors, most: int
+) -> tuple[dict[str, Cell], ...]:
     result = confident_mistakes(outcome, errors, most=most)
     columns = (result.detection, result.kind, result.target, result.similarity)
     return tuple(
@@ -128,7 +128,7 @@ def _mistakes(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[st
     )
 
 
-def _suspects(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
+def _label_errors(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
     result = label_errors(outcome, errors, most=most)
     columns = (result.reason, result.detection, result.ground_truth)
     return tuple(
@@ -156,29 +156,34 @@ def _class_of_truth(outcome: MatchResults, row: int) -> str | None:
     return None if row < 0 else outcome.classes[outcome.boxes[1].label[row]]
 
 
-def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Table:
+def _shown(row: dict[str, Cell]) -> dict[str, Cell]:
+    reason = {"reason": str(row["reason"]).replace("_", " ")} if "reason" in row else {}
     # A name that is a number is a name all the same.
-    return Table(columns, tuple({**row, "image": str(row["image"])} for row in rows))
+    return {**row, **reason, "image": str(row["image"])}
+
+
+def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Table:
+    return Table(columns, tuple(map(_shown, rows)))
 
 
 _IMAGE = Column("image", "image", "image", "name")
 _IMAGES = (
     _IMAGE,
-    Column("false_positives", "false pos.", "FP", "count"),
-    Column("false_negatives", "not found", "FN", "count"),
+    Column("false_positives", "false positives", "FP", "count"),
+    Column("false_negatives", "false negatives", "FN", "count"),
 )
-_MISTAKES = (
+_CONFIDENT = (
     _IMAGE,
     Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "share"),
+    Column("score", "score", "score", "fraction"),
     Column("error", "error", "error", "text"),
     Column("ground_truth", "ground truth", "GT", "name"),
-    Column("iou", "IoU", "IoU", "share"),
+    Column("iou", "IoU", "IoU", "fraction"),
 )
-_SUSPECTS = (
+_LABEL_ERRORS = (
     _IMAGE,
     Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "share"),
+    Column("score", "score", "score", "fraction"),
     Column("reason", "reason", "reason", "text"),
     Column("ground_truth", "ground truth", "GT", "name"),
 )

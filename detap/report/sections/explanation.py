@@ -1,4 +1,4 @@
-"""Why a number is what it is: a sentence, then the numbers that it rests on."""
+"""Explanations: a conclusion, and the tables it is based on."""
 
 from collections.abc import Mapping, Sequence
 from math import nan
@@ -26,130 +26,132 @@ class ExplainedInput(TypedDict):
 
 
 class StepRow(TypedDict):
-    """What a step, axes that only make sense together, has in the difference.
+    """The effect of a step: one field, or fields that only make sense together.
 
-    Its share of it, Shapley's value, and what it changes in the walk, in the walk in reverse, at
-    least and at most over all contexts. Null where only the walks were scored.
+    Its fraction of the difference, its Shapley value, its effect in order and reversed, and its
+    smallest and largest effect over all combinations. Null if only the two orders were scored.
     """
 
     name: str
-    axes: Annotated[str, "Separated by commas."]
-    share: float | None
+    fields: Annotated[str, "Separated by commas."]
+    fraction: float | None
     shapley: float | None
     in_order: float
-    in_reverse: float
-    least: float | None
-    most: float | None
+    reversed: float
+    min: float | None
+    max: float | None
 
 
-class ProtocolNumber(TypedDict):
-    """A number under a protocol."""
+class ProtocolMetric(TypedDict):
+    """A metric under a protocol."""
 
     signature: str
     protocol: dict[str, Any]
-    number: str
+    metric: str
     value: float
 
 
-class DifferenceNumbers(TypedDict):
-    """The number under both protocols."""
+class ProtocolDiffMetrics(TypedDict):
+    """The metric under both protocols."""
 
-    first: ProtocolNumber
-    second: ProtocolNumber
+    first: ProtocolMetric
+    second: ProtocolMetric
     difference: float
 
 
-class ContextsData(TypedDict):
-    """In how many contexts the number was scored."""
+class CombinationsData(TypedDict):
+    """The combinations of changed fields that were scored."""
 
     scored: Count
-    all: Annotated[bool, "Whether in all contexts, or only in those of the walks."]
+    all: Annotated[
+        bool, "True if all combinations were scored, else only those in order and reversed."
+    ]
 
 
-class AxisPair(TypedDict):
-    """What an axis is in either protocol."""
+class FieldPair(TypedDict):
+    """The value of a field in both protocols."""
 
     first: Any
     second: Any
 
 
-class OriginRow(TypedDict):
-    """A protocol that gives the number."""
+class ProtocolRow(TypedDict):
+    """A protocol that gives the value, or a near one."""
 
     name: str
-    number: str
+    metric: str
     value: float
-    digits: Annotated[Count, "To how many of the digits given it is equal."]
-    changes: Annotated[Count, "How many axes of a preset are changed."]
+    digits: Annotated[Count, "The number of matching digits."]
+    changes: Annotated[Count, "The number of changed fields of a preset."]
     signature: str
 
 
 class ScoredCounts(TypedDict):
-    """How many protocols were scored, by how they depart from a preset."""
+    """The number of scored protocols, by changed fields."""
 
     presets: Count
-    one_axis: Count
-    two_axes: Count
+    one_field: Count
+    two_fields: Count
 
 
 class NotSearched(TypedDict):
-    """Presets that were left out, and why."""
+    """Presets that were not searched, and the reason."""
 
     presets: list[str]
     reason: str
 
 
 class SearchData(TypedDict):
-    """What was searched."""
+    """The extent of the search."""
 
-    number: str
+    metric: str
     digits: Count
     equal: Count
     scored: ScoredCounts
     candidates: Count
-    not_searched: Annotated[list[NotSearched], "Presets that were left out, by reason."]
+    not_searched: Annotated[list[NotSearched], "Presets that were not searched, by reason."]
 
 
-class PortionRow(TypedDict):
-    """What some causes have in the difference; null where that is not known."""
+class ContributionRow(TypedDict):
+    """The contribution of some causes to the difference; null if unknown."""
 
     name: str
-    share: float | None
-    portion: float | None
+    fraction: float | None
+    change: float | None
 
 
-class ReportNumber(TypedDict):
-    """A number of a report."""
+class ReportMetric(TypedDict):
+    """A metric of a report."""
 
-    number: str
+    metric: str
     value: float | None
 
 
-class AccountNumbers(TypedDict):
-    """The number in both reports."""
+class ReportDiffMetrics(TypedDict):
+    """The metric in both reports."""
 
-    first: ReportNumber
-    second: ReportNumber
+    first: ReportMetric
+    second: ReportMetric
     difference: float | None
 
 
 class CauseEntry(TypedDict):
-    """What may differ between the reports."""
+    """A possible cause of the difference."""
 
     name: str
-    differs: Annotated[bool | None, "Null where the reports do not tell."]
+    differs: Annotated[bool | None, "Null if unknown."]
     first: str
     second: str
 
 
 class RemarksData(TypedDict):
-    """What is to be said besides."""
+    """Further remarks."""
 
-    said: list[str]
+    messages: list[str]
 
 
 class AttributionData(TypedDict):
-    """What each step has in the difference."""
+    """The contribution of each step to the difference."""
 
     steps: list[StepRow]
     difference: float
@@ -164,7 +166,7 @@ _KINDS = {entry.name: entry.kind for entry in protocol_fields(Protocol)}
 def difference_report(found: Difference) -> Report:
     """Return the report of two protocols' difference."""
     return Report(
-        kind="difference",
+        kind="protocol_diff",
         table=steps_table(found),
         blocks=(_ends(found), *difference_blocks(found)),
         answer=difference_sentence(found),
@@ -176,36 +178,38 @@ def difference_sentence(found: Difference) -> str:
     if not found.differs:
         ends = " and ".join(end.protocol.text for end in (found.first, found.second))
         cancel = any(not nearly_equal(change, 0.0) for part in found.parts for change in part[:2])
-        told = ": what their axes change adds up to nothing" if cancel else ""
-        return f"{ends} give the same {found.second.measure.name} here{told}"
-    return _largest(found, "the difference")
+        note = ": the effects of their fields cancel" if cancel else ""
+        return f"{ends} give the same {found.second.measure.name}{note}"
+    cause, fraction = _main_cause(found)
+    others = f"; other fields {percent(1 - fraction)}" if fraction > 1.005 else ""
+    return f"Main cause: {cause} ({percent(fraction)} of the difference{others})"
 
 
-def _largest(found: Difference, whole: str) -> str:
-    share, told = max(zip(found.shares, found.told, strict=True))
-    back = f"; others take {percent(share - 1)} back" if share > 1.005 else ""
-    return f"{percent(share)} of {whole} is {told}{back}"
+def _main_cause(found: Difference) -> tuple[str, float]:
+    """Return the largest cause of a difference and its fraction of it."""
+    fraction, cause = max(zip(found.shares, found.told, strict=True))
+    return cause.removeprefix("that "), fraction
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, in words where it is, or is nearly, all."""
-    if share == 1:
-        return "All"
-    return "Nearly all" if round(100 * share) == 100 else f"{round(100 * share)} %"
+def percent(fraction: float) -> str:
+    """Return a fraction in percent; never 100% unless it is 1."""
+    if round(100 * fraction) == 100 and fraction != 1:
+        return "nearly 100%"
+    return f"{round(100 * fraction)}%".replace("-", "\N{MINUS SIGN}")
 
 
-_IN_ALL = ("shapley", "least", "most")
+_IN_ALL = ("shapley", "min", "max")
 _STEPS = (
-    Column("name", "axis", "axis", "name"),
-    Column("share", "part", "part", "share"),
-    Column("shapley", "Shapley", "Shapley", "fine"),
-    Column("in_order", "in order", "in order", "fine"),
-    Column("in_reverse", "in reverse", "in reverse", "fine"),
+    Column("name", "field", "field", "name"),
+    Column("fraction", "share of difference", "share", "fraction"),
+    Column("shapley", "Shapley", "Shapley", "precise_change"),
+    Column("in_order", "in order", "in order", "precise_change"),
+    Column("reversed", "reversed", "reversed", "precise_change"),
 )
 _RANGE = (
     _STEPS[0],
-    Column("least", "least", "least", "fine"),
-    Column("most", "most", "most", "fine"),
+    Column("min", "min", "min", "precise_change"),
+    Column("max", "max", "max", "precise_change"),
 )
 
 
@@ -214,44 +218,44 @@ def steps_table(found: Difference) -> Table:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": step.name,
-            "axes": ",".join(axis.name for axis in step.axes),
-            "share": share,
+            "fields": ",".join(axis.name for axis in step.axes),
+            "fraction": fraction,
             "shapley": part.shapley,
             "in_order": part.forward,
-            "in_reverse": part.backward,
-            "least": part.least,
-            "most": part.most,
+            "reversed": part.backward,
+            "min": part.least,
+            "max": part.most,
         }
-        for step, part, share in zip(found.steps, found.parts, found.shares, strict=True)
+        for step, part, fraction in zip(found.steps, found.parts, found.shares, strict=True)
     )
     known = [c for c in _STEPS if found.in_all_contexts or c.key not in _IN_ALL]
-    totals: dict[str, Cell] = {"name": "difference", "share": sum(found.shares)}
-    totals |= dict.fromkeys(("shapley", "in_order", "in_reverse"), found.total)
+    totals: dict[str, Cell] = {"name": "difference", "fraction": sum(found.shares)}
+    totals |= dict.fromkeys(("shapley", "in_order", "reversed"), found.total)
     return Table(tuple(known), rows, totals)
 
 
 def _ends(found: Difference) -> Block:
     ends = {"first": found.first, "second": found.second}
     rows: list[dict[str, Cell]] = [
-        {"name": end.protocol.text, "number": end.measure.name, "value": end.value}
+        {"name": end.protocol.text, "metric": end.measure.name, "value": end.value}
         for end in ends.values()
     ]
     data: dict[str, Any] = {
         key: {
             "signature": end.protocol.signature(__version__),
             "protocol": end.protocol.as_dict(),
-            "number": end.measure.name,
+            "metric": end.measure.name,
             "value": end.value,
         }
         for key, end in ends.items()
     }
     table = Table(_ENDS, tuple(rows))
-    return Block("numbers", "", {**data, "difference": found.total}, table=table)
+    return Block("metrics", "", {**data, "difference": found.total}, table=table)
 
 
 _ENDS = (
     Column("name", "protocol", "protocol", "name"),
-    Column("number", "number", "number", "text"),
+    Column("metric", "metric", "metric", "text"),
     Column("value", "value", "value", "exact"),
 )
 
@@ -261,18 +265,18 @@ def difference_blocks(found: Difference) -> list[Block]:
     table = steps_table(found)
     data = {"scored": found.contexts, "all": found.in_all_contexts}
     if found.in_all_contexts:
-        title = f"What each changes, over all {found.contexts} contexts"
-        contexts = Block("contexts", title, data, table=Table(_RANGE, table.rows))
+        title = f"Effect per field over all {found.contexts} combinations"
+        combinations = Block("combinations", title, data, table=Table(_RANGE, table.rows))
     else:
         line = (
-            f"{len(found.steps)} steps have {2 ** len(found.steps)} contexts, which would take too "
-            "long: only the walk from one protocol to the other is told, either way"
+            f"{len(found.steps)} changed fields have {2 ** len(found.steps)} combinations, too "
+            "many to score: only the effects in order and reversed are given"
         )
-        contexts = Block("contexts", "", data, lines=(line,))
-    return [contexts, _axes(found)]
+        combinations = Block("combinations", "", data, lines=(line,))
+    return [combinations, _fields(found)]
 
 
-def _axes(found: Difference) -> Block:
+def _fields(found: Difference) -> Block:
     first, second = (end.protocol.only_metric(end.measure) for end in (found.first, found.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
     names = [axis.name for step in found.steps for axis in step.axes]
@@ -285,12 +289,12 @@ def _axes(found: Difference) -> Block:
         for name in names
     )
     columns = (
-        Column("name", "axis", "axis", "name"),
+        Column("name", "field", "field", "name"),
         Column("first", "from", "from", "text"),
         Column("second", "to", "to", "text"),
     )
     data = {name: {"first": plain[0][name], "second": plain[1][name]} for name in names}
-    return Block("axes", "In what they differ", data, table=Table(columns, rows))
+    return Block("fields", "Protocol fields that differ", data, table=Table(columns, rows))
 
 
 # --- a number
@@ -301,7 +305,7 @@ def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": _called(entry),
-            "number": entry.name,
+            "metric": entry.name,
             "value": entry.value,
             "digits": entry.digits,
             "changes": len(entry.changes),
@@ -310,7 +314,7 @@ def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
         for entry in found.candidates[:most]
     )
     return Report(
-        kind="origin",
+        kind="protocol_search",
         table=Table(_PROTOCOLS, rows),
         blocks=(_search(found, most),),
         answer=_origin_sentence(found),
@@ -319,7 +323,7 @@ def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
 
 _PROTOCOLS = (
     *_ENDS,
-    Column("digits", "digits equal", "digits", "count"),
+    Column("digits", "matching digits", "digits", "count"),
 )
 
 
@@ -339,14 +343,14 @@ def _origin_sentence(found: ProtocolSearch) -> str:
     wanted, equal = found.wanted, found.equal
     given = f" (all with {', '.join(_values(found.changes))})" if found.changes else ""
     if not found.candidates:
-        return f"No preset has a number here that {wanted.text} could be{given}"
+        return f"No preset has a metric that could be {wanted.text}{given}"
     best = found.candidates[0]
-    told = f"{_called(best)} gives {best.name} {best.value!r}"
+    text = f"{_called(best)} gives {best.name} {best.value!r}"
     if equal:
-        return f"{told}, equal to the {wanted.digits} digits given{_others(equal)}{given}"
+        return f"{text}, equal in all {wanted.digits} digits{_others(equal)}{given}"
     return (
-        f"No preset searched, and nothing tried with one axis or two changed, gives "
-        f"{wanted.text}; nearest: {told}{given}"
+        f"No searched preset, also with one or two changed fields, gives {wanted.text}; "
+        f"nearest: {text}{given}"
     )
 
 
@@ -365,17 +369,17 @@ def _search(found: ProtocolSearch, most: int) -> Block:
     none, one, two = (*found.scored, 0, 0)[:3]
     lines = [f"{none} presets"]
     if len(found.scored) > 1:
-        lines.append(f"{one} with an axis changed")
+        lines.append(f"{one} with one changed field")
     if len(found.scored) > 2:
-        likeliest = f", the likeliest of {found.pairs}" if found.pairs > found.most_pairs else ""
+        likeliest = f", the most likely of {found.pairs}" if found.pairs > found.most_pairs else ""
         lines.append(f"{two} with two{likeliest}")
     shown = min(most, len(found.candidates))
-    told = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(found.candidates)} numbers"
+    text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(found.candidates)} values"
     data: Mapping[str, Any] = {
-        "number": found.wanted.text,
+        "metric": found.wanted.text,
         "digits": found.wanted.digits,
         "equal": len(found.equal),
-        "scored": {"presets": none, "one_axis": one, "two_axes": two},
+        "scored": {"presets": none, "one_field": one, "two_fields": two},
         "candidates": len(found.candidates),
         "not_searched": [
             {"presets": list(group.presets), "reason": group.reason} for group in found.skipped
@@ -383,18 +387,18 @@ def _search(found: ProtocolSearch, most: int) -> Block:
     }
     groups = [f"{', '.join(group.presets)} ({group.reason})" for group in found.skipped]
     skipped = [f"Not searched: {'; '.join(groups)}"] if groups else []
-    return Block("search", "", data, lines=(told, *skipped))
+    return Block("search", "", data, lines=(text, *skipped))
 
 
 # --- two reports
 
 _CLAUSES = {
-    "ground truth": "the ground truth is another",
-    "selection": "other classes or images were chosen",
-    "reading": "files were read with other options",
-    "detections": "the detections are others",
-    "protocol": "the protocol is another",
-    "version": "detap is of another version",
+    "ground truth": "different ground truth",
+    "selection": "different classes or images",
+    "reading": "different input options",
+    "detections": "different detections",
+    "protocol": "different protocols",
+    "version": "different versions of detap",
 }
 
 
@@ -403,26 +407,26 @@ def account_report(found: ReportDiff) -> Report:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": ", ".join(portion.causes),
-            "share": portion.value / found.total if found.differs else nan,
-            "portion": portion.value,
+            "fraction": portion.value / found.total if found.differs else nan,
+            "change": portion.value,
         }
         for portion in found.portions
     )
     totals: dict[str, Cell] = {
         "name": "difference",
-        "portion": found.total,
-        "share": 1.0 if found.differs else nan,
+        "change": found.total,
+        "fraction": 1.0 if found.differs else nan,
     }
     table = Table(_PORTIONS, rows, totals)
     blocks = [_numbers(found), _causes(found), *_remarks(found)]
     if found.protocols is not None:
         steps = steps_table(found.protocols)
-        title = "What the axes have in the protocol's part"
+        title = "Contributions of the protocol fields"
         data = {"steps": steps.rows, "difference": found.protocols.total}
         blocks += [Block("attribution", title, data, table=steps)]
         blocks += difference_blocks(found.protocols)
     return Report(
-        kind="account",
+        kind="report_diff",
         table=table if rows else Table((), ()),
         blocks=tuple(blocks),
         answer=account_sentence(found),
@@ -430,9 +434,9 @@ def account_report(found: ReportDiff) -> Report:
 
 
 _PORTIONS = (
-    Column("name", "what differs", "differs", "name"),
-    Column("share", "part", "part", "share"),
-    Column("portion", "change", "change", "fine"),
+    Column("name", "cause", "cause", "name"),
+    Column("fraction", "share of difference", "share", "fraction"),
+    Column("change", "change", "change", "precise_change"),
 )
 
 
@@ -443,16 +447,16 @@ def account_sentence(found: ReportDiff) -> str:
     if not found.is_known:
         return _unknown(found)
     if not found.differs:
-        told = " and ".join(_clause(portion) for portion in found.portions)
-        return f"{found.names[1]} is the same in both, although {told}"
+        causes = " and ".join(_clause(portion) for portion in found.portions)
+        return f"{found.names[1]} is equal in both reports despite {causes}"
     return _protocols_alone(found) or _shared_out(found)
 
 
 def _nothing_differs(found: ReportDiff) -> str:
     name, values = found.names[1], " and ".join(exact(value) for value in found.values)
     if not found.differs:
-        return f"The two reports say the same: {name} {values}"
-    return f"Nothing that the reports tell differs, but {name} does: {values}"
+        return f"The reports are equal: {name} {values}"
+    return f"{name} differs ({values}), but no recorded cause does"
 
 
 def _protocols_alone(found: ReportDiff) -> str:
@@ -461,17 +465,18 @@ def _protocols_alone(found: ReportDiff) -> str:
         return ""
     if found.protocols is not None:
         return difference_sentence(found.protocols)
-    return f"All of the difference is {found.told}" if len(found.steps) == 1 else ""
+    cause = found.told.removeprefix("that ")
+    return f"Main cause: {cause} (100% of the difference)" if len(found.steps) == 1 else ""
 
 
 def _shared_out(found: ReportDiff) -> str:
     shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
     (share, most), *others = sorted(shares, reverse=True)
-    told = "".join(f", {percent(part)} that {clause}" for part, clause in others if part)
+    text = "".join(f", {clause} {percent(part)}" for part, clause in others if part)
     if found.protocols is not None and found.protocols.differs:
-        largest = _largest(found.protocols, "the protocol's part")
-        told += f"; {largest[0].lower()}{largest[1:]}"
-    return f"{percent(share)} of the difference is that {most}{told}"
+        cause, fraction = _main_cause(found.protocols)
+        text += f"; of the protocols: {cause} {percent(fraction)}"
+    return f"Main cause: {most} ({percent(share)} of the difference{text})"
 
 
 def _clause(portion: Contribution) -> str:
@@ -480,24 +485,24 @@ def _clause(portion: Contribution) -> str:
 
 def _unknown(found: ReportDiff) -> str:
     """Say that what each cause has is not known."""
-    told = [" and ".join(_CLAUSES[cause.name] for cause in found.causes if cause.differs)]
-    untold = [cause.name for cause in found.causes if cause.differs is None]
-    if untold:
-        told.append(f"whether the {' and the '.join(untold)} differ the reports do not tell")
-    sentence = ", and ".join(filter(None, told))
-    what = "each has" if len(found.portions) > 1 else "that has"
-    return f"{sentence[0].upper()}{sentence[1:]}: what part {what} is not known"
+    known = " and ".join(_CLAUSES[cause.name] for cause in found.causes if cause.differs)
+    unknown = " and the ".join(cause.name for cause in found.causes if cause.differs is None)
+    parts = [known[:1].upper() + known[1:]] if known else []
+    if unknown:
+        parts.append(f"{'unknown' if known else 'Unknown'} whether the {unknown} differ")
+    each = "each contribution" if len(found.portions) > 1 else "the contribution"
+    return f"{', '.join(parts)}; {each} is unknown"
 
 
 def _numbers(found: ReportDiff) -> Block:
     rows: list[dict[str, Cell]] = [
-        {"name": ordinal, "number": name, "value": value}
-        for ordinal, name, value in zip(("first", "second"), found.names, found.values, strict=True)
+        {"name": place, "metric": name, "value": value}
+        for place, name, value in zip(("first", "second"), found.names, found.values, strict=True)
     ]
-    data = {str(row["name"]): {"number": row["number"], "value": row["value"]} for row in rows}
+    data = {str(row["name"]): {"metric": row["metric"], "value": row["value"]} for row in rows}
     columns = (Column("name", "report", "report", "name"), *_ENDS[1:])
     table = Table(columns, tuple(rows))
-    return Block("numbers", "", {**data, "difference": found.total}, table=table)
+    return Block("metrics", "", {**data, "difference": found.total}, table=table)
 
 
 def _causes(found: ReportDiff) -> Block:
@@ -512,13 +517,13 @@ def _causes(found: ReportDiff) -> Block:
         for cause in found.causes
     )
     columns = (
-        Column("name", "what", "what", "name"),
+        Column("name", "cause", "cause", "name"),
         Column("differs", "differs", "differs", "text"),
         Column("first", "first", "first", "text"),
         Column("second", "second", "second", "text"),
     )
     data = {cause.name.replace(" ", "_"): cause._asdict() for cause in found.causes}
-    return Block("causes", "What the reports tell", data, table=Table(columns, rows))
+    return Block("causes", "Report contents", data, table=Table(columns, rows))
 
 
 def _remarks(found: ReportDiff) -> list[Block]:
@@ -526,7 +531,7 @@ def _remarks(found: ReportDiff) -> list[Block]:
     several = len(found.steps) > 1 or (found.steps and not found.is_known)
     if several and found.protocols is None and not lines:
         lines.append(
-            "Give what one of them was made from with --gt and --dt, and what the protocol and "
-            "each of its axes has is worked out"
+            "Pass the inputs of one report with --gt and --dt to compute the contribution of each "
+            "protocol field"
         )
-    return [Block("remarks", "", {"said": lines}, lines=tuple(lines))] if lines else []
+    return [Block("remarks", "", {"messages": lines}, lines=tuple(lines))] if lines else []

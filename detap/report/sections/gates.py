@@ -1,4 +1,4 @@
-"""What a report says of gates, and how sinks find it again."""
+"""The gates of a report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,35 +14,37 @@ if TYPE_CHECKING:
 
 
 class GateEntry(TypedDict):
-    """A number against its limit."""
+    """The result of one gate."""
 
     kind: Kind
-    name: Annotated[str, "The number's name in full: AP50, class:person.AP, slice:night.AP50."]
-    verdict: Annotated[
-        Literal["passed", "failed", "undefined", "inconclusive", "too-few"],
+    name: Annotated[str, "The metric's full name: AP50, class:person.AP, slice:night.AP50."]
+    status: Annotated[
+        Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"],
         "undefined fails too; the last two are warnings.",
     ]
     value: float | None
-    limit: Annotated[str, "As it was given."]
+    limit: Annotated[str, "As given."]
     baseline: Annotated[
-        float | None, "What the number was; null for a floor or ceiling, or where it was undefined."
+        float | None, "The baseline's value; null for a floor or ceiling, or if undefined."
     ]
-    drop: Annotated[float | None, "By how much it fell; below 0 where it rose."]
+    drop: Annotated[float | None, "The drop; negative if the metric rose."]
     interval: Annotated[
-        list[float | None] | None, "Of that drop: its two ends.", Limits(min_length=2, max_length=2)
+        list[float | None] | None,
+        "The confidence interval of the drop.",
+        Limits(min_length=2, max_length=2),
     ]
     confidence: float | None
     ground_truths: Annotated[
         int | None,
-        "How many the number counts: of its class, area range, slice or group of classes.",
+        "Ground truths behind the metric: of its class, area range, slice or group of classes.",
     ]
     message: str
 
 
 class GatesData(TypedDict):
-    """Numbers against limits."""
+    """The results of all gates."""
 
-    passed: Annotated[bool, "Whether none failed."]
+    passed: Annotated[bool, "True if no gate failed."]
     failed: Count
     warned: Count
     checks: list[GateEntry]
@@ -55,14 +57,14 @@ MARKS = {
     "failed": "FAILED",
     "undefined": "FAILED",
     "inconclusive": "warning",
-    "too-few": "warning",
+    "too-few-ground-truths": "warning",
 }
-"""What people read of a verdict."""
+"""The label of each status."""
 
 _MOST_SHOWN = 10
 
 FAILURES = ("failed", "undefined")
-WARNINGS = ("inconclusive", "too-few")
+WARNINGS = ("inconclusive", "too-few-ground-truths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Checks:
     @property
     def failed(self) -> list[Mapping[str, Any]]:
         """Those that fail the run."""
-        return [check for check in self.all if check["verdict"] in FAILURES]
+        return [check for check in self.all if check["status"] in FAILURES]
 
     @property
     def failed_names(self) -> set[str]:
@@ -84,19 +86,17 @@ class Checks:
     @property
     def warned(self) -> list[Mapping[str, Any]]:
         """Those that only warn."""
-        return [check for check in self.all if check["verdict"] in WARNINGS]
+        return [check for check in self.all if check["status"] in WARNINGS]
 
     @property
-    def verdict(self) -> str:
-        """The outcome in a few words; empty where there are no gates."""
+    def conclusion(self) -> str:
+        """The counts in a few words; empty without gates."""
         count = len(self.all)
         if not count:
             return ""
-        gates = "1 gate" if count == 1 else f"{count} gates"
         if self.failed:
-            failed = f"{len(self.failed)} of {gates} failed"
-            return "the gate failed" if count == 1 else failed
-        passed = f"{gates} passed"
+            return f"{len(self.failed)} of {count} gates failed"
+        passed = f"{count} of {count} gates passed"
         return f"{passed}, {len(self.warned)} with a warning" if self.warned else passed
 
 
@@ -109,26 +109,26 @@ def checks_of(report: Report) -> Checks:
 
 
 def shortened(checks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the checks that people are shown: of those that passed, the first few."""
-    notable = sum(MARKS[check["verdict"]] != "passed" for check in checks)
+    """Return the checks to show: all that did not pass, and the first that passed."""
+    notable = sum(MARKS[check["status"]] != "passed" for check in checks)
     most = max(notable, _MOST_SHOWN)
     return checks if len(checks) <= most + 1 else checks[:most]
 
 
 def gate_block(gates: "Sequence[Gate]") -> Block:
-    """Return the part of a report that tells of the gates, those that failed first."""
+    """Return the gates block, failed gates first."""
     order = {"FAILED": 0, "warning": 1, "passed": 2}
-    ranked = sorted(gates, key=lambda gate: order[MARKS[gate.verdict]])
+    ranked = sorted(gates, key=lambda gate: order[MARKS[gate.status]])
     checks = Checks([gate.as_dict() for gate in ranked])
     told = shortened(checks.all)
-    lines = [f"{MARKS[check['verdict']]:<7}  {check['message']}" for check in told]
-    verdicts = [MARKS[check["verdict"]].lower() for check in told]
+    lines = [f"{MARKS[check['status']]:<7}  {check['message']}" for check in told]
+    verdicts = [MARKS[check["status"]].lower() for check in told]
     if len(told) < len(ranked):
         lines.append(f"{'passed':<7}  {len(ranked) - len(told)} more")
         verdicts.append("passed")
     return Block(
         key=KEY,
-        title=f"Gates: {checks.verdict}",
+        title=f"Gates: {checks.conclusion.replace(' gates', '')}",
         data={
             "passed": not checks.failed,
             "failed": len(checks.failed),
@@ -141,14 +141,14 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
 
 
 def judged_blocks(judged: "GateResults") -> tuple[Block, ...]:
-    """Return the parts of a report that tell of gates, of what made them fail, and of noise."""
+    """Return the blocks of gates, regressions and power."""
     blocks = [gate_block(judged.gates)] if judged.gates else []
-    if judged.culprits is not None:
-        from detap.report.sections.regressions import culprits_block  # seldom
+    if judged.regressions is not None:
+        from detap.report.sections.regressions import regressions_block  # seldom
 
-        blocks.append(culprits_block(judged.culprits))
-    if judged.resolution is not None:
-        from detap.report.sections.power import resolution_block  # only with intervals
+        blocks.append(regressions_block(judged.regressions))
+    if judged.power is not None:
+        from detap.report.sections.power import power_block  # only with intervals
 
-        blocks.append(resolution_block(judged.resolution))
+        blocks.append(power_block(judged.power))
     return tuple(blocks)

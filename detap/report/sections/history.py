@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from detap.gates.history import Series
 
 
-@extra_items(Annotated[float | None, "A number that is followed, by its name."])
+@extra_items(Annotated[float | None, "A metric, by name."])
 class HistoryEntry(TypedDict):
-    """The numbers of a report."""
+    """The metrics of a report."""
 
     name: Annotated[str, "The path of the report."]
     gates: Annotated[
-        Literal["passed", "FAILED", None], "What came of its gates; null where it had none."
+        Literal["passed", "FAILED", None], "The result of its gates; null without gates."
     ]
     change: Annotated[
-        float | None, "What the first number gained on the run before; null of the first run."
+        float | None, "Change of the first metric since the previous run; null for the first run."
     ]
     detap_version: str
 
 
 class SeriesEntry(TypedDict):
-    """Reports of another case."""
+    """Reports that are comparable with each other only."""
 
     differences: Annotated[list[str], Limits(min_length=1)]
     signature: str
@@ -38,8 +38,8 @@ class SeriesEntry(TypedDict):
 
 
 @extra_items(Any)
-class ApartData(TypedDict):
-    """Reports of other cases than that of the latest."""
+class NotComparableData(TypedDict):
+    """Reports that are not comparable with the latest."""
 
     series: Annotated[list[SeriesEntry], Limits(min_length=1)]
 
@@ -80,14 +80,20 @@ def history_block(series: "Series") -> Block:
 def history_notes(found: "Sequence[Series]") -> list[Note]:
     """Return what is to be said of reports that are of another case than the latest."""
     count = sum(len(series.runs) for series in found[1:])
-    told = "these reports are not of the latest one's case, and stand apart"
-    return [Note("history-not-comparable", told, count)] if count else []
+    text = "reports not comparable with the latest, listed separately"
+    return [Note("history-not-comparable", text, count)] if count else []
 
 
 def _apart(others: "Sequence[Series]") -> list[Block]:
     """Return a block for each other series; the first has the data of all."""
     blocks = [
-        Block("", f"Apart: {len(series.runs)} of another case", {}, _told(series), _table(series))
+        Block(
+            "",
+            f"Not comparable with the latest report: {len(series.runs)}",
+            {},
+            _told(series),
+            _table(series),
+        )
         for series in others
     ]
     data = [
@@ -98,7 +104,11 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
         }
         for series, block in zip(others, blocks, strict=True)
     ]
-    return [replace(blocks[0], key="apart", data={"series": data}), *blocks[1:]] if blocks else []
+    return (
+        [replace(blocks[0], key="not_comparable", data={"series": data}), *blocks[1:]]
+        if blocks
+        else []
+    )
 
 
 def _told(series: "Series") -> tuple[str, ...]:
@@ -115,7 +125,7 @@ def _table(series: "Series") -> Table:
     columns = [
         Column("name", "report", "report", "name"),
         _number(first, series, 0),
-        Column("change", "change", "diff", "more" if first in series.counts else "change"),
+        Column("change", "change", "diff", "count_change" if first in series.counts else "change"),
         Column("gates", "gates", "gates", "text"),
         *(_number(name, series, 1) for name in others),
     ]
@@ -125,7 +135,7 @@ def _table(series: "Series") -> Table:
 
 
 def _number(name: str, series: "Series", priority: int) -> Column:
-    kind: Literal["count", "share"] = "count" if name in series.counts else "share"
+    kind: Literal["count", "fraction"] = "count" if name in series.counts else "fraction"
     return Column(name, name, name, kind, priority)
 
 

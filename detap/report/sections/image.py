@@ -1,4 +1,4 @@
-"""What became of every detection and ground truth of one image, as a report."""
+"""The report of one image: the result of every detection and ground truth."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
@@ -6,10 +6,10 @@ from typing import Annotated, Any, TypedDict
 from detap.analysis.errors import NEAR
 from detap.analysis.image_results import (
     DetectionResult,
-    DetectionVerdict,
+    DetectionStatus,
     GroundTruthResult,
+    GroundTruthStatus,
     ImageResults,
-    TruthVerdict,
 )
 from detap.errors import Note
 from detap.evaluation.results import Result
@@ -22,16 +22,16 @@ ShownDetection = TypedDict(
         "name": Annotated[str, "Its number, from 1."],
         "class": str,
         "score": float,
-        "verdict": DetectionVerdict,
+        "result": DetectionStatus,
         "why": str,
         "ground_truth": Annotated[
             int | None,
-            "The number of the one matched, aimed at, stood on or nearest.",
+            "The number of the matched, attributed or nearest ground truth.",
             Limits(minimum=1),
         ],
-        "overlap": float | None,
-        "claimed_by": Annotated[
-            int | None, "The number of the other detection that has found it.", Limits(minimum=1)
+        "iou": float | None,
+        "matched_by": Annotated[
+            int | None, "The number of the other detection that matches it.", Limits(minimum=1)
         ],
         "x1": float,
         "y1": float,
@@ -46,10 +46,10 @@ ShownGroundTruth = TypedDict(
     {
         "name": Annotated[str, "Its number, from 1, in the order of the file."],
         "class": str,
-        "verdict": TruthVerdict,
+        "result": GroundTruthStatus,
         "why": str,
         "detection": Annotated[
-            int | None, "The number of the detection that found it or means it.", Limits(minimum=1)
+            int | None, "The number of the matching or near-miss detection.", Limits(minimum=1)
         ],
         "x1": float,
         "y1": float,
@@ -86,8 +86,8 @@ def image_report(
     notes : sequence of Note
         What is to be said besides.
     """
-    teller = _Teller(result, found)
-    truths = [teller.truth(entry) for entry in found.ground_truths]
+    formatter = _RowFormatter(result, found)
+    truths = [formatter.truth(entry) for entry in found.ground_truths]
     data = {"name": found.image, "iou": found.iou, "ground_truths": truths}
     title = f"Ground truths of image {found.image}, IoU {found.iou:.6g}"
     return Report(
@@ -95,14 +95,14 @@ def image_report(
         signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_DETECTIONS, tuple(teller.detection(entry) for entry in found.detections)),
+        table=Table(_DETECTIONS, tuple(formatter.detection(entry) for entry in found.detections)),
         notes=tuple(notes),
         blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(truths))),),
     )
 
 
-class _Teller:
-    """Sentences and rows; detections and ground truths are numbered from 1 in their tables."""
+class _RowFormatter:
+    """Rows of detections and ground truths, each numbered from 1."""
 
     def __init__(self, result: Result, found: ImageResults) -> None:
         self.result, self.iou = result, found.iou
@@ -117,36 +117,44 @@ class _Teller:
             "name": str(self.detections[entry.row]),
             "class": self.result.classes[entry.label],
             "score": entry.score,
-            "verdict": entry.verdict,
+            "result": entry.result,
             "why": self._why(entry),
             "ground_truth": self.truths[entry.ground_truth] if near else None,
-            "overlap": entry.similarity if near else None,
-            "claimed_by": self.detections.get(entry.matched_by),
+            "iou": entry.similarity if near else None,
+            "matched_by": self.detections.get(entry.matched_by),
             **_box(self.result.detections.corners[entry.row]),
         }
 
     def _why(self, entry: DetectionResult) -> str:
-        if entry.verdict == "beyond-limit":
-            most = self.result.max_dets[-1]
-            return f"better-scored detections fill the limit of {most}"
-        if entry.verdict in _WITHOUT_MATCH:
-            return _WITHOUT_MATCH[entry.verdict]
+        if entry.result == "beyond-max-dets":
+            maximum = self.result.max_dets[-1]
+            return f"ranked beyond the maximum of {maximum} detections"
+        if entry.result in _WITHOUT_MATCH:
+            return _WITHOUT_MATCH[entry.result]
         if entry.ground_truth < 0:
             return "overlaps no ground truth"
-        what = "overlap" if entry.verdict == "neutral" else "IoU"
-        near = f"{what} {entry.similarity:.4f} with ground truth {self._truth(entry.ground_truth)}"
-        if entry.verdict == "background":
-            return f"overlaps no ground truth by more than {NEAR:g}: {near}"
+        measure = "overlap" if entry.result == "ignored" else "IoU"
+        near = (
+            f"{measure} {entry.similarity:.4f} with ground truth {self._truth(entry.ground_truth)}"
+        )
+        if entry.result == "background":
+            return f"IoU below {NEAR:g} with every ground truth: {near}"
         reason = {
-            "true-positive": "finds it",
-            "neutral": "which need not be found",
-            "duplicate": "which is taken",
-            "localisation": f"too little for {self.iou:.6g}",
+            "true-positive": "matched",
+            "ignored": "which is ignored",
+            "duplicate": "already matched",
+            "localization": f"below {self.iou:.6g}",
             "classification": "of another class",
-            "both": f"too little for {self.iou:.6g}, and of another class",
-        }[entry.verdict]
-        taker = self.detections.get(entry.matched_by)
-        return f"{near}, {reason}" + ("" if taker is None else f"; detection {taker} finds it")
+            "both": f"below {self.iou:.6g}, and of another class",
+        }[entry.result]
+        matching = self.detections.get(entry.matched_by)
+        if matching is not None:
+            reason += (
+                f" by detection {matching}"
+                if entry.result == "duplicate"
+                else f"; matched by detection {matching}"
+            )
+        return f"{near}, {reason}"
 
     def _truth(self, row: int) -> str:
         return f"{self.truths[row]} ({self.result.classes[self.labels[row]]})"
@@ -155,16 +163,16 @@ class _Teller:
         """Return the row of a ground truth."""
         by = self.detections.get(entry.detection)
         why = {
-            "found": f"by detection {by}",
-            "aimed-at": f"detection {by} means it",
-            "missed": "no detection means it",
-            "neutral": "need not be found",
-            "out-of-range": "its area is not asked for",
-        }[entry.verdict]
+            "matched": f"matched by detection {by}",
+            "near-miss": f"near miss: detection {by}",
+            "missed": "no matching or near-miss detection",
+            "ignored": "ignored",
+            "outside-area-range": "outside the area range",
+        }[entry.result]
         return {
             "name": str(self.truths[entry.row]),
             "class": self.result.classes[entry.label],
-            "verdict": entry.verdict,
+            "result": entry.result,
             "why": why,
             "detection": by,
             **_box(self.result.ground_truth.corners[entry.row]),
@@ -176,25 +184,25 @@ def _box(corners: Any) -> dict[str, float]:
 
 
 _WITHOUT_MATCH = {
-    "not-exhaustive": "matches nothing, and not every object of its class is annotated here",
-    "out-of-range": "matches nothing, and its area is not asked for",
-    "unverified": "nothing says whether its class is in the image",
-    "zero-area": "it has no area, and the protocol leaves it out",
+    "not-exhaustive": "unmatched; its class is not exhaustively annotated in this image",
+    "outside-area-range": "unmatched; outside the area range",
+    "unverified": "its class is not verified in this image",
+    "zero-area": "zero area; dropped by the protocol",
 }
 
 _DETECTIONS = (
     Column("name", "detection", "det", "name"),
     Column("class", "class", "class", "name"),
-    Column("score", "score", "score", "share"),
-    Column("verdict", "verdict", "verdict", "text"),
-    Column("overlap", "IoU", "IoU", "share"),
+    Column("score", "score", "score", "fraction"),
+    Column("result", "result", "result", "text"),
+    Column("iou", "IoU", "IoU", "fraction"),
     Column("ground_truth", "ground truth", "GT", "count"),
-    Column("claimed_by", "found by", "by", "count"),
+    Column("matched_by", "matched by", "by", "count"),
     Column("why", "why", "why", "text", 1),
 )
 _TRUTHS = (
     Column("name", "ground truth", "GT", "name"),
     Column("class", "class", "class", "name"),
-    Column("verdict", "verdict", "verdict", "text"),
+    Column("result", "result", "result", "text"),
     Column("why", "why", "why", "text"),
 )

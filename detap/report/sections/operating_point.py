@@ -1,4 +1,4 @@
-"""A detector at a score threshold, as a part of a report."""
+"""The operating point: precision, recall and F1 at a score threshold."""
 
 from collections.abc import Iterator
 from math import isnan
@@ -8,27 +8,27 @@ import numpy as np
 
 from detap.analysis.match_results import Counts
 from detap.analysis.operating import Point, Sweep, Threshold, operating_point
-from detap.report.fields import ClassId, Count, Limits, Share
+from detap.metrics.at_threshold import AT_THRESHOLD
+from detap.report.fields import ClassId, Count, Fraction, Limits
 from detap.report.model import Block, Column, Table
 from detap.report.sections.analysis import Analysis
 
-OverallPoint = TypedDict(
-    "OverallPoint",
-    {
-        "score": Annotated[float | None, "The threshold; null where there is no detection."],
-        "F1": Share,
-        "precision": Share,
-        "recall": Share,
-        "false-positives-per-image": Annotated[float | None, Limits(minimum=0)],
-        "true_positives": Count,
-        "false_positives": Count,
-        "false_negatives": Count,
-    },
-)
+
+class OverallPoint(TypedDict):
+    """Precision, recall, F1 and counts at a score threshold."""
+
+    score: Annotated[float | None, "The threshold; null without detections."]
+    F1: Fraction
+    precision: Fraction
+    recall: Fraction
+    false_positives_per_image: Annotated[float | None, Limits(minimum=0)]
+    true_positives: Count
+    false_positives: Count
+    false_negatives: Count
 
 
 class ClassPoint(OverallPoint):
-    """The same numbers of a class."""
+    """The same metrics of a class."""
 
     name: str
     id: ClassId
@@ -38,11 +38,11 @@ class OperatingPointData(TypedDict):
     """Precision, recall and F1 of --score-threshold."""
 
     score_threshold: Annotated[
-        float | None, "Of all classes; null where each is at its own, of largest F1."
+        float | None, "Of all classes; null if each class is at its best F1."
     ]
     iou: float
     overall: Annotated[OverallPoint, "Of the counts of all classes together."]
-    macro_F1: Share
+    macro_F1: Fraction
     classes: list[ClassPoint]
 
 
@@ -69,11 +69,11 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
         {**name, **_numbers(entry)}
         for name, entry in zip(analysis.names, point.by_class, strict=True)
     ]
-    at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
+    at = "best F1 per class" if score_threshold is None else f"score >= {score_threshold:.6g}"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
     yield Block(
         "operating_point",
-        f"Operating point at {at}, IoU {point.iou:.6g}",
+        f"Operating point: {at}, IoU {point.iou:.6g}",
         {
             "score_threshold": score_threshold,
             "iou": point.iou,
@@ -81,7 +81,7 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
             "macro_F1": point.macro_f1,
             "classes": rows,
         },
-        (f"mean F1 over the classes with ground truth: {mean}",),
+        (f"Mean F1 over classes with ground truth: {mean}",),
         Table(_COLUMNS, tuple(rows), {"name": "all classes", **overall}),
     )
 
@@ -89,7 +89,7 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
 def _numbers(point: Point) -> dict[str, Any]:
     return {
         "score": point.score,
-        **point.numbers(),
+        **{AT_THRESHOLD[name].key: value for name, value in point.numbers().items()},
         "true_positives": point.true_positives,
         "false_positives": point.false_positives,
         "false_negatives": point.false_negatives,
@@ -98,14 +98,14 @@ def _numbers(point: Point) -> dict[str, Any]:
 
 _COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("score", "score", "score", "share"),
-    Column("F1", "F1", "F1", "share"),
-    Column("precision", "precision", "prec", "share"),
-    Column("recall", "recall", "rec", "share"),
-    Column("false-positives-per-image", "false pos. per image", "FP/img", "share"),
-    Column("true_positives", "true pos.", "TP", "count", 1),
-    Column("false_positives", "false pos.", "FP", "count", 1),
-    Column("false_negatives", "not found", "FN", "count", 1),
+    Column("score", "score", "score", "fraction"),
+    Column("F1", "F1", "F1", "fraction"),
+    Column("precision", "precision", "prec", "fraction"),
+    Column("recall", "recall", "rec", "fraction"),
+    Column("false_positives_per_image", "FP per image", "FP/img", "fraction"),
+    Column("true_positives", "true positives", "TP", "count", 1),
+    Column("false_positives", "false positives", "FP", "count", 1),
+    Column("false_negatives", "false negatives", "FN", "count", 1),
 )
 
 

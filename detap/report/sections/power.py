@@ -1,4 +1,4 @@
-"""What the images can show, as a part of a report."""
+"""The minimum detectable drops of a report."""
 
 from collections.abc import Iterator, Sequence
 from math import isnan
@@ -13,93 +13,88 @@ if TYPE_CHECKING:
     from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
 
 
-class ReachEntry(TypedDict):
-    """What can be told of a number."""
+class DetectableDropEntry(TypedDict):
+    """The minimum detectable drop of a metric."""
 
-    name: Annotated[str, "The number's name in full, as in gates."]
-    units: Annotated[Count, "How many images there are; of a ranking, queries."]
-    standard_error: Annotated[
-        float | None, "Of its drop; null where the resamples are all the same."
+    name: Annotated[str, "The metric's full name, as in gates."]
+    units: Annotated[Count, "The number of images, or of queries."]
+    standard_error: Annotated[float | None, "Of the drop; null if all resamples are equal."]
+    min_detectable_drop: Annotated[
+        float | None, "The smallest true drop that is detected with this power."
     ]
-    smallest_drop: Annotated[
-        float | None, "The least true drop that is told from noise as often as power says."
-    ]
-    limit: Annotated[float | None, "How far a gate lets it fall or rise."]
-    fails_from: Annotated[float | None, "The true drop from which on that gate fails as often."]
-    units_needed: Annotated[
+    limit: Annotated[float | None, "The drop or rise that a gate allows."]
+    drop_failing_gate: Annotated[float | None, "The true drop that fails the gate with this power."]
+    images_needed: Annotated[
         int | None,
-        "How many images like these would tell the wished-for drop from "
-        "noise; without a wish, one of the limit's size.",
+        "Images (or queries) needed to detect `drop`, or else a drop of the limit's size.",
     ]
-    ground_truths: Annotated[int | None, "Of the class, where it is a class's number."]
+    ground_truths: Annotated[int | None, "Of the class, for a class metric."]
 
 
 class MarginEntry(TypedDict):
-    """What can be told of a number that is held to a limit."""
+    """The margin of a metric with a floor or ceiling."""
 
     name: str
     kind: Level
-    limit: Annotated[str, "As it was given."]
-    standard_error: Annotated[float | None, "Of the number itself."]
+    limit: Annotated[str, "As given."]
+    standard_error: Annotated[float | None, "Of the metric."]
     margin: Annotated[
         float | None,
-        "Truly so far beyond its limit, it fails as often as power says; so "
-        "far within, it passes as often.",
+        "Distance from the limit at which the gate fails (or passes) with this power.",
     ]
 
 
-class ResolutionData(TypedDict):
-    """What the images can show: the smallest drops that are told from noise."""
+class PowerData(TypedDict):
+    """The minimum detectable drops, by statistical power."""
 
-    level: Annotated[float, "Of the intervals that tell."]
-    power: Annotated[float, "In which share of samples of as many images."]
+    level: Annotated[float, "The level of the confidence intervals."]
+    power: Annotated[float, "The fraction of samples in which the drop is detected."]
     paired: Annotated[
         bool,
-        "Whether the spread is that of the difference of two detectors; "
-        "otherwise it is twice the variance of one's number.",
+        "True if two detectors are compared; otherwise twice the variance of one is used.",
     ]
     unit: Literal["image", "query"]
-    drop: Annotated[float | None, "The wished-for drop."]
-    numbers: list[ReachEntry]
-    classes: Annotated[list[ReachEntry], "Of each class besides."]
-    margins: Annotated[list[MarginEntry], "Of what is held to a floor or ceiling."]
+    drop: Annotated[float | None, "The drop of --detectable-drop."]
+    metrics: list[DetectableDropEntry]
+    classes: Annotated[list[DetectableDropEntry], "The same by class."]
+    margins: Annotated[list[MarginEntry], "Of metrics with a floor or ceiling."]
 
 
-KEY = "resolution"
+KEY = "power"
 """The key of the block in the JSON report."""
 
 _MOST_MARGINS = 10
 _FEW = 30
 
 
-def resolution_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
-    """Return the smallest drops that are told from noise, overall and by class.
+def power_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
+    """Return the minimum detectable drops, overall and by class.
 
     Parameters
     ----------
     found : PowerAnalysis
     most : int or None
-        How many classes people are shown, those of the largest such drops first; JSON has all.
+        Maximum number of classes in text, largest drops first; JSON has all.
     """
     criterion = found.criterion
     every = (*found.numbers, *found.classes)
     whole = [reach for reach in every if reach.ground_truths is None]
     classes = sorted(  # the largest drop first, what is not known last
         (reach for reach in every if reach.ground_truths is not None),
-        key=lambda reach: (isnan(reach.smallest_drop), -reach.smallest_drop),
+        key=lambda reach: (isnan(reach.min_detectable_drop), -reach.min_detectable_drop),
     )
-    known = any(not isnan(reach.smallest_drop) for reach in every)
+    known = any(not isnan(reach.min_detectable_drop) for reach in every)
     shown = [*whole, *classes[:most]] if known else []
     return Block(
         KEY,
-        f"What these {found.units} can show",
+        "Minimum detectable drop",
         {
             "level": criterion.level,
             "power": criterion.power,
             "paired": criterion.paired,
             "unit": found.unit,
             "drop": criterion.drop,
-            "numbers": [reach._asdict() for reach in found.numbers],
+            "metrics": [reach._asdict() for reach in found.numbers],
             "classes": [reach._asdict() for reach in found.classes],
             "margins": [margin._asdict() for margin in found.margins],
         },
@@ -111,13 +106,13 @@ def resolution_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
 def _columns(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple[Column, ...]:
     """Return the columns; those that no row has anything for are left out."""
     drop = found.criterion.drop
-    needed = f"for {'the limit' if drop is None else f'{drop:g}'}"
+    needed = "" if drop is None else f" for {drop:g}"
     columns = (
-        Column("name", "number", "number", "name"),
-        Column("smallest_drop", "smallest drop", "least", "share"),
-        Column("limit", "limit", "limit", "share"),
-        Column("fails_from", "fails from", "fails", "share"),
-        Column("units_needed", f"{found.units} {needed}", needed, "count"),
+        Column("name", "metric", "metric", "name"),
+        Column("min_detectable_drop", "min. drop", "min. drop", "fraction"),
+        Column("limit", "limit", "limit", "fraction"),
+        Column("drop_failing_gate", "gate fails from", "fails from", "fraction"),
+        Column("images_needed", f"{found.units} needed{needed}", f"needed{needed}", "count"),
         Column("ground_truths", "ground truths", "GT", "count", 2),
     )
     rows = [reach._asdict() for reach in shown]
@@ -126,35 +121,33 @@ def _columns(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple
 
 def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterator[str]:
     if not (found.numbers or found.classes):
-        yield "Too few ground truths: nothing tells how noisy these numbers are."
+        yield "Too few ground truths to estimate the noise."
         return
     if not shown:
-        yield "No resample differs from another: nothing tells how noisy these numbers are."
+        yield "All resamples are equal: the noise cannot be estimated."
         return
     criterion = found.criterion
-    often = f"{100 * criterion.power:g} of 100"
+    power = f"{100 * criterion.power:g}% power"
     hidden = len(found.numbers) + len(found.classes) - len(shown)
     if hidden:
-        yield f"{hidden} more {'class is' if hidden == 1 else 'classes are'} in the JSON report."
-    yield (
-        f"A true drop of this size is told from noise in {often} such sets of {found.units}: its "
-        f"interval at {100 * criterion.level:g} % is wholly above 0."
-    )
+        yield f"{hidden} more {'class' if hidden == 1 else 'classes'} in the JSON report."
+    level = f"{100 * criterion.level:g}% level"
+    yield f"A drop of this size is detected with {power} at the {level}."
     if not criterion.paired:
         yield (
-            "From one detector alone, taking another for as noisy and its errors for independent: "
-            f"two on the same {found.units} tell smaller drops."
+            "Estimated from one detector, assuming independent errors; comparing two detectors on "
+            f"the same {found.units} detects smaller drops."
         )
     if found.numbers[0].units < _FEW:
-        yield f"Of fewer than {_FEW} {found.units} this is rough."
-    known = [_told(margin, often) for margin in found.margins if not isnan(margin.margin)]
+        yield f"Rough estimate: fewer than {_FEW} {found.units}."
+    known = [_format_margin(margin, power) for margin in found.margins if not isnan(margin.margin)]
     yield from known[:_MOST_MARGINS]
 
 
-def _told(margin: "ThresholdMargin", often: str) -> str:
+def _format_margin(margin: "ThresholdMargin", power: str) -> str:
     side, other = ("below", "above") if margin.kind == "floor" else ("above", "below")
     away = share(margin.margin, 4)
     return (
-        f"{margin.name} is held to {margin.limit} as it is: truly {away} {side}, it fails in "
-        f"{often} such sets; truly {away} {other}, it passes in as many."
+        f"{margin.name}, limit {margin.limit}: a true value {away} {side} the limit fails with "
+        f"{power}, one {away} {other} it passes with {power}."
     )

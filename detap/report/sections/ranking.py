@@ -174,12 +174,12 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
     columns = [Column("name", "query", "query", "name")]
     for number, measure in enumerate(result.measures):
         key = measure.key
-        columns.append(Column(key, key, key, "share", min(number, 2), graded=key == "AP"))
+        columns.append(Column(key, key, key, "fraction", min(number, 2), graded=key == "AP"))
     columns += [
         Column("relevant", "relevant", "rel", "count"),
         Column("ranked", "ranked", "rank", "count", 1),
     ]
-    totals: dict[str, Cell] = {"name": "mean, total"}
+    totals: dict[str, Cell] = {"name": "mean / sum"}
     totals |= {measure.key: result.summary[measure.name] for measure in result.measures}
     totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
     return Table(tuple(columns), rows_of(values), totals)
@@ -208,7 +208,7 @@ def _levels_block(result: "RetrievalResult") -> Block:
         return Block("curve", "Precision and recall over ranks", data)
     columns = (
         Column("recall", "recall", "recall", "name"),
-        Column("precision", "interpolated precision", "int. prec.", "share"),
+        Column("precision", "interpolated precision", "int. prec.", "fraction"),
     )
     rows = rows_of({"recall": [f"{level:.1f}" for level in levels], "precision": precision})
     return Block("curve", "Precision at 11 levels of recall", data, table=Table(columns, rows))
@@ -277,13 +277,13 @@ def classification_report(
     counts = ("positives", "negatives", "difficult", "unscored")
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", "AP", "AP", "share", graded=True),
+        Column("AP", "AP", "AP", "fraction", graded=True),
         Column("positives", "positives", "pos", "count"),
         Column("negatives", "negatives", "neg", "count"),
         Column("difficult", "difficult", "dif", "count", 1),
         Column("unscored", "unscored", "uns", "count", 1),
     )
-    totals: dict[str, Cell] = {"name": "mean, total", "AP": result.summary["mAP"]}
+    totals: dict[str, Cell] = {"name": "mean / sum", "AP": result.summary["mAP"]}
     totals |= {key: sum(int(value or 0) for value in values[key]) for key in counts}
     data: dict[str, Any] = {
         "levels": result.levels.tolist(),
@@ -321,7 +321,7 @@ def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any])
     ]
     columns = (
         Column("recall", "recall", "recall", "name"),
-        Column("precision", "mean interpolated precision", "int. prec.", "share"),
+        Column("precision", "mean interpolated precision", "int. prec.", "fraction"),
     )
     title = f"Precision at {len(levels)} levels of recall"
     return Block("curve", title, data, table=Table(columns, tuple(rows)))

@@ -1,4 +1,4 @@
-"""What got worse: the classes and images behind gates that did not pass."""
+"""Regressions: the classes and images behind gates that did not pass."""
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -17,22 +17,26 @@ if TYPE_CHECKING:
     )
 
 
+KEY = "regressions"
+"""The key of the block in the JSON report."""
+
+
 class DropAt(TypedDict):
-    """By how much AP fell at an IoU threshold."""
+    """The drop of AP at an IoU threshold."""
 
     iou: float
     drop: float
 
 
-class LooserBoxes(TypedDict):
-    """By how much AP fell at the lowest threshold, and where it fell most."""
+class LocalizationDrop(TypedDict):
+    """The drop of AP at the lowest threshold and at the one with the largest drop."""
 
     lowest: DropAt
     worst: DropAt
 
 
-class CulpritClass(TypedDict):
-    """The AP of a class, and what it was."""
+class RegressedClass(TypedDict):
+    """The AP of a class, now and in the baseline."""
 
     name: str
     AP: float | None
@@ -40,44 +44,44 @@ class CulpritClass(TypedDict):
     ground_truths: Count
 
 
-class ImageMistakes(TypedDict):
-    """How many mistakes of each kind an image has."""
+class ImageErrorRow(TypedDict):
+    """The errors of an image by type."""
 
     name: str | int
-    mistakes: int
+    errors: int
     missed: int
-    mislocated: int
+    localization: int
     duplicate: int
-    confused: int
+    classification: int
     background: int
 
 
-class CulpritsData(TypedDict):
-    """What the gates that did not pass are about."""
+class RegressionsData(TypedDict):
+    """The classes and images behind gates that did not pass."""
 
-    slice: Annotated[str | None, "The slice, where all of these gates are about one."]
-    looser: Annotated[
-        LooserBoxes | None,
-        "Where boxes became looser: by how much AP fell at the lowest "
-        "threshold, and where it fell most.",
+    slice: Annotated[str | None, "The slice, if all of these gates are about one."]
+    localization_regression: Annotated[
+        LocalizationDrop | None,
+        "If AP dropped mostly at high IoU: the drop at the lowest threshold and the largest one.",
     ]
-    images_compared: Annotated[bool, "Whether the images are compared with an earlier detector's."]
+    images_compared: Annotated[bool, "True if the images are compared with an earlier detector."]
     classes: Annotated[
-        list[CulpritClass], "Those whose AP fell most; without a baseline, those of lowest AP."
+        list[RegressedClass],
+        "Classes with the largest drops of AP; without a baseline, those of lowest AP.",
     ]
     images: Annotated[
-        list[ImageMistakes],
-        "Those with most mistakes, at the lowest threshold or at the worst of "
-        "looser; with an earlier detector, most mistakes more than it.",
+        list[ImageErrorRow],
+        "Images with the most errors at the lowest threshold, or at the worst of "
+        "localization_regression; with an earlier detector, the most additional errors.",
     ]
 
 
-def culprits_block(found: "Regressions") -> Block:
-    """Return what made gates fail, as a part of a report."""
-    looser = found.looser
-    location = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
+def regressions_block(regressions: "Regressions") -> Block:
+    """Return the regressions as a block."""
+    localization = regressions.looser
+    place = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
     data = {
-        "slice": found.slice,
+        "slice": regressions.slice,
         "classes": [
             {
                 "name": entry.name,
@@ -85,57 +89,59 @@ def culprits_block(found: "Regressions") -> Block:
                 "baseline": entry.baseline,
                 "ground_truths": entry.ground_truths,
             }
-            for entry in found.classes
+            for entry in regressions.classes
         ],
-        "looser": None
-        if looser is None
+        "localization_regression": None
+        if localization is None
         else {
             end: {"iou": iou, "drop": drop}
-            for end, iou, drop in zip(("lowest", "worst"), looser.iou, looser.drop, strict=True)
+            for end, iou, drop in zip(
+                ("lowest", "worst"), localization.iou, localization.drop, strict=True
+            )
         },
         "images": [
-            {"name": entry.name, "mistakes": entry.mistakes, **entry.kinds}
-            for entry in found.images
+            {"name": entry.name, "errors": entry.mistakes, **entry.kinds}
+            for entry in regressions.images
         ],
-        "images_compared": found.before,
+        "images_compared": regressions.before,
     }
     lines = (
-        *(_class_line(entry) for entry in found.classes),
-        *([] if looser is None else [_looser_line(looser)]),
-        *(f"{_image_line(entry, more=found.before)}{location}" for entry in found.images),
+        *(_class_line(entry) for entry in regressions.classes),
+        *([] if localization is None else [_localization_line(localization)]),
+        *(f"{_image_line(entry, more=regressions.before)}{place}" for entry in regressions.images),
     )
-    return Block("culprits", _title(found), data, lines)
+    return Block(KEY, _title(regressions), data, lines)
 
 
-def _title(found: "Regressions") -> str:
-    if found.before:
-        title = "What got worse"
-    elif found.classes and found.baseline:
-        title = "What got worse, and where it is worst now"
+def _title(regressions: "Regressions") -> str:
+    if regressions.before:
+        title = "Regressions"
+    elif regressions.classes and regressions.baseline:
+        title = "Regressions and worst images"
     else:
-        title = "Where it is worst now"
-    return title if found.slice is None else f"{title}, in slice {escape(found.slice)}"
+        title = "Worst classes and images"
+    return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
 
 
 def _class_line(entry: "ClassRegression") -> str:
-    was = "" if entry.baseline is None else f", was {entry.baseline:.4f}"
+    before = "" if entry.baseline is None else f"{entry.baseline:.4f} -> "
     value = f"{entry.average_precision:.4f}"
-    return f"class {entry.name}: AP {value}{was}, {entry.ground_truths} ground truths"
+    return f"class {entry.name}: AP {before}{value} ({entry.ground_truths} ground truths)"
 
 
-def _looser_line(looser: "LocalizationRegression") -> str:
-    low, worst = (f"{iou:.6g}" for iou in looser.iou)
-    stands = -looser.drop[0]
-    moved = "stands" if nearly_equal(stands, 0.0) else f"changed by {change(stands, 4)}"
-    return (
-        f"boxes became looser: AP at IoU {low} {moved}, "
-        f"at IoU {worst} it fell by {looser.drop[1]:.4f}"
-    )
+def _localization_line(localization: "LocalizationRegression") -> str:
+    low, worst = (f"{iou:.6g}" for iou in localization.iou)
+    lowest, largest = localization.drop
+    at_low = change(abs(lowest), 4).removeprefix("+")
+    if nearly_equal(lowest, 0.0):
+        at_low = "unchanged"
+    elif lowest < 0:
+        at_low = f"rose {at_low}"
+    return f"localization: AP dropped {largest:.4f} at IoU {worst}, {at_low} at IoU {low}"
 
 
 def _image_line(entry: "ImageErrors", *, more: bool) -> str:
-    word = "more " if more else ""
-    told = [f"{count} {word}{kind}" for kind, count in entry.kinds.items() if count > 0]
-    if more:
-        told += [f"{-count} fewer {kind}" for kind, count in entry.kinds.items() if count < 0]
-    return f"image {entry.name}: {', '.join(told)}"
+    counts = [(kind, count) for kind, count in entry.kinds.items() if more or count > 0]
+    counts.sort(key=lambda entry: entry[1] < 0)
+    parts = [f"{count:+d} {kind}" if more else f"{count} {kind}" for kind, count in counts if count]
+    return f"image {entry.name}: {', '.join(parts)}"

@@ -56,9 +56,9 @@ DOCUMENTS = {
         "detap explanation",
         documents.ExplanationReport,
         {
-            "difference": documents.DifferenceParts,
-            "origin": documents.OriginParts,
-            "account": documents.AccountParts,
+            "protocol_diff": documents.ProtocolDiffParts,
+            "protocol_search": documents.ProtocolSearchParts,
+            "report_diff": documents.ReportDiffParts,
         },
     ),
     "history": _Document("detap history", documents.HistoryReport),
@@ -93,8 +93,7 @@ def protocol_schema(rules: type[ProtocolBase]) -> dict[str, Any]:
     fields |= {axis.name: axis.kind.schema() for axis in protocol_fields(rules)}
     return {
         "type": "object",
-        "description": "Every field of the protocol; the protocols page of the docs says what each "
-        "means.",
+        "description": "The fields of the protocol; see the protocols page of the docs.",
         "required": list(fields),
         "properties": fields,
     }

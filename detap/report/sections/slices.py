@@ -64,5 +64,5 @@ def slices_block(
 
 def _column(name: str, column: Column | None, place: int) -> Column:
     """Return the column of a number, whose name is never shortened."""
-    column = column or Column(name, name, name, "share")
+    column = column or Column(name, name, name, "fraction")
     return replace(column, short=name, priority=min(place, 2))

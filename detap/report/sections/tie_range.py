@@ -1,35 +1,35 @@
-"""How far each number moves with the order of equal scores."""
+"""Bounds of metrics over all orders of tied scores."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
-from detap.report.fields import Share, extra_items
+from detap.report.fields import Fraction, extra_items
 from detap.report.model import Block, Column, Table
 
 if TYPE_CHECKING:
     from detap.evaluation.tie_range import TieRange
 
 
-@extra_items(Share)
+@extra_items(Fraction)
 class TieRangeEntry(TypedDict):
-    """A number, and the bounds of it over the orders of equal scores."""
+    """A metric and its bounds over all orders of tied scores."""
 
-    lowest: Share
-    value: Share
-    highest: Share
+    lowest: Fraction
+    value: Fraction
+    highest: Fraction
 
 
 _COLUMNS = (
-    Column("name", "number", "number", "name"),
-    Column("lowest", "lowest", "lowest", "share"),
-    Column("value", "as ranked", "ranked", "share"),
-    Column("highest", "highest", "highest", "share"),
+    Column("name", "metric", "metric", "name"),
+    Column("lowest", "lowest", "lowest", "fraction"),
+    Column("value", "reported", "reported", "fraction"),
+    Column("highest", "highest", "highest", "fraction"),
 )
 
 
 def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
-    """Return how far each number moves with the order of equal scores, as a part of a report."""
+    """Return the bounds of metrics over all orders of tied scores."""
     rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
     data = {name: found._asdict() for name, found in ranges.items()}
-    title = "no order of equal scores goes beyond"
+    title = "Bounds over all orders of tied scores"
     return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))

@@ -31,6 +31,6 @@ def _finding(check: Mapping[str, Any], path: str) -> dict[str, Any]:
         "description": escape(check["message"]),
         "check_name": f"detap/{check['kind']}",
         "fingerprint": sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
-        "severity": "major" if check["verdict"] in FAILURES else "minor",
+        "severity": "major" if check["status"] in FAILURES else "minor",
         "location": {"path": path, "lines": {"begin": 1}},
     }

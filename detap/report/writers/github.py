@@ -37,7 +37,7 @@ def render(report: Report, style: Style) -> str:
             count = f" ({note.count})" if note.count > 1 else ""
             warnings.append((note.code, note.message + count))
     numbers = ", ".join(f"{name} {share(value, 4)}" for name, value in report.summary.items())
-    told = "; ".join(part for part in (checks.verdict, numbers) if part)
+    told = "; ".join(part for part in (checks.conclusion, numbers) if part)
     lines = [
         *_annotations("error", errors),
         *_annotations("warning", warnings),
@@ -49,7 +49,7 @@ def render(report: Report, style: Style) -> str:
 def _annotations(kind: str, told: Sequence[tuple[str, str]]) -> list[str]:
     if len(told) > MOST_ANNOTATIONS:
         rest = len(told) - MOST_ANNOTATIONS + 1
-        more = ("more", f"{rest} more are in the report")
+        more = ("more", f"{rest} more in the report")
         told = [*told[: MOST_ANNOTATIONS - 1], more]
     return [annotation(kind, title, message) for title, message in told]
 

@@ -1,6 +1,6 @@
-"""The numbers as a GitLab metrics report: OpenMetrics text, which others read too.
+"""The metrics as a GitLab metrics report (OpenMetrics text).
 
-Undefined numbers are left out.
+Undefined metrics are left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,29 +17,29 @@ Sample = tuple[Mapping[str, str], float]
 def render(report: Report, style: Style) -> str:
     """Return the summary, the numbers of each row and the verdicts of the gates as gauges."""
     unit = "query" if report.kind == "retrieval" else "class"
-    summary = (({"number": name}, value) for name, value in report.summary.items())
+    summary = (({"metric": name}, value) for name, value in report.summary.items())
     gates = (
         (
-            {"gate": check["name"], "kind": check["kind"], "place": str(place)},
-            float(check["verdict"] not in FAILURES),
+            {"gate": check["name"], "kind": check["kind"], "index": str(index)},
+            float(check["status"] not in FAILURES),
         )
-        for place, check in enumerate(checks_of(report).all)
+        for index, check in enumerate(checks_of(report).all)
     )
     lines = [
-        *_family("detap_summary", "A number of the summary.", summary),
-        *_family(f"detap_{unit}", f"A number of one {unit}.", _rows(report, unit)),
-        *_family("detap_gate_passed", "Whether a gate passed.", gates),
+        *_family("detap_summary", "Summary metrics.", summary),
+        *_family(f"detap_{unit}", f"Metrics by {unit}.", _rows(report, unit)),
+        *_family("detap_gate_passed", "1 if the gate passed, else 0.", gates),
         "# EOF",
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
 def _rows(report: Report, unit: str) -> Iterator[Sample]:
-    for place, row in enumerate(report.table.rows):
+    for index, row in enumerate(report.table.rows):
         for key, value in row.items():
             if key != "id" and isinstance(value, int | float):
-                # Two rows may look alike once printed: their place tells them apart.
-                labels = {unit: escape(row["name"]), "place": str(place), "number": key}
+                # Two names may look alike once escaped: the index distinguishes them.
+                labels = {unit: escape(row["name"]), "index": str(index), "metric": key}
                 yield labels, float(value)
 
 

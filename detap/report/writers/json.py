@@ -14,22 +14,22 @@ from detap.report.model import Report
 from detap.report.numbers import plain
 from detap.report.writers.registry import Style
 
-SCHEMA_VERSION = 1
-"""Rises when a key goes or changes its meaning; keys may be added without."""
+SCHEMA_VERSION = 2
+"""Increased when a key is removed or changes its meaning, not when one is added."""
 
 ROWS = {
     "detection": "classes",
     "check": "classes",
     "classification": "classes",
     "retrieval": "queries",
-    "comparison": "numbers",
+    "comparison": "metrics",
     "image": "detections",
     "history": "reports",
-    "difference": "steps",
-    "origin": "protocols",
-    "account": "portions",
+    "protocol_diff": "steps",
+    "protocol_search": "protocols",
+    "report_diff": "contributions",
 }
-"""What the rows of the main table are called, by the kind of report."""
+"""The key of the rows of the main table, by the kind of report."""
 
 
 def render(report: Report, style: Style) -> str:
@@ -46,7 +46,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "signature": report.signature,
         "protocol": report.protocol,
         "inputs": report.inputs,
-        **({"answer": report.answer} if report.answer else {}),
+        **({"conclusion": report.answer} if report.answer else {}),
         "summary": report.summary,
         ROWS[report.kind]: report.table.rows,
         "notes": [asdict(note) for note in report.notes],

@@ -22,7 +22,7 @@ _ENTITIES = str.maketrans(
 def render(report: Report, style: Style) -> str:
     """Return the gates as one test suite."""
     checks = checks_of(report)
-    errors = sum(check["verdict"] == "undefined" for check in checks.all)
+    errors = sum(check["status"] == "undefined" for check in checks.all)
     counts = (
         f'tests="{len(checks.all)}" failures="{len(checks.failed) - errors}" '
         f'errors="{errors}" skipped="0" time="0"'
@@ -50,15 +50,15 @@ def render(report: Report, style: Style) -> str:
 def _case(check: Mapping[str, Any]) -> Iterator[str]:
     relation = RELATIONS[check["kind"]]
     name = f"{escape(check['name'])} {relation} {check['limit']}"
-    kind = {"failed": "failure", "undefined": "error"}.get(check["verdict"])
+    kind = {"failed": "failure", "undefined": "error"}.get(check["status"])
     message = check["message"]
     yield f'    <testcase classname="detap.{check["kind"]}" name={quoted(name)} time="0">'
     if kind is not None:
         yield (
-            f"      <{kind} type={quoted(check['verdict'])} message={quoted(message)}>"
+            f"      <{kind} type={quoted(check['status'])} message={quoted(message)}>"
             f"{escaped(message)}</{kind}>"
         )
-    told = f"{check['verdict']}: {message}"
+    told = f"{check['status']}: {message}"
     yield f"      <system-out>{escaped(told)}</system-out>"
     yield "    </testcase>"
 

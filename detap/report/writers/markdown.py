@@ -27,6 +27,8 @@ _BOLD = ("FAILED", "warning")
 def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
     head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2), *_summary(report)]
+    if report.title:
+        head += [f"### {text_of(report.title)}", ""]
     if not report.summary:
         head += _table(report.table, MOST_CHARACTERS)
     tail = _notes(report)
@@ -69,11 +71,11 @@ def _entities(text: str) -> str:
 
 
 def _heading(report: Report) -> list[str]:
-    verdict = checks_of(report).verdict
-    if not verdict and report.summary:
+    conclusion = checks_of(report).conclusion
+    if not conclusion and report.summary:
         name, value = next(iter(report.summary.items()))
-        verdict = f"{name} {share(value, 4)}"
-    heading = [f"## detap: {verdict or report.kind}", ""]
+        conclusion = f"{name} {share(value, 4)}"
+    heading = [f"## detap: {conclusion or report.kind.replace('_', ' ')}", ""]
     return [*heading, text_of(report.answer), ""] if report.answer else heading
 
 
@@ -84,7 +86,7 @@ def _gates(report: Report, room: int) -> list[str]:
         return []
     rows = [
         [
-            f"**{mark}**" if (mark := MARKS[check["verdict"]]) in _BOLD else mark,
+            f"**{mark}**" if (mark := MARKS[check["status"]]) in _BOLD else mark,
             code(check["name"]),
             text_of(check["message"].removeprefix(check["name"]).strip()),
         ]
@@ -94,13 +96,13 @@ def _gates(report: Report, room: int) -> list[str]:
     kept = _fitting(lines, room)
     lines = lines[: kept + 2]
     if kept < len(checks):
-        counts = Counter(MARKS[check["verdict"]] for check in checks[kept:])
+        counts = Counter(MARKS[check["status"]] for check in checks[kept:])
         if counts["passed"] == len(checks) - kept:
-            told = f"{counts['passed']} more gates passed."
+            text = f"{counts['passed']} more gates passed."
         else:
             parts = ", ".join(f"{count} {mark}" for mark, count in counts.items())
-            told = f"{len(checks) - kept} more gates are in the JSON report: {parts}."
-        lines += ["", told]
+            text = f"{len(checks) - kept} more gates in the JSON report: {parts}."
+        lines += ["", text]
     return [*lines, ""]
 
 
@@ -111,7 +113,7 @@ def _summary(report: Report) -> list[str]:
         [code(name), share(value, 4), text_of(", ".join(report.titles.get(name, ())))]
         for name, value in report.summary.items()
     ]
-    return [*_grid(["number", "value", ""], rows, "lrl"), ""]
+    return [*_grid(["metric", "value", ""], rows, "lrl"), ""]
 
 
 def _notes(report: Report) -> list[str]:
@@ -151,7 +153,7 @@ def _table(table: Table, room: int) -> list[str]:
     kept = _fitting(lines, room)
     lines = lines[: kept + 2]
     if kept < len(rows):
-        lines += ["", f"{len(rows) - kept} more rows are in the JSON report."]
+        lines += ["", f"{len(rows) - kept} more rows in the JSON report."]
     return [*lines, ""]
 
 

@@ -36,8 +36,8 @@ _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
-_FIRST = Column("", "", "", "share", graded=True)  # of a summary without columns
-_OTHER = Column("", "", "", "share")
+_FIRST = Column("", "", "", "fraction", graded=True)  # of a summary without columns
+_OTHER = Column("", "", "", "fraction")
 
 
 def render(report: Report, style: Style) -> str:
@@ -74,7 +74,8 @@ def _lines(report: Report, style: Style) -> list[Line]:
         failed = checks_of(report).failed_names
     # Of what could not be read there are no classes to show.
     if report.table.rows or report.summary:
-        lines += [[], *table_lines(report.table, style, failed)]
+        title: list[Line] = [[(report.title, "title")]] if report.title else []
+        lines += [[], *title, *table_lines(report.table, style, failed)]
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
@@ -274,7 +275,7 @@ def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[st
     rule: Line = [(RULE * (sum(sizes) + gap * (len(shown) - 1)), "rule")]
     titles = [escape(heading) for heading in headings]
     lines = [*_row(shown, gap, titles, ["heading"] * len(shown)), rule]
-    first = next((column.key for column in columns if column.kind == "share"), "")
+    first = next((column.key for column in columns if column.kind == "fraction"), "")
     texts = zip(*cells, strict=True)
     for row, line in zip(table.rows, texts, strict=False):
         # A class whose first number is undefined takes no part in the means.

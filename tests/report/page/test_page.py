@@ -130,10 +130,10 @@ def test_the_gallery_holds_each_kind_of_reason(tmp_path: Path) -> None:
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     gallery = model_of(page)["gallery"]
     lists = {entry["list"] for entry in gallery["entries"]}
-    assert lists == {"worst", "mistakes", "suspects", "changed"}
+    assert lists == {"worst", "errors", "label_errors", "changed"}
     for entry in gallery["entries"]:
         image = gallery["images"][entry["image"]]
-        if entry["list"] == "mistakes":
+        if entry["list"] == "errors":
             box = image["detections"][entry["detection"]]
             assert box[0] == entry["label"]
             assert box[6] == entry["kind"]
@@ -141,9 +141,9 @@ def test_the_gallery_holds_each_kind_of_reason(tmp_path: Path) -> None:
             # Found by hand from what is drawn: what is wrong at the score of the best F1.
             kept = [box for box in image["detections"] if box[1] >= round(gallery["score"], 4)]
             wrong = [box for box in kept if box[6] != "true-positive"]
-            assert len(wrong) == entry["wrong"]
+            assert len(wrong) == entry["false_positives"]
             right = [box for box in kept if box[6] == "true-positive"]
-            assert len(image["truths"]) - len(right) == entry["lost"]
+            assert len(image["truths"]) - len(right) == entry["false_negatives"]
 
 
 def test_an_earlier_report_is_set_beside_this_one(tmp_path: Path) -> None:
@@ -154,13 +154,13 @@ def test_an_earlier_report_is_set_beside_this_one(tmp_path: Path) -> None:
     baseline = model_of(write_page(tmp_path, "--baseline", str(kept)))["baseline"]
     record = json.loads(kept.read_text("utf-8"))
     assert baseline["name"] == str(kept)
-    assert {row["name"]: row["then"] for row in baseline["numbers"]} == record["summary"]
+    assert {row["name"]: row["before"] for row in baseline["metrics"]} == record["summary"]
     then = {row["name"]: row["AP"] for row in record["classes"]}
-    assert {row["name"]: row["then"] for row in baseline["classes"]} == then
+    assert {row["name"]: row["before"] for row in baseline["classes"]} == then
     # A detector's own detections give the same numbers.
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     again = model_of(page)["baseline"]
-    assert again["numbers"] == baseline["numbers"]
+    assert again["metrics"] == baseline["metrics"]
     assert again["classes"] == baseline["classes"]
 
 

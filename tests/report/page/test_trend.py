@@ -19,7 +19,7 @@ DASH = "\N{EN DASH}"
 
 
 def block(values: list[float | None]) -> Block:
-    columns = (Column("name", "report", "report", "name"), Column("AP", "AP", "AP", "share"))
+    columns = (Column("name", "report", "report", "name"), Column("AP", "AP", "AP", "fraction"))
     rows = tuple({"name": str(place), "AP": value} for place, value in enumerate(values))
     return Block("history", "", {}, table=Table(columns, rows))
 
@@ -113,12 +113,12 @@ def test_runs_of_another_case_are_left_out_and_said(tmp_path: Path, kept: Path) 
     assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(other), "-q"]) == 0
     text = write_page(tmp_path, "--history", str(other)).read_text("utf-8")
     assert 'id="history"' not in text
-    assert "are not of the latest one&#39;s case" in text
+    assert "reports not comparable with the latest" in text
 
 
 def test_what_is_no_report_is_refused_before_the_work(tmp_path: Path, capsys: Any) -> None:
     arguments = write_case(tmp_path)
     page = tmp_path / "page.html"
     assert main(["report", *arguments, "--history", arguments[1], "-o", str(page)]) == 2
-    assert "is no report of detap" in capsys.readouterr().err
+    assert "not a detap report" in capsys.readouterr().err
     assert not page.exists()
