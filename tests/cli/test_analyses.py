@@ -261,7 +261,7 @@ def test_scores_that_are_no_shares(detap: Run, coco: Files) -> None:
         (["--errors=tide"], "'tide' is not one of 'protocol', 'tidecv'"),
         (["--score-threshold", "nan"], "'nan' is not a number; give a score, or best"),
         (["--examples", "0"], "0 is not in the range"),
-        (["--errors", "--protocol", "proposals"], "proposals pairs by coverage"),
+        (["--errors", "--protocol", "proposals"], "protocol proposals uses matching by-iou"),
     ],
 )
 def test_what_means_nothing_is_refused(

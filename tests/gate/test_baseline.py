@@ -156,7 +156,7 @@ def test_a_baseline_is_no_pipe_and_not_the_report_itself(reports: Path, detap: R
 def record(**changes: Any) -> dict[str, Any]:
     plain = {
         "kind": "detection",
-        "protocol": {"name": "coco", "ties": "image"},
+        "protocol": {"name": "coco", "tie_break": "image"},
         "inputs": [
             {"role": "ground_truth", "sha256": "a" * 64},
             {"role": "detections", "sha256": "b" * 64},
@@ -189,16 +189,16 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
         ({"inputs": []}, {}, "ground truth: this report has no sha256 of it"),
         ({"kind": "retrieval"}, {}, "it is of the kind detection, not retrieval"),
         (
-            {"protocol": {"name": "coco", "ties": "file"}},
+            {"protocol": {"name": "coco", "tie_break": "file"}},
             {},
-            'protocol: ties "image" there, "file" here',
+            'protocol: tie break "image" there, "file" here',
         ),
         # An axis that a report does not know yet is as by default.
-        ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, "file" here'),
-        ({}, {"protocol": {"name": "coco"}}, 'protocol: ties "file" there, "image" here'),
-        ({"protocol": {"name": "coco", "ties": "image", "min_score": None}}, {}, None),
+        ({"protocol": {"name": "coco"}}, {}, 'protocol: tie break "image" there, "file" here'),
+        ({}, {"protocol": {"name": "coco"}}, 'protocol: tie break "file" there, "image" here'),
+        ({"protocol": {"name": "coco", "tie_break": "image", "min_score": None}}, {}, None),
         (
-            {"protocol": {"name": "coco", "ties": "image", "iou_thresholds": [0.3]}},
+            {"protocol": {"name": "coco", "tie_break": "image", "iou_thresholds": [0.3]}},
             {},
             "protocol: iou thresholds [0.5] there, [0.3] here",
         ),

@@ -121,7 +121,7 @@ def test_what_was_not_scored_alike_is_refused() -> None:
     first = evaluate(TRUTH, MIXED, "coco")
     with pytest.raises(UsageError, match="different protocols"):
         compare(first, evaluate(TRUTH, MIXED, "voc2012"))
-    with pytest.raises(UsageError, match="pairs by coverage"):
+    with pytest.raises(UsageError, match="uses matching by-iou"):
         count_errors(evaluate(TRUTH, MIXED, protocol("proposals")))
 
 
@@ -194,7 +194,7 @@ def test_markdown(files: list[str], detap: Run) -> None:
     [
         (["--output-format", "junit"], "a comparison has no form as junit"),
         (["--images", "7"], "image '7' is not in the ground truth"),
-        (["--protocol", "proposals"], "pairs by coverage"),
+        (["--protocol", "proposals"], "uses matching by-iou"),
     ],
 )
 def test_what_it_refuses(files: list[str], detap: Run, arguments: list[str], message: str) -> None:
