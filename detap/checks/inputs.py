@@ -1,7 +1,7 @@
-"""Plausibility checks of inputs, judged over all of them: negative sides and categories.
+"""Plausibility checks over several inputs: negative sizes and category ids.
 
-A reader judges an input that stands alone. Of one of several it keeps what is here, which adds up:
-shards are judged as the one file that holds all of them.
+Readers check a single input. Of several inputs they keep counts that add up, so shards are checked
+like one file.
 """
 
 from collections import Counter
@@ -17,27 +17,27 @@ from detap.tables.notes import BOX_OPTIONS, INSIST, backward, too_many
 _SURE = 0.8
 _STRAY = 0.05
 _ENOUGH = 10
-"""Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
+"""Objects needed if all ids are known; fewer may be errors of the detector."""
 
 _OFTEN = itemgetter(3)
-"""How often there is a pair of categories."""
+"""Get the count of a category pair."""
 
-_HINT = "use the ground truth's category ids"
+_HINT = f"use the ground truth's ids, or pass {INSIST}"
 _UNKNOWN = ("unknown-categories", "unknown-classes")
-"""Codes of the readers' notes of detections of classes that the ground truth lacks."""
+"""Codes of notes of detections with unknown classes."""
 
 
 class BoxCounts(NamedTuple):
-    """How many boxes inputs have, and how many of these a negative width or height.
+    """Numbers of boxes, and of boxes with negative width or height.
 
     Attributes
     ----------
     truths, truths_backward : int
-        0 of a ground truth that parts have in common.
+        0 if shards share the ground truth.
     detections, detections_backward : int
         Of classes that are kept.
     known : int
-        1 where a detection is of a class that the ground truth has.
+        1 if a detection has a class of the ground truth.
     """
 
     truths: int = 0
@@ -48,16 +48,15 @@ class BoxCounts(NamedTuple):
 
     @classmethod
     def of(cls, ground_truth: GroundTruth | None, detections: Detections | None) -> "BoxCounts":
-        """Return the counts of tables."""
-        counts = [0, 0, 0, 0]
-        for place, table in enumerate((ground_truth, detections)):
-            if table is not None:
-                negative = len(backward(table.corners, table.box_area))
-                counts[2 * place : 2 * place + 2] = len(table), negative
+        """Count the boxes of both tables."""
+        counts: list[int] = []
+        for table in (ground_truth, detections):
+            negative = 0 if table is None else len(backward(table.corners, table.box_area))
+            counts += [0 if table is None else len(table), negative]
         return cls._make((*counts, 0))
 
     def __add__(self, other: "BoxCounts") -> "BoxCounts":  # type: ignore[override]
-        """Return the counts of both."""
+        """Add the counts."""
         sums = [one + two for one, two in zip(self[:4], other[:4], strict=True)]
         return BoxCounts._make((*sums, max(self.known, other.known)))
 
@@ -66,29 +65,28 @@ NO_BOXES = BoxCounts()
 
 
 def sample_of_images(sample: CategorySample, images: Sequence[Name]) -> CategorySample:
-    """Return the sample of these images alone."""
+    """Return the sample of these images only."""
     if not sample:
         return ()
     keys = set(image_keys(images).tolist())
-    return tuple(entry for entry in sample if entry[0] in keys)
+    return tuple(item for item in sample if item[0] in keys)
 
 
-# --- judged
+# --- checks of the counts
 
 
 def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
-    """Return what is wrong with the category ids, or an empty string.
+    """Return the message of systematically wrong category ids; empty if there are none.
 
-    A file whose ids are all one off, or count from 0 where the ground truth has gaps, is well
-    formed. But its boxes lie where the objects are, and its ids differ from theirs in always the
-    same way.
+    Ids that are all off by one, or that count from 0 while the ground truth's have gaps, are valid.
+    But their boxes overlap objects whose ids differ always in the same way.
 
     Parameters
     ----------
     pairs : iterable of CategoryPair
-        Of each sampled ground truth with a detection in its place.
+        One for each sampled ground truth that a detection overlaps closely.
     unknown : bool
-        Whether there are detections of categories that the ground truth lacks.
+        True if detections have unknown categories.
     """
     every = [*pairs]
     total = sum(map(_OFTEN, every))
@@ -101,92 +99,93 @@ def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
         or total - count > _STRAY * total
     ):
         return ""
-    way = _same_way(wrong, least=total if few else _SURE * total)
-    _, due, got, _ = wrong[0]
-    return way and f"{way}: the boxes lie on objects of another class, such as {got} on {due}"
+    offset = _common_offset(wrong, min_count=total if few else _SURE * total)
+    _, gt_id, dt_id, _ = wrong[0]
+    return offset and f"{offset} (e.g. {dt_id} overlaps class {gt_id})"
 
 
-def _same_way(wrong: Iterable[CategoryPair], *, least: float) -> str:
-    """Return in which way at least so many category ids differ; empty if in none."""
-    steps: Counter[int] = Counter()
+def _common_offset(wrong: Iterable[CategoryPair], *, min_count: float) -> str:
+    """Describe the difference that at least `min_count` category ids share; empty if none."""
+    offsets: Counter[int] = Counter()
     positions = 0
-    for index, due, got, often in wrong:
-        steps[got - due] += often
-        positions += often * (got == index)
-    shift, often = steps.most_common(1)[0]
-    if often >= least:
-        return f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}"
-    if positions >= least:
-        return "category_id looks like the position in the list of categories, counted from 0"
+    for index, gt_id, dt_id, count in wrong:
+        offsets[dt_id - gt_id] += count
+        positions += count * (dt_id == index)
+    offset, count = offsets.most_common(1)[0]
+    if count >= min_count:
+        return f"every category_id looks off by {offset:+d}"
+    if positions >= min_count:
+        return "category_id looks like the 0-based position in the list of categories"
     return ""
 
 
 def shift_suspicion(sample: CategorySample, path: str, *, unknown: bool) -> Iterator[Suspicion]:
-    """Yield that category ids mean other classes."""
-    shift = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
-    if shift:
-        hint = f"{_HINT}; or, if the detector is as wrong as that, give {INSIST}"
-        yield Suspicion("category-id-offset", Problem(path, "", shift, hint))
+    """Yield a suspicion if category ids are systematically wrong."""
+    message = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
+    if message:
+        yield Suspicion("category-id-offset", Problem(path, "", message, _HINT))
 
 
 def input_suspicions(
     counts: BoxCounts, sample: CategorySample, notes: Iterable[Note], truth: str, detections: str
 ) -> list[Suspicion]:
-    """Return what looks wrong about inputs together.
+    """Return the failed plausibility checks of all inputs.
 
     Parameters
     ----------
     counts : BoxCounts
     sample : CategorySample
     notes : iterable of Note
-        What readers noticed.
+        Notes of the readers.
     truth, detections : str
-        What messages call either side.
+        Paths for messages.
     """
     unknown = {note.code: note.count for note in notes if note.code in _UNKNOWN}
-    found = [
+    suspicions = [
         *_backward("ground-truth", truth, counts.truths, counts.truths_backward),
         *_backward("detections", detections, counts.detections, counts.detections_backward),
     ]
     if unknown and not counts.known:
         count = sum(unknown.values())
         message = f"no category of the results is in the ground truth ({count} detections)"
-        hint = f"{_HINT}, or pass {INSIST}"
-        return [*found, Suspicion(next(iter(unknown)), Problem(detections, "", message, hint))]
-    return [*found, *shift_suspicion(sample, detections, unknown=bool(unknown))]
+        problem = Problem(detections, "", message, _HINT)
+        return [*suspicions, Suspicion(next(iter(unknown)), problem)]
+    return [*suspicions, *shift_suspicion(sample, detections, unknown=bool(unknown))]
 
 
 def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicion]:
     if not count or not too_many(count, total):
         return
-    message = f"{count} of {total} boxes of the inputs have a negative width or height"
+    message = f"{count} of {total} boxes have negative width or height"
     hint = (
-        f"say what the four numbers are ({BOX_OPTIONS[kind]} xyxy or xywh), or correct the boxes; "
-        f"or give {INSIST}, and they count as boxes that overlap nothing"
+        f"pass {BOX_OPTIONS[kind]} xyxy or xywh, correct the boxes, or pass {INSIST} to count them "
+        "as boxes that overlap nothing"
     )
     yield Suspicion(f"{kind}-negative-size", Problem(path, "", message, hint))
 
 
 def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
-    """Refuse what looks wrong about ground truth of several inputs, or return it as warnings.
+    """Check ground truth of several inputs; return warnings if it is taken as is.
 
     Raises
     ------
     InputError
+        If a check fails.
     """
     counts = BoxCounts.of(table, None)
     return warned(input_suspicions(counts, (), (), table.path, ""), table.notes)
 
 
 def warned_of_detections(table: Detections, ground_truth: GroundTruth | None) -> tuple[Note, ...]:
-    """Refuse what looks wrong about detections of several inputs, or return it as warnings.
+    """Check detections of several inputs; return warnings if they are taken as is.
 
     Raises
     ------
     InputError
+        If a check fails.
     """
     counts = BoxCounts.of(None, table)
     if ground_truth is not None:
         counts = counts._replace(known=int((table.label < len(ground_truth.classes)).any()))
-    found = input_suspicions(counts, table.categories, table.notes, "", table.path)
-    return warned(found, table.notes)
+    suspicions = input_suspicions(counts, table.categories, table.notes, "", table.path)
+    return warned(suspicions, table.notes)

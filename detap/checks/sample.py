@@ -1,4 +1,4 @@
-"""A sample of overlaps: images, spread evenly, so that its cost is bounded whatever the tables."""
+"""Overlaps of evenly sampled images, at a bounded cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -12,161 +12,160 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 Rows = NDArray[np.intp]
 
-MEETS = 0.5
-"""The overlap from which a detection is taken to mean an object."""
+MIN_IOU = 0.5
+"""IoU from which a detection overlaps a ground truth."""
 
-MOST_MET = 0.5
-"""Where more ground truths than this are met, boxes are what they should be."""
+MOST_OVERLAPPED = 0.5
+"""Fraction of overlapped ground truths above which boxes are taken to be right."""
 
 _TIGHT = 0.75
-"""An overlap that boxes of different objects seldom have."""
+"""IoU that boxes of different objects rarely reach."""
 
 _FAR = 1e150
-"""Corners are looked at no further out, so that no area overflows."""
+"""Limit of corners, so that no area overflows."""
 
 _PAIRS = 1_000_000
-"""Pairs of boxes that a sample may have, and any one image of it."""
+"""Maximal number of pairs of boxes, in the sample and per image."""
 
 _IMAGES = 1_000
 
 
 class _Image(NamedTuple):
-    """The rows of one image, and what overlaps."""
+    """Rows of ground truths and detections of one image."""
 
     truths: Rows
-    found: Rows
+    detections: Rows
 
 
 class Sample:
-    """Images, spread evenly, that have both ground truths and detections.
+    """Evenly sampled images that have both ground truths and detections.
 
     Attributes
     ----------
     rows : (G,) int
-        The ground truths in them; crowds, which are no single object, are left out.
+        Ground truths of these images, without crowds.
     """
 
     def __init__(self, ground_truth: GroundTruth, detections: Detections) -> None:
         self.ground_truth = ground_truth
         self.detections = detections
-        self._parts = list(_sampled(ground_truth, detections))
-        self.rows = _joined([part.truths for part in self._parts])
+        self._images = list(_sampled(ground_truth, detections))
+        self.rows = _joined([image.truths for image in self._images])
 
     @property
     def images(self) -> int:
-        """How many there are."""
-        return len(self._parts)
+        """Number of images."""
+        return len(self._images)
 
     @property
     def best(self) -> tuple[Floats, Rows, Floats]:
-        """For each ground truth (G,): its largest overlap with any detection, that detection's
-        row, and its largest overlap with one of its own class.
-        """  # noqa: D205 - three columns
-        return self._seen[:3]
+        """Largest IoU of each ground truth (G,), the detection's row, and the largest by class."""
+        return self._columns[:3]
 
     @property
-    def right(self) -> tuple[Rows, Flags]:
-        """The detections (N,) of these images, and whether each meets one of its own class."""
-        return self._seen[3:]
+    def correct(self) -> tuple[Rows, Flags]:
+        """Detections (N,) of these images, and flags of those that overlap their class."""
+        return self._columns[3:]
 
     @cached_property
-    def _seen(self) -> tuple[Floats, Rows, Floats, Rows, Flags]:
-        areas, at, own, right = [], [], [], []
-        for part, overlap in self._overlaps():
-            winner = overlap.argmax(axis=0)
-            areas.append(overlap[winner, np.arange(overlap.shape[1])])
-            at.append(part.found[winner])
-            alike = self._alike(part, overlap)
-            own.append(alike.max(axis=0))
-            right.append(alike.max(axis=1) >= MEETS)
-        found = [part.found for part in self._parts]
+    def _columns(self) -> tuple[Floats, Rows, Floats, Rows, Flags]:
+        best, rows, best_of_class, correct = [], [], [], []
+        for image, iou in self._ious():
+            winner = iou.argmax(axis=0)
+            best.append(iou[winner, np.arange(iou.shape[1])])
+            rows.append(image.detections[winner])
+            of_class = self._of_class(image, iou)
+            best_of_class.append(of_class.max(axis=0))
+            correct.append(of_class.max(axis=1) >= MIN_IOU)
         return (
-            _joined(areas, np.float64),
-            _joined(at),
-            _joined(own, np.float64),
-            _joined(found),
-            _joined(right, np.bool_),
+            _joined(best, np.float64),
+            _joined(rows),
+            _joined(best_of_class, np.float64),
+            _joined([image.detections for image in self._images]),
+            _joined(correct, np.bool_),
         )
 
-    def _alike(self, part: _Image, overlap: Floats) -> Floats:
-        """Return the overlaps of one class, 0 where classes differ."""
-        alike = self.detections.label[part.found][:, None] == self.ground_truth.label[part.truths]
-        return np.where(alike, overlap, 0.0)
+    def _of_class(self, image: _Image, iou: Floats) -> Floats:
+        """Return the IoU of pairs of one class, 0 for others."""
+        labels = self.detections.label[image.detections]
+        return np.where(labels[:, None] == self.ground_truth.label[image.truths], iou, 0.0)
 
     @property
-    def met(self) -> Flags:
-        """Whether each ground truth (G,) is met by a detection of any class."""
-        return self.best[0] >= MEETS
+    def overlapped(self) -> Flags:
+        """Flags of ground truths (G,) that a detection of any class overlaps."""
+        return self.best[0] >= MIN_IOU
 
     @property
-    def met_by_class(self) -> Flags:
-        """Whether each ground truth (G,) is met by one of its class."""
-        return self.best[2] >= MEETS
+    def overlapped_by_class(self) -> Flags:
+        """Flags of ground truths (G,) that a detection of their class overlaps."""
+        return self.best[2] >= MIN_IOU
 
-    def met_if(
+    def overlapped_if(
         self,
-        of_found: "Change | None" = None,
-        of_truths: "Change | None" = None,
-        parts: "Sequence[_Image] | None" = None,
+        detection_change: "Change | None" = None,
+        truth_change: "Change | None" = None,
+        images: "Sequence[_Image] | None" = None,
     ) -> Flags:
-        """Return whether each ground truth would be met if boxes meant something else.
+        """Return the overlapped ground truths if boxes were read differently.
 
         Parameters
         ----------
-        of_found, of_truths : Change, optional
-            What the detections and the ground truths would mean; by default what they say.
-        parts : sequence, optional
-            Other pairs of rows than those of each image.
+        detection_change, truth_change : Change, optional
+            The other reading of detections and ground truths; by default unchanged.
+        images : sequence, optional
+            Other pairs of rows than those of the sampled images.
         """
-        overlaps_of = self._overlaps(of_found, of_truths, parts)
-        met: Flags = _joined([overlap.max(axis=0) >= MEETS for _, overlap in overlaps_of], np.bool_)
-        return met
+        ious = self._ious(detection_change, truth_change, images)
+        overlapped: Flags = _joined([iou.max(axis=0) >= MIN_IOU for _, iou in ious], np.bool_)
+        return overlapped
 
     def tight(self) -> NDArray[np.intp]:
-        """Return how many ground truths of each image each image's detections fit, (I, I).
+        """Count close fits between the ground truths and detections of all images, (I, I).
 
-        They fit one of their own class at an overlap of :data:`_TIGHT`.
+        A detection fits a ground truth of its class with an IoU of :data:`_TIGHT`.
         """
         count = self.images
         fits = np.zeros((count, count), np.intp)
-        for j, other in enumerate(self._parts):
-            mixed = [_Image(part.truths, other.found) for part in self._parts]
-            for i, (part, overlap) in enumerate(self._overlaps(parts=mixed)):
-                fits[i, j] = np.count_nonzero(self._alike(part, overlap).max(axis=0) >= _TIGHT)
+        for j, other in enumerate(self._images):
+            mixed = [_Image(image.truths, other.detections) for image in self._images]
+            for i, (image, iou) in enumerate(self._ious(images=mixed)):
+                fits[i, j] = np.count_nonzero(self._of_class(image, iou).max(axis=0) >= _TIGHT)
         return fits
 
-    def name(self, number: int) -> Name:
-        """Return the name of one of the images looked at."""
-        return self.ground_truth.images[int(self.ground_truth.image[self._parts[number].truths[0]])]
+    def name(self, index: int) -> Name:
+        """Return the name of a sampled image."""
+        return self.ground_truth.images[int(self.ground_truth.image[self._images[index].truths[0]])]
 
-    def chance(self, of_found: "Change | None" = None, of_truths: "Change | None" = None) -> float:
-        """Return the share of ground truths met by the detections of other images than theirs.
+    def chance(
+        self, detection_change: "Change | None" = None, truth_change: "Change | None" = None
+    ) -> float:
+        """Return the fraction of ground truths overlapped by detections of other images.
 
         Parameters
         ----------
-        of_found, of_truths : Change, optional
-            As for :meth:`met_if`.
+        detection_change, truth_change : Change, optional
+            As for :meth:`overlapped_if`.
         """
-        most = _PAIRS // max(1, self.images)
+        max_pairs = _PAIRS // max(1, self.images)
         mixed = [
-            _Image(_thinned(part.truths, len(other.found), most), other.found)
+            _Image(_thinned(image.truths, len(other.detections), max_pairs), other.detections)
             for step in range(1, min(4, self.images))
-            for part, other in zip(
-                self._parts, self._parts[step:] + self._parts[:step], strict=True
+            for image, other in zip(
+                self._images, self._images[step:] + self._images[:step], strict=True
             )
         ]
-        return share_of(self.met_if(of_found, of_truths, mixed))
+        return fraction_of(self.overlapped_if(detection_change, truth_change, mixed))
 
-    def _overlaps(
+    def _ious(
         self,
-        of_found: "Change | None" = None,
-        of_truths: "Change | None" = None,
-        parts: "Sequence[_Image] | None" = None,
+        detection_change: "Change | None" = None,
+        truth_change: "Change | None" = None,
+        images: "Sequence[_Image] | None" = None,
     ) -> Iterator[tuple[_Image, Floats]]:
-        for part in self._parts if parts is None else parts:
-            one = _boxes(self._read(self.detections, part.found, of_found))
-            other = _boxes(self._read(self.ground_truth, part.truths, of_truths))
-            yield part, overlaps(one, other, detection_areas=_areas(one), truth_areas=_areas(other))
+        for image in self._images if images is None else images:
+            dt = _boxes(self._read(self.detections, image.detections, detection_change))
+            gt = _boxes(self._read(self.ground_truth, image.truths, truth_change))
+            yield image, overlaps(dt, gt, detection_areas=_areas(dt), truth_areas=_areas(gt))
 
     def _read(self, table: GroundTruth | Detections, rows: Rows, change: "Change | None") -> Floats:
         corners = table.corners[rows]
@@ -177,80 +176,76 @@ class Sample:
         return change(corners, known)
 
 
-def share_of(flags: Flags) -> float:
-    """Return which share of flags are set; 0 where there is none."""
+def fraction_of(flags: Flags) -> float:
+    """Return the fraction of set flags; 0 if there are no flags."""
     return float(flags.mean()) if len(flags) else 0.0
 
 
-def beyond_chance(count: float, share: float, of: int) -> bool:
-    """Return whether a count is more than three standard deviations above what is expected.
+def beyond_chance(count: float, fraction: float, total: int) -> bool:
+    """Return True if a count is more than three standard deviations above the expected one.
 
     Parameters
     ----------
     count : float
-    share : float
-        The share that is expected.
-    of : int
-        How many there are.
+    fraction : float
+        The expected fraction of `total`.
+    total : int
     """
-    expected = share * of
+    expected = fraction * total
     return bool(count > expected + 3 * (expected + 1) ** 0.5)
 
 
-def _joined(parts: list[Any], kind: Any = np.intp) -> Any:
-    return np.concatenate(parts) if parts else np.zeros(0, kind)
+def _joined(arrays: list[Any], dtype: Any = np.intp) -> Any:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype)
 
 
 def _boxes(corners: Floats) -> Floats:
-    """Return boxes of which none ends before it begins: such have no area instead."""
+    """Return boxes with negative width or height set to 0."""
     corners = np.clip(np.nan_to_num(corners), -_FAR, _FAR)
     corners[:, 2:] = np.maximum(corners[:, 2:], corners[:, :2])
     return corners
 
 
 def _areas(corners: Floats) -> Floats:
-    # Never quite 0, so that nothing divides by it.
-    sides = corners[:, 2:] - corners[:, :2]
-    areas: Floats = np.maximum(sides[:, 0] * sides[:, 1], 1e-300)
+    # Above 0 because IoU divides by it.
+    width_height = corners[:, 2:] - corners[:, :2]
+    areas: Floats = np.maximum(width_height.prod(axis=1), 1e-300)
     return areas
 
 
 def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
     images = len(truth.images)
-    truths = np.bincount(truth.image[~truth.crowd], minlength=images)
-    found = np.bincount(detections.image, minlength=images)
-    both = np.flatnonzero((truths > 0) & (found > 0))
+    gt_count = np.bincount(truth.image[~truth.crowd], minlength=images)
+    dt_count = np.bincount(detections.image, minlength=images)
+    both = np.flatnonzero((gt_count > 0) & (dt_count > 0))
     if not len(both):
         return
-    pairs = int(np.minimum(truths[both].astype(np.int64) * found[both], _PAIRS).sum())
+    pairs = int(np.minimum(gt_count[both].astype(np.int64) * dt_count[both], _PAIRS).sum())
     step = max(1, -(-len(both) // _IMAGES), -(-pairs // _PAIRS))
-    chosen = both[::step]
-    wanted = np.zeros(images, np.bool_)
-    wanted[chosen] = True
-    rows = [_by_image(table.image, wanted) for table in (truth, detections)]
-    for image in chosen.tolist():
-        of_truth, of_found = (
+    sampled = both[::step]
+    selected = np.zeros(images, np.bool_)
+    selected[sampled] = True
+    rows = [_by_image(table.image, selected) for table in (truth, detections)]
+    for image in sampled.tolist():
+        gt_rows, dt_rows = (
             order[np.searchsorted(image_of, image) : np.searchsorted(image_of, image, "right")]
             for order, image_of in rows
         )
-        of_truth = of_truth[~truth.crowd[of_truth]]
-        yield _Image(_thinned(of_truth, len(of_found), _PAIRS), of_found)
+        gt_rows = gt_rows[~truth.crowd[gt_rows]]
+        yield _Image(_thinned(gt_rows, len(dt_rows), _PAIRS), dt_rows)
 
 
-def _thinned(truths: Rows, found: int, most: int) -> Rows:
-    """Return ground truths, evenly spread, that make at most so many pairs; at least one.
-
-    All detections stay: a ground truth is met or not by any of them.
-    """
-    return truths[:: max(1, -(-len(truths) * found // max(1, most)))]
+def _thinned(truths: Rows, detections: int, max_pairs: int) -> Rows:
+    """Sample ground truths evenly so that they form at most `max_pairs` pairs."""
+    return truths[:: max(1, -(-len(truths) * detections // max(1, max_pairs)))]
 
 
-def _by_image(image: NDArray[np.int32], wanted: Flags) -> tuple[Rows, NDArray[np.int32]]:
-    """Return the rows of the images that are wanted, sorted by image, and their images."""
-    rows = np.flatnonzero(wanted[image])
+def _by_image(image: NDArray[np.int32], selected: Flags) -> tuple[Rows, NDArray[np.int32]]:
+    """Return the rows of the selected images, sorted by image, and their images."""
+    rows = np.flatnonzero(selected[image])
     rows = rows[np.argsort(image[rows], kind="stable")]
     return rows, image[rows]
 
 
 Change = Callable[[Floats, Floats], Floats]
-"""From corners (n, 4) and the image sizes (n, 2) of their rows to the corners that were meant."""
+"""Function from corners (n, 4) and image sizes (n, 2) to the corners of another reading."""

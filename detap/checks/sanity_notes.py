@@ -1,4 +1,4 @@
-"""What is worth saying of a result's tables, where they score next to nothing."""
+"""Notes on the tables of a result, most of them if AP is near zero."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,49 +23,46 @@ if TYPE_CHECKING:
 
 _LOW = 0.05
 _MANY = 10
-"""One box in so many that leaves its image has boxes looked at."""
+"""Box formats are checked if one box in ten extends beyond its image."""
 _FEWEST = 2
-"""Classes of which next to nothing is found before they are looked at."""
+"""Number of classes with AP near zero from which classes are checked."""
 _IMAGES = 16
-"""Images on which detections are looked for that are there twice."""
+"""Number of images sampled for duplicates."""
 _MOST = 1 << 16
-"""Detections on them; where they have more, those of one image are looked at."""
+"""Number of detections on them above which one image is sampled."""
 
 
 def notes_of_arrays(result: "Result") -> Iterator[Note]:
-    """Say of tables that came from arrays what readers say of files.
+    """Yield for arrays the notes that readers yield for files.
 
     Parameters
     ----------
     result : Result
-        Of :func:`detap.evaluate`.
     """
     truth, detections = result.ground_truth, result.detections
-    # Where pixels are counted inclusively, corners that coincide are a box of one pixel.
-    hollow = not result.protocol.inclusive_pixels
-    if not truth.files and hollow and (empty := int(np.count_nonzero(truth.box_area <= 0))):
+    # With inclusive pixels, coinciding corners are a box of one pixel.
+    may_be_empty = not result.protocol.inclusive_pixels
+    if not truth.files and may_be_empty and (empty := int(np.count_nonzero(truth.box_area <= 0))):
         yield zero_area_truths(empty)
     if detections.files:
         return
     score = detections.score
     if outside := int(np.count_nonzero((score < 0) | (score > 1))):
         yield scores_outside_note(score.min(), score.max(), outside)
-    if hollow and (empty := int(np.count_nonzero(detections.box_area <= 0))):
+    if may_be_empty and (empty := int(np.count_nonzero(detections.box_area <= 0))):
         yield zero_area_detections(empty)
 
 
 def suspicions_of(result: "Result") -> tuple[Note, ...]:
-    """Return what looks wrong about tables of which nothing is found, or nothing of some classes.
+    """Return mismatch notes if AP is near zero, overall or for some classes.
 
-    The sample of overlaps is taken only where the average precision at the lowest threshold is
-    below 0.05, overall or of two classes or more, and then of the images of these alone; or, for
-    the boxes' convention alone, where it is below 0.1 or one box in ten leaves its image. So it
-    costs nothing where all is well.
+    All checks run if the mean AP at the lowest IoU threshold is below 0.05. If it is below 0.1, or
+    one box in ten extends beyond its image, the box format is checked. If only two classes or more
+    are below 0.05, exchanged classes are looked for. Otherwise nothing is sampled.
 
     Parameters
     ----------
     result : Result
-        Of :func:`detap.evaluate`.
     """
     truth, detections = result.ground_truth, result.detections
     reached = result.recall[0, :, 0, -1]
@@ -74,70 +71,70 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     defined = reached[~np.isnan(reached)]
     if not len(detections) or not len(truth) or not len(defined):
         return ()
-    lost, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
-    doubtful = mean < 2 * _LOW or _leave_their_images(result)
-    if not doubtful and len(lost) < _FEWEST:
+    low_classes, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
+    check_format = mean < 2 * _LOW or _beyond_images(result)
+    if not check_format and len(low_classes) < _FEWEST:
         return ()
-    notes = _sampled_notes(truth, detections, lost, mean, doubtful=doubtful)
-    known = {note.code for note in result.notes}
-    return tuple(note for note in notes if not _said(note.code, known))
+    notes = _sampled_notes(truth, detections, low_classes, mean, check_format=check_format)
+    codes = {note.code for note in result.notes}
+    return tuple(note for note in notes if not _is_known(note.code, codes))
 
 
 def _sampled_notes(
     truth: "GroundTruth",
     detections: "Detections",
-    lost: NDArray[np.intp],
+    low_classes: NDArray[np.intp],
     mean: float,
     *,
-    doubtful: bool,
+    check_format: bool,
 ) -> list[Note]:
-    """Return what a sample of overlaps shows; nothing where there is no memory for it."""
+    """Return the mismatch notes; none if memory is short."""
     try:
-        from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
+        from detap.checks.mismatch import exchanged_classes, misread, suspicions
         from detap.checks.sample import Sample
 
         if mean < _LOW:
             return suspicions(truth, detections)
-        notes = misread(truth, detections) if doubtful else []
-        if not notes and len(lost) >= _FEWEST:
-            of_these = truth.select(np.isin(truth.label, lost))
-            notes = list(exchanged_classes(Sample(of_these, detections)))
-    except MemoryError:  # the numbers stand without
+        notes = misread(truth, detections) if check_format else []
+        if not notes and len(low_classes) >= _FEWEST:
+            selected = truth.select(np.isin(truth.label, low_classes))
+            notes = list(exchanged_classes(Sample(selected, detections)))
+    except MemoryError:  # the metrics do not depend on the notes
         return []
     return notes
 
 
-def _leave_their_images(result: "Result") -> bool:
-    """Return whether a reader has said so of one box in ten."""
+def _beyond_images(result: "Result") -> bool:
+    """Return True if one box in ten extends beyond its image, by the notes of readers."""
     tables = {"ground-truth": result.ground_truth, "detections": result.detections}
     return any(
-        note.code == f"{what}-beyond-image" and _MANY * note.count >= len(table)
-        for what, table in tables.items()
+        note.code == f"{role}-beyond-image" and _MANY * note.count >= len(table)
+        for role, table in tables.items()
         for note in result.notes
     )
 
 
 def written_twice(result: "Result") -> Iterator[Note]:
-    """Say of detections that many of them are there twice, as where a tool appends to its files.
+    """Yield the note of duplicate detections if a quarter of a sample are duplicates.
 
-    That is looked for on a few images, and counted only where it is so on them.
+    Only a few images are sampled. All duplicates are counted if these have many.
     """
-    found = result.detections
-    if any(note.code.startswith("repeated-") for note in found.notes):
+    table = result.detections
+    if any(note.code.startswith("repeated-") for note in table.notes):
         return
-    chosen = np.zeros(len(found.images), np.bool_)
-    chosen[found.image[:: len(found) // _IMAGES + 1]] = True
-    some = np.flatnonzero(chosen[found.image])
-    if len(some) > _MOST:
-        some = np.flatnonzero(found.image == found.image[0])[:_MOST]
-    twice = repeated(found.image[some], found.label[some], found.corners[some])
-    if len(some) and 4 * twice >= len(some):
-        yield from repeated_detections(found)
+    sampled = np.zeros(len(table.images), np.bool_)
+    sampled[table.image[:: len(table) // _IMAGES + 1]] = True
+    rows = np.flatnonzero(sampled[table.image])
+    if len(rows) > _MOST:
+        rows = np.flatnonzero(table.image == table.image[0])[:_MOST]
+    duplicates = repeated(table.image[rows], table.label[rows], table.corners[rows])
+    if len(rows) and 4 * duplicates >= len(rows):
+        yield from repeated_detections(table)
 
 
-def _said(code: str, known: set[str]) -> bool:
-    """Return whether a reader has said the same already, under its own name."""
-    # Readers go by the images' borders, of which both sides' boxes may have crossed one.
+def _is_known(code: str, known: set[str]) -> bool:
+    """Return True if a reader has given this note, or the same fault under its own code."""
+    # Readers compare boxes with image borders, and may have noted the other table.
     for ending, other in (
         ("look-xyxy", "look-xyxy"),
         ("look-normalized", "normalized-boxes"),
@@ -152,20 +149,20 @@ def _score_cut(result: "Result") -> float | None:
 
 
 def score_cut_notes(result: "Result") -> Iterator[Note]:
-    """Say that detections seem to be cut at a score, which shortens the curve that AP is under."""
+    """Yield the note of a score threshold, which cuts off the precision-recall curve."""
     cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
-        yield score_cut_note(cut, f", which ends at a mean recall of {np.nanmean(reached):.3f}")
+        yield score_cut_note(cut, f" at a mean recall of {np.nanmean(reached):.3f}")
 
 
-def comparison_notes(now: "Result", before: "Result") -> tuple[Note, ...]:
-    """Warn of two detectors whose detections are cut at different scores."""
-    cuts = [_score_cut(result) for result in (before, now)]
+def comparison_notes(current: "Result", baseline: "Result") -> tuple[Note, ...]:
+    """Return a warning if two detectors have different score thresholds."""
+    cuts = [_score_cut(result) for result in (baseline, current)]
     if cuts[0] == cuts[1]:
         return ()
-    where = ["are not cut" if cut is None else f"seem cut at a score of {cut:g}" for cut in cuts]
+    first, second = ("no score threshold" if cut is None else f"{cut:g}" for cut in cuts)
     message = (
-        f"detections of the first detector {where[0]}, those of the second {where[1]}: AP may "
-        "differ by that alone; predict both with the same threshold"
+        f"score thresholds differ (first detector: {first}, second: {second}), which alone can "
+        "change AP; predict both with the same threshold"
     )
     return (Note("scores-cut-differently", message),)

@@ -1,12 +1,9 @@
-"""Looking at tables without scoring them: what is there, and what looks wrong about it.
+"""Statistics and checks of tables without scoring, for `detap check`.
 
-Readers refuse what is invalid and note what is odd about single records. Here both tables are
-looked at together, for mistakes that no record shows: boxes in another convention, class ids that
-mean other classes, detections of other images. Such a table is scored without complaint, with an
-average precision near 0 that costs its owner weeks.
+Readers check single records. These checks compare both tables, for mistakes that no record shows:
+another box format, other class ids, other images. Such tables are valid, but their AP is near 0.
 
-Nothing here changes a number. What follows from overlaps is computed on a sample of the images,
-spread evenly over all of them, so that its cost is bounded whatever the size of the tables.
+Overlaps are computed on evenly sampled images, at a bounded cost.
 """
 
 from collections.abc import Iterator
@@ -16,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from detap.checks.mismatch import suspicions
-from detap.checks.sample import MEETS, Sample
+from detap.checks.sample import MIN_IOU, Sample
 from detap.checks.tables import (
     perhaps_undefined,
     repeated,
@@ -29,16 +26,16 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class Statistic(NamedTuple):
-    """One thing that is so.
+    """A statistic of the tables.
 
     Attributes
     ----------
     key : str
-        What JSON calls it.
+        Its JSON key.
     title : str
-        What people read.
+        Its label in the table.
     value : int, float, str, list or None
-        None where there is nothing that could have it.
+        None if undefined.
     """
 
     key: str
@@ -48,16 +45,16 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataCheck:
-    """What was found.
+    """Result of :func:`examine`.
 
     Attributes
     ----------
     statistics : tuple of Statistic
-        About the ground truth, the detections, and both together.
+        Of the ground truth, of the detections, and of both.
     notes : tuple of Note
-        Those of the readers first.
+        Those of the readers come first.
     classes : tuple of dict
-        For each class its name, id, and counts.
+        Name, id and counts of each class.
     """
 
     statistics: tuple[Statistic, ...]
@@ -66,13 +63,13 @@ class DataCheck:
 
 
 def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> DataCheck:
-    """Look at either table, or at both together.
+    """Compute statistics and checks of one table or both.
 
     Parameters
     ----------
     ground_truth : GroundTruth or None
     detections : Detections or None
-        Numbered as `ground_truth`, where that is given.
+        With the image and class indices of `ground_truth`, if that is given.
     """
     statistics: list[Statistic] = []
     notes: list[Note] = []
@@ -89,15 +86,15 @@ def examine(ground_truth: GroundTruth | None, detections: Detections | None) -> 
             *_missing_notes(ground_truth, detections),
             *suspicions(ground_truth, detections, sample),
         ]
-    once = tuple(dict.fromkeys(notes))  # both tables may have noted the same
-    return DataCheck(tuple(statistics), once, _class_rows(ground_truth, detections))
+    distinct = tuple(dict.fromkeys(notes))  # both tables may have the same note
+    return DataCheck(tuple(statistics), distinct, _class_rows(ground_truth, detections))
 
 
 def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
-    filled = np.bincount(truth.image, minlength=len(truth.images))
+    per_image = np.bincount(truth.image, minlength=len(truth.images))
     yield Statistic("images", "images", len(truth.images))
     yield Statistic(
-        "images_without_ground_truth", "  without ground truth", int((filled == 0).sum())
+        "images_without_ground_truth", "  without ground truth", int((per_image == 0).sum())
     )
     yield Statistic("classes", "classes", len(truth.classes))
     yield Statistic("ground_truths", "ground truths", len(truth))
@@ -111,16 +108,18 @@ def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
 
 def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
     score = detections.score
-    filled = np.bincount(detections.image, minlength=len(detections.images))
+    per_image = np.bincount(detections.image, minlength=len(detections.images))
     yield Statistic("detections", "detections", len(detections))
-    yield Statistic("detections_per_image", "  in one image, at most", int(filled.max(initial=0)))
-    low, middle, high = (
+    yield Statistic(
+        "detections_per_image", "  in one image, at most", int(per_image.max(initial=0))
+    )
+    low, median, high = (
         (float(score.min()), float(np.median(score)), float(score.max()))
         if len(score)
         else (None, None, None)
     )
     yield Statistic("score_lowest", "  lowest score", low)
-    yield Statistic("score_median", "  median score", middle)
+    yield Statistic("score_median", "  median score", median)
     yield Statistic("score_highest", "  highest score", high)
     distinct, tied = _ties(detections)
     yield Statistic("scores_distinct", "  distinct scores", distinct)
@@ -144,20 +143,20 @@ def _median_side(table: GroundTruth | Detections) -> float | None:
     if not len(table):
         return None
     with np.errstate(over="ignore"):
-        sides = table.corners[:, 2:] - table.corners[:, :2]
-        middle = float(np.median(sides.min(axis=1)))
-    return middle if np.isfinite(middle) else None
+        width_height = table.corners[:, 2:] - table.corners[:, :2]
+        median = float(np.median(width_height.min(axis=1)))
+    return median if np.isfinite(median) else None
 
 
 def _ties(detections: Detections) -> tuple[int, int]:
-    """Return how many scores there are, and how many detections share theirs within a class."""
+    """Count the distinct scores, and the detections with a tied score in their class."""
     order = np.lexsort((detections.score, detections.label))
     score, label = detections.score[order], detections.label[order]
     equal = (score[1:] == score[:-1]) & (label[1:] == label[:-1])
-    touched = np.zeros(len(score), np.bool_)
-    touched[1:] |= equal
-    touched[:-1] |= equal
-    return len(np.unique(detections.score)), int(np.count_nonzero(touched))
+    tied = np.zeros(len(score), np.bool_)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    return len(np.unique(detections.score)), int(np.count_nonzero(tied))
 
 
 def _repeated(table: GroundTruth | Detections) -> int:
@@ -174,12 +173,12 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
     if not any(note.code == "repeated-objects" for note in truth.notes):
         count = _repeated(truth)
         if count:
-            message = "ground truths repeat the image, class and box of another; all count"
+            message = "duplicate ground truths (same image, class, box) all count"
             yield Note("repeated-ground-truth", message, count)
     used = np.bincount(truth.label, minlength=len(truth.classes))
     empty = int(np.count_nonzero(used == 0))
     if empty:
-        message = "classes have no ground truth; their AP is undefined"
+        message = "classes have no ground truth: their AP is undefined"
         yield Note("classes-without-ground-truth", message, empty, severity="info")
 
 
@@ -187,7 +186,7 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
     yield from repeated_detections(detections)
     score = detections.score
     if len(score) > 1 and bool((score == score[0]).all()):
-        message = "all detections have one score: their order in the file decides the numbers"
+        message = "all detections have the same score: file order decides AP"
         yield Note("one-score", message, len(score))
     elif (cut := score_cut(float(score.min(initial=np.inf)), len(score))) is not None:
         yield score_cut_note(cut)
@@ -196,46 +195,49 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
 def _common_statistics(
     truth: GroundTruth, detections: Detections, sample: "Sample"
 ) -> Iterator[Statistic]:
-    with_truth, with_found = truth.filled, detections.filled
-    yield Statistic("images_with_detections", "images with detections", int(with_found.sum()))
-    bare = int(np.count_nonzero(with_truth & ~with_found))
-    yield Statistic("images_undetected", "  with ground truth, but no detection", bare)
+    has_gt, has_dt = truth.filled, detections.filled
+    yield Statistic("images_with_detections", "images with detections", int(has_dt.sum()))
+    missing = int(np.count_nonzero(has_gt & ~has_dt))
+    yield Statistic("images_undetected", "  with ground truth, but no detection", missing)
     only = _only(detections, truth)
     yield Statistic("classes_only_in_detections", "classes only in the detections", only)
     yield Statistic("classes_undetected", "classes without any detection", _only(truth, detections))
     yield Statistic("sampled_images", "images looked at for overlaps", sample.images)
     yield Statistic("sampled_ground_truths", "  ground truths in them", len(sample.rows))
-    yield Statistic("met", f"  met by a detection of any class (IoU {MEETS})", _share(sample.met))
-    yield Statistic("met_by_class", "  met by one of their own class", _share(sample.met_by_class))
+    yield Statistic(
+        "met", f"  met by a detection of any class (IoU {MIN_IOU})", _fraction(sample.overlapped)
+    )
+    yield Statistic(
+        "met_by_class", "  met by one of their own class", _fraction(sample.overlapped_by_class)
+    )
 
 
-def _share(flags: Flags) -> float | None:
+def _fraction(flags: Flags) -> float | None:
     return float(flags.mean()) if len(flags) else None
 
 
 def _only(table: GroundTruth | Detections, other: GroundTruth | Detections) -> list[str]:
-    """Return the names of the classes that `table` has rows of and `other` has not."""
+    """Return the names of classes with rows in `table` but not in `other`."""
     classes = max(len(table.classes), len(other.classes))
-    here = np.bincount(table.label, minlength=classes) > 0
-    there = np.bincount(other.label, minlength=classes) > 0
-    return [table.classes[number] for number in np.flatnonzero(here & ~there)]
+    in_table, in_other = (np.bincount(each.label, minlength=classes) > 0 for each in (table, other))
+    return [table.classes[index] for index in np.flatnonzero(in_table & ~in_other)]
 
 
 def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]:
     if not len(detections):
         return
-    with_truth, with_found = truth.filled, detections.filled
-    bare = int(np.count_nonzero(with_truth & ~with_found))
-    if 2 * bare > int(with_truth.sum()):
+    has_gt, has_dt = truth.filled, detections.filled
+    undetected = int(np.count_nonzero(has_gt & ~has_dt))
+    if 2 * undetected > int(has_gt.sum()):
         message = (
-            "images with ground truth have no detection, more than half of them: was the detector "
-            "run on all of this split?"
+            "more than half of the images with ground truth have no detections; did the detector "
+            "run on the whole split?"
         )
-        yield Note("images-undetected", message, bare)
+        yield Note("images-undetected", message, undetected)
     missing = _only(truth, detections)
     if missing and not any(note.code == "classes-without-file" for note in detections.notes):
         names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        message = f"classes with ground truth have no detection ({names}): their AP is 0"
+        message = f"classes with ground truth have no detections ({names}): their AP is 0"
         message += perhaps_undefined(truth, missing)
         yield Note("classes-undetected", message, len(missing), severity="info")
 

@@ -1,7 +1,7 @@
-"""Plausibility checks of one table: fractions, negative sides, duplicates, cut scores.
+"""Plausibility checks of one table: normalized boxes, negative sizes, duplicates, cut scores.
 
-A record that is invalid is refused wherever it stands. What is here rests on a suspicion instead:
-it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``).
+An invalid record is always an error. These checks find likely mistakes instead, and ``--as-is``
+(``as_is=True``) turns them off.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,72 +17,71 @@ from detap.tables.notes import BOX_OPTIONS, FRACTIONS, INSIST
 from detap.text_input import join_names
 
 _FIRST_PIXELS = 2.0
-"""No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
-_LOOKED_AT = 512
+"""Normalized coordinates are at most 1; a center plus a width, read as a corner, at most 2."""
+_SAMPLED = 512
 
 
-# --- classes that nothing is found of
+# --- classes without detections
 
 
 def perhaps_undefined(ground_truth: GroundTruth, classes: Iterable[str]) -> str:
-    """Return the exceptions from "their AP is 0", said of classes without any detection.
+    """Return the exception to "their AP is 0" for classes without detections.
 
-    Undefined is the AP of those without an object that counts, which the protocol alone knows.
+    The AP of a class is undefined if the protocol counts none of its objects.
     """
     flagged = (
         ground_truth.crowd | ground_truth.difficult | ground_truth.ignore | ground_truth.group_of
     )
     counted = {ground_truth.classes[k] for k in np.unique(ground_truth.label[~flagged]).tolist()}
-    others = [name for name in classes if name not in counted]
-    if not others:
+    uncounted = [name for name in classes if name not in counted]
+    if not uncounted:
         return ""
-    return (
-        "; undefined where the protocol counts none of their objects, as may be of "
-        f"{join_names(others)}"
-        " (difficult, crowd and the like, if there are any)"
-    )
+    names = join_names(uncounted)
+    return f"; undefined if the protocol counts none of their objects, possibly {names}"
 
 
-# --- boxes that are there twice
+# --- duplicate boxes
 
 
 def repeats(key: NDArray[np.int64], numbers: Floats) -> NDArray[np.bool_]:
-    """Return which of N rows have the key (N,) and the numbers (N, k) of an earlier one, (N,)."""
-    # A hash that misses no equal pair is enough to rule them out, and far cheaper than the rows.
+    """Mark rows whose key (N,) and numbers (N, k) equal those of an earlier row, (N,) bool."""
+    # Equal rows have equal hashes, so most rows are ruled out cheaply.
     mixed = key.astype(np.uint64)
     bits = (numbers + 0.0).view(np.uint64)
-    for column, odd in zip(bits.T, cycle((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)), strict=False):
-        mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
+    for column, factor in zip(
+        bits.T, cycle((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)), strict=False
+    ):
+        mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(factor)
     ordered = np.sort(mixed)
-    twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    again = np.zeros(len(key), np.bool_)
-    if len(twice):
-        rows = np.flatnonzero(np.isin(mixed, twice))
+    candidates = ordered[1:][ordered[1:] == ordered[:-1]]
+    duplicate = np.zeros(len(key), np.bool_)
+    if len(candidates):
+        rows = np.flatnonzero(np.isin(mixed, candidates))
         table = zip(key[rows].tolist(), map(tuple, numbers[rows].tolist()), strict=True)
         seen: set[tuple[int, tuple[float, ...]]] = set()
-        for row, entry in zip(rows.tolist(), table, strict=True):
-            again[row] = entry in seen
-            seen.add(entry)
-    return again
+        for row, values in zip(rows.tolist(), table, strict=True):
+            duplicate[row] = values in seen
+            seen.add(values)
+    return duplicate
 
 
 def pair_key(image: Integers, label: Integers) -> NDArray[np.int64]:
-    """Return a number for each pair of an image and a class, another for every other, (N,)."""
+    """Return a unique number for each pair of image and class, (N,)."""
     return image.astype(np.int64) << np.int64(32) | label
 
 
 def repeated(image: Integers, label: Integers, corners: Floats) -> int:
-    """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
+    """Count the rows with the image, class and box (N, 4) of an earlier row."""
     return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
 
 
 def repeated_detections(detections: Detections) -> Iterator[Note]:
-    """Say how many detections are there more than once."""
+    """Yield the note of duplicate detections."""
     count = repeated(detections.image, detections.label, detections.corners)
     if count:
         message = (
-            "detections repeat the image, class and box of another: each but the first is a false "
-            "positive; was the file written twice, or non-maximum suppression left out?"
+            "duplicate detections (same image, class, box) count as false positives; file written "
+            "twice or NMS missing?"
         )
         yield Note(
             "repeated-detections",
@@ -92,24 +91,24 @@ def repeated_detections(detections: Detections) -> Iterator[Note]:
         )
 
 
-# --- what readers and evaluate both note
+# --- notes of readers and evaluation
 
 
 def zero_area_truths(count: int) -> Note:
     """Return the note of ground truths without area."""
-    message = "ground truth boxes have no area: nothing can find them"
+    message = "zero-area ground truths can never be matched"
     return Note("zero-area-ground-truth", message, count)
 
 
 def zero_area_detections(count: int) -> Note:
     """Return the note of detections without area."""
-    message = "detections have no area: they are false positives"
+    message = "zero-area detections are false positives"
     return Note("zero-area-detections", message, count, severity="info")
 
 
 def scores_outside_note(low: float, high: float, count: int) -> Note:
-    """Return the note of scores below 0 or above 1; `low` and `high` are those of all."""
-    message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
+    """Return the note of scores outside [0, 1]; `low` and `high` are the extremes."""
+    message = f"scores are outside [0, 1] ({low:.6g} to {high:.6g}); only their order matters"
     return Note("scores-outside-unit", message, count, severity="info")
 
 
@@ -121,19 +120,19 @@ def box_notes(
     *,
     corners: bool = True,
 ) -> Iterator[Note]:
-    """Say how many boxes reach beyond their image, and whether they look like corners.
+    """Yield notes of boxes that extend beyond their image or look like corners.
 
     Parameters
     ----------
     kind : {"detections", "ground-truth"}
     boxes : ((N, 4) float64, (N,) int32)
-        Corners, and the image of each.
+        Corners, and the image index of each.
     sizes : (I, 2) float64 or None
-        Of the images; beyond one of unknown size (NaN) reaches nothing.
+        Image sizes; NaN if unknown.
     margin : float
-        By how many pixels a box must reach beyond its image.
+        Pixels by which a box must extend beyond its image.
     corners : bool
-        Whether they are read as x, y, width, height, and may be two corners.
+        True if boxes are read as x, y, width, height and may be two corners.
     """
     if sizes is None or not len(boxes[1]) or bool(np.isnan(sizes).all()):
         return
@@ -142,16 +141,16 @@ def box_notes(
     what = "detections" if kind == "detections" else "ground truth boxes"
     if beyond and corners and most:
         message = (
-            f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
-            f"their image, and would fit it as corners ({BOX_OPTIONS[kind]} xyxy)"
+            f"{what} look like [x1, y1, x2, y2], expected [x, y, width, height]: most extend "
+            f"beyond the image but fit as corners; use {BOX_OPTIONS[kind]} xyxy"
         )
         yield Note(f"{kind}-look-xyxy", message, beyond)
     if beyond:
-        message = f"{what} reach beyond their image; none is clipped"
+        message = f"{what} extend beyond the image (not clipped)"
         yield Note(f"{kind}-beyond-image", message, beyond)
 
 
-# --- detections cut at a score
+# --- score thresholds
 
 _CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
 _CUT_WIDTH = 0.01
@@ -159,14 +158,14 @@ _FEWEST_SCORES = 100
 
 
 def score_cut(lowest: float | None, count: int) -> float | None:
-    """Return the round threshold that detections seem to be cut at, just below their lowest score.
+    """Return the round threshold just below the lowest score, if there is one.
 
     Parameters
     ----------
     lowest : float or None
-        None where there is no detection.
+        None without detections.
     count : int
-        How many there are; of fewer than 100 nothing is said.
+        Number of detections; fewer than 100 give None.
     """
     if lowest is None or count < _FEWEST_SCORES:
         return None
@@ -174,105 +173,110 @@ def score_cut(lowest: float | None, count: int) -> float | None:
 
 
 def score_cut_note(cut: float, end: str = "") -> Note:
-    """Return the note of detections that seem to be cut at a score; `end` says where curves end."""
+    """Return the note of a score threshold; `end` describes the end of the curve."""
     message = (
-        f"no score is below {cut:g}: were detections cut there? AP counts the whole curve{end}; "
-        "predict with a lower threshold (Ultralytics: conf=0.001)"
+        f"no score is below {cut:g}: a score threshold cuts off the precision-recall curve{end}; "
+        "predict with a lower one (Ultralytics: conf=0.001)"
     )
     return Note("scores-cut", message, severity="info")
 
 
-# --- boxes that end before they begin
+# --- negative width or height
 
 
 def too_many_backward(
     path: str, count: int, total: int, listed: list[Problem], looks: str = ""
 ) -> InputError:
-    """Return the error of boxes that are in another order than is due, led by what they share.
+    """Return the error of boxes with negative width or height.
 
     Parameters
     ----------
     path : str
-        What holds them.
     count, total : int
-        How many they are, of how many boxes.
+        Number of these boxes, and of all.
     listed : list of Problem
-        Some of them, each with its place.
+        The first of them.
     looks : str
-        What they look like instead.
+        What the boxes look like instead.
     """
-    hint = f"{listed[0].hint}; or give {INSIST}, and they count as boxes that overlap nothing"
+    hint = f"{listed[0].hint}, or pass {INSIST} to count them as boxes that overlap nothing"
     if count == 1:
         return InputError(listed[0]._replace(hint=hint))
-    message = f"{count} of {total} boxes have a negative width or height{looks}"
+    message = f"{count} of {total} boxes have negative width or height{looks}"
     return InputError([Problem(path, "", message, hint), *listed], count - len(listed))
 
 
-# --- fractions of the image's size
+# --- normalized boxes
 
 
-def in_fractions(corners: Floats) -> bool:
-    """Return whether boxes look like fractions of the image's size: all in the first pixels.
-
-    Boxes of whole numbers do not, nor such as have no area: of these there may be some.
-    """
+def look_normalized(corners: Floats) -> bool:
+    """Return True if boxes look normalized: all within the first pixels, most not integers."""
     if not len(corners):
         return False
-    some = corners[:: -(-len(corners) // _LOOKED_AT)]
-    return all(map(_in_first_pixels, (some, corners)))
+    sample = corners[:: -(-len(corners) // _SAMPLED)]
+    return all(map(_in_first_pixels, (sample, corners)))
 
 
 def _in_first_pixels(corners: Floats) -> bool:
     if not (np.abs(corners) <= _FIRST_PIXELS).all():
         return False
-    broken = (corners != np.floor(corners)).sum(axis=1) >= 3  # one may lie on the border
+    fractional = (corners != np.floor(corners)).sum(axis=1) >= 3  # one may be on the border
     empty = (corners[:, :2] == corners[:, 2:]).any(axis=1)
-    return bool(2 * np.count_nonzero(broken & ~empty) >= len(corners))
+    return bool(2 * np.count_nonzero(fractional & ~empty) >= len(corners))
 
 
 def of_unknown_size(table: GroundTruth | Detections) -> bool:
-    """Return whether a table bears :data:`FRACTIONS`."""
+    """Return True if boxes are normalized and image sizes unknown."""
     return any(note.code == FRACTIONS.code for note in table.notes)
 
 
 def unsized_problem(table: GroundTruth | Detections, why: str, otherwise: str = "") -> Problem:
-    """Return the problem of a table that bears :data:`FRACTIONS`, where pixels are due.
+    """Return the problem of normalized boxes of unknown image size, expected in pixels.
 
     Parameters
     ----------
     table : GroundTruth or Detections
     why : str
-        What asks for pixels.
+        The reason why pixels are required.
     otherwise : str
-        What would do without them.
+        An alternative hint.
     """
-    message = f"its boxes are in fractions of images whose sizes are not known, and {why}"
-    hint = "give the size of each image (image_sizes, --image-sizes FILE)"
+    message = f"boxes are normalized and image sizes are unknown, but {why}"
+    hint = "pass --image-sizes FILE (image_sizes=)"
     return Problem(table.path, "", message, f"{hint}{otherwise and ', or '}{otherwise}")
 
 
-def fractions_problem(path: str, what: str, example: str = "") -> Problem:
-    """Return the problem of boxes in fractions."""
-    side = "--gt-format" if what == "the ground truth" else "--dt-format"
+def normalized_problem(path: str, role: str, example: str = "") -> Problem:
+    """Return the problem of normalized boxes.
+
+    Parameters
+    ----------
+    path : str
+    role : {"detections", "ground-truth"}
+    example : str
+        One of the boxes.
+    """
+    option = "--gt-format" if role == "ground-truth" else "--dt-format"
     return Problem(
         path,
         "",
-        f"the boxes of {what} look like fractions of the image's size, where pixels are due: all "
-        f"lie within the first {_FIRST_PIXELS:g} pixels{example and f', such as {example}'}",
-        f"give {side} yolo (format='yolo') for text files of a class, a centre, width and height, "
-        "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
-        f"its height; or, if pixels they are, give {INSIST}",
+        f"boxes look normalized (all coordinates \N{LESS-THAN OR EQUAL TO} {_FIRST_PIXELS:g}"
+        f"{example and f', e.g. {example}'}), expected pixels",
+        f"for YOLO text files use {option} yolo, otherwise multiply by image width and height, or "
+        f"pass {INSIST}",
     )
 
 
 def check_units(ground_truth: GroundTruth | None, detections: Detections | None) -> None:
-    """Refuse a table in fractions of images of unknown size beside one in pixels.
+    """Raise InputError if one table is normalized with unknown image sizes, and one is in pixels.
 
     Raises
     ------
     InputError
+        If the units differ.
     """
-    given = [table for table in (ground_truth, detections) if table is not None]
-    unsized = [table for table in given if of_unknown_size(table)]
-    if 0 < len(unsized) < len(given):
-        raise InputError(unsized_problem(unsized[0], "those of the other side in pixels"))
+    tables = [table for table in (ground_truth, detections) if table is not None]
+    unsized = [table for table in tables if of_unknown_size(table)]
+    if 0 < len(unsized) < len(tables):
+        other = "detections" if unsized[0] is ground_truth else "ground ground_truth boxes"
+        raise InputError(unsized_problem(unsized[0], f"the {other} are in pixels"))

@@ -183,8 +183,8 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
         return
     for asked, what, otherwise in (
         (protocol.inclusive_pixels, "counts whole pixels", "--no-inclusive-pixels"),
-        (len(protocol.area_ranges) > 1, "tells areas apart, in pixels", "--area-ranges none"),
-        (protocol.min_height, "asks for heights in pixels", ""),
+        (len(protocol.area_ranges) > 1, "has area ranges in pixels", "--area-ranges none"),
+        (protocol.min_height, "requires heights in pixels", ""),
     ):
         if asked:
             why = f"the protocol {protocol.name} {what}"

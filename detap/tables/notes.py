@@ -1,4 +1,4 @@
-"""Notes that tables have, and boxes of negative width or height, which make one of them."""
+"""Notes shared by tables, and boxes of negative width or height."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,69 +10,69 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 INSIST = "as_is=True (--as-is)"
-"""What overrides a refusal that rests on a suspicion."""
+"""Option that turns plausibility checks off."""
 
 BOX_OPTIONS = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
-"""What says how the boxes of either side are encoded."""
+"""Options for the box format, by role."""
 
-AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", severity="info")
-"""What a table bears whose reader was told so."""
+AS_IS = Note("as-is", "plausibility checks are off", severity="info")
+"""Note of a table read with ``as_is=True``."""
 
 FRACTIONS = Note(
     "normalized-boxes-unknown-size",
-    "boxes are in fractions of images whose sizes are not known: overlaps are right, areas are "
-    "nothing to go by (--image-sizes makes them pixels)",
+    "boxes are normalized and image sizes are unknown: IoU is valid, areas are not; use "
+    "--image-sizes FILE",
     severity="info",
 )
-"""What a table bears whose format has fractions, and whose images have no known size."""
+"""Note of a table of normalized boxes without image sizes."""
 
-NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
-"""The note that is true of inputs together only where it is of each."""
+NO_DETECTIONS, NOTHING_SAID = "no-detections", "no detections: every AP is 0"
+"""Note that applies to several inputs only if it applies to each."""
 
 INTERLEAVED = Note(
     "interleaved-inputs",
-    "images of the inputs interleave: equal scores rank by image, in the order of the ground truth,"
-    " and not by place in the file; one file in another order may have another number",
+    "images of the inputs interleave: tied scores are ordered by image, not by file position; one "
+    "file in another order may have another AP",
     severity="info",
 )
-"""What is true of inputs together, where equal scores rank by place in the file."""
+"""Note of several inputs under a protocol that orders ties by file position."""
 
 PER_INPUT = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
-"""Codes of notes about inputs, not records: merging does not add their counts."""
+"""Codes of notes on whole inputs, whose counts are not added when merging."""
 
 POLYGONS_BOUNDED = "polygons-bounded"
-"""The code of the note that a table has boxes around polygons that it does not hold."""
+"""Code of the note that polygons are replaced by their bounding boxes."""
 
 _FEW = 20
 
 
 def backward(corners: Floats, box_area: Floats) -> Rows:
-    """Return the rows whose box has a negative width or height."""
-    wrong = np.empty(len(corners), np.uint8)
-    return np.flatnonzero(wrong if mark_backward(corners, box_area, wrong) else ())
+    """Return the rows of boxes with negative width or height."""
+    negative = np.empty(len(corners), np.uint8)
+    return np.flatnonzero(negative if mark_backward(corners, box_area, negative) else ())
 
 
 def too_many(count: int, total: int) -> bool:
-    """Return whether so many backward boxes are another encoding: one in twenty, or more."""
+    """Return True if one box in twenty or more is backward, which suggests another format."""
     return count * _FEW >= total
 
 
 def backward_note(kind: str, count: int, first: str) -> Note:
-    """Return the warning of boxes that end before they begin.
+    """Return the warning of boxes with negative width or height.
 
     Parameters
     ----------
     kind : {"detections", "ground-truth"}
     count : int
     first : str
-        Where the first of them stands, and what it is.
+        Location and value of the first of them.
     """
-    what, fate = {
+    subject, effect = {
         "detections": ("detections", "are false positives"),
-        "ground-truth": ("ground truth boxes", "cannot be found"),
+        "ground-truth": ("ground truth boxes", "can never be matched"),
     }[kind]
     message = (
-        f"{what} have a negative width or height (the first: {first}); they overlap nothing and "
-        f"{fate}, but where area ranges count, as in coco, one of negative area is left out"
+        f"{subject} have negative width or height (first: {first}): they overlap nothing and "
+        f"{effect}; with area ranges, as in coco, a negative area is in none"
     )
     return Note(f"{kind}-negative-size", message, count)

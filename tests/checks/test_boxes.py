@@ -217,9 +217,9 @@ def test_eval_and_check_refuse_corners_and_name_the_option(
             == 2
         )
         said = capsys.readouterr()
-        assert said.err.count("boxes look like x1, y1, x2, y2") >= len(wrong)
+        assert said.err.count("boxes look like [x1, y1, x2, y2]") >= len(wrong)
         assert all(f"{path}: boxes look like" in said.err for path in wrong)
-        assert f"give {option} xyxy" in said.err
+        assert f"pass {option} xyxy" in said.err
         assert "no errors" not in said.out
     assert not report.exists()
     assert main(["baseline", "update", str(tmp_path / "kept.json"), str(report)]) == 2
@@ -269,7 +269,7 @@ def test_results_cut_at_a_score_are_noted(
     assert main(["eval", *call, "--output-format", "json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["summary"]["AP"] == pytest.approx(0.3778, abs=5e-5)
-    assert "info: no score is below 0.3: were detections cut there?" in said.err
+    assert "info: no score is below 0.3: a score threshold cuts off" in said.err
     assert "[scores-cut]" in said.err
     assert main(["check", *call]) == 0
     assert "[scores-cut]" in capsys.readouterr().err
@@ -314,7 +314,7 @@ def test_network_pixels_are_refused_by_eval_and_check(
     for command in ("eval", "check"):
         assert main([command, *call]) == 2
         said = capsys.readouterr().err
-        assert "boxes seem to be in pixels of a 1024x1024 letterboxed (centered) input" in said
+        assert "boxes look like pixels of a 1024x1024 letterboxed (centered) network input" in said
         assert "(x - (1024 - r * width) / 2) / r, r = min(1024 / width, 1024 / height)" in said
     # The formula of the hint, followed.
     for record in results:
@@ -359,7 +359,7 @@ def test_shards_are_judged_together(
     wrong = shards(tmp_path / "wrong", files["dt turned"], 40)
     capsys.readouterr()
     assert main(["eval", *gt, *wrong, *engine]) == 2
-    assert "give --dt-boxes xyxy" in capsys.readouterr().err
+    assert "pass --dt-boxes xyxy" in capsys.readouterr().err
 
 
 def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> None:
@@ -375,7 +375,7 @@ def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> Non
             labels = [part.class_ids[k] for k in own.label.tolist()]
             evaluator.update([truth.images[image]], [own.corners], [own.score], [labels])
         blobs.append(evaluator.to_bytes())
-    with pytest.raises(InputError, match="look like x1, y1, x2, y2"):
+    with pytest.raises(InputError, match=r"look like \[x1, y1, x2, y2\]"):
         detap.merge(blobs, images="seen").compute()
 
 

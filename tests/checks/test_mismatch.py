@@ -131,7 +131,7 @@ def test_a_convention_of_detections_is_recognised(code: str) -> None:
     assert codes(table, wrong) == [f"detections-{code}"]
     (note,) = suspicions(table, wrong)
     assert note.count == len(found)
-    assert "as they stand" in note.message
+    assert "would be overlapped instead of" in note.message
 
 
 @pytest.mark.parametrize("code", ["look-xyxy", "xy-swapped", "look-normalized"])
@@ -212,7 +212,7 @@ def test_a_shift_of_classes_is_recognised() -> None:
     found = relabelled(detector(table), lambda label: (label + 1) % 5)
     (note,) = suspicions(table, found)
     assert note.code == "category-id-offset"
-    assert "1 too high" in note.message
+    assert "off by +1" in note.message
 
 
 def test_a_permutation_of_classes_is_recognised() -> None:
@@ -289,7 +289,7 @@ def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None
     )
     (note,) = suspicions(*given)
     assert note.code == f"{side}-mixed-conventions"
-    assert "of the 120 ground truths looked at" in note.message
+    assert "of 120 sampled ground truths" in note.message
     assert 40 <= note.count <= 60
 
 
@@ -302,7 +302,7 @@ def test_images_of_a_small_set_in_another_order() -> None:
     (note,) = suspicions(eight[0], moved)
     assert (note.code, note.count) == ("images-mixed-up", 8)
     # What was found in image 5 is said of image 0.
-    assert "those of 3 on 0" in note.message
+    assert "those of 3 fit 0" in note.message
     # Some are right: who moved two names has not mixed up all.
     few = replace(eight[1], image=np.array([1, 0, *range(2, 8)], np.int32)[eight[1].image])
     assert codes(eight[0], few) == []
@@ -387,9 +387,9 @@ def test_detections_that_are_there_twice_are_told() -> None:
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
-    assert sanity_notes._said("detections-look-xyxy", {"detections-look-xyxy"})
-    assert sanity_notes._said("detections-look-normalized", {"normalized-boxes"})
-    assert not sanity_notes._said("few-overlaps", {"detections-look-xyxy"})
+    assert sanity_notes._is_known("detections-look-xyxy", {"detections-look-xyxy"})
+    assert sanity_notes._is_known("detections-look-normalized", {"normalized-boxes"})
+    assert not sanity_notes._is_known("few-overlaps", {"detections-look-xyxy"})
 
 
 def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
@@ -468,9 +468,9 @@ def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch)
         mixed.extend(parts)
         return np.zeros(0, np.bool_)
 
-    monkeypatch.setattr(Sample, "met_if", kept)
+    monkeypatch.setattr(Sample, "overlapped_if", kept)
     sample.chance()
-    assert max(len(part.truths) * len(part.found) for part in mixed) <= 1_000
+    assert max(len(part.truths) * len(part.detections) for part in mixed) <= 1_000
 
 
 def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -551,7 +551,7 @@ def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
     boxes = [[0, 0, 10, 10], [20, 20, 30, 30], [50, 50, 60, 60]]
     found = Detections.from_arrays(image=[1], label=["ant"], boxes=boxes[:1], score=[0.5])
     for difficult, more in (
-        ([False, True, False], "; undefined where .*, as may be of 'bee' "),
+        ([False, True, False], "; undefined if .*, possibly 'bee'"),
         ([True, False, False], ""),
     ):
         table = GroundTruth.from_arrays(**rows, boxes=boxes, difficult=difficult)
@@ -688,7 +688,7 @@ def test_voc_detections_alone_by_class(tmp_path: Path) -> None:
 
 def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
-    with pytest.raises(UsageError, match="cannot be told without"):
+    with pytest.raises(UsageError, match="cannot detect without ground truth"):
         format_named("voc").read_detections(tmp_path, None, {})
     table = format_named("voc").read_detections(tmp_path, None, {"layout": "image-files"})
     assert (table.images, table.classes) == (("a",), ("cat",))

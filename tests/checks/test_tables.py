@@ -42,7 +42,7 @@ def suspicions(truth: GroundTruth, found: Detections | None) -> list[Suspicion]:
 def test_fractions_on_either_side_are_an_error(truth: Any, found: Any, whose: Any) -> None:
     times = len(truth) // 3
     both = tables(truth[:3], found[:3], times)
-    with pytest.raises(InputError, match="look like fractions of the image's size") as caught:
+    with pytest.raises(InputError, match="look normalized") as caught:
         evaluate(*both, "voc2012")
     assert [problem.file for problem in caught.value.problems] == whose
     assert "--boxes xywh" not in str(caught.value)
@@ -119,7 +119,7 @@ def test_a_data_set_of_yolo_is_refused(
     call += ["--format", "voc"]  # as which they are not read unless somebody insists
     assert main(call) == 2
     said = capsys.readouterr().err
-    assert "look like fractions of the image's size" in said
+    assert "look normalized" in said
     assert "--boxes xywh" not in said
 
 

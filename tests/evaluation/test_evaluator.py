@@ -608,7 +608,7 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
     notes = {note.code: note for note in detap.merge([whole], images="seen").compute().notes}
     assert notes["as-is"].count == 1
     assert notes["detections-negative-size"].count == 3
-    assert "(the first: image 2, row 1," in notes["detections-negative-size"].message
+    assert "(first: image 2, row 1," in notes["detections-negative-size"].message
 
 
 def test_repeats_of_other_rows_are_refused() -> None:
@@ -739,7 +739,7 @@ def test_corners_given_as_x_y_w_h_are_noticed_and_can_be_insisted_on() -> None:
 def test_fractions_without_sizes_are_refused() -> None:
     evaluator = Evaluator(truth(), images="seen")
     evaluator.update([1], [[[0.1, 0.1, 0.5, 0.5]] * 12], [[0.5] * 12], [[17] * 12])
-    with pytest.raises(InputError, match="look like fractions of the image's size"):
+    with pytest.raises(InputError, match="look normalized"):
         evaluator.compute()
 
 

@@ -508,9 +508,9 @@ def test_negative_sides_are_counted_where_they_are_few(
     mine = detections_of(tmp_path, columns, json_tables[0])
     (note,) = [note for note in mine.notes if "negative" in note.code]
     assert (note.code, note.count) == ("detections-negative-size", 1)
-    assert "the first: row 7 (row group 3), [10, 20, -5, 40]" in note.message
+    assert "first: row 7 (row group 3), [10, 20, -5, 40]" in note.message
     columns["width"][8] = -5.0
-    with pytest.raises(InputError, match=r"2 of 30 boxes have a negative width or height"):
+    with pytest.raises(InputError, match=r"2 of 30 boxes have negative width or height"):
         detections_of(tmp_path, columns, json_tables[0])
     assert len(detections_of(tmp_path, columns, json_tables[0], as_is=True)) == 30
 

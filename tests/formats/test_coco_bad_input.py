@@ -290,8 +290,7 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "every category id one too high": (
         [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],
-        "every category_id looks 1 too high: the boxes lie on objects of another class, such as "
-        "2 on 1; use the ground truth's category ids",
+        "every category_id looks off by +1 (e.g. 2 overlaps class 1); use the ground truth's ids",
     ),
     "category id true": (result(0, category_id=True), "[0]: category_id is true"),
     "image id a fraction": (result(0, image_id=1.5), "[0]: image_id is 1.5"),
@@ -667,7 +666,7 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
             ):
                 (note,) = [note for note in notes if note.code == f"{kind}-negative-size"]
                 assert (note.count, note.severity) == (1, "warning")
-                assert f"(the first: {first})" in note.message
+                assert f"(first: {first})" in note.message
         else:
             for error, location in (
                 (files.results_error(found), "[7]"),
@@ -714,8 +713,8 @@ def test_ids_that_are_positions_in_the_list(files: Files) -> None:
         claim["category_id"] = n % 3
     said = str(files.results_error(found, truth_))
     assert (
-        "category_id looks like the position in the list of categories, counted from 0: the boxes "
-        "lie on objects of another class, such as 0 on 1; use the ground truth's category ids"
+        "category_id looks like the 0-based position in the list of categories (e.g. 0 overlaps "
+        "class 1); use the ground truth's ids"
     ) in said
 
 
@@ -730,8 +729,8 @@ def test_two_boxes_are_no_evidence_of_shifted_ids(files: Files) -> None:
 def test_ten_boxes_are_and_who_knows_better_insists(files: Files) -> None:
     truth_, found = crossed(10, -1)
     said = str(files.results_error(found, truth_))
-    assert "every category_id looks 1 too low" in said
-    assert "give as_is=True (--as-is)" in said
+    assert "every category_id looks off by -1" in said
+    assert "pass as_is=True (--as-is)" in said
     table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)
     assert counted(table.notes) == {"as-is": 1, "category-id-offset": 1}
     assert table.label.tolist() == [0, 1] * 5

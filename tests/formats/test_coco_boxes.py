@@ -142,7 +142,7 @@ def test_an_area_of_a_negative_side_is_scored_as_pycocotools_does(
     gt, dt = faces(tmp_path)
     ended = detap("eval", "--gt", gt, "--dt", dt, "--output-format", "json")
     assert ended.status == 0, ended.err
-    assert "ground truth boxes have a negative width or height" in ended.err
+    assert "ground truth boxes have negative width or height" in ended.err
     assert "annotations[20], [1026, 474, -2, 23]" in ended.err
     truth = COCO(str(gt))
     evaluation = COCOeval(truth, truth.loadRes(str(dt)), "bbox")

@@ -24,7 +24,7 @@ Run = Callable[..., Ended]
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
 BOX = '<box label="dog" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" z_order="0"></box>'
-FEW = "and they count as boxes that overlap nothing"
+FEW = "to count them as boxes that overlap nothing"
 BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
 EXPORT = "export the task again, as CVAT for images 1.1"
 
@@ -337,7 +337,7 @@ SHAPES = {
     ),
     "turned": (
         box(corners=(11, 2, 1, 22)),
-        f"xbr = 1 is less than xtl = 11; correct the boxes; or give as_is=True (--as-is), {FEW}",
+        f"xbr = 1 is less than xtl = 11; correct the boxes, or pass as_is=True (--as-is) {FEW}",
     ),
     "rotated": (
         BOX.replace("<box", '<box rotation="30.5"'),

@@ -192,7 +192,7 @@ def test_fractions_are_refused(tmp_path: Path, detap: Run) -> None:
     written(tmp_path, {"a.json": document(*shapes)})
     ended = detap("check", "--gt", tmp_path)
     assert ended.status == 2
-    assert "look like fractions of the image's size, where pixels are due" in ended.err
+    assert "boxes look normalized (all coordinates" in ended.err
 
 
 def test_digests_are_those_of_the_files(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_notes_are_said_once_of_all_records() -> None:
     from detap.errors import Note
     from detap.tables.detection import SourceFile
 
-    plain = Note("zero-area-detections", "detections have no area", 2, severity="info")
+    plain = Note("zero-area-detections", "zero-area detections", 2, severity="info")
     tables = [
         replace(
             table([k], [0.5]),
@@ -331,7 +331,7 @@ def test_notes_are_said_once_of_all_records() -> None:
         for k in (3, 4)
     ]
     assert join_detections(tables).notes == (
-        Note("zero-area-detections", "detections have no area", 4, severity="info"),
+        Note("zero-area-detections", "zero-area detections", 4, severity="info"),
         Note("scores-outside-unit", "3.json: scores up to 3; likewise in 1 more", 7),
     )
     nothing = Note("no-detections", "there is no detection")

@@ -33,7 +33,7 @@ PLAIN = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
 BOX = "a,dog,.25,.5,.125,.375"
 SIZES = "image,width,height\na,80,40\nb.png,20,10\n"
-INSIST = "and they count as boxes that overlap nothing"
+INSIST = "to count them as boxes that overlap nothing"
 DECIMAL = "use a decimal number"
 
 
@@ -207,9 +207,9 @@ def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
             with pytest.raises(InputError) as caught:
                 evaluate(truth, found, "coco")
             assert str(caught.value) == (
-                f"{path}: its boxes are in fractions of images whose sizes are not known, and the "
-                "protocol coco tells areas apart, in pixels; give the size of each image "
-                "(image_sizes, --image-sizes FILE), or --area-ranges none"
+                f"{path}: boxes are normalized and image sizes are unknown, but the protocol coco "
+                "has area ranges in pixels; pass --image-sizes FILE (image_sizes=), or "
+                "--area-ranges none"
             )
             with pytest.raises(
                 InputError, match=r"voc2007 counts whole pixels; .* --no-inclusive-pixels"
@@ -239,8 +239,8 @@ def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
         ended = detap(command, *call)
         assert ended.status == 2
         assert (
-            f"{gt}: its boxes are in fractions of images whose sizes are not known, and those of "
-            "the other side in pixels; give the size of each image"
+            f"{gt}: boxes are normalized and image sizes are unknown, but the detections are in "
+            "pixels; pass --image-sizes FILE"
         ) in ended.err + ended.out
     # The remedy, followed.
     (tmp_path / "sizes.csv").write_text(SIZES)
@@ -256,8 +256,8 @@ def test_nothing_is_written_in_fractions(tmp_path: Path, detap: Run) -> None:
         ended = detap("convert", "--gt", gt, "--to", to, "-o", tmp_path / to)
         assert ended.status == 2
         assert (
-            f"{gt}: its boxes are in fractions of images whose sizes are not known, and pixels are "
-            "written; give the size of each image (image_sizes, --image-sizes FILE)"
+            f"{gt}: boxes are normalized and image sizes are unknown, but pixels are written; pass "
+            "--image-sizes FILE (image_sizes=)"
         ) in ended.err
     sizes = ("--image-sizes", tmp_path / "sizes.csv")
     call = ("convert", "--gt", gt, *sizes, "--to", "coco", "-o", tmp_path / "gt.json")
@@ -481,8 +481,8 @@ def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
     assert f"{path}: line 6: XMax = 0.4 is less than XMin = 0.5" in note.message
     path = written(tmp_path, PLAIN, "a,dog,.5,.4,.1,.2", "a,dog,.5,.4,.3,.2")
     assert refused(path) == [
-        "2 of 2 boxes have a negative width or height; correct the boxes; or give as_is=True "
-        f"(--as-is), {INSIST}",
+        "2 of 2 boxes have negative width or height; correct the boxes, or pass as_is=True "
+        f"(--as-is) {INSIST}",
         "line 2: XMax = 0.4 is less than XMin = 0.5; correct the boxes",
         "line 3: XMax = 0.4 is less than XMin = 0.5; correct the boxes",
     ]

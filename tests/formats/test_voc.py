@@ -258,8 +258,8 @@ def test_a_class_of_difficult_objects_alone_may_be_undefined(tmp_path: Path) -> 
     detections = read_detections(tmp_path / "dt", truth)
     (note,) = detections.notes
     assert note.message.endswith(
-        "have AP 0: 'bird', 'cat'; undefined where the protocol counts none of their objects, "
-        "as may be of 'bird' (difficult, crowd and the like, if there are any)"
+        "have AP 0: 'bird', 'cat'; undefined if the protocol counts none of their objects, "
+        "possibly 'bird'"
     )
     result = evaluate(truth, detections, "voc2012")
     by_name: dict[Any, Any] = {row["name"]: row["AP"] for row in class_rows(result)}

@@ -19,7 +19,7 @@ LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 HTML = "<!DOCTYPE html>\n<html><head><title>404</title></head></html>\n"
 MERGE = "<<<<<<< HEAD\ndog .5 1 2 3 4\n=======\n>>>>>>> theirs\n"
 DUE = "write `image score x1 y1 x2 y2`"
-INSIST = "or give as_is=True (--as-is), and they count as boxes that overlap nothing"
+INSIST = "or pass as_is=True (--as-is) to count them as boxes that overlap nothing"
 
 
 def refused_truth(folder: Path, **options: Any) -> list[str]:
@@ -96,11 +96,11 @@ OBJECTS = {
     ),
     "x turned": (
         item(box=(30, 20, 10, 40)),
-        f"object 1: xmax = 10 is less than xmin = 30; correct the boxes; {INSIST}",
+        f"object 1: xmax = 10 is less than xmin = 30; correct the boxes, {INSIST}",
     ),
     "y turned": (
         item(box=(10, 40, 30, 20.5)),
-        f"object 1: ymax = 20.5 is less than ymin = 40; correct the boxes; {INSIST}",
+        f"object 1: ymax = 20.5 is less than ymin = 40; correct the boxes, {INSIST}",
     ),
     "area overflows": (
         item(box=(0, 0, "1e200", "1e200")),
@@ -426,8 +426,8 @@ LINES = {
     ),
     "commas": ("a,.5,1,2,3,4", f"has 1 column, expected 6; {DUE}, separated by spaces"),
     "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; use a decimal number"),
-    "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}; {INSIST}"),
-    "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}; {INSIST}"),
+    "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}, {INSIST}"),
+    "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}, {INSIST}"),
     "area overflows": (
         "a .5 0 0 1e200 1e200",
         "box area overflows; correct the box",
@@ -500,18 +500,18 @@ def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
 def test_xywh_where_corners_are_due(tmp_path: Path, truth: GroundTruth) -> None:
     lead, *rest = refused_lines(tmp_path, truth, *["a .5 100 200 30 40"] * 3, FINE)
     assert lead == (
-        f"{tmp_path}/dt: 3 of 4 boxes have a negative width or height: they look like x, "
-        f"y, width and height; {SWAPPED}; {INSIST}"
+        f"{tmp_path}/dt: 3 of 4 boxes have negative width or height: they look like x, "
+        f"y, width and height; {SWAPPED}, {INSIST}"
     )
     assert len(rest) == 3
     write(tmp_path / "gt", {"a.txt": "dog 100 200 30 40\n" * 3})
-    with pytest.raises(InputError, match="3 of 3 boxes have a negative width or height"):
+    with pytest.raises(InputError, match="3 of 3 boxes have negative width or height"):
         read_ground_truth(tmp_path / "gt")
 
 
 XYWH = {
-    "negative width": ("dog 1 2 -3 4", f"width -3 is negative; correct the boxes; {INSIST}"),
-    "negative height": ("dog 1 2 3 -.5", f"height -0.5 is negative; correct the boxes; {INSIST}"),
+    "negative width": ("dog 1 2 -3 4", f"width -3 is negative; correct the boxes, {INSIST}"),
+    "negative height": ("dog 1 2 3 -.5", f"height -0.5 is negative; correct the boxes, {INSIST}"),
     "far corner": ("dog 1e308 2 1e308 0", "box corner overflows; correct the box"),
     "area": ("dog 1 2 1e200 1e200", "box area overflows; correct the box"),
     "detections": (
@@ -587,7 +587,7 @@ def test_fewer_than_one_object_in_twenty_may_end_before_it_begins(tmp_path: Path
     assert (
         f"{tmp_path}/Annotations/a.xml: object 2: xmax = 10 is less than xmin = 30" in note.message
     )
-    assert "cannot be found" in note.message
+    assert "can never be matched" in note.message
 
 
 def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth) -> None:
@@ -595,8 +595,8 @@ def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth)
     write(tmp_path / "gt", {"a.txt": "dog 0.5 0.5 0.2 0.3\n" * 3})
     write(tmp_path / "dt", {"a.txt": "dog 0.5 0.5 0.2 0.3 0.9\n" * 3})
     for (line,) in (refused_truth(tmp_path / "gt"), refused_detections(tmp_path / "dt", truth)):
-        assert "look like fractions of the image's size" in line
-        assert "-format yolo (format='yolo') for text files of a class" in line
+        assert "look normalized" in line
+        assert "-format yolo, otherwise multiply by image width" in line
         assert "xywh" not in line
 
 

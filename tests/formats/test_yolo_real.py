@@ -161,7 +161,7 @@ def test_what_the_error_used_to_advise(
     words = ("eval", "--gt", labels, "--dt", found, "--class-names", names)
     insisted = command(*words, "--boxes", "xywh", "--format", "voc")
     assert insisted.status == 2
-    assert "look like fractions of the image's size" in insisted.err
+    assert "look normalized" in insisted.err
     for remedy in ("--gt-format yolo", "--dt-format yolo"):
         assert remedy in insisted.err
     annotations = str(voc / "gt" / "voc_xml")

@@ -478,7 +478,7 @@ def _hundredths(records: Any) -> Any:
     return records
 
 
-FRACTIONS = "look like fractions of the image's size"
+FRACTIONS = "look normalized"
 refused("fractions", "detections", DT, "", FRACTIONS, dt=_hundredths)
 refused(
     "fractions", "truth", GT, "", FRACTIONS, gt=lambda t: _hundredths(t["annotations"]) and None

@@ -467,7 +467,7 @@ SMALL = {
     ),
     B: xml(thing("cat", (0.1, 0.1, 0.3, 0.3)), name="b.jpg"),
 }
-FRACTIONS = "look like fractions of the image's size"
+FRACTIONS = "look normalized"
 refused("fractions", "detections", DT, "", FRACTIONS, HUNDREDTHS)
 refused("fractions", "xml", GT, "", FRACTIONS, SMALL)
 refused("fractions", "both", GT, "", FRACTIONS, SMALL | HUNDREDTHS)

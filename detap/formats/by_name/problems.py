@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.tables import fractions_problem, in_fractions, too_many_backward
+from detap.checks.tables import look_normalized, normalized_problem, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
 from detap.io.problems import Listed
@@ -140,10 +140,9 @@ def negative_size_notes(
         first = reader.box_problems(boxes, rows[:1], box_format)[0]
         where = ": ".join(filter(None, (first.file, first.location, first.message)))
         return (backward_note(kind, len(rows), where),)
-    if in_fractions(boxes):
+    if look_normalized(boxes):
         example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
-        title = "the detections" if kind == "detections" else "the ground truth"
-        raise InputError(fractions_problem(reader.path, title, example))
+        raise InputError(normalized_problem(reader.path, kind, example))
     listed = reader.box_problems(boxes, rows[: reader.limits.problems], box_format)
     looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
     raise too_many_backward(reader.path, len(rows), len(boxes), listed, looks)
