@@ -184,7 +184,7 @@ def test_no_page_scrolls_sideways(
     open_page: Open, page: Path, many_classes: Path, size: tuple[int, int], scheme: str
 ) -> None:
     for path in (page, many_classes):
-        for fragment in ("", "#class=dog&list=mistakes", "#list=suspects&image=0"):
+        for fragment in ("", "#class=dog&list=errors", "#list=label_errors&image=0"):
             tab = open_page(path, fragment, size, scheme)
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
             tab.close()
@@ -245,10 +245,10 @@ def test_one_class_is_chosen_everywhere(open_page: Open, page: Path) -> None:
 
 
 def test_a_type_of_error_is_chosen(open_page: Open, page: Path) -> None:
-    tab = open_page(page, "#list=mistakes")
+    tab = open_page(page, "#list=errors")
     tab.locator("#errors-table").get_by_role("button", name="Localisation").press("Enter")
     assert tab.locator("#type").input_value() == "localization"
-    captions = tab.locator("#gallery-tiles .says").all_inner_texts()
+    captions = tab.locator("#gallery-tiles .description").all_inner_texts()
     assert captions
     assert all("localization" in caption for caption in captions)
     tab.locator("#type").select_option("duplicate")
@@ -273,7 +273,7 @@ def test_a_cell_opens_its_images(open_page: Open, page: Path) -> None:
     tab.keyboard.press("Enter")
     names = model["classes"]
     assert fragment_of(tab, "pair") == f"{names[row]}→{names[col]}"
-    captions = tab.locator("#gallery-tiles .says").all_inner_texts()
+    captions = tab.locator("#gallery-tiles .description").all_inner_texts()
     assert captions
     for caption in captions:
         assert caption.startswith(names[col])
@@ -315,7 +315,7 @@ def test_images_are_looked_through_by_keys(open_page: Open, page: Path) -> None:
 def test_verdicts_are_toggled_and_are_text_too(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#image=0")
     viewer = tab.locator("#viewer")
-    drawn = viewer.locator("#viewer-picture rect[data-verdict=true-positive]")
+    drawn = viewer.locator("#viewer-picture rect[data-result=true-positive]")
     before = drawn.count()
     assert before
     texts = viewer.locator("#viewer-table tbody tr").all_inner_texts()
@@ -326,7 +326,7 @@ def test_verdicts_are_toggled_and_are_text_too(open_page: Open, page: Path) -> N
     viewer.get_by_role("button", name="True positive").click()
     assert drawn.count() == before
     # Told apart by dashes as well as by colour.
-    dashes = viewer.locator("#viewer-verdicts line[stroke-width='3.5']").evaluate_all(
+    dashes = viewer.locator("#viewer-results line[stroke-width='3.5']").evaluate_all(
         "all => all.map(x => x.getAttribute('stroke-dasharray') + x.getAttribute('stroke'))"
     )
     assert len(set(dashes)) == 9
@@ -362,12 +362,12 @@ def test_the_change_shows_all_classes_when_asked(
     open_page: Open, many_classes: Path, page: Path
 ) -> None:
     tab = open_page(page)
-    numbers = tab.locator("#change-numbers tbody tr")
+    numbers = tab.locator("#change-metrics tbody tr")
     assert numbers.count() == len(model_of(page)["baseline"]["metrics"])
     tab.locator("#change-classes").get_by_role("button").first.click()
     assert fragment_of(tab, "class") in model_of(page)["classes"]
     tab.locator("#gallery-lists").get_by_role("button", name="Got worse").click()
-    assert "before" in tab.locator("#gallery-tiles .says").first.inner_text()
+    assert "before" in tab.locator("#gallery-tiles .description").first.inner_text()
 
 
 def test_the_sections_are_gone_to(open_page: Open, page: Path) -> None:
@@ -380,7 +380,7 @@ def test_the_sections_are_gone_to(open_page: Open, page: Path) -> None:
 def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
     scores = model_of(page)["analysis"]["operating"]["scores"]
     fragment = f"#class=dog&type=localization&score={scores[3]}&sort=-AP50&filter=o"
-    fragment += "&list=mistakes&hide=missed"
+    fragment += "&list=errors&hide=missed"
     tab = open_page(page, fragment)
     assert tab.locator("#class").input_value() == "dog"
     assert tab.locator("#type").input_value() == "localization"
@@ -390,7 +390,7 @@ def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
     assert set(column(tab, 1)) == {name for name in model_of(page)["classes"] if "o" in name}
     pressed = tab.locator("#gallery-lists [aria-pressed=true]").inner_text()
     assert pressed == "Confident mistakes"
-    missed = tab.locator("#gallery-verdicts button[data-verdict=missed]")
+    missed = tab.locator("#gallery-results button[data-result=missed]")
     assert missed.get_attribute("aria-pressed") == "false"
     # And a fragment that changes is followed, whatever it holds.
     tab.evaluate(
@@ -430,7 +430,7 @@ def test_odd_cases_are_pages_too(open_page: Open, tmp_path: Path, case: str) -> 
         inputs += ["--protocol", "proposals"]
     path = tmp_path / "page.html"
     assert main(["report", *inputs, "-o", str(path), "-q"]) == 0
-    for fragment in ("", "#class=dog&list=mistakes&score=0.1"):
+    for fragment in ("", "#class=dog&list=errors&score=0.1"):
         tab = open_page(path, fragment)
         assert tab.locator("#classes-table tbody tr").count() == (1 if case == "proposals" else 6)
         assert tab.locator("#errors").count() == (case != "proposals")
@@ -466,7 +466,7 @@ def test_an_injected_script_is_refused(browser: Any, page: Path) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-@pytest.mark.parametrize("fragment", ["", "#class=dog&list=mistakes&image=40"])
+@pytest.mark.parametrize("fragment", ["", "#class=dog&list=errors&image=40"])
 def test_axe_finds_nothing(  # noqa: PLR0917 - fixtures and parameters
     browser: Any, axe: str, page: Path, size: tuple[int, int], scheme: str, fragment: str
 ) -> None:
@@ -498,7 +498,7 @@ def test_a_whole_page_is_quiet_and_fits(
     # A bar for what is more than nothing, one colour for the figures of the ninths.
     changes = [entry["change"] for entry in model["analysis"]["errors"]["types"]]
     assert tab.locator("#errors-table .meter i").count() == sum(x > 0 for x in changes)
-    colours = tab.locator(".ninths td").evaluate_all("all => all.map(x => x.style.color)")
+    colours = tab.locator(".regions td").evaluate_all("all => all.map(x => x.style.color)")
     assert len(set(colours)) == 1
     slide(tab, model)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -58,7 +58,7 @@ def test_narrow_terminals_show_everything_in_parts(columns: int) -> None:
 
 def test_undefined_is_a_dash() -> None:
     line = render(report(row("bird", nan, 0)), Style()).splitlines()[2]
-    assert line.split() == ["bird", *[DASH] * 5, *["0"] * 6]
+    assert line.split() == ["bird", *[DASH] * 4, *["0"] * 6]
 
 
 def test_wide_characters_keep_the_columns_aligned() -> None:

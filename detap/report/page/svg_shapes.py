@@ -136,7 +136,7 @@ def _pose(table: Table, row: int) -> str:
 
 
 _DRAWN: dict[str, Callable[[Table, int], str]] = {
-    "mask": _mask,
+    "segm": _mask,
     "boundary": _mask,
     "keypoints": _pose,
     "polygon": _polygon,
