@@ -79,7 +79,7 @@ def summary_table() -> list[str]:
         numbers = ", ".join(f"`{measure.name}`" for measure in metrics.summary(rules))
         presets.setdefault(numbers, []).append(f"`{name}`")
     rows = [f"| {', '.join(names)} | {numbers} |" for numbers, names in presets.items()]
-    return ["| protocol | numbers |", "|---|---|", *rows]
+    return ["| preset | metrics |", "|---|---|", *rows]
 
 
 def options_table(rules: type[ProtocolBase]) -> list[str]:
