@@ -43,7 +43,7 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
         return codes.rows(), {}
     _check_type(table, column, codes, known)
     if both and column == "category_id":
-        _check_names(table, table.called(), truth)
+        _check_names(table, table.category_names(), truth)
     unknown = sorted(codes.number.keys() - set(known), key=codes.number.__getitem__)
     if column == "category" and unknown and len(unknown) == len(codes.number) and not as_is:
         table.problems.instead(

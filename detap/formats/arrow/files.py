@@ -1,6 +1,6 @@
-"""Opening Parquet and Arrow files: what columns they have, and batches of their rows.
+"""Open Parquet and Arrow files: schema, limits, record batches.
 
-Both come from strangers, so that what they would expand to is known before it is read.
+The files are untrusted, so their decompressed size is checked before reading.
 """
 
 import os
@@ -21,11 +21,11 @@ from detap.io.stream import EXPANSION_FLOOR, Stream, refuse
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
 _ENCRYPTED = b"PARE"
-_ROWS_AT_ONCE = 1 << 16
-_PIECE = 1 << 18
-_LISTS_AT_ONCE = 1 << 14
+_BATCH_ROWS = 1 << 16
+_BUFFER_BYTES = 1 << 18
+_BATCH_LISTS = 1 << 14
 _WIDTH = 8
-AGAIN = "write it again, or fetch it again"
+WRITE_AGAIN = "write or download it again"
 
 
 class Container:
@@ -34,16 +34,15 @@ class Container:
     Attributes
     ----------
     path : str
-        As it was given.
     schema : pyarrow.Schema
     rows : list of int
-        How many each row group, or record batch, holds.
+        Rows of each row group or record batch.
     unit : str
-        What such a part is called.
+        "row group" or "record batch".
     size : int
         Bytes of the file.
     sha256 : str
-        Of standard input, and of a file where the limits ask for it; else empty.
+        Of standard input, and of a file if the limits require it; else empty.
     """
 
     unit: str
@@ -57,16 +56,16 @@ class Container:
         self._ends = list(accumulate(rows))
 
     def location(self, row: int) -> str:
-        """Return where a row stands."""
+        """Return the location of a row."""
         part = next((k for k, end in enumerate(self._ends) if row < end), 0)
         return f"row {row} ({self.unit} {part})" if len(self.rows) > 1 else f"row {row}"
 
     def size_of(self, columns: Sequence[str]) -> int:
-        """Return how many bytes some columns take when they are expanded."""
-        raise NotImplementedError  # pragma: no cover - both subclasses answer
+        """Return the decompressed size of columns."""
+        raise NotImplementedError  # pragma: no cover - overridden
 
     def check_size(self, columns: Sequence[str], limits: Limits) -> None:
-        """Refuse columns that expand too far.
+        """Raise InputError if the decompressed columns exceed the limits.
 
         Raises
         ------
@@ -79,13 +78,13 @@ class Container:
             option = "--max-expansion" if allowed == times else "--max-file-size"
             refuse(
                 self.path,
-                f"expands to {size} bytes, of {self.size}; at most {allowed} are read",
-                f"raise the limit ({option}) if the file is to be trusted",
+                f"expands from {self.size} to {size} bytes, the limit is {allowed}",
+                f"if the file is trusted, raise the limit ({option})",
             )
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Give the record batches of some columns, in the order of the rows; within `damage`."""
-        raise NotImplementedError  # pragma: no cover - both subclasses answer
+        """Yield the record batches of columns, in row order; call within `damage`."""
+        raise NotImplementedError  # pragma: no cover - overridden
 
 
 class _Parquet(Container):
@@ -101,8 +100,7 @@ class _Parquet(Container):
         super().__init__(path, file, self._file.schema_arrow, rows)
 
     def size_of(self, columns: Sequence[str]) -> int:
-        # Not of these columns alone: where what the footer says of a column is damaged, pyarrow
-        # ends the process when it is asked for that.
+        # All columns, because pyarrow aborts the process on damaged metadata of a column.
         groups = self._file.metadata
         size = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
         return int(max(size, _WIDTH * len(columns) * sum(self.rows)))
@@ -111,21 +109,20 @@ class _Parquet(Container):
         import pyarrow as pa
         from pyarrow import parquet
 
-        # Of text only the numbers of the words are made, however often a word of any length recurs.
+        # Dictionary encoding reads a repeated text only once.
         text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
-        # From afar all that is needed comes at once; what is near comes in pieces, whose memory is
-        # used again and again.
-        far = is_url(self.path)
+        # Remote files are read at once; local ones in small buffers, whose memory is reused.
+        remote = is_url(self.path)
         file = parquet.ParquetFile(
             self._source,
             metadata=self._file.metadata,
             read_dictionary=text,
-            pre_buffer=far,
-            buffer_size=0 if far else _PIECE,
+            pre_buffer=remote,
+            buffer_size=0 if remote else _BUFFER_BYTES,
         )
         lists = any(pa.types.is_nested(self.schema.field(name).type) for name in columns)
         yield from file.iter_batches(
-            _LISTS_AT_ONCE if lists else _ROWS_AT_ONCE,
+            _BATCH_LISTS if lists else _BATCH_ROWS,
             columns=list(columns),
             use_threads=not memory_is_tight(),
         )
@@ -143,7 +140,7 @@ class _Ipc(Container):
         super().__init__(path, file, pyarrow.ipc.open_stream(file).schema, rows)
 
     def size_of(self, columns: Sequence[str]) -> int:
-        del columns  # others are not expanded, but nor are they told apart
+        del columns  # messages do not name their columns
         return self._size
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -155,37 +152,37 @@ class _Ipc(Container):
             included_fields=fields, use_threads=not memory_is_tight()
         )
         for batch in pyarrow.ipc.open_stream(self._source, options=options):
-            batch.validate(full=True)  # offsets and lengths are taken at their word else
-            for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                yield batch.slice(start, _ROWS_AT_ONCE)
+            batch.validate(full=True)  # pyarrow trusts offsets and lengths otherwise
+            for start in range(0, batch.num_rows, _BATCH_ROWS):
+                yield batch.slice(start, _BATCH_ROWS)
 
 
 def check_installed() -> None:
-    """Make sure that the files can be read.
+    """Raise UsageError if pyarrow is not installed.
 
     Raises
     ------
     UsageError
-        Where pyarrow is not installed.
+        If pyarrow is not installed.
     """
     try:
         import pyarrow  # noqa: F401
     except ImportError:
         raise UsageError(
-            "Parquet and Arrow files need pyarrow: pip install 'detap[arrow]'"
+            "Parquet and Arrow files require pyarrow: pip install 'detap[arrow]'"
         ) from None
 
 
 @contextmanager
 def opened(path: Path, limits: Limits) -> Iterator[Container]:
-    """Open a Parquet or Arrow file, told by its first bytes.
+    """Open a Parquet or Arrow file, detected by its first bytes.
 
     Raises
     ------
     UsageError
-        Where pyarrow is not installed.
+        If pyarrow is not installed.
     InputError
-        Where the file cannot be opened, is something else, damaged, or beyond a limit.
+        If the file cannot be opened, has another format, is damaged, or exceeds a limit.
     """
     check_installed()
     text = os.fspath(path)
@@ -194,7 +191,7 @@ def opened(path: Path, limits: Limits) -> Iterator[Container]:
         container = _container(text, file)
         count = sum(container.rows)
         if count > limits.records:
-            refuse(text, f"has more than {limits.records} rows", MORE_RECORDS)
+            refuse(text, f"more than {limits.records} rows", MORE_RECORDS)
         yield container
         if text == STDIN or limits.digests:
             container.sha256 = _digest(stream, file)
@@ -204,29 +201,29 @@ def opened(path: Path, limits: Limits) -> Iterator[Container]:
 def _container(path: str, file: BinaryIO) -> Container:
     head = file.read(1 << 12)
     if not head:
-        refuse(path, "is empty", "fetch or write it again")
+        refuse(path, "is empty", WRITE_AGAIN)
     kinds = {PARQUET: _Parquet, ipc.MAGIC: _Ipc, ipc.CONTINUATION: _Ipc}
-    found = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
-    if found is None:
+    container = next((kind for magic, kind in kinds.items() if head.startswith(magic)), None)
+    if container is None:
         _refuse_other(path, head)
     with damage(path):
-        return found(path, file)
+        return container(path, file)
 
 
 def _refuse_other(path: str, head: bytes) -> NoReturn:
-    """Say what a file looks like that is neither Parquet nor Arrow."""
+    """Raise InputError for a file that is neither Parquet nor Arrow."""
     if head.startswith(_FEATHER_1):
-        refuse(path, "is Feather of version 1", "write it with pyarrow.feather, version 2")
+        refuse(path, "is a Feather version 1 file", "write it as version 2")
     if head.startswith(_ENCRYPTED):
-        refuse(path, "is encrypted", "write it without a key")
+        refuse(path, "is encrypted", "write it without encryption")
     name = "JSON" if head.lstrip()[:1] in (b"{", b"[") else looks_like(head)[0]
     message = f"looks like {name}" if name else "is neither Parquet nor Arrow"
-    refuse(path, message, "name a Parquet or an Arrow file")
+    refuse(path, message, "expected a Parquet or Arrow file")
 
 
 @contextmanager
 def damage(path: str) -> Iterator[None]:
-    """Make what pyarrow raises for a damaged file an error of ours."""
+    """Convert pyarrow errors for damaged files to InputError."""
     from pyarrow import ArrowException
 
     try:
@@ -234,8 +231,8 @@ def damage(path: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except (ArrowException, OSError, ValueError, ArithmeticError) as error:
-        what = " ".join(str(error).split())[:160]
-        refuse(path, f"is damaged: {what}", AGAIN)
+        reason = " ".join(str(error).split())[:160]
+        refuse(path, f"is damaged: {reason}", WRITE_AGAIN)
 
 
 def _digest(stream: Stream, file: BinaryIO) -> str:

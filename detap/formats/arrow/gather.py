@@ -1,4 +1,4 @@
-"""Columns of a table's batches as NumPy arrays, and the rows in which a value is missing."""
+"""Columns of record batches as NumPy arrays, and the rows with missing values."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _LARGE = 1e150
 def to_numpy(column: Any) -> NDArray[Any]:
     """Convert an Arrow column without nulls to an array.
 
-    ``Array.to_numpy`` imports pandas where it is installed, which takes longer than reading.
+    ``Array.to_numpy`` imports pandas if installed, which takes longer than reading.
     """
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
@@ -88,8 +88,8 @@ class Codes:
         if given:  # a dictionary may hold names that no row has
             used = np.flatnonzero(np.bincount(rows, minlength=len(names))).tolist()
         codes = np.zeros(len(names), np.int32)
-        for place in used:
-            codes[place] = self._code(names[place])
+        for index_of_name in used:
+            codes[index_of_name] = self._code(names[index_of_name])
         null = np.array([name is None for name in names])
         return codes[rows], np.flatnonzero(null[rows])
 
@@ -124,7 +124,7 @@ class Codes:
         return self._number
 
     def places(self, order: Sequence[Name]) -> NDArray[np.int32]:
-        """Return the position of each name in an order, (n,); -1 where it is not there."""
+        """Return the position of each name in an order, (n,); -1 if absent."""
         return places(self.number, order)
 
     def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
@@ -146,31 +146,31 @@ def _index_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.int32]]
 
 
 class Gathered:
-    """The rows of a table, read.
+    """The rows of a table.
 
     Attributes
     ----------
     shape : Shape
     image : Codes
-        Of each row of the table: a box, or an image where nested.
+        Of each row of the table: a box, or an image if nested.
     codes : dict of str to Codes
-        The other columns of names, by box.
+        The other columns of names, per box.
     counts : (rows,) int64 or None
-        How many boxes each image has; nested only.
+        Number of boxes of each image; nested only.
     sizes : (rows, 2) float64 or None
-        Width and height of each image, NaN where unknown; nested only.
+        Width and height of each image, NaN if unknown; nested only.
     single : bool
-        Whether boxes or scores are of less than double precision.
-    calm : bool
-        Whether all numbers of the boxes are finite, and so small that what is made of them is, too.
+        True if boxes or scores have less than double precision.
+    small : bool
+        True if all box values are finite, and so small that corners and areas are finite too.
     """
 
-    def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, most: int) -> None:
+    def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, max_boxes: int) -> None:
         self.shape = shape
         self.image = Codes()
         self.codes: dict[str, Codes] = defaultdict(Codes)
         self.single = False
-        self.calm = True
+        self.small = True
         self._length = 0
         self._box = np.empty((rows, 4))
         self._numbers: dict[str, list[NDArray[Any]]] = defaultdict(list)
@@ -178,25 +178,25 @@ class Gathered:
         self._inexact: dict[str, list[Rows]] = defaultdict(list)
         self._counts: list[NDArray[np.int64]] = []
         self._sizes: list[Floats] = []
-        at = 0
+        start = 0
         for batch in batches:
             columns = self._columns(batch)
-            self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
-            self._take_boxes(columns)
-            self._take_others(columns)
+            self._without["image_id"].append(self.image.add(batch.column("image_id")) + start)
+            self._add_boxes(columns)
+            self._add_others(columns)
             self._length += len(next(iter(columns.values())))
-            at += batch.num_rows
-            if self._length > most:
-                raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
+            start += batch.num_rows
+            if self._length > max_boxes:
+                raise FaultError(f"more than {max_boxes} boxes", MORE_RECORDS)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 
     @staticmethod
-    def _of_images(parts: list[Any], none: Any, there: bool) -> Any:
-        return np.concatenate([none, *parts]) if there else None
+    def _of_images(parts: list[Any], empty: Any, present: bool) -> Any:
+        return np.concatenate([empty, *parts]) if present else None
 
     def _columns(self, batch: Any) -> dict[str, Any]:
-        """Return the columns of the boxes of a batch, and keep what it says of its images."""
+        """Return the box columns of a batch; store its image counts and sizes."""
         columns, counts = self.shape.rows(batch)
         if counts is not None:
             self._counts.append(to_numpy(counts).astype(np.int64))
@@ -205,7 +205,7 @@ class Gathered:
             self._sizes.append(np.stack(sides, axis=1))
         return columns
 
-    def _take_boxes(self, columns: Mapping[str, Any]) -> None:
+    def _add_boxes(self, columns: Mapping[str, Any]) -> None:
         values = [self._values(name, columns[name]) for name in self.shape.box]
         if self.shape.box == (BOX,):
             values = list(values[0].reshape(-1, 4).T)
@@ -216,9 +216,9 @@ class Gathered:
         for k, column in enumerate(values):
             self._box[self._length : self._length + count, k] = column
             low, high = float(column.min(initial=0)), float(column.max(initial=0))
-            self.calm &= low > -_LARGE and high < _LARGE
+            self.small &= low > -_LARGE and high < _LARGE
 
-    def _take_others(self, columns: Mapping[str, Any]) -> None:
+    def _add_others(self, columns: Mapping[str, Any]) -> None:
         for name, column in columns.items():
             if name in NAMES:
                 self._without[name].append(self.codes[name].add(column) + self._length)
@@ -226,7 +226,7 @@ class Gathered:
                 self._numbers[name].append(self._values(name, column))
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
-        """Return the numbers of a column, and keep the rows that have none."""
+        """Return the numbers of a column; store the rows without one."""
         width, without = 1, null_rows(column)
         if name == BOX:
             column, uneven = _fours(column)
@@ -247,14 +247,14 @@ class Gathered:
         return self._length
 
     def without(self, name: str) -> Rows:
-        """Return the rows in which a column has nothing; all, where there is no such column."""
+        """Return the rows without a value in a column; all rows if there is no such column."""
         if name not in self._without:
             known = name == "image_id" or name in self.shape.fields
             return _NONE if known else np.arange(self._length)
         return np.concatenate(self._without[name])
 
     def inexact(self, name: str) -> Rows:
-        """Return the rows whose whole number float64 may not hold."""
+        """Return the rows whose integer float64 may not represent."""
         return np.concatenate([_NONE, *self._inexact.get(name, ())])
 
     def boxes(self) -> Floats:
@@ -262,14 +262,14 @@ class Gathered:
         return self._box[: self._length]
 
     def numbers(self, name: str) -> Floats:
-        """Return another column of numbers, (N,); zeros where there is none."""
+        """Return another column of numbers, (N,); zeros if there is none."""
         if name not in self._numbers:
             return np.zeros(self._length)
         return np.concatenate(self._numbers[name], dtype=np.float64)
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:
-    """Return the numbers of lists, four of each, and the rows of lists of another length."""
+    """Return the values of lists of four, and the rows of other lengths."""
     lengths = to_numpy(list_lengths(column).fill_null(0))
     four = lengths == 4
     if four.all():
@@ -281,7 +281,7 @@ def _fours(column: Any) -> tuple[Any, Rows]:
 
 
 def _size(column: Any) -> Floats:
-    """Return widths or heights, NaN where they cannot be used."""
+    """Return widths or heights, NaN if unusable."""
     if column.null_count:
         column = column.cast(pa.float64()).fill_null(np.nan)
     values = to_numpy(column).astype(np.float64)

@@ -1,7 +1,7 @@
-"""How large an Arrow file is once it is expanded, told before it is.
+"""Decompressed size of an Arrow file, computed before reading it.
 
-Arrow expands a compressed buffer to whatever length stands before it, so that a small file could
-ask for all memory. This walks from message to message without reading what they hold.
+Arrow decompresses a buffer to the length in its header, so a small file could use all memory. Only
+the message headers are read.
 
 Source: the Arrow columnar format, "Serialization and Interprocess Communication", and the schemas
 ``Message.fbs`` and ``Schema.fbs`` for the numbers of fields.
@@ -15,21 +15,21 @@ CONTINUATION = b"\xff\xff\xff\xff"
 
 _AFTER_MAGIC = 8
 _DICTIONARY, _RECORDS = 2, 3
-_MOST_METADATA = 64 << 20
+_MAX_METADATA = 64 << 20
 
 
 def batches_of(file: BinaryIO) -> tuple[list[int], int]:
-    """Return the rows of each record batch, and the bytes that all buffers take when expanded.
+    """Return the rows of each record batch, and the decompressed size of all buffers.
 
     Parameters
     ----------
     file : binary file
-        At its start; it is left somewhere else.
+        At any position, which changes.
 
     Raises
     ------
     ValueError
-        Where it is damaged.
+        If it is damaged.
     """
     rows: list[int] = []
     size = 0
@@ -47,14 +47,14 @@ def batches_of(file: BinaryIO) -> tuple[list[int], int]:
 
 
 def start_of(file: BinaryIO) -> int:
-    """Go to where the messages begin, in a file or a stream, and return the place."""
+    """Seek to the first message of a file or stream, and return its position."""
     file.seek(0)
     start = _AFTER_MAGIC if file.read(len(MAGIC)) == MAGIC else 0
     return file.seek(start)
 
 
 class _Table:
-    """A table of a flatbuffer: fields that are found through a list of offsets."""
+    """A flatbuffer table: fields located through a list of offsets."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data = data
@@ -64,11 +64,11 @@ class _Table:
     def _number(self, kind: str, at: int) -> int:
         if at < 0:
             raise IndexError(at)
-        found: int = struct.unpack_from(kind, self.data, at)[0]
-        return found
+        number: int = struct.unpack_from(kind, self.data, at)[0]
+        return number
 
     def _field(self, number: int) -> int:
-        """Return where a field stands; 0 where it is left out."""
+        """Return the position of a field; 0 if absent."""
         place = 4 + 2 * number
         if place >= self._number("<H", self._fields):
             return 0
@@ -76,7 +76,7 @@ class _Table:
         return offset and self.at + offset
 
     def long(self, number: int) -> int:
-        """Return a whole number of 64 bits, 0 by default."""
+        """Return a 64-bit integer, 0 by default."""
         at = self._field(number)
         return self._number("<q", at) if at else 0
 
@@ -89,7 +89,7 @@ class _Table:
         return _Table(self.data, at + self._number("<I", at)) if at else None
 
     def ranges(self, number: int) -> list[tuple[int, int]]:
-        """Return a list of pairs: where a buffer begins, and how long it is."""
+        """Return the start and length of each buffer."""
         at = self._field(number)
         if not at:
             return []
@@ -101,22 +101,22 @@ class _Table:
 
 
 def _message(file: BinaryIO, at: int) -> tuple[int, _Table, int, int] | None:
-    """Return a message's type, its header, where its body begins, and where the next message does.
+    """Return a message's type, header, body position and the position of the next message.
 
-    None stands for the mark of the end, without which a file is a part of one.
+    Returns None at the end marker; a file without one is truncated.
     """
     file.seek(at)
     head = file.read(8)
-    if head[:4] != CONTINUATION:  # as it was before Arrow 0.15
+    if head[:4] != CONTINUATION:  # format before Arrow 0.15
         head, at = head[:4], at - 4
     else:
         head = head[4:]
     if len(head) < 4:
-        raise ValueError("it ends before its end, as if it were cut off")
+        raise ValueError("file is truncated")
     length = struct.unpack("<i", head)[0]
     if length == 0:
         return None
-    if not 0 < length <= _MOST_METADATA:
+    if not 0 < length <= _MAX_METADATA:
         raise IndexError(length)
     file.seek(at + 8)
     data = file.read(length)
@@ -129,12 +129,11 @@ def _message(file: BinaryIO, at: int) -> tuple[int, _Table, int, int] | None:
 
 
 def _expanded(file: BinaryIO, batch: _Table, body: int, end: int) -> int:
-    """Return the bytes of a batch's buffers when expanded."""
-    records = batch
-    if records.table(3) is None:  # no compression
+    """Return the decompressed size of a batch's buffers."""
+    if batch.table(3) is None:  # no compression
         return end - body
     size = 0
-    for offset, length in records.ranges(2):
+    for offset, length in batch.ranges(2):
         if length < 8:
             continue
         if not 0 <= offset <= end - body - length:

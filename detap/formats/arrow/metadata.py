@@ -1,4 +1,4 @@
-"""Parquet and Arrow, aside from reading them: detections by themselves, attributes of images."""
+"""Parquet and Arrow metadata: names in detections, image attributes, file names."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from detap.tables.detection import GroundTruth, Name
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that detections name."""
+    """Return the image and class names in detections."""
     from detap.formats.arrow.table import Table  # imports pyarrow
 
     rows = Table(path, True, options.get("boxes"), limits).rows
@@ -22,26 +22,26 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
 
 def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return the value of a column of each image, which all its rows must share.
-
-    The files are read again.
+    """Return the value of a column by image, from reading the files again.
 
     Raises
     ------
     InputError
-        Where two rows of an image differ.
+        If rows of one image differ.
     """
-    found: dict[Name, Any] = {}
+    values: dict[Name, Any] = {}
     for source in ground_truth.files:
         for image, value in _values(source.path, name):
-            if value is not None and found.setdefault(image, value) != value:
-                message = f"image {image!r} has two values of {name}: {found[image]!r}, {value!r}"
-                raise InputError(Problem(shown(source.path), "", message, "give each image one"))
-    return found
+            if value is not None and values.setdefault(image, value) != value:
+                message = f"image {image!r} has two values of {name}: {values[image]!r}, {value!r}"
+                raise InputError(
+                    Problem(shown(source.path), "", message, "use one value per image")
+                )
+    return values
 
 
 def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
-    """Return the column file_name of each image, where there is one."""
+    """Return the file_name by image, if there is such a column."""
     return image_attribute(ground_truth, "file_name")
 
 

@@ -1,4 +1,4 @@
-"""Reading Parquet and Arrow files in a thread, while the rest is imported or read."""
+"""Prefetch of Parquet and Arrow files in a thread."""
 
 import os
 import threading
@@ -18,17 +18,16 @@ class Prefetched:
     Attributes
     ----------
     path : str
-        As it was given.
     """
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         self.path = os.fspath(path)
-        self._how = scored, boxes, limits
+        self._options = scored, boxes, limits
         self._table: Table | None = None
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         if self.path != STDIN and not memory_is_tight():
-            # Standard input may wait for a person: it is read by who asks for it.
+            # Standard input may block, so result() reads it.
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
@@ -36,7 +35,7 @@ class Prefetched:
         try:
             from detap.formats.arrow.table import Table
 
-            self._table = Table(self.path, *self._how)
+            self._table = Table(self.path, *self._options)
         except BaseException as error:
             self._error = error
 
@@ -59,19 +58,19 @@ class Prefetched:
         if self._error is not None:
             raise self._error
         table, self._table = self._table, None
-        assert table is not None  # or there was an error
+        assert table is not None  # otherwise an error was raised
         return table
 
 
 def ground_truth(
     path: Path, *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Prefetched:
-    """Begin to read ground truth."""
+    """Start to read ground truth."""
     return Prefetched(path, False, boxes, limits)
 
 
 def detections(
     path: Path, *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Prefetched:
-    """Begin to read detections."""
+    """Start to read detections."""
     return Prefetched(path, True, boxes, limits)

@@ -1,7 +1,6 @@
-"""Which columns of a table hold what: told by their names and types, and by nothing else.
+"""Meaning of the columns of a table, detected from names, types and metadata.
 
-Two shapes are known: a row for each box, and, as Hugging Face's datasets have it, a row for each
-image with a column ``objects`` that holds lists.
+A row is a box; or an image with lists in a column ``objects``, as in Hugging Face datasets.
 """
 
 import json
@@ -14,12 +13,12 @@ import pyarrow as pa
 from detap.io.problems import FaultError, Problems
 
 SHAPE_OF_DETECTIONS = (
-    "detections have the columns image_id, category_id or category, score, and x, y, width, height "
+    "expected the columns image_id, category_id or category, score, and x, y, width, height "
     "or x1, y1, x2, y2 or bbox"
 )
 SHAPE_OF_TRUTH = (
-    "ground truth has the columns image_id, category_id or category, and x, y, width, height or "
-    "x1, y1, x2, y2 or bbox; it may have area, iscrowd, difficult, ignore, group_of and id"
+    "expected the columns image_id, category_id or category, and x, y, width, height or "
+    "x1, y1, x2, y2 or bbox; optionally area, iscrowd, difficult, ignore, group_of and id"
 )
 
 BOX = "bbox"
@@ -29,27 +28,27 @@ FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
 
 _OBJECTS = "objects"
 _KEY = b"boxes"
-_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy"}
+_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which columns hold what.
+    """Meaning of the columns.
 
     Attributes
     ----------
     nested : bool
-        Whether a row is an image, and its objects are in lists.
+        True if a row is an image with lists of objects.
     fields : dict of str to pyarrow.Field
-        What each box has, by name; those of `objects` where nested.
+        Columns of a box by name; those of `objects` if nested.
     box : tuple of str
-        The four columns of a box, or the one of all four.
+        The four columns of a box, or the one with all four values.
     box_format : {"xywh", "xyxy"}
-        What the four numbers are.
+        Box format.
     class_names : tuple of str or None
-        What the classes 0, 1, ... are called, where the schema lists that.
+        Names of the classes 0, 1, ..., if in the schema.
     sized : bool
-        Whether images have a width and a height; nested only.
+        True if images have a width and height; nested only.
     """
 
     nested: bool
@@ -61,42 +60,42 @@ class Shape:
 
     @property
     def id_column(self) -> str | None:
-        """The column of the classes' ids: a category of numbers holds ids, not names."""
+        """The column of class ids; a numeric `category` has ids."""
         if "category_id" in self.fields:
             return "category_id"
-        return None if self.named else "category"
+        return None if self.has_names else "category"
 
     @property
-    def named(self) -> bool:
-        """Whether boxes have the names of their classes."""
+    def has_names(self) -> bool:
+        """True if boxes have class names."""
         return "category" in self.fields and is_text(self.fields["category"].type)
 
     @property
     def class_columns(self) -> tuple[str, ...]:
-        """The columns of the classes: of their ids, if they have any, then of their names."""
-        names = ("category",) if self.named else ()
+        """The columns of classes: ids, if there are any, then names."""
+        names = ("category",) if self.has_names else ()
         return names if self.id_column is None else (self.id_column, *names)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is to be read."""
+        """The columns to read."""
         if not self.nested:
             return tuple(self.fields)
         return ("image_id", _OBJECTS, *(("width", "height") if self.sized else ()))
 
     def rows(self, batch: Any) -> tuple[dict[str, Any], Any | None]:
-        """Return the columns of the boxes of a batch; and how many each image has, where nested.
+        """Return the box columns of a batch, and the number of boxes per image if nested.
 
         Raises
         ------
         FaultError
-            Where an image has no lists, or lists that differ in length.
+            If an image has no lists, or lists of different lengths.
         """
         if not self.nested:
             return {name: batch.column(name) for name in self.fields}, None
         objects = batch.column(_OBJECTS)
         if objects.null_count:
-            raise FaultError("objects is null", "give an image without objects an empty list")
+            raise FaultError("objects is null", "use an empty list for an image without objects")
         if not pa.types.is_struct(objects.type):
             counts = list_lengths(objects)
             parts = objects.flatten()
@@ -105,25 +104,25 @@ class Shape:
         lists = _flat(objects)
         counts = list_lengths(lists[self.box[0]])
         for name in self.fields:
-            found = list_lengths(lists[name])
-            if found.null_count or not found.equals(counts):
-                message = f"objects.{name} has other lengths than objects.{self.box[0]}, or nulls"
-                raise FaultError(message, "give each object all of them")
+            lengths = list_lengths(lists[name])
+            if lengths.null_count or not lengths.equals(counts):
+                message = f"objects.{name} and objects.{self.box[0]} differ in length, or are null"
+                raise FaultError(message)
         return {name: lists[name].flatten() for name in self.fields}, counts
 
 
 def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -> Shape:
-    """Tell which columns of a table hold what.
+    """Detect the meaning of the columns.
 
     Parameters
     ----------
     schema : pyarrow.Schema
     scored : bool
-        Whether detections are due, which have a score.
+        True for detections, which have a score.
     boxes : {"xywh", "xyxy"} or None
-        What the four numbers of `bbox` are, where that is given.
+        Format of `bbox`, if given.
     problems : Problems
-        What is wrong is noted and raised.
+        Receives the problems, which are raised.
 
     Raises
     ------
@@ -131,7 +130,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     """
     hint = SHAPE_OF_DETECTIONS if scored else SHAPE_OF_TRUTH
     for name in sorted({name for name in schema.names if schema.names.count(name) > 1}):
-        problems.add("", f"has two columns {name}", "keep one of the two")
+        problems.add("", f"duplicate column {name}", "keep one of them")
     problems.raise_any()
     top = {field.name: field for field in schema}
     nested = _OBJECTS in top and BOX not in top
@@ -139,13 +138,13 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     prefix = f"{_OBJECTS}." if nested else ""
     metadata = schema.metadata or {}
     names = _class_names(metadata, nested, problems)
-    wanted = ("category_id", "category", *FLAGS, *(("score",) if scored else ("area", "id")))
+    known = ("category_id", "category", *FLAGS, *(("score",) if scored else ("area", "id")))
     _check_presence(top, fields, scored, problems, hint)
     box = _box_columns(fields, prefix, problems, hint)
     problems.raise_any()
-    box_format = _encoding(fields, box, metadata, boxes, problems)
-    ours = (*wanted, *box) if nested else ("image_id", *wanted, *box)
-    found = Shape(
+    box_format = _box_format(fields, box, metadata, boxes, problems)
+    ours = (*known, *box) if nested else ("image_id", *known, *box)
+    shape = Shape(
         nested,
         {name: fields[name] for name in ours if name in fields and not (scored and name in FLAGS)},
         box,
@@ -153,13 +152,13 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
         names,
         nested and {"width", "height"} <= top.keys(),
     )
-    _check_types({"image_id": top["image_id"], **found.fields}, found, prefix, problems)
+    _check_types({"image_id": top["image_id"], **shape.fields}, shape, prefix, problems)
     problems.raise_any()
-    return found
+    return shape
 
 
 def _inner(field: Any) -> Iterator[tuple[str, Any]]:
-    """Give the fields of the objects, whether they are structs in a list or lists in a struct."""
+    """Yield the fields of the objects: structs in a list, or lists in a struct."""
     kind = field.type
     if is_list(kind) and pa.types.is_struct(kind.value_type):
         yield from ((part.name, part) for part in kind.value_type)
@@ -176,34 +175,34 @@ def _flat(structs: Any) -> dict[str, Any]:
 
 
 def is_list(kind: Any) -> bool:
-    """Return whether a column holds lists."""
+    """Return True if a type is a list."""
     types = pa.types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def list_lengths(column: Any) -> Any:
-    """Return how long each list is."""
-    import pyarrow.compute  # 0.04 s, which columns of numbers need not
+    """Return the length of each list."""
+    import pyarrow.compute  # takes 0.04 s, only for lists
 
     return pyarrow.compute.list_value_length(column)
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether a column holds text, numbered or not."""
+    """Return True if a type is text, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _is_name(kind: Any) -> bool:
-    """Return whether a column may call images, classes or annotations."""
+    """Return True if a type may have ids of images, classes or annotations."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return is_text(kind) or is_number(kind)
 
 
 def is_number(kind: Any) -> bool:
-    """Return whether a column holds numbers."""
+    """Return True if a type is numeric."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
@@ -216,58 +215,58 @@ def _check_presence(
 ) -> None:
     if "image_id" not in top:
         listed = ", ".join(list(top)[:12])
-        problems.add("", f"has no column image_id; it has {listed or 'none'}", hint)
+        problems.add("", f"no column image_id (columns: {listed or 'none'})", hint)
     if not {"category_id", "category"} & fields.keys():
-        problems.add("", "has no column category_id, nor category", hint)
+        problems.add("", "no column category_id or category", hint)
     if scored and "score" not in fields:
         truth = sorted(fields.keys() & {"area", "iscrowd", "difficult", "ignore", "group_of"})
-        looks = f"; it looks like ground truth, with {' and '.join(truth)}" if truth else ""
-        problems.add("", f"has no column score{looks}", hint)
+        looks = f" (has {' and '.join(truth)}: ground truth?)" if truth else ""
+        problems.add("", f"no column score{looks}", hint)
     if not scored and "score" in fields:
-        message = "has a column score, so it looks like detections"
-        problems.add("", message, "give the ground truth; or, if that it is, leave the column out")
+        message = "column score in ground truth (detections?)"
+        problems.add("", message, "if this is ground truth, remove the column")
 
 
 def _box_columns(
     fields: Mapping[str, Any], prefix: str, problems: Problems, hint: str
 ) -> tuple[str, ...]:
-    whole = [names for names in (SIDES, CORNERS, (BOX,)) if set(names) <= fields.keys()]
-    if len(whole) > 1:
-        listed = " and ".join(f"{prefix}{', '.join(names)}" for names in whole)
-        problems.add("", f"has boxes twice: {listed}", "keep one of them")
-    elif not whole:
-        problems.add("", "has no columns of boxes", hint)
-    return whole[0] if whole else ()
+    complete = [names for names in (SIDES, CORNERS, (BOX,)) if set(names) <= fields.keys()]
+    if len(complete) > 1:
+        listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
+        problems.add("", f"several box columns: {listed}", "keep one of them")
+    elif not complete:
+        problems.add("", "no box columns", hint)
+    return complete[0] if complete else ()
 
 
-def _encoding(
+def _box_format(
     fields: Mapping[str, Any],
     box: tuple[str, ...],
     metadata: Mapping[bytes, bytes],
     boxes: str | None,
     problems: Problems,
 ) -> str:
-    """Return what the four numbers are: named by their columns, or the metadata, or the caller."""
+    """Return the box format: from the columns, the metadata, or the caller."""
     named = "xywh" if box == SIDES else "xyxy"
     where = "the columns"
     if box == (BOX,):
         own = fields[BOX].metadata or {}
         text = own.get(_KEY, metadata.get(_KEY, b"")).decode("utf-8", "replace")
         if text and text not in _ENCODINGS:
-            message = f"the metadata `boxes` of bbox is {text!r}"
-            problems.add("", message, f"it is one of {', '.join(_ENCODINGS)}")
+            expected = ", ".join(_ENCODINGS)
+            message = f"metadata `boxes` of bbox is {text!r}, expected one of {expected}"
+            problems.add("", message)
             return "xywh"
         named, where = _ENCODINGS.get(text, ""), "the metadata"
     if not named and boxes is None:
         problems.add(
             "",
-            "nothing says what the four numbers of bbox are",
-            "give the field, or the schema, the metadata `boxes`: xywh (x, y, width, height) or "
-            "xyxy (x1, y1, x2, y2); or give boxes='xywh' (--boxes xywh) or 'xyxy'",
+            "box format of bbox is unknown",
+            "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
         )
     elif named and boxes not in (None, named):
-        message = f"boxes are {named} by {where}, and {boxes} by what is given (--boxes)"
-        problems.add("", message, "leave --boxes out, or mend the file")
+        message = f"boxes are {named} according to {where}, but --boxes is {boxes}"
+        problems.add("", message, "omit --boxes, or correct the file")
     return named or boxes or "xywh"
 
 
@@ -275,45 +274,46 @@ def _check_types(fields: Mapping[str, Any], shape: Shape, prefix: str, problems:
     for name, field in fields.items():
         kind = field.type
         where = name if name == "image_id" else f"{prefix}{name}"
-        due = ""
+        expected = ""
         if name in ("image_id", "category_id", "id"):
-            due = "" if _is_name(kind) else "whole numbers or text"
+            expected = "" if _is_name(kind) else "integers or strings"
         elif name == "category":
             numbers = pa.types.is_integer(kind) and (shape.nested or shape.class_names)
-            due = "" if is_text(kind) or numbers else "text (numbers stand in category_id)"
+            expected = "" if is_text(kind) or numbers else "strings (category_id has numbers)"
         elif name in FLAGS:
-            due = "" if pa.types.is_boolean(kind) or is_number(kind) else "true or false, or 1 or 0"
+            valid = pa.types.is_boolean(kind) or is_number(kind)
+            expected = "" if valid else "booleans, or 0 and 1"
         elif name == BOX:
-            good = is_list(kind) and is_number(kind.value_type)
-            if good and pa.types.is_fixed_size_list(kind) and kind.list_size != 4:
-                good = False
-            due = "" if good else "lists of 4 numbers"
+            valid = is_list(kind) and is_number(kind.value_type)
+            if valid and pa.types.is_fixed_size_list(kind) and kind.list_size != 4:
+                valid = False
+            expected = "" if valid else "lists of 4 numbers"
         elif not is_number(kind):
-            due = "numbers"
-        if due:
-            problems.add("", f"column {where} is of the type {kind}", f"it must hold {due}")
+            expected = "numbers"
+        if expected:
+            problems.add("", f"column {where} has type {kind}, expected {expected}")
 
 
 def _class_names(
     metadata: Mapping[bytes, bytes], nested: bool, problems: Problems
 ) -> tuple[str, ...] | None:
-    """Return the names that Hugging Face's metadata give the numbers of `category`."""
+    """Return the class names in Hugging Face metadata."""
     text = metadata.get(b"huggingface")
     if text is None:
         return None
     try:
         features = json.loads(text)["info"]["features"]
-        found = _labels(_found(features[_OBJECTS] if nested else features, "category"))
+        names = _labels(_feature(features[_OBJECTS] if nested else features, "category"))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        problems.add("", f"the metadata huggingface cannot be read: {error!r:.60}", "mend them")
+        problems.add("", f"invalid metadata huggingface: {error!r:.60}")
         return None
-    if found is not None and len(set(found)) != len(found):
-        problems.add("", "the metadata huggingface name two classes alike", "make names distinct")
-    return found
+    if names is not None and len(set(names)) != len(names):
+        problems.add("", "duplicate class names in the metadata huggingface")
+    return names
 
 
-def _found(node: Any, name: str) -> Any:
-    """Return the feature of a name, below lists of features."""
+def _feature(node: Any, name: str) -> Any:
+    """Return the feature of a name, in nested lists of features."""
     while isinstance(node, list | dict) and node:
         if isinstance(node, list):
             node = node[0]
@@ -331,5 +331,5 @@ def _labels(feature: Any) -> tuple[str, ...] | None:
     if names is None:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("names are no list of text")
+        raise ValueError("names are not a list of strings")
     return tuple(names)

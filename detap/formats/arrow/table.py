@@ -1,4 +1,4 @@
-"""A Parquet or Arrow file that was read: its columns, and what is wrong with them."""
+"""Columns of a Parquet or Arrow file, and their validation."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.detection import BOX_FORMATS, Floats, Integers, Name, SourceFile, encode_boxes
 
 _NONE = np.zeros(0, np.intp)
-_NAME_DUE = "give a whole number or text"
+_NAME_TYPE = ", expected an integer or a string"
 _LAYOUT = (
-    "mend the boxes; or, if the numbers are of the other kind, name the columns so (x1, y1, x2, y2 "
-    "or x, y, width, height; of bbox, the metadata `boxes`)"
+    "name the columns after the box format (x1, y1, x2, y2 or x, y, width, height), or set the "
+    "metadata `boxes` of bbox"
 )
 
 
 class Table:
-    """A file that was read: its columns, and what is wrong with them."""
+    """The columns of a file, and their problems."""
 
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         check_installed()
@@ -50,7 +50,7 @@ class Table:
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
 
     def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
-        """Return where the columns were read, for what is said of them."""
+        """Return the origin of the columns, for messages."""
 
         def location(row: int) -> str:
             return self.location(row if origin is None else int(origin[row]))
@@ -59,7 +59,7 @@ class Table:
         return Source(file, self.limits, as_is, location, self.shape.box_format, _LAYOUT)
 
     def location(self, row: int) -> str:
-        """Return where a box stands."""
+        """Return the location of a box."""
         if self._starts is None:
             return self._container.location(row)
         image = int(np.searchsorted(self._starts, row, side="right"))
@@ -67,130 +67,136 @@ class Table:
         return f"{self._container.location(image)}, objects[{row - first}]"
 
     def notes(self) -> Iterator[Note]:
-        """Say what is true of the table as such."""
+        """Yield the notes of the table."""
         if self.rows.single:
             message = (
-                "boxes or scores are of single precision (float32), and are read as just these "
-                "numbers; JSON of the same detector has others, so that AP may differ from its in "
-                "the eighth decimal"
+                "boxes or scores are float32; AP may differ from that of JSON results in the "
+                "eighth decimal"
             )
             yield Note("float32-columns", message, severity="info")
 
     def report(
         self, rows: Any, message: str | Callable[[int], str], hint: str = "", location: Any = None
     ) -> None:
-        """Note a problem of some rows, of which as many are listed as may be."""
+        """Report a problem of rows, listing as many as the limit allows."""
         for row in rows[: self.limits.problems].tolist():
             text = message if isinstance(message, str) else message(row)
             self.problems.add((location or self.location)(row), text, hint)
         self.problems.count += max(0, len(rows) - self.limits.problems)
 
-    def check_names(self, name: str, codes: Any, bare: Any = _NONE, location: Any = None) -> None:
-        """Note the rows that have no name."""
-        without = but(self.rows.without(name), bare)
-        self.report(without, f"{name} is null", _NAME_DUE, location)
+    def check_names(self, name: str, codes: Any, empty: Any = _NONE, location: Any = None) -> None:
+        """Report rows without a valid name."""
+        missing = exclude(self.rows.without(name), empty)
+        self.report(missing, f"{name} is null{_NAME_TYPE}", location=location)
         if codes.wrong:
-            found = codes.rows()
-            rows = np.setdiff1d(np.flatnonzero(np.isin(found, list(codes.wrong))), without)
-            wrong = codes.wrong
+            code = codes.rows()
+            rows = np.setdiff1d(np.flatnonzero(np.isin(code, list(codes.wrong))), missing)
+            invalid = codes.wrong
             self.report(
-                rows, lambda row: f"{name} is {said(wrong[found[row]])}", _NAME_DUE, location
+                rows,
+                lambda row: f"{name} is {format_value(invalid[code[row]])}{_NAME_TYPE}",
+                location=location,
             )
 
-    def check_classes(self, bare: Any = _NONE) -> None:
-        """Note the rows that have no class."""
+    def check_classes(self, empty: Any = _NONE) -> None:
+        """Report rows without a class."""
         for name in self.shape.class_columns:
-            self.check_names(name, self.rows.codes[name], bare)
+            self.check_names(name, self.rows.codes[name], empty)
 
-    def image(self, places: Integers | None = None) -> Integers:
-        """Return the number of each box's image, as first met or by its place, as `Codes.rows`."""
-        rows = self.rows.image.rows(places)
+    def image(self, indices: Integers | None = None) -> Integers:
+        """Return the image code of each box, or its value in `indices`, as `Codes.rows`."""
+        rows = self.rows.image.rows(indices)
         return rows if self.rows.counts is None else np.repeat(rows, self.rows.counts)
 
     def check_images(self) -> None:
-        """Note the rows that have no image, or where an image is a row, that of another."""
+        """Report rows without an image, and repeated images of nested tables."""
         location = self._container.location
         self.check_names("image_id", self.rows.image, _NONE, location)
         if self.rows.counts is None:
             return
-        found = self.rows.image.rows()
+        code = self.rows.image.rows()
         first = np.full(len(self.rows.image.number), -1)
-        first[found[::-1]] = np.arange(len(found))[::-1]
-        again = np.flatnonzero(first[found] != np.arange(len(found)))
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        repeated = np.flatnonzero(first[code] != np.arange(len(code)))
         self.report(
-            again,
-            lambda row: f"its image_id is that of {location(first[found[row]])} too",
-            "give each image one row",
+            repeated,
+            lambda row: f"duplicate image_id (also at {location(first[code[row]])})",
+            "write one row per image",
             location,
         )
 
-    def boxes(self, bare: Any = _NONE) -> tuple[Floats, Floats]:
+    def boxes(self, empty: Any = _NONE) -> tuple[Floats, Floats]:
         """Return the corners (N, 4) and areas (N,) of all boxes."""
         box = self.rows.boxes()
         names = self.shape.box
         columns = [box] if len(names) == 1 else list(box.T)
         for name, column in zip(names, columns, strict=True):
-            self.check_given(name, column, bare)
-        calm = self.rows.calm
-        if not calm:
+            self.check_given(name, column, empty)
+        small = self.rows.small
+        if not small:
             for name, column in zip(names, columns, strict=True):
                 self.check_finite(name, column)
-        fine = calm or self.problems.count
+        finite = small or self.problems.count
         corners, areas = encode_boxes(box, self.shape.box_format, copy=False)
-        if not fine:
-            over = np.flatnonzero(~(np.isfinite(areas) & np.isfinite(corners).all(axis=1)))
-            self.report(over, "the box overflows", "give a box of finite area and corners")
+        if not finite:
+            rows = np.flatnonzero(~(np.isfinite(areas) & np.isfinite(corners).all(axis=1)))
+            self.report(rows, "box overflows, expected finite corners and area")
         return corners, areas
 
-    def check_given(self, name: str, column: Floats, bare: Any = _NONE) -> None:
-        """Note the rows of a column, (N,) or (N, 4), that have no numbers, or inexact ones."""
-        without = but(self.rows.without(name), bare)
-        what, due = ("null", "a number") if column.ndim == 1 else ("null, or not 4", "4 numbers")
-        self.report(without, f"{name} is {what}", f"give {due}")
+    def check_given(self, name: str, column: Floats, empty: Any = _NONE) -> None:
+        """Report rows of a column, (N,) or (N, 4), without numbers or with inexact ones."""
+        missing = exclude(self.rows.without(name), empty)
+        problem = "null, expected a number"
+        if column.ndim > 1:
+            problem = "null or not of length 4, expected 4 numbers"
+        self.report(missing, f"{name} is {problem}")
         self.report(
             self.rows.inexact(name),
-            lambda row: f"{name} is about {said(column[row].tolist())}, beyond 2^53",
-            "give numbers that float64 holds, such as whole numbers below 2^53",
+            lambda row: f"{name} is about {format_value(column[row].tolist())}, beyond 2^53",
+            "use numbers that float64 represents exactly, such as integers below 2^53",
         )
 
     def check_finite(self, name: str, column: Floats) -> None:
-        """Note the rows of a column, (N,) or (N, 4), whose numbers are not finite."""
+        """Report rows of a column, (N,) or (N, 4), whose numbers are not finite."""
         if not np.isfinite(column).all():
             finite = np.isfinite(column).reshape(len(column), -1).all(axis=1)
             rows = np.setdiff1d(np.flatnonzero(~finite), self.rows.without(name))
+            expected = "a finite number" if column.ndim == 1 else "finite numbers"
             self.report(
-                rows, lambda row: f"{name} is {said(column[row].tolist())}", "give finite numbers"
+                rows,
+                lambda row: f"{name} is {format_value(column[row].tolist())}, expected {expected}",
             )
 
-    def called(self, bare: Any = _NONE) -> dict[Name, str]:
-        """Return what each category id is called; note those called two things."""
+    def category_names(self, empty: Any = _NONE) -> dict[Name, str]:
+        """Return the name of each category id; report ids with several names."""
         ids, names = (self.rows.codes[k].rows() for k in ("category_id", "category"))
         by_id, by_name = (list(self.rows.codes[k].number) for k in ("category_id", "category"))
-        many = len(by_name) + 1
-        rows = np.setdiff1d(np.arange(len(ids)), bare)
-        pairs, first = np.unique(ids[rows].astype(np.int64) * many + names[rows], return_index=True)
-        called: dict[Name, str] = {}
+        count = len(by_name) + 1
+        rows = np.setdiff1d(np.arange(len(ids)), empty)
+        keys = ids[rows].astype(np.int64) * count + names[rows]
+        pairs, first = np.unique(keys, return_index=True)
+        name_by_id: dict[Name, str] = {}
         for pair, row in zip(pairs.tolist(), rows[first].tolist(), strict=True):
-            number, other = divmod(pair, many)
-            identifier, name = by_id[number], str(by_name[other])
-            if called.setdefault(identifier, name) != name:
+            id_code, name_code = divmod(pair, count)
+            identifier, name = by_id[id_code], str(by_name[name_code])
+            if name_by_id.setdefault(identifier, name) != name:
                 message = (
-                    f"category {spelt(identifier)} is {spelt(name)} here, "
-                    f"{spelt(called[identifier])} elsewhere"
+                    f"category {spelt(identifier)} has the names {spelt(name)} and "
+                    f"{spelt(name_by_id[identifier])}"
                 )
-                self.problems.add(self.location(row), message, "give each category one name")
-        return called
+                self.problems.add(self.location(row), message, "use one name per category")
+        return name_by_id
 
 
-def but(rows: Any, others: Any) -> Any:
-    """Return the rows that are not among others."""
+def exclude(rows: Any, others: Any) -> Any:
+    """Return the rows that are not in `others`."""
     return np.setdiff1d(rows, others) if len(rows) else rows  # the first call takes 0.007 s
 
 
-def said(value: Any) -> str:
-    """Return a number, or four of them, as messages have it."""
+def format_value(value: Any) -> str:
+    """Return the text of a number, or of four, for messages."""
     if isinstance(value, list):
-        return f"[{', '.join(map(said, value))}]"
+        return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, float):
         return f"{value:g}" if isfinite(value) else "NaN" if isnan(value) else "infinite"
     return spelt(value)

@@ -1,6 +1,6 @@
-"""Parquet and Arrow files to tables: columns as COCO's records have keys.
+"""Reader of Parquet and Arrow files with the keys of COCO records as columns.
 
-A file whose columns hold what a COCO file holds gives the same tables, to the last bit.
+The same data as a COCO file gives bit-identical tables.
 """
 
 from dataclasses import replace
@@ -25,34 +25,33 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read ground truth from a Parquet or Arrow file.
 
-    Images and classes are numbered as of a COCO file: by ascending id, or name. A row that has an
-    image and nothing else is an image without any object; of Hugging Face's datasets, one whose
-    lists are empty.
+    Images and classes are in ascending order of id or name. A row with only an image, or with
+    empty lists (Hugging Face datasets), is an image without objects.
 
     Parameters
     ----------
     path : str or path or Prefetched
-        The file, or a URL; or what :mod:`detap.formats.arrow.prefetch` has begun to read, which has
-        its own `boxes` and `limits`.
+        The file or URL. A value of :mod:`detap.formats.arrow.prefetch` has its own `boxes` and
+        `limits`.
     boxes : {"xywh", "xyxy"}, optional
-        What the four numbers of a column `bbox` are, where its metadata do not say.
+        Format of a column `bbox` without metadata.
     as_is : bool
-        As :func:`detap.formats.coco.tables.read_ground_truth` has it.
+        As in :func:`detap.formats.coco.tables.read_ground_truth`.
     limits : Limits
-        What is accepted at most.
+        Limits on the input.
 
     Raises
     ------
     UsageError
-        Where pyarrow is not installed.
+        If pyarrow is not installed.
     InputError
-        With every problem of the file, up to `limits.problems`.
+        With all problems of the file, up to `limits.problems`.
     """
     table = _read(path, False, boxes, limits)
     columns = truth_columns(table)
-    found = truth_table(columns, table.source(columns.records, as_is, columns.origin))
+    truth = truth_table(columns, table.source(columns.records, as_is, columns.origin))
     empty = images_without_objects(len(columns.image_ids), columns.image)
-    return replace(found, notes=(*found.notes, *table.notes(), *nonzero_notes(empty)))
+    return replace(truth, notes=(*truth.notes, *table.notes(), *nonzero_notes(empty)))
 
 
 def read_detections(
@@ -68,19 +67,19 @@ def read_detections(
     Parameters
     ----------
     path, boxes, limits
-        As :func:`read_ground_truth` has them; so is what is raised. ``"-"`` is standard input.
+        As in :func:`read_ground_truth`, which also lists the errors. ``"-"`` is standard input.
     ground_truth : GroundTruth
-        Of whatever format: image ids are its own, and category ids, or the names of its classes.
-        Detections of a class that it does not list are left out, with a note.
+        Defines the image ids, and the category ids or names. Detections of other classes are
+        ignored, with a note.
     as_is : bool
-        As :func:`detap.formats.coco.tables.read_detections` has it.
+        As in :func:`detap.formats.coco.tables.read_detections`.
     """
     given = path.path if isinstance(path, Prefetched) else path
-    refuse_same_file(given, ground_truth, "give the detections")
+    refuse_same_file(given, ground_truth, "expected detections")
     table = _read(path, True, boxes, limits)
     columns = detection_columns(table, ground_truth, as_is)
-    found = detection_table(columns, ground_truth, table.source(len(columns.image), as_is))
-    return replace(found, notes=(*found.notes, *table.notes()))
+    detections = detection_table(columns, ground_truth, table.source(len(columns.image), as_is))
+    return replace(detections, notes=(*detections.notes, *table.notes()))
 
 
 def _read(path: Path | Prefetched, scored: bool, boxes: str | None, limits: Limits) -> Table:

@@ -1,4 +1,4 @@
-"""Ground truth of a table that was read."""
+"""Ground truth of Parquet and Arrow files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.arrow.table import Table, said
+from detap.formats.arrow.table import Table, format_value
 from detap.formats.coco.columns import TruthColumns
 from detap.io.json_text import spelt
 from detap.tables.columns import places
@@ -16,11 +16,11 @@ _FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "gro
 
 
 def truth_columns(table: Table) -> TruthColumns:
-    """Return ground truth; raise where something is wrong with it."""
+    """Return the columns; raise InputError for invalid rows."""
     table.check_images()
-    bare = _bare_rows(table)
-    label, class_ids, class_names = _classes(table, bare)
-    corners, box_area = table.boxes(bare)
+    empty = _empty_rows(table)
+    label, class_ids, class_names = _classes(table, empty)
+    corners, box_area = table.boxes(empty)
     area, without_area = _areas(table, box_area)
     columns: dict[str, NDArray[Any]] = {
         "label": label,
@@ -34,28 +34,28 @@ def truth_columns(table: Table) -> TruthColumns:
     table.problems.raise_any()
     names = tuple(sorted(table.rows.image.number))
     columns["image"] = table.image(places(table.rows.image.number, names))
-    kept = np.ones(len(label), np.bool_)
-    kept[bare] = False
-    records = int(np.count_nonzero(kept))
+    mask = np.ones(len(label), np.bool_)
+    mask[empty] = False
+    records = int(np.count_nonzero(mask))
     if not records and not table.limits.empty:
-        table.problems.add("", "has no annotations", "there is nothing to score against")
-    repeated = _repeated(table, ids, columns, kept)
+        table.problems.add("", "no annotations")
+    repeated = _drop_repeated(table, ids, columns, mask)
     table.problems.raise_any()
-    without = {
+    missing = {
         "missing-annotation-ids": table.rows.without("id"),
         "missing-area": without_area,
         "missing-iscrowd": table.rows.without("iscrowd"),
     }
-    counts = {code: int(np.count_nonzero(kept[rows])) for code, rows in without.items()}
-    is_zero = (ids == table.rows.codes["id"].number.get(0, -2))[kept]
+    counts = {code: int(np.count_nonzero(mask[rows])) for code, rows in missing.items()}
+    is_zero = (ids == table.rows.codes["id"].number.get(0, -2))[mask]
     counts["annotation-id-zero"] = int(np.count_nonzero(is_zero))
     origin = None
-    if not kept.all():
-        origin = np.flatnonzero(kept)
-        columns = {name: column[kept] for name, column in columns.items()}
-    given: dict[str, Any] = columns
+    if not mask.all():
+        origin = np.flatnonzero(mask)
+        columns = {name: column[mask] for name, column in columns.items()}
+    selected: dict[str, Any] = columns
     return TruthColumns(
-        **given,
+        **selected,
         image_ids=names,
         image_sizes=_sizes(table, names),
         class_ids=class_ids,
@@ -68,103 +68,105 @@ def truth_columns(table: Table) -> TruthColumns:
     )
 
 
-def _bare_rows(table: Table) -> Any:
-    """Return the rows that have an image and nothing else."""
-    bare = np.arange(0 if table.shape.nested else len(table.rows))
+def _empty_rows(table: Table) -> Any:
+    """Return the rows of images without objects."""
+    rows = np.arange(0 if table.shape.nested else len(table.rows))
     for name in (*table.shape.box, *table.shape.class_columns):
-        bare = np.intersect1d(bare, table.rows.without(name)) if len(bare) else bare
-    return bare
+        rows = np.intersect1d(rows, table.rows.without(name)) if len(rows) else rows
+    return rows
 
 
-def _classes(table: Table, bare: Any) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
-    """Return the class of each row, and the ids and names of the classes."""
-    table.check_classes(bare)
+def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
+    """Return the label of each row, and the ids and names of the classes."""
+    table.check_classes(empty)
     column, *others = table.shape.class_columns
-    found = table.rows.codes[column]
+    codes = table.rows.codes[column]
     if table.problems.count:
-        return found.rows(), (), ()
-    listed = table.shape.class_names
-    if column == "category" and table.shape.id_column and listed is not None:
-        ids: tuple[Name, ...] = tuple(range(len(listed)))
-        label = found.rows(places(found.number, ids))
-        label[bare] = 0
+        return codes.rows(), (), ()
+    listed_names = table.shape.class_names
+    if column == "category" and table.shape.id_column and listed_names is not None:
+        ids: tuple[Name, ...] = tuple(range(len(listed_names)))
+        label = codes.rows(places(codes.number, ids))
+        label[empty] = 0
         table.report(
             np.flatnonzero(label < 0),
-            lambda row: f"category is {list(found.number)[found.rows()[row]]}",
-            f"the metadata huggingface name the classes 0 to {len(listed) - 1}",
+            lambda row: (
+                f"category is {list(codes.number)[codes.rows()[row]]}, expected 0 to "
+                f"{len(listed_names) - 1} as in the metadata huggingface"
+            ),
         )
-        return label, ids, listed
-    ids = tuple(sorted(found.number))
+        return label, ids, listed_names
+    ids = tuple(sorted(codes.number))
     names: tuple[str | None, ...] = tuple(map(str, ids))
     if table.shape.id_column:
         names = (None,) * len(ids)
     if others:
-        called = table.called(bare)
-        names = tuple(called.get(identifier) for identifier in ids)
-    return found.rows(places(found.number, ids)), ids, names
+        name_by_id = table.category_names(empty)
+        names = tuple(name_by_id.get(identifier) for identifier in ids)
+    return codes.rows(places(codes.number, ids)), ids, names
 
 
 def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
-    """Return the annotated areas, the box's where there is none; and the rows without."""
+    """Return the annotated areas, or those of the boxes, and the rows without."""
     area = table.rows.numbers("area")
-    without = table.rows.without("area")
-    table.check_given("area", area, without)
+    missing = table.rows.without("area")
+    table.check_given("area", area, missing)
     table.check_finite("area", area)
     negative = np.flatnonzero(area < 0)
-    table.report(
-        negative, lambda row: f"area is {area[row]:g}", "give the area of the object, >= 0"
-    )
-    area[without] = box_area[without]
-    return area, without
+    table.report(negative, lambda row: f"area is {area[row]:g}, expected a number >= 0")
+    area[missing] = box_area[missing]
+    return area, missing
 
 
 def _flag(table: Table, name: str) -> Flags:
-    """Return a flag, false where there is none."""
+    """Return a flag, False if missing."""
     values = table.rows.numbers(name)
-    wrong = np.flatnonzero((values != 0) & (values != 1))
-    table.report(wrong, lambda row: f"{name} is {said(values[row].item())}", "give 0 or 1")
+    invalid = np.flatnonzero((values != 0) & (values != 1))
+    table.report(
+        invalid, lambda row: f"{name} is {format_value(values[row].item())}, expected 0 or 1"
+    )
     return np.asarray(values == 1)
 
 
 def _ids(table: Table) -> Integers:
-    """Return the number of each annotation's id, -1 where there is none."""
+    """Return the code of each annotation's id, -1 if missing."""
     ids = np.full(len(table.rows), -1, np.int32)
     if "id" in table.shape.fields:
-        without = table.rows.without("id")
-        table.check_names("id", table.rows.codes["id"], without)
+        missing = table.rows.without("id")
+        table.check_names("id", table.rows.codes["id"], missing)
         ids[:] = table.rows.codes["id"].rows()
-        ids[without] = -1
+        ids[missing] = -1
     return ids
 
 
-def _repeated(table: Table, ids: Integers, columns: Mapping[str, Any], kept: Flags) -> list[Name]:
-    """Leave out the rows that repeat an earlier one, id and all; return their ids."""
+def _drop_repeated(
+    table: Table, ids: Integers, columns: Mapping[str, Any], mask: Flags
+) -> list[Name]:
+    """Unset the mask of identical records with the same id; return their ids."""
     rows = np.flatnonzero(ids >= 0)
     names = list(table.rows.codes["id"].number)
     if len(names) == len(rows):
         return []
     first = np.full(len(names), -1)
     first[ids[rows[::-1]]] = rows[::-1]
-    again = rows[first[ids[rows]] != rows]
-    before = first[ids[again]]
-    same = np.ones(len(again), np.bool_)
+    repeated = rows[first[ids[rows]] != rows]
+    original = first[ids[repeated]]
+    same = np.ones(len(repeated), np.bool_)
     for column in columns.values():
-        equal = column[again] == column[before]
+        equal = column[repeated] == column[original]
         same &= equal.all(axis=1) if equal.ndim > 1 else equal
     table.report(
-        again[~same],
+        repeated[~same],
         lambda row: (
-            f"id {spelt(names[ids[row]])} is that of {table.location(first[ids[row]])} too, "
-            "another record"
+            f"duplicate id {spelt(names[ids[row]])} (also at {table.location(first[ids[row]])})"
         ),
-        "give every record an id of its own",
     )
-    kept[again[same]] = False
-    return [names[number] for number in ids[again[same]].tolist()]
+    mask[repeated[same]] = False
+    return [names[code] for code in ids[repeated[same]].tolist()]
 
 
 def _sizes(table: Table, names: tuple[Name, ...]) -> Floats:
-    """Return the width and height of each image, NaN where unknown."""
+    """Return the width and height of each image, NaN if unknown."""
     sizes = np.full((len(names), 2), np.nan)
     if table.rows.sizes is not None and len(names):
         place = places(table.rows.image.number, names)

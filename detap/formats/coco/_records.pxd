@@ -1,8 +1,8 @@
-"""Records of COCO files: objects of which a few values are read and the rest is skipped.
+"""Records of COCO files: read a few values and skip the others.
 
-The records of a file are mostly written alike. So the text between two values is kept, and in the
-next record compared as a whole; only where it differs is it read as JSON.
-Only functions to be inlined: nothing of this module exists when the program runs.
+Most records of a file have the same keys in the same order. So the text between two values is kept
+and compared with that of the next record, and parsed as JSON only if it differs.
+Inline functions only.
 """
 
 from libc.math cimport fabs, floor, isfinite
@@ -13,8 +13,8 @@ from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
-from detap.formats.coco._poses cimport Poses, read_pose
-from detap.formats.coco._shapes cimport Shapes, forget, read_shape
+from detap.formats.coco._keypoints cimport Poses, read_pose
+from detap.formats.coco._segmentation cimport Shapes, forget, read_shape
 from detap.formats.reading._numbers cimport read_integer, read_number
 
 
@@ -30,7 +30,7 @@ cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
 
 cdef struct Slot:
-    int length                  # of the literal, from the value before to the value; -1: too long
+    int length                  # of the text between two values; -1: too long
     Field field
     uint64_t hashed             # of the key
     uint64_t[WORDS] words
@@ -42,30 +42,30 @@ cdef struct Shape:
 
 
 cdef struct Text:
-    Bytes at                    # a string within the bytes at hand, UTF-8; NULL: none
+    Bytes at                    # UTF-8 string in the buffer, or NULL
     Py_ssize_t length
     bint escapes
-    bint whole                  # of an id: whether it was written as an integer
+    bint whole                  # True if an id is written as an integer
 
 
 cdef struct Row:
     int64_t id, image, category
-    Text id_text, image_text, category_text     # where the id is a string
+    Text id_text, image_text, category_text     # if the id is a string
     double[4] box
-    bint xyxy                   # whether that is two corners, not x, y, width, height
+    bint xyxy                   # True for x1, y1, x2, y2
     double area, score, width, height
     uint8_t crowd, ignore, group_of
     Text name
-    Bytes[2] listed             # where the lists of categories begin
-    Shapes shapes               # of all rows, where they are wanted
-    Poses poses                 # likewise
+    Bytes[2] listed             # start of the category lists
+    Shapes shapes               # of all rows, if read
+    Poses poses                 # of all rows, if read
     uint32_t seen               # bits by field
 
 
 cdef inline Field _field(
     Kind kind, const Row *row, Bytes key, Py_ssize_t length
 ) noexcept nogil:
-    """Tell which value a key announces; the key is without its quotes."""
+    """Return the field of a key (without quotes)."""
     if kind == IMAGE:
         if is_word(key, length, b"id", 2):
             return ID
@@ -106,9 +106,9 @@ cdef inline Field _field(
 
 
 cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
-    """Tell whether the text from here to the next value is the same as in the last record.
+    """Return True if the text up to the next value equals that of the last record.
 
-    Space that begins where the value is due belongs to the text, which then is not the same.
+    White space before the value belongs to the text, and makes it differ.
     """
     cdef uint64_t difference = (load(p) ^ slot.words[0]) & slot.masks[0]
     cdef int i
@@ -120,18 +120,18 @@ cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
 
 
 cdef inline Bytes _learn(
-    Cursor *cursor, Shape *shape, int place, Kind kind, const Row *row, Bytes start
+    Cursor *cursor, Shape *shape, int index, Kind kind, const Row *row, Bytes start
 ) noexcept nogil:
-    """Read the next key, and keep it as what the next record has in this place.
+    """Read the next key and store it in its slot for the next record.
 
-    The keys before it in this record are those of the slots before: so a repeated one is found.
+    The slots before hold the keys before in this record, which detects duplicates.
     """
-    cdef Slot *slot = &shape.slots[place]
+    cdef Slot *slot = &shape.slots[index]
     cdef Bytes p = skip_space(start), key
     cdef int i, left
-    if place == SLOTS:
+    if index == SLOTS:
         return fail(cursor, p)
-    if place:
+    if index:
         if p[0] != c',':
             return fail(cursor, p)
         p = skip_space(p + 1)
@@ -139,7 +139,7 @@ cdef inline Bytes _learn(
     p = skip_key(cursor, p, &slot.hashed)
     if p == NULL:
         return NULL
-    for i in range(place):
+    for i in range(index):
         if shape.slots[i].hashed == slot.hashed:
             return fail(cursor, key)
     slot.field = _field(kind, row, key + 1, p - key - 2)
@@ -153,12 +153,12 @@ cdef inline Bytes _learn(
         left = slot.length - 8 * i
         slot.masks[i] = ALL_BITS if left >= 8 else (<uint64_t>1 << (8 * left)) - 1
         slot.words[i] = load(start + 8 * i) & slot.masks[i]
-    shape.count = place + 1
+    shape.count = index + 1
     return p
 
 
 cdef inline Bytes _read_box(Cursor *cursor, Bytes p, Row *row) noexcept nogil:
-    """Read [x, y, width, height] or [x1, y1, x2, y2]: finite, of finite corners and area."""
+    """Read [x, y, width, height] or [x1, y1, x2, y2] with finite corners and area."""
     cdef int i
     cdef double *box = row.box
     if p[0] != c'[':
@@ -183,7 +183,7 @@ cdef inline Bytes _read_box(Cursor *cursor, Bytes p, Row *row) noexcept nogil:
 
 
 cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
-    """Read a score, unless it may be a whole number that float64 rounds: two could become one."""
+    """Read a score; fail for an integer that float64 may round, creating a tie."""
     cdef Bytes behind = read_number(p, cursor.end, &cursor.failed, score)
     cdef Bytes at = p
     if behind == NULL or fabs(score[0]) < 9007199254740992.0:
@@ -196,7 +196,7 @@ cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept n
 
 
 cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, int64_t *value) noexcept nogil:
-    """Read a number that is whole, and below the floats that stand for several integers."""
+    """Read an integer that float64 represents exactly."""
     cdef double number
     p = read_number(p, cursor.end, &cursor.failed, &number)
     if p == NULL:
@@ -237,7 +237,7 @@ cdef inline Bytes _read_text(Cursor *cursor, Bytes p, Text *text) noexcept nogil
 cdef inline Bytes _read_identifier(
     Cursor *cursor, Bytes p, int64_t *value, Text *text
 ) noexcept nogil:
-    """Read an id: an integer, or a float that is one, or a string."""
+    """Read an id: an integer, an integral float, or a string."""
     cdef Bytes behind
     text.at, text.whole = NULL, False
     if p[0] == c'"':
@@ -266,8 +266,8 @@ cdef inline Bytes _read_value(
     if field == KEYPOINTS:
         return read_pose(cursor, p, &row.poses, kind == ANNOTATION)
     if field == NUM_KEYPOINTS:
-        p = _read_whole(cursor, p, &row.poses.told)
-        return fail(cursor, p) if p != NULL and row.poses.told < 0 else p
+        p = _read_whole(cursor, p, &row.poses.num_keypoints)
+        return fail(cursor, p) if p != NULL and row.poses.num_keypoints < 0 else p
     if field == ID:
         return _read_identifier(cursor, p, &row.id, &row.id_text)
     if field == AREA:
@@ -292,7 +292,7 @@ cdef inline Bytes read_record(
     Cursor *cursor, Shape *shape, Row *row, Kind kind, Bytes p, int depth
 ) noexcept nogil:
     """Read one record, an object at level `depth`."""
-    cdef int place = 0
+    cdef int index = 0
     cdef Bytes q
     if p[0] != c'{':
         return fail(cursor, p)
@@ -301,25 +301,25 @@ cdef inline Bytes read_record(
     forget(&row.shapes)
     row.poses.count = row.poses.kept
     while True:
-        if place < shape.count and _matches(p, &shape.slots[place]):
-            p += shape.slots[place].length
+        if index < shape.count and _matches(p, &shape.slots[index]):
+            p += shape.slots[index].length
         else:
             q = skip_space(p)
             if q[0] == c'}':
                 return q + 1
-            p = _learn(cursor, shape, place, kind, row, p)
+            p = _learn(cursor, shape, index, kind, row, p)
             if p == NULL:
                 return NULL
-        p = _read_value(cursor, row, kind, shape.slots[place].field, p, depth + 1)
+        p = _read_value(cursor, row, kind, shape.slots[index].field, p, depth + 1)
         if p == NULL:
             return NULL
-        place += 1
+        index += 1
         if p[0] == c'}':
             return p + 1
 
 
 cdef inline double put_corners(const Row *row, double *corners) noexcept nogil:
-    """Write the corners of a row's box, and return the area of the box."""
+    """Write the corners of a row's box and return its area."""
     corners[0] = row.box[0]
     corners[1] = row.box[1]
     if row.xyxy:

@@ -1,12 +1,11 @@
-"""Regular COCO JSON straight from bytes to columns, without a Python object per record.
+"""Fast reader of COCO JSON: from bytes to columns, without a Python object per record.
 
-The scanners read a file block by block, one record at a time, without the GIL and without numpy.
-Of what is not wanted (polygons above all) only the syntax is checked. They decline whatever is
-not of the regular shape, valid or not, and leave it to the careful reader: they must never accept
-what that one refuses, nor give other values.
+The scanners read a file in blocks, one record at a time, without the GIL and numpy. They check the
+syntax of unused values (mostly polygons), and fall back to the Python reader for anything
+irregular. They must not accept what it rejects, or give other values.
 
-This module scans whole files. `_records.pxd` reads a record, `formats/json/_grammar.pxd` skips other
-values, `formats/reading/_numbers` parses numbers, and `formats/reading/_id_tables` indexes ids.
+`_records.pxd` reads a record, `formats/json/_grammar.pxd` skips values, `formats/reading/_numbers`
+parses numbers, and `formats/reading/_id_tables` indexes ids.
 """
 
 from libc.math cimport NAN
@@ -14,8 +13,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from detap.formats.coco._poses cimport Poses
-from detap.formats.coco._shapes cimport Shapes
+from detap.formats.coco._keypoints cimport Poses
+from detap.formats.coco._segmentation cimport Shapes
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, listed, renumber
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
@@ -52,9 +51,9 @@ cdef extern from *:
 
 cdef enum:
     BLOCK = 262144
-    PADDING = 128       # readable behind the bytes at hand, all zero
-    PAUSED = 2          # the array goes on where another scan has begun
-    NEARBY = 64         # a step that fails this close to their end is taken again with more
+    PADDING = 128       # zero bytes after the buffer
+    PAUSED = 2          # the array continues where another scan began
+    NEARBY = 64         # a step failing this close to the end is retried
 
 
 cdef enum Part:
@@ -72,13 +71,13 @@ cdef Part _part(Bytes key, Py_ssize_t length) noexcept nogil:
 
 
 cdef struct Kept:
-    # A part of the file, for Python to read.
+    # A section of the file, parsed by Python.
     char *bytes
     size_t length
 
 
 cdef bint _identify(const Text *text, Names *names, Py_ssize_t *named, int64_t *to) noexcept nogil:
-    """Put the number of a string, if there is one, in place of an id; count those put."""
+    """Replace a string id by its index, and count such ids."""
     cdef int32_t number
     if text.at == NULL:
         return True
@@ -89,8 +88,8 @@ cdef bint _identify(const Text *text, Names *names, Py_ssize_t *named, int64_t *
 
 
 cdef list _strings(const Names *names):
-    """Return the strings that JSON text stands for; UnicodeError where it is half of a pair."""
-    cdef list found = []
+    """Decode JSON strings; raise UnicodeError for an unpaired surrogate."""
+    cdef list strings = []
     cdef bytes text
     cdef int32_t i
     for i in range(names.count):
@@ -98,26 +97,26 @@ cdef list _strings(const Names *names):
         if b"\\" in text:
             from json import loads
 
-            found.append(loads(b'"%b"' % text))
-            found[i].encode()
+            strings.append(loads(b'"%b"' % text))
+            strings[i].encode()
         else:
-            found.append(text.decode())
-    return found
+            strings.append(text.decode())
+    return strings
 
 
 cdef IdTable _numbering(const Names *names, Py_ssize_t named, Py_ssize_t count, known):
-    """Return the table that numbers `count` ids, or the strings in their place, by a sequence."""
-    cdef dict place
+    """Return the table from `count` ids, or their strings, to indices of a sequence."""
+    cdef dict index
     if named == 0:
         return IdTable(known if count else ())
     if named != count:
-        raise TypeError("ids are partly numbers and partly strings")
-    place = {name: i for i, name in enumerate(known)}
-    return listed([place.get(name, -1) for name in _strings(names)])
+        raise TypeError("ids mix numbers and strings")
+    index = {name: i for i, name in enumerate(known)}
+    return listed([index.get(name, -1) for name in _strings(names)])
 
 
 cdef struct Outlines:
-    # Where the shapes of rows are, of those rows that have one.
+    # Segmentations of the rows that have one.
     int32_t *sizes
     int64_t *run_start
     int64_t *ring_start
@@ -126,47 +125,47 @@ cdef struct Outlines:
 
 
 cdef class _Scan:
-    """What both scanners share: the bytes at hand, and the steps through a document.
+    """Base class of the scanners: the buffer, and the steps through a document.
 
-    A step that fails close to the end of the bytes at hand is taken again with more of them.
+    A step that fails close to the end of the buffer is retried with more bytes.
 
     Parameters
     ----------
     descriptor : int
-        Of the file, or -1.
+        File descriptor, or -1.
     reader : callable or None
-        Where there is no descriptor: gives the next bytes, at most as many as asked for.
+        Without a descriptor: returns the next bytes, at most the given number.
     most_bytes, most_records, nesting : int
-        The limits.
+        Limits.
     masks, keypoints : bool
-        Whether `segmentation`, or `keypoints`, is read; otherwise only its syntax is checked.
+        If True, read `segmentation`, or `keypoints`; otherwise check only its syntax.
     xyxy : bool
-        Whether `bbox` is x1, y1, x2, y2.
+        If True, `bbox` is x1, y1, x2, y2.
 
     Attributes
     ----------
     regular : bool
-        Whether the file was read; else it is for the careful reader.
+        True if the file was read; otherwise the fallback reader must read it.
     count : int
-        Records read.
+        Number of records.
     repeated : int
-        Bytes stepped over once more than they need have been, as their block ended too early.
+        Bytes scanned again because their block ended too early.
     images, categories : bytes
-        The lists under these keys of the outermost object, where they are kept.
+        The lists under these keys of the outermost object, if kept.
     listed : int
-        How many rows have polygons, or run lengths as a list.
+        Number of rows with polygons or uncompressed RLE.
     without_number : int
-        How many annotations do not say how many of their keypoints are labelled.
+        Number of annotations without num_keypoints.
     """
 
     cdef int descriptor
     cdef object reader
-    cdef object error           # what the reader raised
+    cdef object error           # raised by the reader
     cdef uint8_t *bytes
     cdef size_t capacity, have, at, start
     cdef uint64_t given_bytes, most_bytes
-    cdef uint64_t start_offset  # where in the file the scan begins
-    cdef uint64_t stop_offset   # where it pauses, if a record begins there; 0: nowhere
+    cdef uint64_t start_offset  # file offset of the scan
+    cdef uint64_t stop_offset   # offset to pause at if a record begins there; or 0
     cdef bint cancelled
     cdef bint ended
     cdef Cursor cursor
@@ -177,7 +176,7 @@ cdef class _Scan:
     cdef uint64_t[64] top       # the keys of the outermost object
     cdef int top_count
     cdef Kept kept_images, kept_categories
-    cdef Names image_names, category_names      # where ids are strings
+    cdef Names image_names, category_names      # of string ids
     cdef Py_ssize_t named_images, named_categories
     cdef Outlines outlines
     cdef readonly bint regular
@@ -223,12 +222,12 @@ cdef class _Scan:
 
     @property
     def keypoints(self) -> int:
-        """How many keypoints each row has; 0 where none were read."""
+        """Keypoints per row; 0 if none were read."""
         return self.row.poses.each // 3
 
     @property
     def given(self) -> int:
-        """How many bytes have been taken; a thread may ask while another scans."""
+        """Bytes read so far; safe to call from another thread."""
         return self.given_bytes
 
     @property
@@ -244,7 +243,7 @@ cdef class _Scan:
         return self.kept_categories.bytes[: self.kept_categories.length]
 
     cdef check(self):
-        """Raise what the reader raised."""
+        """Raise the error of the reader."""
         if self.error is not None:
             raise self.error
 
@@ -253,8 +252,8 @@ cdef class _Scan:
             return _read(self.descriptor, to, count, self.start_offset + self.given_bytes)
         return self.ask_reader(to, count)
 
-    # On its own: a function with objects of Python waits for the GIL whenever it returns, and who
-    # imports meanwhile keeps it for 5 ms each time.
+    # Separate, because a function with Python objects acquires the GIL when it returns, and an
+    # importing thread holds it for 5 ms each time.
     cdef Py_ssize_t ask_reader(self, uint8_t *to, size_t count) noexcept with gil:
         try:
             block = self.reader(count)
@@ -265,7 +264,7 @@ cdef class _Scan:
             return -1
 
     cdef bint more(self) noexcept nogil:
-        """Read another block behind what is not yet done with; False on failure."""
+        """Read another block after the unprocessed bytes; False on failure."""
         cdef Py_ssize_t got
         cdef size_t larger
         cdef uint8_t *grown
@@ -291,20 +290,20 @@ cdef class _Scan:
         return self.given_bytes <= self.most_bytes
 
     cdef bint again(self) noexcept nogil:
-        """After a failed step: read more if it may have failed for want of bytes.
+        """Read more bytes after a step that may have failed for lack of them.
 
-        At least as much as the step has seen in vain, so that a long gap or string is not stepped
-        over once for each block.
+        Reads at least as many bytes as the step consumed, so that a long string is not scanned
+        again for each block.
         """
         cdef uint64_t seen = self.have - self.at
-        cdef uint64_t due = self.given_bytes + seen
+        cdef uint64_t goal = self.given_bytes + seen
         if self.ended or self.cursor.failed + NEARBY < self.cursor.end:
             return False
         self.repeated += seen
         while True:
             if not self.more():
                 return False
-            if self.ended or self.given_bytes >= due:
+            if self.ended or self.given_bytes >= goal:
                 return True
 
     cdef bint begin(self) noexcept nogil:
@@ -317,7 +316,7 @@ cdef class _Scan:
         return True
 
     cdef uint8_t next(self) noexcept nogil:
-        """Step to the next byte that is no space and return it; 0 at the end."""
+        """Skip white space and return the next byte; 0 at the end."""
         cdef Bytes p
         while True:
             p = skip_space(self.bytes + self.at)
@@ -328,16 +327,16 @@ cdef class _Scan:
                 return 0
 
     cdef bint finish(self) noexcept nogil:
-        """Tell whether nothing follows."""
+        """Return True if nothing follows."""
         return self.next() == 0 and self.ended and self.at == self.have
 
     cdef bint skip(self) noexcept nogil:
-        """Step over a value at level 2, which `start` and `at` enclose."""
+        """Skip a value at level 2, and set `start` and `at` to its bounds."""
         cdef Bytes p
         while True:
             self.cursor.keys = 0
             p = skip_value(&self.cursor, self.bytes + self.at, 2)
-            # A number may go on where the bytes at hand end.
+            # A number may continue beyond the buffer.
             if p != NULL and (p < self.cursor.end or self.ended):
                 self.start = self.at
                 self.at = p - self.bytes
@@ -348,7 +347,7 @@ cdef class _Scan:
                 return False
 
     cdef Part key(self) noexcept nogil:
-        """Step over a key of the outermost object, its colon and the space behind it."""
+        """Skip a key of the outermost object, its colon and white space."""
         cdef bint escapes
         cdef Bytes p, start
         cdef Part part
@@ -371,11 +370,11 @@ cdef class _Scan:
                 return NO_PART
 
     cdef inline uint64_t offset(self, Bytes p) noexcept nogil:
-        """Return where in the file a byte at hand lies."""
+        """Return the file offset of a buffered byte."""
         return self.start_offset + self.given_bytes - <uint64_t>(self.cursor.end - p)
 
     cdef int array(self, Kind kind, int depth) noexcept nogil:
-        """Step through an array of records; `at` is behind its bracket. False declines."""
+        """Read an array of records; `at` is after its bracket. False if irregular."""
         cdef Bytes p
         cdef bint first = True
         self.shape.count = 0
@@ -409,11 +408,11 @@ cdef class _Scan:
                 return False
 
     cdef bint commit(self, Kind kind) noexcept nogil:
-        """Append `row` to the columns; False declines it."""
+        """Append `row` to the columns; False if irregular."""
         return True
 
     cdef bint members(self) noexcept nogil:
-        """Step through the outermost object; `at` is behind its brace. False declines."""
+        """Read the outermost object; `at` is after its brace. False if irregular."""
         cdef uint8_t c
         cdef Part part
         self.next()
@@ -433,7 +432,7 @@ cdef class _Scan:
             self.next()
 
     cdef bint member(self, Part part, bint array) noexcept nogil:
-        """Read the value of a key of the outermost object: here, keep the lists."""
+        """Read a value of the outermost object; here, keep the lists."""
         if part == IMAGES:
             return self.skip() and self.keep(&self.kept_images)
         if part == CATEGORIES:
@@ -444,7 +443,7 @@ cdef class _Scan:
         return self.skip()
 
     cdef bint commit_shape(self) noexcept nogil:
-        """Keep the shape of `row`, if it has one, as that of the next row."""
+        """Append the segmentation of `row`, if any, to the columns."""
         cdef Shapes *shapes = &self.row.shapes
         cdef Outlines *to = &self.outlines
         cdef Py_ssize_t i = to.count
@@ -477,14 +476,13 @@ cdef class _Scan:
         return True
 
     def outlines_of(self, Py_ssize_t count) -> tuple[Column, ...] | None:
-        """Return the shapes of so many rows, all that there are; None where none were wanted.
+        """Return the segmentations of all `count` rows; None if they were not read.
 
         Returns
         -------
         tuple or None
-            Whether each row has one; and of those that do, as
-            :class:`detap.tables.masks.Masks` has them: sizes (0 for polygons), run_start, runs,
-            ring_start, ring_end, points.
+            A flag of each row, and the columns of :class:`detap.tables.masks.Masks` of those with
+            one: sizes (0 for polygons), run_start, runs, ring_start, ring_end, points.
         """
         cdef Outlines *of = &self.outlines
         cdef Shapes *shapes = &self.row.shapes
@@ -506,7 +504,7 @@ cdef class _Scan:
         )
 
     cdef bint commit_pose(self, bint truth) noexcept nogil:
-        """Keep the keypoints of `row`, if they are wanted, as those of the next row."""
+        """Append the keypoints of `row`, if read, to the columns."""
         cdef Poses *poses = &self.row.poses
         cdef uint32_t seen = self.row.seen
         cdef Py_ssize_t i = self.rows
@@ -527,20 +525,20 @@ cdef class _Scan:
             poses.sides[2 * i] -= self.row.box[0]
             poses.sides[2 * i + 1] -= self.row.box[1]
         if seen & (1 << <int>NUM_KEYPOINTS):
-            poses.without[i] = poses.told == 0
+            poses.without[i] = poses.num_keypoints == 0
         else:
-            poses.without[i] = poses.labelled == 0
+            poses.without[i] = poses.labeled == 0
             self.without_number += 1
         return True
 
     def poses_of(self, Py_ssize_t count, bint truth) -> tuple[Column, ...] | None:
-        """Return the keypoints of so many rows, all that there are; None where none were wanted.
+        """Return the keypoints of all `count` rows; None if they were not read.
 
         Returns
         -------
         tuple or None
-            Their numbers one after the other, x, y and of ground truth v of each; and of ground
-            truth the sides of boxes, and whether a row has nothing to be found.
+            The values x, y (and v of ground truth); and for ground truth, the box sizes and the
+            flag of rows without labeled keypoints.
         """
         cdef Poses *poses = &self.row.poses
         if not poses.wanted:
@@ -566,7 +564,7 @@ cdef class _Scan:
         return False
 
     cdef bint keep(self, Kept *kept) noexcept nogil:
-        """Copy the value just stepped over."""
+        """Copy the value just skipped."""
         kept.length = self.at - self.start
         kept.bytes = <char *>malloc(kept.length + 1)
         if kept.bytes == NULL:
@@ -576,10 +574,10 @@ cdef class _Scan:
 
 
 cdef class ListsScan(_Scan):
-    """A file of which only `images` and `categories` are wanted; parameters as of `_Scan`."""
+    """Scanner of `images` and `categories` only; parameters as in `_Scan`."""
 
     def run(self) -> bool:
-        """Scan the file; returns whether it was regular."""
+        """Scan the file; return True if it is regular."""
         with nogil:
             self.regular = self.begin() and self.next() == c'{'
             self.at += 1
@@ -589,14 +587,14 @@ cdef class ListsScan(_Scan):
 
 
 cdef class ResultsScan(_Scan):
-    """A results file being scanned; the parameters are those of `_Scan`.
+    """Scanner of a results file; parameters as in `_Scan`.
 
     Attributes
     ----------
     paused : bool
-        Whether the scan goes on where another has begun; see `split_at`.
+        True if the scan stopped where another began; see `split_at`.
     boxless : bool
-        Whether it ended at a row without a box, of which no mask was read.
+        True if it ended at a row without a box, whose mask was not read.
     """
 
     cdef int64_t *images
@@ -604,9 +602,9 @@ cdef class ResultsScan(_Scan):
     cdef double *corners
     cdef double *areas
     cdef double *scores
-    cdef bint found
+    cdef bint has_list
     cdef ResultsScan rest
-    cdef bint for_boxes         # masks are read of rows without a box alone
+    cdef bint for_boxes         # read masks only of rows without a box
     cdef readonly bint paused, boxless
 
     def __dealloc__(self):
@@ -617,7 +615,7 @@ cdef class ResultsScan(_Scan):
         free(self.scores)
 
     def run(self) -> bool:
-        """Scan the file; returns whether it was regular, and has not `paused`."""
+        """Scan the file; return True if it is regular and the scan did not pause."""
         cdef int state
         with nogil:
             state = self.document()
@@ -626,14 +624,14 @@ cdef class ResultsScan(_Scan):
         return self.regular
 
     def run_for_boxes(self) -> bool:
-        """Scan the file as `run` does, with masks, but keep those of rows without a box alone."""
+        """Scan the file with masks, keeping only those of rows without a box."""
         self.for_boxes = True
         return self.run()
 
     def run_rest(self, uint64_t start) -> bool:
-        """Scan the file from a place on where a record of the outermost array seems to begin.
+        """Scan the file from an offset where a record of the outermost array may begin.
 
-        Whether one does only the scan of what comes before can tell: see `split_at`.
+        Only the scan of the bytes before can confirm that: see `split_at`.
         """
         cdef int state
         self.start_offset = start
@@ -644,11 +642,11 @@ cdef class ResultsScan(_Scan):
         return self.regular
 
     def split_at(self, uint64_t stop) -> None:
-        """Let `run` pause where a record begins at this place."""
+        """Make `run` pause at a record that begins at this offset."""
         self.stop_offset = stop
 
     def resume(self) -> bool:
-        """Go on after a pause, to the end; returns whether the file was regular."""
+        """Continue after a pause; return True if the file is regular."""
         cdef int state
         self.stop_offset = 0
         self.paused = False
@@ -659,9 +657,9 @@ cdef class ResultsScan(_Scan):
         return self.regular
 
     def append(self, ResultsScan rest) -> bool:
-        """Take what another scan read from the place on where this one has paused.
+        """Append the rows of a scan that began where this one paused.
 
-        Returns whether the file was regular.
+        Returns True if the file is regular.
         """
         self.rest = rest
         self.paused = False
@@ -670,11 +668,11 @@ cdef class ResultsScan(_Scan):
 
     @property
     def texts(self) -> int:
-        """How many detections call their image by a string."""
+        """Number of detections with a string as image_id."""
         return self.named_images + (self.rest.named_images if self.rest is not None else 0)
 
     def cancel(self) -> None:
-        """Let a scan in another thread end soon, with nothing."""
+        """Stop a scan in another thread; its result is invalid."""
         self.cancelled = True
 
     @property
@@ -699,24 +697,24 @@ cdef class ResultsScan(_Scan):
             state = self.array(RESULT, 1)
             return self.finish() if state == True else state
         self.stop_offset = 0
-        return first == c'{' and self.members() and self.found and self.finish()
+        return first == c'{' and self.members() and self.has_list and self.finish()
 
     cdef bint member(self, Part part, bint array) noexcept nogil:
-        """Read the one list of detections; as for the rest, the lists that name them are kept."""
+        """Read the list of detections; keep the lists of images and categories."""
         if not array or (part != ANNOTATIONS and part != PREDICTIONS):
             return _Scan.member(self, part, array)
-        if self.found:
+        if self.has_list:
             return False
-        self.found = True
+        self.has_list = True
         self.at += 1
         return self.array(RESULT, 2) != False
 
     cdef bint commit(self, Kind kind) noexcept nogil:
         cdef Py_ssize_t i = self.rows
         cdef Row *row = &self.row
-        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>SCORE
+        cdef uint32_t required = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>SCORE
         cdef bint boxless = not row.seen & (1 << <int>BBOX), posed
-        if row.seen & due != due or i == self.most_records:
+        if row.seen & required != required or i == self.most_records:
             return False
         posed = boxless and not row.seen & (1 << <int>SEGMENTATION)
         if posed and not row.seen & (1 << <int>KEYPOINTS):
@@ -733,7 +731,7 @@ cdef class ResultsScan(_Scan):
             if row.xyxy:
                 row.box[2] += row.box[0]
                 row.box[3] += row.box[1]
-        elif boxless:   # its mask has the box
+        elif boxless:   # the box comes from the mask
             row.box = [0.0, 0.0, NAN, NAN]
         self.areas[i] = put_corners(row, self.corners + 4 * i)
         self.images[i] = row.image
@@ -761,7 +759,7 @@ cdef class ResultsScan(_Scan):
     def columns(
         self, images: Sequence[Name], list categories: list[Name],
     ) -> tuple[Column, Column, Column, Column, Column, dict[Name, int]] | None:
-        """Return the columns, numbered by the ids of the ground truth.
+        """Return the columns with the indices of the ground truth.
 
         Parameters
         ----------
@@ -771,14 +769,14 @@ cdef class ResultsScan(_Scan):
         Returns
         -------
         tuple or None
-            image, label, corners, box_area, score, and a dict of how many detections each
-            unknown category has. Unknown categories are numbered behind the known ones, in the
-            order of the dict. None where an image is unknown. The scan is empty afterwards.
+            image, label, corners, box_area, score, and the counts of unknown categories, whose
+            labels follow the known ones in this order. None if an image is unknown. The scan is
+            empty afterwards.
 
         Raises
         ------
         TypeError, OverflowError, UnicodeError
-            Where ids are of two kinds, beyond 64 bits, or no text.
+            If ids have mixed types, exceed 64 bits, or are invalid text.
         """
         cdef dict counted = {}
         cdef Py_ssize_t count
@@ -800,7 +798,7 @@ cdef class ResultsScan(_Scan):
         )
 
     cdef bint number_images(self, known) except -1:
-        """Number the images, unless one is unknown."""
+        """Replace image ids by indices; return False if one is unknown."""
         cdef IdTable table = _numbering(&self.image_names, self.named_images, self.rows, known)
         cdef Py_ssize_t unknown
         with nogil:
@@ -818,12 +816,12 @@ cdef class ResultsScan(_Scan):
             self.rest.number_categories(known)
 
     cdef count_unknown(self, list categories, dict counted):
-        """Count the detections of each category that is not known."""
+        """Count the detections of unknown categories."""
         cdef IdTable known = self.category_table(categories)
         cdef list names = _strings(&self.category_names)
         cdef Py_ssize_t i, unknown = 0
         if names and categories and type(categories[0]) is not str:
-            raise TypeError("ids are strings here, numbers there")
+            raise TypeError("ids have mixed types")
         with nogil:
             for i in range(self.rows):
                 unknown += known.number(self.categories[i]) < 0
@@ -836,7 +834,7 @@ cdef class ResultsScan(_Scan):
             self.rest.count_unknown(categories, counted)
 
     cdef bint join(self):
-        """Move the rows of the rest behind these, a column at a time."""
+        """Append the columns of the second scan."""
         cdef ResultsScan rest = self.rest
         cdef Py_ssize_t a = self.rows, b = rest.rows
         cdef bint done
@@ -855,7 +853,7 @@ cdef class ResultsScan(_Scan):
 
 
 cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noexcept nogil:
-    """Append one buffer to another, and free it."""
+    """Append one buffer to another and free it."""
     cdef void *grown = realloc(to[0], max(before + count, 1))
     if grown == NULL:
         return False
@@ -867,10 +865,10 @@ cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noe
 
 
 def find_record(bytes block) -> int:
-    """Return where, in the middle of a list of objects, one seems to begin; -1 if nowhere.
+    """Return a likely start of an object in the middle of a list; -1 if there is none.
 
-    It is the first brace behind a comma behind a closing brace. In a string or a nested list it
-    would be none, which only shows when what comes before is scanned up to there.
+    It is the first brace after a closing brace and a comma. It may be in a string or a nested
+    list, which only a scan of the bytes before reveals.
     """
     cdef Bytes begin = block
     cdef Bytes end = begin + len(block), p = skip_space(begin)
@@ -888,12 +886,12 @@ def find_record(bytes block) -> int:
 
 
 def class_names(bytes categories) -> dict[Name, str | None] | None:
-    """Return the name of each category, by ascending id; None where any is not regular.
+    """Return the category names by ascending id; None if any is irregular.
 
     Parameters
     ----------
     categories : bytes
-        A valid list, as a `TruthScan` met it.
+        A valid list, from a `TruthScan`.
 
     Returns
     -------
@@ -929,9 +927,9 @@ def class_names(bytes categories) -> dict[Name, str | None] | None:
 
 
 def nesting(bytes text) -> int:
-    """Return how many arrays and objects of JSON text lie inside each other at most.
+    """Return the maximum nesting depth of JSON text.
 
-    Brackets in strings do not count. Of what is no JSON, the answer is merely some number.
+    Brackets in strings do not count. For invalid JSON, the result is arbitrary.
     """
     cdef Bytes p = text
     cdef Bytes end = p + len(text)
@@ -956,7 +954,7 @@ def nesting(bytes text) -> int:
 
 
 CAN_SPLIT: bool = bool(AT_ONCE)
-"""Whether two threads can read one file here, each from its own place."""
+"""True if two threads can read one file at different offsets."""
 
 
 cdef struct Ordered:
@@ -982,27 +980,27 @@ cdef struct Truth:
 
 
 cdef struct Listed:
-    # Pairs of an image and a category, P of them, by id.
+    # P pairs of image id and category id.
     int64_t *images
     int64_t *categories
     Py_ssize_t count, room, lists
 
 
 cdef class TruthScan(_Scan):
-    """An instances file being scanned; the parameters are those of `_Scan`.
+    """Scanner of an instances file; parameters as in `_Scan`.
 
     Attributes
     ----------
     without_id, id_zero, without_area, without_crowd : int
-        How many annotations are so.
+        Number of such annotations.
     zero_row : int
-        Where `id_zero` is not 0: the row of the annotation with the id 0.
+        Row of the annotation with id 0, if `id_zero` is not 0.
     other_ids : int
-        How many annotations have an id that is not written as an integer.
+        Number of annotations whose id is not written as an integer.
     keeps_ids : bool
-        Whether the ids of annotations are asked for after the scan.
+        If True, keep the annotation ids for `ids`.
     begin_offset, end_offset : int
-        Where in the file the list of annotations is.
+        File offsets of the list of annotations.
     """
 
     cdef Truth truth
@@ -1012,7 +1010,7 @@ cdef class TruthScan(_Scan):
     cdef Py_ssize_t image_count, image_room
     cdef bint found_images, found_annotations, found_categories
     cdef IdTable numbers        # of the images
-    cdef list names             # of the images by ascending order, where their ids are strings
+    cdef list names             # sorted image ids, if they are strings
     cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
     cdef readonly Py_ssize_t other_ids
     cdef readonly uint64_t begin_offset, end_offset
@@ -1036,7 +1034,7 @@ cdef class TruthScan(_Scan):
             free(self.listed[i].categories)
 
     def run(self) -> bool:
-        """Scan the file; returns whether it was regular."""
+        """Scan the file; return True if it is regular."""
         cdef bint regular
         self.numbers = IdTable.__new__(IdTable)
         with nogil:
@@ -1078,7 +1076,7 @@ cdef class TruthScan(_Scan):
         return _Scan.member(self, part, array)
 
     cdef bint rank_images(self):
-        """Replace strings by their place among the images in ascending order."""
+        """Replace string ids by their index among the sorted image ids."""
         cdef Py_ssize_t count = self.rows + self.image_count, i
         cdef IdTable ranks
         cdef list names
@@ -1116,7 +1114,7 @@ cdef class TruthScan(_Scan):
         self.image_ids[i] = self.row.id
         self.sizes[2 * i] = self.row.width if seen & (1 << <int>WIDTH) else NAN
         self.sizes[2 * i + 1] = self.row.height if seen & (1 << <int>HEIGHT) else NAN
-        # What is no size is nothing that can be used, but the careful reader says so.
+        # As in the fallback reader, an invalid size is unknown.
         if self.sizes[2 * i] <= 0 or self.sizes[2 * i] >= 2.0**53:
             self.sizes[2 * i] = NAN
         if self.sizes[2 * i + 1] <= 0 or self.sizes[2 * i + 1] >= 2.0**53:
@@ -1128,7 +1126,7 @@ cdef class TruthScan(_Scan):
             &self.row.id_text, &self.image_names, &self.named_images, &self.image_ids[i])
 
     cdef bint commit_lists(self, uint32_t seen) noexcept nogil:
-        """Append the categories that the image lists; False where any is no integer."""
+        """Append the category lists of the image; False if an id is not an integer."""
         cdef int i
         cdef Listed *to
         cdef Bytes p
@@ -1163,20 +1161,20 @@ cdef class TruthScan(_Scan):
         cdef Row *row = &self.row
         cdef Truth *to = &self.truth
         cdef uint32_t seen = row.seen
-        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID
-        due |= 1 << <int>(SEGMENTATION if row.shapes.wanted else BBOX)
-        if seen & due != due or i == self.most_records:
+        cdef uint32_t required = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID
+        required |= 1 << <int>(SEGMENTATION if row.shapes.wanted else BBOX)
+        if seen & required != required or i == self.most_records:
             return False
         if i == self.room and not self.enlarge():
             return False
         if not (self.commit_shape() and self.commit_pose(True)):
             return False
-        if not seen & (1 << <int>BBOX):     # its mask has the box
+        if not seen & (1 << <int>BBOX):     # the box comes from the mask
             row.box = [0.0, 0.0, NAN, NAN]
         to.box_areas[i] = put_corners(row, to.corners + 4 * i)
         to.areas[i] = to.box_areas[i]
         if seen & (1 << <int>AREA):
-            if row.area < 0 and row.area != to.box_areas[i]:    # that of a negative side
+            if row.area < 0 and row.area != to.box_areas[i]:    # of a negative width or height
                 return False
             to.areas[i] = row.area
         else:
@@ -1191,7 +1189,7 @@ cdef class TruthScan(_Scan):
             to.ids[i - self.without_id] = row.id
             self.other_ids += not row.id_text.whole
             if row.id_text.at != NULL:
-                # Only whether ids differ matters: where their hashes do not, all is read with care.
+                # Ids are only compared: on equal hashes, the fallback reader decides.
                 to.ids[i - self.without_id] = <int64_t>hash_of(row.id_text.at, row.id_text.length)
                 if row.id_text.escapes:
                     return False
@@ -1225,7 +1223,7 @@ cdef class TruthScan(_Scan):
         )
 
     cdef bint sort_images(self) noexcept nogil:
-        """Bring the images into ascending order, number them, and the annotations by them."""
+        """Sort the images by id, and replace the ids of annotations by indices."""
         cdef Py_ssize_t count = self.image_count, i
         cdef Ordered *order
         cdef double *sizes
@@ -1247,7 +1245,7 @@ cdef class TruthScan(_Scan):
             free(order)
             free(self.sizes)
             self.sizes = sizes
-            # Equal ids now stand side by side.
+            # Equal ids are now adjacent.
             if not ascend(self.image_ids, count):
                 return False
         if not self.numbers.build(self.image_ids, count):
@@ -1255,7 +1253,7 @@ cdef class TruthScan(_Scan):
         return renumber(self.truth.images, self.rows, self.numbers) == 0
 
     cdef bint check_ids(self) noexcept nogil:
-        """Tell whether no two annotations have the same id; theirs are not needed after, mostly."""
+        """Return True if all annotation ids are distinct; free them unless kept."""
         cdef Py_ssize_t count = self.rows - self.without_id
         cdef int64_t *kept = NULL
         cdef bint distinct
@@ -1270,20 +1268,20 @@ cdef class TruthScan(_Scan):
         return distinct
 
     def ids(self) -> Column:
-        """Return the column of ids, each an integer, before the others; it is empty afterwards."""
+        """Return the annotation ids, all integers; call before `columns`, and once."""
         return take(<void **>&self.truth.ids, self.rows, 1, 8, b"q")
 
     def lists(self, list categories: list[Name]) -> tuple[tuple[int, Column, Column], ...]:
-        """Return what images list of categories, numbered by this list of ids.
+        """Return the category lists of the images, as indices of these category ids.
 
         Returns
         -------
         tuple of tuples
-            For the negative, and for those not exhaustive: how many images have a list, and the
-            columns image and category, -1 of unknown ones. They are empty afterwards.
+            For the negative and the not exhaustive list: the number of images with one, and the
+            columns image and category, -1 if unknown. They are empty afterwards.
         """
         cdef IdTable table = IdTable(categories if not self.named_categories else ())
-        cdef list found = []
+        cdef list columns = []
         cdef Listed *of
         cdef int i
         for i in range(2):
@@ -1291,28 +1289,28 @@ cdef class TruthScan(_Scan):
             with nogil:
                 renumber(of.images, of.count, self.numbers)
                 renumber(of.categories, of.count, table)
-            found.append((
+            columns.append((
                 of.lists,
                 take(<void **>&of.images, of.count, 1, 4, b"i"),
                 take(<void **>&of.categories, of.count, 1, 4, b"i"),
             ))
             of.count = of.room = 0
-        return tuple(found)
+        return tuple(columns)
 
     def columns(self, list categories: list[Name]) -> "tuple[list[Name], *tuple[Column, ...]] | None":
-        """Return the columns, with categories numbered by this list of ids.
+        """Return the columns, with categories as indices of these ids.
 
         Returns
         -------
         tuple or None
             A list of the image ids, ascending; image_sizes, image, label, corners, box_area,
-            area, crowd, ignore, group_of; None where a category is unknown. The scan is empty
+            area, crowd, ignore, group_of; None if a category is unknown. The scan is empty
             afterwards.
 
         Raises
         ------
         TypeError, OverflowError, UnicodeError
-            Where ids are of two kinds, beyond 64 bits, or no text.
+            If ids have mixed types, exceed 64 bits, or are invalid text.
         """
         cdef Py_ssize_t count = self.rows, i
         cdef Truth *to = &self.truth

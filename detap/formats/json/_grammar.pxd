@@ -1,8 +1,8 @@
-"""The grammar of JSON: stepping over values, of which all the syntax is checked.
+"""JSON grammar: skip values and check their syntax.
 
-Every function takes a place in the bytes at hand and returns the place behind what it stepped
-over, or NULL where that is not JSON, or none of the regular kind: then the careful reader decides.
-Only functions to be inlined: nothing of this module exists when the program runs.
+Every function takes a pointer into the buffer and returns the pointer after the skipped text, or
+NULL if that is invalid or irregular JSON, which requires the fallback reader.
+Inline functions only.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -35,9 +35,9 @@ cdef extern from *:
         _mm_sub_epi8(x, _mm_set1_epi8('0')))
 
     /* Skip an array of plain numbers, 64 bytes at a time. p is at its first number. Returns the
-       closing bracket and sets *done, or else the place behind the last comma up to which all is
+       closing bracket and sets *done, or else the pointer after the last comma up to which all is
        well. Each mask has a bit per byte; the carries hand the last bit to the next 64 bytes.
-       Where no bit differs from the grammar, the bytes are numbers without exponents, separated
+       If no bit differs from the grammar, the bytes are numbers without exponents, separated
        by a comma and at most one space. At least 64 bytes behind the end must be readable, and
        hold a byte that is none of these. */
     static const uint8_t *detap_skip_numbers(const uint8_t *p, int *done) {
@@ -103,10 +103,10 @@ cdef extern from *:
 
 
 cdef struct Cursor:
-    Bytes end           # behind the last byte at hand; zeros follow it
+    Bytes end           # after the last buffered byte; zeros follow
     Bytes failed        # where a function that returned NULL stopped
-    int deepest         # levels of nesting allowed
-    int keys            # how many of `hashes` are in use
+    int deepest         # maximum nesting depth
+    int keys            # number of `hashes` in use
     uint64_t[512] hashes
 
 
@@ -122,7 +122,7 @@ cdef inline Bytes skip_space(Bytes p) noexcept nogil:
 
 
 cdef inline Bytes _skip_wide(Cursor *cursor, Bytes p) noexcept nogil:
-    """Skip one character of more than one byte."""
+    """Skip one multi-byte character."""
     cdef Bytes behind = skip_character(p, cursor.end)
     return behind if behind != NULL else fail(cursor, p)
 
@@ -143,8 +143,8 @@ cdef inline Bytes _skip_escape(Cursor *cursor, Bytes p) noexcept nogil:
 
 
 cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept nogil:
-    """Skip a string; `p` is at its quote. Sets `escapes` where it has any."""
-    cdef uint64_t x, quote, slash, found
+    """Skip a string; `p` is at its quote. Sets `escapes` if it has any."""
+    cdef uint64_t x, quote, slash, special
     escapes[0] = False
     p += 1
     while True:
@@ -152,13 +152,13 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
         quote = x ^ QUOTES
         slash = x ^ SLASHES
         # Zero bytes of `quote` and `slash`, bytes below a space, bytes beyond ASCII.
-        found = ((quote - LOW_BITS) & ~quote) | ((slash - LOW_BITS) & ~slash)
-        found |= ((x - SPACES) & ~x) | x
-        found &= HIGH_BITS
-        if found == 0:
+        special = ((quote - LOW_BITS) & ~quote) | ((slash - LOW_BITS) & ~slash)
+        special |= ((x - SPACES) & ~x) | x
+        special &= HIGH_BITS
+        if special == 0:
             p += 8
             continue
-        p += trailing_zeros(found) >> 3
+        p += trailing_zeros(special) >> 3
         if p[0] == c'"':
             return p + 1
         if p[0] == c'\\':
@@ -173,7 +173,7 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
 
 
 cdef inline uint64_t hash_of(Bytes p, Py_ssize_t length) noexcept nogil:
-    """Return a hash of some bytes; eight bytes behind them must be readable."""
+    """Return a hash of some bytes; eight bytes after them must be readable."""
     cdef uint64_t result = <uint64_t>length, high
     cdef Py_ssize_t i = 0
     while i + 8 <= length:
@@ -186,7 +186,7 @@ cdef inline uint64_t hash_of(Bytes p, Py_ssize_t length) noexcept nogil:
 
 
 cdef inline Bytes skip_key(Cursor *cursor, Bytes p, uint64_t *hashed) noexcept nogil:
-    """Skip a key, and hash it. One with escapes, which may equal another without, fails."""
+    """Skip and hash a key. Fails for escapes, since the key may equal another without."""
     cdef Bytes behind
     cdef bint escapes
     if p[0] != c'"':
@@ -199,7 +199,7 @@ cdef inline Bytes skip_key(Cursor *cursor, Bytes p, uint64_t *hashed) noexcept n
 
 
 cdef inline Bytes skip_colon(Cursor *cursor, Bytes p) noexcept nogil:
-    """Skip a colon and the space around it."""
+    """Skip a colon and white space around it."""
     p = skip_space(p)
     return skip_space(p + 1) if p[0] == c':' else fail(cursor, p)
 
@@ -233,7 +233,7 @@ cdef inline Bytes skip_word(Cursor *cursor, Bytes p, const char *word, int lengt
 
 
 cdef inline Bytes skip_value(Cursor *cursor, Bytes p, int depth) noexcept nogil:
-    """Skip a value at nesting level `depth`, checking all of its syntax."""
+    """Skip a value at nesting level `depth` and check its syntax."""
     cdef bint escapes
     cdef uint8_t c = p[0]
     if c == c'"':

@@ -1,6 +1,6 @@
-"""Looking at bytes: words, digits, characters of UTF-8.
+"""Byte tests: words, digits, UTF-8 characters.
 
-Only functions to be inlined: nothing of this module exists when the program runs.
+Inline functions only.
 """
 
 from libc.stdint cimport uint8_t
@@ -11,10 +11,10 @@ ctypedef const uint8_t *Bytes
 
 
 cdef inline bint is_word(
-    const void *text, size_t length, const char *word, size_t due
+    const void *text, size_t length, const char *word, size_t expected
 ) noexcept nogil:
-    """Tell whether some bytes are a word of `due` bytes."""
-    return length == due and memcmp(text, word, due) == 0
+    """Return True if the bytes are a word of `expected` bytes."""
+    return length == expected and memcmp(text, word, expected) == 0
 
 
 cdef inline bint is_digit(uint8_t c) noexcept nogil:
@@ -22,7 +22,7 @@ cdef inline bint is_digit(uint8_t c) noexcept nogil:
 
 
 cdef inline Bytes skip_character(Bytes at, Bytes end) noexcept nogil:
-    """Return what is behind a character of several bytes in strict UTF-8, or NULL if none is."""
+    """Return the pointer after a multi-byte UTF-8 character, or NULL if invalid."""
     cdef uint8_t first = at[0]
     cdef uint8_t low = 0x80, high = 0xBF
     cdef int more, i

@@ -1,4 +1,4 @@
-"""Numbers for ids that are integers."""
+"""Hash tables from integer ids to indices."""
 
 from os import urandom
 
@@ -14,7 +14,7 @@ SEED = int.from_bytes(urandom(8), "little")
 
 @cython.final
 cdef class IdTable:
-    """The number of each id, for ids that are integers.
+    """Table from integer ids to indices.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ cdef class IdTable:
     Raises
     ------
     OverflowError, TypeError
-        Where an id is no such integer.
+        If an id is not an integer of 64 bits.
     """
 
     def __dealloc__(self):
@@ -46,7 +46,7 @@ cdef class IdTable:
             free(copied)
 
     cdef bint build(self, const int64_t *ids, Py_ssize_t count) noexcept nogil:
-        """Number the ids; False where memory is short, or they are more than int32 can number."""
+        """Build the table; False when out of memory or for more ids than int32 can index."""
         cdef int64_t high
         cdef Py_ssize_t i
         if count > 0x7FFFFFFF:
@@ -97,7 +97,7 @@ cdef class IdTable:
         return at
 
     cdef inline int32_t number(self, int64_t identifier) noexcept nogil:
-        """Return the number of an id, -1 where it is unknown."""
+        """Return the index of an id, -1 if unknown."""
         cdef uint64_t offset
         if self.direct:
             offset = <uint64_t>identifier - <uint64_t>self.low
@@ -106,7 +106,7 @@ cdef class IdTable:
 
 
 cdef IdTable listed(list numbers):
-    """Return a table of the ids 0, 1, 2, ... with these numbers; -1 stands for unknown."""
+    """Return a table from the ids 0, 1, 2, ... to these indices; -1 is unknown."""
     cdef IdTable table = IdTable.__new__(IdTable)
     cdef Py_ssize_t i
     table.direct = True
@@ -120,7 +120,7 @@ cdef IdTable listed(list numbers):
 
 
 cdef bint ascend(const int64_t *ids, Py_ssize_t count) noexcept nogil:
-    """Tell whether each id is above the one before."""
+    """Return True if the ids are strictly ascending."""
     cdef Py_ssize_t i
     for i in range(1, count):
         if ids[i - 1] >= ids[i]:
@@ -129,35 +129,35 @@ cdef bint ascend(const int64_t *ids, Py_ssize_t count) noexcept nogil:
 
 
 cdef bint are_distinct(int64_t *ids, Py_ssize_t count) noexcept nogil:
-    """Tell whether no two ids are equal, False too where memory is short; sorts the ids.
+    """Return True if all ids are distinct, False when out of memory; sorts the ids.
 
-    By their bytes, lowest first: a table of so many would miss the cache at each.
+    Radix sort, lowest byte first: a large hash table would miss the cache at every id.
     """
     cdef uint64_t *items = <uint64_t *>ids
     cdef uint64_t *spare = <uint64_t *>malloc(max(count, 1) * sizeof(uint64_t))
     cdef uint64_t *given = spare
     cdef uint64_t *other
-    cdef Py_ssize_t places[256]
-    cdef Py_ssize_t place, size, i
+    cdef Py_ssize_t offsets[256]
+    cdef Py_ssize_t offset, size, i
     cdef int digit, value
     cdef bint distinct = spare != NULL
     if spare == NULL:
         return False
     for digit in range(8):
-        memset(places, 0, sizeof(places))
+        memset(offsets, 0, sizeof(offsets))
         for i in range(count):
-            places[(items[i] >> (8 * digit)) & 255] += 1
-        if count and places[(items[0] >> (8 * digit)) & 255] == count:
+            offsets[(items[i] >> (8 * digit)) & 255] += 1
+        if count and offsets[(items[0] >> (8 * digit)) & 255] == count:
             continue
-        place = 0
+        offset = 0
         for value in range(256):
-            size = places[value]
-            places[value] = place
-            place += size
+            size = offsets[value]
+            offsets[value] = offset
+            offset += size
         for i in range(count):
             value = (items[i] >> (8 * digit)) & 255
-            spare[places[value]] = items[i]
-            places[value] += 1
+            spare[offsets[value]] = items[i]
+            offsets[value] += 1
         other = items
         items = spare
         spare = other
@@ -168,7 +168,7 @@ cdef bint are_distinct(int64_t *ids, Py_ssize_t count) noexcept nogil:
 
 
 cdef Py_ssize_t renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcept nogil:
-    """Replace ids by their numbers, packed into the first half; return how many are unknown."""
+    """Replace ids by indices, packed into the first half; return the number of unknown ids."""
     cdef int32_t *numbers = <int32_t *>ids
     cdef int64_t last = 0
     cdef int32_t number = -1
@@ -178,6 +178,6 @@ cdef Py_ssize_t renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcept
             last = ids[i]
             number = table.number(last)
         unknown += number < 0
-        # Row i of the result lies at or before row i of the ids, which has been read.
+        # Row i of the result overwrites only ids already read.
         numbers[i] = number
     return unknown

@@ -1,6 +1,6 @@
-"""Words numbered when first met, in a table that grows.
+"""Growing hash table from words to indices in order of occurrence.
 
-Only functions to be inlined: nothing of this module exists when the program runs.
+Inline functions only.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
@@ -11,7 +11,7 @@ from detap.formats.reading._id_tables cimport SEED
 
 
 cdef struct Names:
-    # An open-addressing table from words to numbers, the words one behind the other.
+    # Open addressing; the words are stored consecutively.
     char *text
     size_t used, room
     size_t *start       # of each word in `text`; start[count] is the end of the last
@@ -74,10 +74,10 @@ cdef inline bint _names_widen(Names *names) noexcept nogil:
 
 
 cdef inline bint _names_reserve(Names *names, size_t length) noexcept nogil:
-    """Make room for one more word; False when out of memory."""
+    """Reserve space for one word; False when out of memory."""
     cdef void *larger
     cdef size_t room
-    if names.used + length >= names.room:  # so that there is text, even of an empty word
+    if names.used + length >= names.room:  # so that text is not NULL for an empty word
         room = 2 * (names.used + length) + 1024
         larger = realloc(names.text, room)
         if larger == NULL:
@@ -98,7 +98,7 @@ cdef inline bint _names_reserve(Names *names, size_t length) noexcept nogil:
 cdef inline int32_t names_find(
     Names *names, const char *word, size_t length, bint grow
 ) noexcept nogil:
-    """Return the number of a word, a new one where it may `grow`; -1 unknown, -2 out of memory."""
+    """Return the index of a word, added if `grow`; -1 if unknown, -2 out of memory."""
     cdef uint64_t mixed = word_hash(word, length)
     cdef size_t slot
     cdef int32_t number

@@ -1,9 +1,8 @@
 """Decimal numbers from bytes to the same doubles as Python's float(), without the GIL.
 
-Both scanners of JSON and of VOC read their numbers here. What is short is converted where it
-stands, by one product or quotient of two exact doubles, which is rounded once and hence correctly
-(W. D. Clinger, "How to read floating point numbers accurately", PLDI 1990). Longer numbers are
-`_numbers.scaled`'s, and the few that it leaves open are Python's.
+Used by the JSON and VOC scanners. Short numbers are one product or quotient of two exact doubles,
+which is rounded once and hence correctly (W. D. Clinger, "How to read floating point numbers
+accurately", PLDI 1990). `_numbers.scaled` converts longer ones, and Python the few that it cannot.
 """
 
 from libc.math cimport isfinite
@@ -22,7 +21,7 @@ cdef extern from *:
     static const uint64_t detap_whole_tens[8] = {
         1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
-    /* Where doubles are computed in wider registers, a quotient of two would be rounded twice. */
+    /* In wider registers, a quotient of two doubles would be rounded twice. */
     #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
     #define DETAP_ROUNDS_ONCE 0
     #else
@@ -39,7 +38,7 @@ cdef extern from *:
     const double[23] TENS "detap_tens"
     const uint64_t[8] WHOLE_TENS "detap_whole_tens"
     bint ROUNDS_ONCE "DETAP_ROUNDS_ONCE"
-    double UNSURE "DETAP_UNSURE"    # what no mantissa converts to: the sign is put on afterwards
+    double UNSURE "DETAP_UNSURE"    # never the value of a mantissa, which has no sign
     uint64_t ZEROS "DETAP_ZEROS", NO_DIGIT "DETAP_NO_DIGIT"
     uint64_t PAIRS "DETAP_PAIRS", UPPER "DETAP_UPPER", LOWER "DETAP_LOWER"
 
@@ -73,9 +72,9 @@ cdef inline Bytes _take_digits(Bytes at, Bytes end, uint64_t *mantissa) noexcept
 cdef inline bint read_decimal(
     Bytes start, Bytes end, Bytes *stop, double *value, bint strict
 ) noexcept nogil:
-    """Read a number of any length that begins at `start`, and leave `stop` behind it.
+    """Read a number of any length at `start`, and set `stop` after it.
 
-    It is ``[+-]?(d+.?d*|.d+)([eE][+-]?d+)?``, or JSON's where `strict`, with the integer -0 being
+    It is ``[+-]?(d+.?d*|.d+)([eE][+-]?d+)?``, or JSON's if `strict`, with the integer -0 being
     0. False where there is none: then `stop` is where that shows. `value` may be infinite.
     """
     cdef Bytes at = start, first, behind, run
@@ -127,16 +126,16 @@ cdef inline bint read_decimal(
 
 
 # ---------------------------------------------------------------------------------------------
-# Eight digits at a time, of JSON, where 16 bytes behind the end are readable and no digits
+# Eight digits at a time, of JSON, if 16 bytes after the end are readable and no digits
 
 
 cdef inline uint64_t _mark_others(uint64_t chunk) noexcept nogil:
-    """Mark the bytes that are no digit; exact up to the first. `chunk` is XORed with zeros."""
+    """Mark the bytes that are not digits; exact up to the first. `chunk` is XORed with zeros."""
     return ((chunk + NO_DIGIT) | chunk) & HIGH_BITS
 
 
 cdef inline uint64_t _eight(uint64_t chunk) noexcept nogil:
-    """Return the number of which the eight bytes are the digits, the first lowest."""
+    """Return the number of eight digits, the first in the lowest byte."""
     chunk = chunk * 10 + (chunk >> 8)
     return ((chunk & PAIRS) * UPPER + ((chunk >> 16) & PAIRS) * LOWER) >> 32
 
@@ -147,9 +146,9 @@ cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexc
 cdef inline Bytes read_number(
     Bytes start, Bytes end, Bytes *failed, double *value
 ) noexcept nogil:
-    """Read a finite number; quick for up to seven digits before and eighteen behind the point.
+    """Read a finite number; fast for up to 7 digits before and 18 after the point.
 
-    Returns what is behind it, or NULL and where it `failed`. One that ends where the bytes do may
+    Returns the pointer after it, or NULL and sets `failed`. One that ends where the bytes do may
     go on: it fails where it is not of the quick kind.
     """
     cdef Bytes p = start
@@ -207,7 +206,7 @@ cdef inline Bytes read_number(
 
 
 cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept nogil:
-    """Read an integer of at most 19 digits, below 2**63; returns what is behind it, or NULL."""
+    """Read an integer of at most 19 digits, below 2**63; return the pointer after it, or NULL."""
     cdef Bytes first
     cdef bint negative = p[0] == c'-'
     cdef uint64_t chunk, others, result = 0

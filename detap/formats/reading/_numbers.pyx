@@ -1,9 +1,8 @@
-"""Long decimal numbers to doubles, exactly: see `_numbers.pxd` for the short ones.
+"""Exact conversion of long decimal numbers; `_numbers.pxd` has the short ones.
 
 D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51 (8),
-2021: the product of up to 19 digits with the leading 128 bits of a power of ten says in all but a
-few cases how it is to be rounded. Those few, and powers beyond what single precision ever needs,
-are left to Python.
+2021: the product of up to 19 digits with the leading 128 bits of a power of ten determines the
+rounding in all but a few cases. Python converts those, and powers beyond the range of float32.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -66,7 +65,7 @@ _make_powers()
 cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil:
     """Return mantissa * 10**power, rounded to nearest, ties to even; or UNSURE.
 
-    Of these powers, no product is too small or too large for a normal double.
+    For these powers, every product is a normal double.
     """
     cdef uint64_t high, low, second_high, significand
     cdef int shift, upper
@@ -122,7 +121,7 @@ cdef double shortened(Bytes digits, Bytes end, int64_t power) noexcept nogil:
 
 
 cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil:
-    """Return what Python makes of a number, without its sign; infinite where it cannot."""
+    """Return Python's value of a number without sign; infinite if it overflows."""
     try:
         return abs(float(PyBytes_FromStringAndSize(<const char *>text, length)))
     except BaseException:
@@ -130,9 +129,9 @@ cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil:
 
 
 cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexcept nogil:
-    """Read a finite JSON number of any length; returns what is behind it, or NULL.
+    """Read a finite JSON number of any length; return the pointer after it, or NULL.
 
-    One that ends where the bytes do may go on, and fails.
+    A number that ends with the buffer may continue, and fails.
     """
     cdef Bytes stop
     if not read_decimal(start, end, &stop, value, True) or stop == end:
@@ -145,15 +144,15 @@ cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexc
 
 
 def parse(bytes text not None) -> float | None:
-    """Return the number that `text` spells, or None where it is none; it may be infinite."""
+    """Return the number in `text`, possibly infinite, or None if it is not a number."""
     cdef Bytes start = text, stop
     cdef double value
-    cdef bint found = read_decimal(start, start + len(text), &stop, &value, False)
-    return value if found and stop == start + len(text) else None
+    cdef bint valid = read_decimal(start, start + len(text), &stop, &value, False)
+    return value if valid and stop == start + len(text) else None
 
 
 def parse_json(bytes text not None) -> float | None:
-    """Return the number that `text` spells in JSON, or None where it is none or infinite."""
+    """Return the JSON number in `text`, or None if it is not a finite number."""
     cdef Bytes failed, stop
     cdef double value
     padded = text + b"," + bytes(16)

@@ -1,6 +1,6 @@
-"""The `segmentation` of a COCO record: polygons, or run lengths as a list or a string.
+"""The `segmentation` of a COCO record: polygons, or RLE as a list or a string.
 
-Only functions to be inlined: nothing of this module exists when the program runs.
+Inline functions only.
 """
 
 from libc.math cimport fabs
@@ -14,23 +14,23 @@ from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
 
 cdef enum:
-    FARTHEST = 100000000        # coordinates beyond are for the careful reader to refuse
+    FARTHEST = 100000000        # the fallback reader rejects larger coordinates
 
 
 cdef struct Shapes:
-    # Of all rows that have one. What a record has put is kept once it is committed.
+    # Of all rows with one. The values of a record are kept once it is committed.
     bint wanted
     Runs runs
     double *points
-    int64_t *rings              # behind the last point of each polygon
+    int64_t *rings              # after the last point of each polygon
     Py_ssize_t points_count, points_room, rings_count, rings_room
     Py_ssize_t kept_runs, kept_points, kept_rings
-    int64_t height, width       # of the row at hand; 0 for polygons
-    bint listed                 # its run lengths are no string
+    int64_t height, width       # of the current row; 0 for polygons
+    bint listed                 # polygons or uncompressed RLE
 
 
 cdef inline void forget(Shapes *shapes) noexcept nogil:
-    """Drop what a record has put that was not committed."""
+    """Drop the values of a record that was not committed."""
     shapes.runs.count = shapes.kept_runs
     shapes.points_count = shapes.kept_points
     shapes.rings_count = shapes.kept_rings
@@ -57,7 +57,7 @@ cdef inline bint _put_ring(Shapes *shapes) noexcept nogil:
 
 
 cdef inline Bytes _read_polygons(Cursor *cursor, Bytes p, Shapes *shapes) noexcept nogil:
-    """Read [[x, y, x, y, x, y, ...], ...]; `p` is behind the first bracket."""
+    """Read [[x, y, x, y, x, y, ...], ...]; `p` is after the first bracket."""
     cdef Py_ssize_t first, count
     cdef double value
     while True:
@@ -83,7 +83,7 @@ cdef inline Bytes _read_polygons(Cursor *cursor, Bytes p, Shapes *shapes) noexce
         if count & 1 or count < 6 and shapes.rings_count == shapes.kept_rings:
             return fail(cursor, p)
         if count < 6:
-            shapes.points_count = first     # two points have no pixel
+            shapes.points_count = first     # two points have no area
         elif not _put_ring(shapes):
             return fail(cursor, p)
         p = skip_space(p + 1)

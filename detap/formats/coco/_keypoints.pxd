@@ -1,12 +1,12 @@
 """The `keypoints` of a COCO record: x, y and v of each, in one list.
 
-Only functions to be inlined: nothing of this module exists when the program runs.
+Inline functions only.
 """
 
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t
 
-from detap.formats.coco._shapes cimport FARTHEST
+from detap.formats.coco._segmentation cimport FARTHEST
 from detap.formats.json._grammar cimport Cursor, fail, skip_space
 from detap.formats.reading._bytes cimport Bytes, is_digit
 from detap.formats.reading._numbers cimport read_number
@@ -14,16 +14,16 @@ from detap.tables._columns cimport grow
 
 
 cdef struct Poses:
-    # Of all rows. What a record has put is kept once it is committed.
+    # Of all rows. The values of a record are kept once it is committed.
     bint wanted
-    double *values              # x and y of each keypoint, and of ground truth v
+    double *values              # x and y of each keypoint, and v of ground truth
     Py_ssize_t count, room, kept
-    Py_ssize_t each             # numbers of a record in the file; 0 before the first
-    Py_ssize_t labelled         # keypoints of the record at hand whose v is above 0
-    double[4] extent            # of them all: x, y, width, height
-    int64_t told                # num_keypoints
-    double *sides               # of ground truth: width and height of each box
-    uint8_t *without            # and whether it has no keypoint to be found
+    Py_ssize_t each             # values per record in the file; 0 before the first
+    Py_ssize_t labeled         # keypoints of the record with v > 0
+    double[4] extent            # bounding box: x, y, width, height
+    int64_t num_keypoints
+    double *sides               # of ground truth: width and height of the box
+    uint8_t *without            # True without labeled keypoints
     Py_ssize_t rows_room
 
 
@@ -38,18 +38,18 @@ cdef inline bint _put(Poses *poses, double value) noexcept nogil:
 
 
 cdef inline Bytes read_pose(Cursor *cursor, Bytes p, Poses *poses, bint truth) noexcept nogil:
-    """Read [x, y, v, x, y, v, ...], as many as in the records before."""
+    """Read [x, y, v, x, y, v, ...] of the same length as in earlier records."""
     cdef Py_ssize_t i = 0
     cdef int part = 0
     cdef double value
     cdef double[2] low
     cdef double[2] high
-    poses.labelled = 0
+    poses.labeled = 0
     if p[0] != c'[':
         return fail(cursor, p)
     while True:
         p = skip_space(p + 1)
-        # v is a digit mostly, which need not be looked for as a number is.
+        # v is mostly a digit, which needs no number parser.
         if part == 2 and is_digit(p[0]) and (p[1] == c',' or p[1] == c']'):
             value = p[0] - 48
             p += 1
@@ -65,7 +65,7 @@ cdef inline Bytes read_pose(Cursor *cursor, Bytes p, Poses *poses, bint truth) n
         if not fabs(value) <= FARTHEST:
             return fail(cursor, p)
         if part == 2:
-            poses.labelled += value > 0
+            poses.labeled += value > 0
         elif i < 2:
             low[part] = high[part] = value
         else:
@@ -83,6 +83,6 @@ cdef inline Bytes read_pose(Cursor *cursor, Bytes p, Poses *poses, bint truth) n
     if part or (poses.each and i != poses.each):
         return fail(cursor, p)
     poses.extent = [low[0], low[1], high[0] - low[0], high[1] - low[1]]
-    # Another record may be the first that is committed, if this one is taken again: of as many.
+    # If this record is read again, another is the first to be committed, of the same length.
     poses.each = i
     return p + 1
