@@ -39,7 +39,7 @@ def outcome(status: int, record: dict[str, Any] | None) -> str:
     return STATUSES[status] if passed == (status == 0) else "error"
 
 
-def headline(record: dict[str, Any]) -> tuple[str, str]:
+def primary_metric(record: dict[str, Any]) -> tuple[str, str]:
     """Return the first metric of a report with its name, rounded, and its exact value."""
     name, value = next(iter(record["summary"].items()))
     if value is None:
@@ -66,7 +66,7 @@ def main() -> int:
     told = outcome(status, record)
     put(status=told)
     if record is not None:
-        title, value = headline(record)
+        title, value = primary_metric(record)
         put(primary_metric=title, value=value, folder=str(folder), report=str(report))
         put(summary=str(folder / "summary.md"), page=str(page) if page.exists() else "")
     if told == "error" and status in STATUSES:

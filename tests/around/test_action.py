@@ -219,7 +219,7 @@ def test_a_detector_that_passes(runner: Runner) -> None:
     assert told["status"] == "passed"
     # fixtures/quickstart/why.md
     record = json.loads(Path(told["report"]).read_text())
-    assert told["headline"] == f"AP {record['summary']['AP']:.4f}"
+    assert told["primary_metric"] == f"AP {record['summary']['AP']:.4f}"
     assert float(told["value"]) == record["summary"]["AP"]
     assert runner.summary.startswith("## detap: 2 of 2 gates passed\n")
     assert runner.uploaded == [{"name": "detap", "path": str(Path(told["report"]).parent)}]
@@ -254,7 +254,7 @@ def test_a_comment_on_1203_failed_gates_is_short_enough_for_github(runner: Runne
     (written,) = runner.service.comments
     assert len(written["body"]) <= 65_536
     assert "1203 of 1203 gates failed" in written["body"]
-    assert "more gates are in the JSON report: " in written["body"]
+    assert "more gates in the JSON report: " in written["body"]
     assert written["body"].endswith(
         "\n[Full report](https://service.example/us/ours/actions/runs/99)\n"
     )
