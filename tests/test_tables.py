@@ -99,33 +99,36 @@ def test_detections_on_a_strange_image_are_refused() -> None:
     ("changes", "message"),
     [
         ({"boxes": [[0, 0, float("nan"), 1]]}, r"row 0: boxes is \[0.0, 0.0, nan, 1.0\]"),
-        ({"boxes": [[5, 0, 1, 1]]}, "row 0: boxes .* no negative side"),
-        ({"boxes": [[0, 0, 1e200, 1e200]]}, "with a finite area"),
-        ({"boxes": [[0, 0, 1]]}, r"boxes has the shape \(1, 3\); give \(1, 4\)"),
-        ({"boxes": [["0", "0", "5", "5"]]}, r"row 0: boxes is \['0', .* it must be numbers"),
-        ({"boxes": np.array([["0", "0", "5", "5"]])}, "boxes are of the type <U1; give numbers"),
-        ({"boxes": [[None, 0, 5, 5]]}, r"row 0: boxes is \[None, 0, 5, 5\]; it must be numbers"),
-        ({"boxes": [[0, 0, 5, 2**53 + 1]]}, "it must be a number that float64 can hold exactly"),
-        ({"boxes": np.ma.masked_equal([[0, 0, 5, 5]], 5)}, "boxes has masked entries; leave those"),
-        ({"score": [[0.5]]}, r"score has the shape \(1, 1\); give \(1,\)"),
-        ({"score": [True]}, "row 0: score is True; it must be a number"),
-        ({"score": [None]}, "row 0: score is None; it must be a number"),
-        ({"score": [1 + 2j]}, "row 0: score is .*; it must be a number"),
-        ({"score": np.array(["2026-01-01"], "M8[D]")}, "score are of the type datetime64"),
+        ({"boxes": [[5, 0, 1, 1]]}, "row 0: boxes .* no negative width or height"),
+        ({"boxes": [[0, 0, 1e200, 1e200]]}, "expected finite coordinates and area"),
+        ({"boxes": [[0, 0, 1]]}, r"boxes has shape \(1, 3\); expected \(1, 4\)"),
+        ({"boxes": [["0", "0", "5", "5"]]}, r"row 0: boxes is \['0', .* expected numbers"),
+        ({"boxes": np.array([["0", "0", "5", "5"]])}, "boxes has dtype <U1; expected numbers"),
+        ({"boxes": [[None, 0, 5, 5]]}, r"row 0: boxes is \[None, 0, 5, 5\]; expected numbers"),
+        ({"boxes": [[0, 0, 5, 2**53 + 1]]}, "expected a number that float64 holds exactly"),
+        (
+            {"boxes": np.ma.masked_equal([[0, 0, 5, 5]], 5)},
+            "boxes has masked entries; remove or fill those",
+        ),
+        ({"score": [[0.5]]}, r"score has shape \(1, 1\); expected \(1,\)"),
+        ({"score": [True]}, "row 0: score is True; expected a number"),
+        ({"score": [None]}, "row 0: score is None; expected a number"),
+        ({"score": [1 + 2j]}, "row 0: score is .*; expected a number"),
+        ({"score": np.array(["2026-01-01"], "M8[D]")}, "score has dtype datetime64"),
         ({"score": [10**400]}, "score: int too large"),
         ({"score": np.ma.array([0.5], mask=[True])}, "score has masked entries"),
-        ({"image": [None]}, "row 0: image is None; call images and classes by whole numbers or"),
-        ({"image": [True]}, "row 0: image is True; call images"),
-        ({"image": [1.5]}, "row 0: image is 1.5; call images"),
-        ({"image": [float("nan")]}, "row 0: image is nan; call images"),
-        ({"image": [2.0**53]}, "row 0: image is 9007199254740992.0; call images"),
-        ({"image": [b"a"]}, "row 0: image is b'a'; call images"),
-        ({"image": [["a"]]}, r"image has the shape \(1, 1\); give one name a row, \(n,\)"),
+        ({"image": [None]}, "row 0: image is None; expected an integer or text"),
+        ({"image": [True]}, "row 0: image is True; expected an integer"),
+        ({"image": [1.5]}, "row 0: image is 1.5; expected an integer"),
+        ({"image": [float("nan")]}, "row 0: image is nan; expected an integer"),
+        ({"image": [2.0**53]}, "row 0: image is 9007199254740992.0; expected an integer"),
+        ({"image": [b"a"]}, "row 0: image is b'a'; expected an integer"),
+        ({"image": [["a"]]}, r"image has shape \(1, 1\); expected \(n,\)"),
         ({"image": np.ma.array([1], mask=[True])}, "image has masked entries"),
         ({"score": [float("inf")]}, "row 0: score is inf"),
-        ({"score": [1, 2]}, r"score has the shape \(2,\)"),
-        ({"score": ["high"]}, "row 0: score is 'high'; it must be a number"),
-        ({"score": ["0.5"]}, "row 0: score is '0.5'; it must be a number"),
+        ({"score": [1, 2]}, r"score has shape \(2,\)"),
+        ({"score": ["high"]}, "row 0: score is 'high'; expected a number"),
+        ({"score": ["0.5"]}, "row 0: score is '0.5'; expected a number"),
         ({"box_format": "polar"}, "box_format 'polar' is unknown; use xyxy or xywh"),
         ({"label": ["dog", "cat"]}, r"label has the shape \(2,\)"),
     ],
@@ -155,22 +158,22 @@ def test_no_detections_at_all() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"crowd": ["0", "0"]}, "row 0: crowd is '0'; it must be true or false, or 1 or 0"),
-        ({"crowd": np.array(["", "1"])}, "row 0: crowd is ''; it must be true"),
-        ({"difficult": [0, float("nan")]}, "row 1: difficult is nan; it must be true or false"),
-        ({"ignore": [0.3, 0]}, r"row 0: ignore is 0\.3; it must be true or false"),
-        ({"group_of": [2, 0]}, "row 0: group_of is 2; it must be true"),
-        ({"crowd": [None, False]}, "row 0: crowd is None; it must be true"),
-        ({"crowd": [[True], [False]]}, r"crowd has the shape \(2, 1\)"),
+        ({"crowd": ["0", "0"]}, "row 0: crowd is '0'; expected true, false, 1 or 0"),
+        ({"crowd": np.array(["", "1"])}, "row 0: crowd is ''; expected true"),
+        ({"difficult": [0, float("nan")]}, "row 1: difficult is nan; expected true, false"),
+        ({"ignore": [0.3, 0]}, r"row 0: ignore is 0\.3; expected true, false"),
+        ({"group_of": [2, 0]}, "row 0: group_of is 2; expected true"),
+        ({"crowd": [None, False]}, "row 0: crowd is None; expected true"),
+        ({"crowd": [[True], [False]]}, r"crowd has shape \(2, 1\)"),
         ({"crowd": np.ma.array([True, False], mask=[True, False])}, "crowd has masked entries"),
-        ({"area": ["1", "2"]}, "row 0: area is '1'; it must be a number"),
-        ({"boxes": [BOX, BOX[:3]]}, "row 1: boxes has 3 numbers; give 4"),
-        ({"boxes": [BOX, 3]}, "row 1: boxes has 1 numbers; give 4"),
-        ({"image": ["a", 1]}, "image mixes numbers and text; call all by numbers, or all by text"),
-        ({"label": ["cat", None]}, "row 1: label is None; call images and classes by"),
-        ({"images": ["a", "b", None]}, "row 2: images is None; call images and classes by"),
+        ({"area": ["1", "2"]}, "row 0: area is '1'; expected a number"),
+        ({"boxes": [BOX, BOX[:3]]}, "row 1: boxes has 3 values; expected 4"),
+        ({"boxes": [BOX, 3]}, "row 1: boxes has 1 values; expected 4"),
+        ({"image": ["a", 1]}, "image mixes numbers and text; use only numbers, or only text"),
+        ({"label": ["cat", None]}, "row 1: label is None; expected an integer"),
+        ({"images": ["a", "b", None]}, "row 2: images is None; expected an integer"),
         ({"images": [1, 2]}, "image 'a' is not .* text and numbers are different names: .* 1$"),
-        ({"classes": ["cat", None]}, "row 1: classes is None; call images and classes by"),
+        ({"classes": ["cat", None]}, "row 1: classes is None; expected an integer"),
         ({"classes": {"cat": "Katze", "dog": 3}}, "a class is named 3; name classes by text"),
     ],
 )
@@ -277,7 +280,7 @@ def test_scores_that_float64_would_merge_are_refused(dtype: type) -> None:
     scores: NDArray[Any] = np.array([2**53, 2**53], dtype)
     scores[1] += 1
     box = {"image": ["a"] * 2, "label": ["dog"] * 2, "boxes": [BOX] * 2}
-    with pytest.raises(InputError, match=r"row 1: score is .*9007199254740993.* float64 can hold"):
+    with pytest.raises(InputError, match=r"row 1: score is .*9007199254740993.* float64 holds"):
         found(**box, score=scores)
     assert found(**box, score=scores[:1].repeat(2)).score.tolist() == [2.0**53] * 2
 
@@ -286,7 +289,7 @@ def test_long_floats_that_float64_would_cut_are_refused() -> None:
     tenth = np.longdouble(1) / 10
     if float(tenth) == tenth:
         pytest.skip("long double is float64 here")
-    with pytest.raises(InputError, match=r"row 0: score is .* float64 can hold exactly"):
+    with pytest.raises(InputError, match=r"row 0: score is .* float64 holds exactly"):
         found(score=np.array([tenth]))
     assert found(score=np.array([0.5], np.longdouble)).score.tolist() == [0.5]
 
@@ -321,7 +324,7 @@ def test_detections_on_an_image_without_ground_truth_keep_their_weight() -> None
 def test_more_rows_than_int32_can_number_are_refused() -> None:
     """The columns are lent, not held: 2^31 rows of one byte."""
     many = np.broadcast_to(np.int8(1), (2**31,))
-    with pytest.raises(InputError, match="image has 2147483648 entries; at most 2147483647 can be"):
+    with pytest.raises(InputError, match="image has 2147483648 entries, at most 2147483647 are"):
         found(image=many, label=many, boxes=np.broadcast_to(0.0, (2**31, 4)), score=many)
     with pytest.raises(InputError, match="images has 2147483648 entries"):
         truth(images=range(2**31))
@@ -333,13 +336,13 @@ def test_a_table_of_more_rows_than_can_be_numbered_is_no_table(
     """Whoever makes it: readers, too, end in a table."""
     table = truth(images=["a", "b", "c"])
     monkeypatch.setattr("detap.tables.columns.MOST_ROWS", 2)
-    with pytest.raises(InputError, match="ground truth: images has 3 entries; at most 2 can be"):
+    with pytest.raises(InputError, match="ground truth: images has 3 entries, at most 2 are"):
         replace(table)
 
 
 @pytest.mark.parametrize("threads", [-1, 0, 1.5, "2", True, 1025])
 def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
-    message = f"threads is {threads!r}; give a whole number from 1 to 1024, or None"
+    message = f"threads is {threads!r}; expected an integer from 1 to 1024, or None"
     with pytest.raises(UsageError, match=re.escape(message)):
         evaluate(truth(), found(), threads=threads)  # type: ignore[arg-type]
     result = evaluate(truth(), found())

@@ -192,7 +192,7 @@ _reading_options = stack(
         "convention or backward, shifted category ids.",
     ),
     _input(
-        "--merge_images",
+        "--merge-images",
         is_flag=True,
         help="Take the boxes of an image together that several inputs have.",
     ),

@@ -1,8 +1,7 @@
-"""Tables of several inputs as one: what a single file of all of them would have given.
+"""Concatenate the tables of several inputs as if they were one file.
 
-Images and classes are numbered as there, rows follow each other in the order of the inputs. Each
-image is of one input, unless the caller says that images may be split: one that two inputs have is
-more often one that was counted twice.
+Rows keep the order of the inputs. An image must be in one input only, unless the caller allows
+merging: an image in two inputs is usually counted twice by mistake.
 """
 
 from collections import Counter
@@ -32,34 +31,33 @@ from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 Table = TypeVar("Table", GroundTruth, Detections)
 
 APART = (
-    "give each image in one input; or, if these are different boxes of it, merge_images=True "
-    "(--merge_images)"
+    "put each image in one input, or pass merge_images=True (--merge-images) if their boxes differ"
 )
-"""What to do where an image is in two inputs."""
+"""Hint for an image in two inputs."""
 
 OF_ONE = frozenset({"images-without-file"})
-"""The notes that an input makes of itself alone: what one has no file of another may have."""
+"""Codes of notes on one input that do not apply to several."""
 
 
 def join_ground_truths(tables: Sequence[GroundTruth], *, merge_images: bool = False) -> GroundTruth:
-    """Return the ground truths of several inputs as one table.
+    """Concatenate the ground truths of several inputs.
 
     Parameters
     ----------
     tables : sequence of GroundTruth
         At least one.
     merge_images : bool
-        Whether an image may be in several, which then each have some of its boxes.
+        True if an image may be in several inputs, each with some of its boxes.
 
     Returns
     -------
     GroundTruth
-        Images and classes are sorted where each input's are, else in the order of the inputs.
+        Images and classes are sorted if each input's are, otherwise in the order of the inputs.
 
     Raises
     ------
     InputError
-        Where two inputs have the same image, or give a class different names.
+        If two inputs have the same image, or different names for a class.
     """
     if len(tables) == 1:
         return tables[0]
@@ -82,31 +80,31 @@ def join_detections(
     *,
     merge_images: bool = False,
 ) -> Detections:
-    """Return the detections of several inputs as one table.
+    """Concatenate the detections of several inputs.
 
     Parameters
     ----------
     tables : sequence of Detections
         At least one.
     ground_truth : GroundTruth, optional
-        What they are numbered as; classes that it lacks follow its own, sorted.
+        Ground truth with the same image and class indices; unknown classes follow, sorted.
     merge_images : bool
-        Whether an image may have detections in several.
+        True if an image may have detections in several inputs.
 
     Returns
     -------
     Detections
-        Rows follow each other input by input; image by image where images of inputs interleave.
+        Rows in the order of the inputs; ordered by image if images of the inputs interleave.
 
     Raises
     ------
     InputError
-        Where two inputs have detections on the same image.
+        If two inputs have detections on the same image.
     """
     if len(tables) == 1:
         return tables[0]
     if not merge_images:
-        # All tables may list every image of the ground truth: those count that rows are of.
+        # A table may list every image of the ground truth; only images with rows matter.
         refuse_shared((table.path, images_seen(table)) for table in tables)
     images = _union(tables, "images") if ground_truth is None else ground_truth.images
     known = () if ground_truth is None else ground_truth.class_ids
@@ -124,106 +122,106 @@ def join_detections(
 def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
     """Return True if an input has an image before the last one of an input before it."""
     ends = np.cumsum([len(table) for table in tables])[:-1]
-    rows = [part for part in np.split(image, ends) if len(part)]
-    return any(one.max() > other.min() for one, other in pairwise(rows))
+    chunks = [chunk for chunk in np.split(image, ends) if len(chunk)]
+    return any(first.max() > second.min() for first, second in pairwise(chunks))
 
 
 def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
-    """Return the notes of several inputs, each said once, of the records of all.
+    """Merge the notes of several inputs by code, adding their counts.
 
-    Where inputs say it in different words, those of the first are given with its name.
+    If the messages differ, the first is given with the name of its input.
     """
     by_code: dict[str, list[tuple[str, Note]]] = {}
     for table in tables:
         for note in table.notes:
             by_code.setdefault(note.code, []).append((table.path, note))
     return tuple(
-        _joined_note(found)
-        for code, found in by_code.items()
-        if code not in OF_ONE and (code != NO_DETECTIONS or len(found) == len(tables))
+        _joined_note(notes)
+        for code, notes in by_code.items()
+        if code not in OF_ONE and (code != NO_DETECTIONS or len(notes) == len(tables))
     )
 
 
-def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
-    path, first = found[0]
+def _joined_note(notes: Sequence[tuple[str, Note]]) -> Note:
+    path, first = notes[0]
     if first.code in PER_INPUT:
         return first
-    count = sum(note.count for _, note in found)
-    if all(note.message == first.message for _, note in found):
+    count = sum(note.count for _, note in notes)
+    if all(note.message == first.message for _, note in notes):
         return replace(first, count=count)
-    others = f"; likewise in {len(found) - 1} more"
-    return replace(first, count=count, message=f"{path}: {first.message}{others}")
+    message = f"{path}: {first.message} (and {len(notes) - 1} more inputs)"
+    return replace(first, count=count, message=message)
 
 
 def images_seen(table: Detections) -> list[Name]:
-    """Return the images that a table has detections on."""
+    """Return the images with detections."""
     return [table.images[number] for number in np.flatnonzero(table.filled).tolist()]
 
 
 def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
-    """Refuse an image of two inputs.
+    """Raise InputError if two inputs have the same image.
 
     Parameters
     ----------
     named : iterable of (str, iterable of int or str)
-        Each input's path, and its images.
+        Path and images of each input.
 
     Raises
     ------
     InputError
-        Which names the image and both inputs.
+        If an image is in two inputs.
     """
     owner: dict[Name, str] = {}
     for path, images in named:
         for image in images:
             if image in owner:
-                message = f"image {image!r} is in {owner[image]} already"
+                message = f"image {image!r} is also in {owner[image]}"
                 raise InputError(Problem(path, "", message, APART))
         owner |= dict.fromkeys(images, path)
 
 
-def _union(tables: Sequence[Table], which: str) -> tuple[Name, ...]:
-    """Return the images, or the classes, that any table has."""
-    lists: list[tuple[Name, ...]] = [getattr(table, which) for table in tables]
+def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:
+    """Return the union of the images, or of the classes, of all tables."""
+    lists: list[tuple[Name, ...]] = [getattr(table, field) for table in tables]
     if all(names == lists[0] for names in lists):
         return lists[0]
     union = tuple(dict.fromkeys(name for names in lists for name in names))
     kinds = {isinstance(name, str) for name in union}
     if len(kinds) > 1:
-        texts = next(t for t in tables if any(isinstance(n, str) for n in getattr(t, which)))
-        numbers = next(t for t in tables if any(isinstance(n, int) for n in getattr(t, which)))
-        what = "images" if which == "images" else "classes"
-        message = f"{what} are called by text here and by numbers in {numbers.path}"
-        raise InputError(Problem(texts.path, "", message, "call them alike in every input"))
+        texts = next(t for t in tables if any(isinstance(n, str) for n in getattr(t, field)))
+        numbers = next(t for t in tables if any(isinstance(n, int) for n in getattr(t, field)))
+        subject = "images" if field == "images" else "classes"
+        message = f"{subject} are text here and numbers in {numbers.path}"
+        raise InputError(Problem(texts.path, "", message, "use the same names in every input"))
     sorts = all(list(names) == ordered(names) for names in lists)
     return tuple(ordered(union)) if sorts else union
 
 
 def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[str, ...]:
-    """Return what the classes are called, which all inputs must agree on."""
-    called: dict[Name, tuple[str, str]] = {}
+    """Return the class names, which must be the same in all inputs."""
+    name_by_id: dict[Name, tuple[str, str]] = {}
     for table in tables:
         for identifier, name in zip(table.class_ids, table.classes, strict=True):
             plain = name.removesuffix(distinct_name("", identifier))
-            path, other = called.setdefault(identifier, (table.path, plain))
+            path, other = name_by_id.setdefault(identifier, (table.path, plain))
             if other != plain:
                 raise _other(table, identifier, repr(plain), repr(other), path)
-    names = [called[identifier][1] for identifier in ids]
-    often = Counter(names)
+    names = [name_by_id[identifier][1] for identifier in ids]
+    count = Counter(names)
     return tuple(
-        distinct_name(name, identifier) if often[name] > 1 else name
+        distinct_name(name, identifier) if count[name] > 1 else name
         for identifier, name in zip(ids, names, strict=True)
     )
 
 
 def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
     message = f"category {name!r} is {here} here and {there} in {path}"
-    hint = "give ground truths of one list of categories"
+    hint = "use one list of categories"
     return InputError(Problem(table.path, "", message, hint))
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
-    """Return the sizes of the images, each from the first input that has it."""
+    """Return the image sizes, each from the first input that has it."""
     if all(table.image_sizes is None for table in tables):
         return None
     sizes = np.full((len(images), 2), np.nan)
@@ -238,8 +236,8 @@ def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | No
 def _lists(
     tables: Sequence[GroundTruth], images: tuple[Name, ...], ids: tuple[Name, ...]
 ) -> dict[str, Integers]:
-    """Return what is listed of images and classes, where every input lists it."""
-    found = {}
+    """Merge the lists of pairs that every input has."""
+    merged = {}
     for name in tables[0].listed:
         if all(name in table.listed for table in tables):
             pairs = [
@@ -252,19 +250,19 @@ def _lists(
                 )
                 for table in tables
             ]
-            found[name] = np.unique(np.concatenate(pairs), axis=0)
-    return found
+            merged[name] = np.unique(np.concatenate(pairs), axis=0)
+    return merged
 
 
 def _groups(tables: Sequence[GroundTruth]) -> dict[Name, str]:
-    """Return the groups of the classes, on which all inputs that say one must agree."""
-    found: dict[Name, tuple[str, str]] = {}
+    """Return the groups of the classes, which must be the same in all inputs."""
+    groups: dict[Name, tuple[str, str]] = {}
     for table in tables:
         for identifier, group in table.groups.items():
-            path, other = found.setdefault(identifier, (table.path, group))
+            path, other = groups.setdefault(identifier, (table.path, group))
             if other != group:
                 raise _other(table, identifier, group, other, path)
-    return {identifier: group for identifier, (_, group) in found.items()}
+    return {identifier: group for identifier, (_, group) in groups.items()}
 
 
 def _stacked(
@@ -273,7 +271,7 @@ def _stacked(
     classes: tuple[tuple[Name, ...], tuple[str, ...]],
     **more: Any,
 ) -> Table:
-    """Return the rows of all tables under one numbering."""
+    """Concatenate the rows of all tables, with common indices."""
     columns: dict[str, Any] = {
         name: _joined(tables, name)
         for name in tables[0].columns()
@@ -298,18 +296,21 @@ def _stacked(
 
 
 def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
-    """Return a column of all tables; without rows none knows how many keypoints one has."""
+    """Concatenate a column; tables without rows do not know the number of keypoints."""
     filled = [table for table in tables if len(table)] or tables[:1]
     first = filled[0].columns()[name]
     for table in filled[1:]:
         column = table.columns()[name]
         if column.shape[1:] != first.shape[1:]:
-            here, there = column.shape[1], first.shape[1]
-            message = f"objects have {here} {name} here and {there} in {filled[0].path}"
-            raise InputError(Problem(table.path, "", message, "give inputs of one skeleton"))
+            message = (
+                f"objects have {column.shape[1]} {name} here and {first.shape[1]} in "
+                f"{filled[0].path}"
+            )
+            raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
     return np.concatenate([table.columns()[name] for table in filled])
 
 
-def merged_samples(parts: Iterable[CategorySample]) -> CategorySample:
-    """Return the sample of several parts of the images."""
-    return tuple(sorted(dict(entry for part in parts for entry in part).items())[:SAMPLED_IMAGES])
+def merged_samples(shards: Iterable[CategorySample]) -> CategorySample:
+    """Merge the samples of shards."""
+    merged = dict(item for shard in shards for item in shard)
+    return tuple(sorted(merged.items())[:SAMPLED_IMAGES])

@@ -344,7 +344,7 @@ class GroundTruth(_Table, kw_only=True):
             areas = rows.box_area.copy() if rows.own_area is None else rows.own_area
         else:
             areas = rows.numbers("area", area, (rows.length,))
-            rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
+            rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "a finite number >= 0")
         flags: dict[str, Any] = {
             name: np.zeros(rows.length, np.bool_)
             if values is None
@@ -363,7 +363,7 @@ class GroundTruth(_Table, kw_only=True):
         for name, column in more.items():
             if name in cls.__dataclass_fields__:
                 rows.fail(f"extra has a column {name}, which is a field of its own")
-            rows.refuse(name, column, ~np.isfinite(column), "finite")
+            rows.refuse(name, column, ~np.isfinite(column), "a finite number")
         return cls(
             image=rows.number("image", rows.image, all_images),
             label=rows.number("label", rows.label, ids),
@@ -448,7 +448,7 @@ class Detections(_Table, kw_only=True):
         given = {"masks": masks, "keypoints": keypoints}
         rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
         scores = rows.numbers("score", score, (rows.length,))
-        rows.refuse("score", scores, ~np.isfinite(scores), "finite")
+        rows.refuse("score", scores, ~np.isfinite(scores), "a finite number")
         images = tuple(rows.image.distinct)
         ids, names = _class_table(rows, None)
         return cls(
@@ -642,12 +642,12 @@ def checked_boxes(
     corners, area = encode_boxes(boxes, box_format)
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
         finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
-        columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
+        columns.refuse("boxes", boxes, ~finite, "finite coordinates and area")
     at = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
     if len(at) and not (as_is or part) and too_many(len(at), len(boxes)):
-        due = f"of no negative side, as {box_format}, or as_is=True be given"
-        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), due)
+        expected = f"no negative width or height ({box_format}); or pass as_is=True"
+        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), expected)
     elif len(at):
         row = columns.first(at)
         first = f"{columns.location(row)}, {boxes[row].tolist()}"

@@ -92,7 +92,7 @@ def test_arrays_may_have_a_few_backward_boxes() -> None:
     assert [(n.code, n.count) for n in table.notes] == [("ground-truth-negative-size", 1)]
     assert "row 0, [30.0, 10.0, 10.0, 30.0]" in table.notes[0].message
     shorter = {name: column[:20] for name, column in columns.items()}
-    with pytest.raises(InputError, match=r"row 0: .*no negative side, .* as_is=True"):
+    with pytest.raises(InputError, match=r"row 0: .*no negative width or height .* as_is=True"):
         GroundTruth.from_arrays(**shorter)
     insisted = GroundTruth.from_arrays(**shorter, as_is=True)
     assert [n.code for n in insisted.notes] == ["as-is", "ground-truth-negative-size"]

@@ -141,11 +141,11 @@ def test_an_image_in_two_shards_wants_merge_images(shards: Path, detap: Run) -> 
     refused = detap(*given)
     assert refused.status == 2
     assert refused.err == (
-        f"Error: {second}: image 1 is in {first} already; give each image in one input; or, if "
-        "these are different boxes of it, merge_images=True (--merge_images)\n"
+        f"Error: {second}: image 1 is also in {first}; put each image in one input, or pass "
+        "merge_images=True (--merge-images) if their boxes differ\n"
     )
     one = detap("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json", *json_)
-    assert numbers(detap(*given, "--merge_images", *json_)) == numbers(one)
+    assert numbers(detap(*given, "--merge-images", *json_)) == numbers(one)
 
 
 def test_the_environment_names_several_on_a_line_each(

@@ -177,7 +177,7 @@ def test_an_image_in_two_shards_is_named_with_both(
     Path("dts/4.json").write_text(Path("dts/0.json").read_text())
     ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
     assert ended.status == 2
-    assert "Error: dts/4.json: image 4 is in dts/0.json already; " in ended.err
+    assert "Error: dts/4.json: image 4 is also in dts/0.json; " in ended.err
 
 
 def test_inputs_that_are_not_paired_are_evaluated_with_all_ground_truths(

@@ -100,7 +100,7 @@ def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> Non
     [
         (("--errors",), "--errors needs all boxes in one process: leave --resume out"),
         (("--analysis",), "--analysis needs all boxes in one process: leave --resume out"),
-        (("--merge_images",), "--merge_images needs all boxes in one process"),
+        (("--merge-images",), "--merge-images needs all boxes in one process"),
         (("-o", "report.html"), "the report page needs all boxes in one process"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

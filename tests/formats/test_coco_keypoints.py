@@ -242,7 +242,7 @@ def test_inputs_are_joined(tmp_path: Path) -> None:
     assert one.keypoints is not None
     assert np.array_equal(both.keypoints, one.keypoints)
     others = found.with_columns({**found.columns(), "keypoints": np.zeros((3, 5, 2))})
-    message = "objects have 5 keypoints here and 3 in .*dt.json; give inputs of one skeleton"
+    message = "objects have 5 keypoints here and 3 in .*dt.json; use one skeleton in all inputs"
     with pytest.raises(InputError, match=message):
         join_detections([found, others], merge_images=True)
 

@@ -214,19 +214,19 @@ def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
 def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     gts = [write(tmp_path / f"gt{k}.json", truth_of([k, 5])) for k in (1, 2)]
     hint = (
-        "give each image in one input; or, if these are different boxes of it, merge_images=True "
-        "(--merge_images)"
+        "put each image in one input, or pass merge_images=True (--merge-images) if their boxes "
+        "differ"
     )
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
-    assert str(caught.value) == f"{gts[1]}: image 5 is in {gts[0]} already; {hint}"
+    assert str(caught.value) == f"{gts[1]}: image 5 is also in {gts[0]}; {hint}"
     truth = read_ground_truth(gts, merge_images=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
     dts = [write(tmp_path / f"dt{k}.json", found_on([k, 5])) for k in (1, 2)]
     with pytest.raises(InputError) as caught:
         read_detections(dts, truth)
-    assert str(caught.value) == f"{dts[1]}: image 5 is in {dts[0]} already; {hint}"
+    assert str(caught.value) == f"{dts[1]}: image 5 is also in {dts[0]}; {hint}"
 
 
 def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:
@@ -276,8 +276,7 @@ def test_images_called_by_text_and_by_numbers_are_refused(tmp_path: Path) -> Non
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
     assert str(caught.value) == (
-        f"{gts[1]}: images are called by text here and by numbers in {gts[0]}; call them alike in "
-        "every input"
+        f"{gts[1]}: images are text here and numbers in {gts[0]}; use the same names in every input"
     )
 
 
@@ -332,7 +331,7 @@ def test_notes_are_said_once_of_all_records() -> None:
     ]
     assert join_detections(tables).notes == (
         Note("zero-area-detections", "zero-area detections", 4, severity="info"),
-        Note("scores-outside-unit", "3.json: scores up to 3; likewise in 1 more", 7),
+        Note("scores-outside-unit", "3.json: scores up to 3 (and 1 more inputs)", 7),
     )
     nothing = Note("no-detections", "there is no detection")
     assert join_detections([tables[0], replace(tables[1], notes=(nothing,))]).notes[0] == plain

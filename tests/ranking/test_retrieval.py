@@ -215,7 +215,7 @@ def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bo
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])
 def test_what_is_no_number_of_threads_is_refused(threads: Any) -> None:
-    with pytest.raises(UsageError, match=f"threads is {threads}; give a whole number from 1 to"):
+    with pytest.raises(UsageError, match=f"threads is {threads}; expected an integer from 1 to"):
         retrieval.evaluate(random_codes(0), RULES, threads=threads)
 
 

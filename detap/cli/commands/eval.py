@@ -208,7 +208,7 @@ def _by_boxes(
     asked = {
         **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
         "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
-        "--merge_images": inputs.merge_images,
+        "--merge-images": inputs.merge_images,
         "the report page": outputs.want_material,
     }
     first = next((name for name, given in asked.items() if given), "")

@@ -129,7 +129,7 @@ class Batch(Columns):
         finite = np.isfinite(values)
         if not finite.all():
             wrong = ~finite if values.ndim == 1 else np.asarray(~finite.all(axis=1))
-            self.refuse(what, values, wrong, "finite")
+            self.refuse(what, values, wrong, "a finite number")
 
     def _column(self, what: str, parts: Ragged) -> NDArray[Any]:
         arrays = [self._taken(what, as_array(part)) for part in self._entries(what, parts)]
@@ -168,7 +168,7 @@ class Batch(Columns):
 
     def _refuse_shape(self, what: str, at: int, array: NDArray[Any], due: str) -> None:
         location = f"image {self.images[at]!r}"
-        self.fail(f"{what} has the shape {array.shape}", f"give {due}", location)
+        self.fail(f"{what} has shape {array.shape}", f"expected {due}", location)
 
     def _scale(self, boxes: Floats, sizes: object) -> Floats:
         """Return what fractions are multiplied with, (n, 4)."""

@@ -51,7 +51,7 @@ class Numbering:
             first = next(iter(self._numbers), names[0] if names else "")
             for name in names:
                 if isinstance(name, str) != isinstance(first, str):
-                    hint = "call all by numbers, or all by text"
+                    hint = "use only numbers, or only text"
                     refuse(f"{self._what} {name!r} beside {first!r}", hint)
             return
         for name in names:
