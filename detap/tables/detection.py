@@ -1,17 +1,17 @@
-"""The two tables everything stands on: ground truths and detections, as read-only columns.
+"""Tables of ground truths and detections, as read-only columns.
 
-A struct of arrays, never an object per box. Images and classes are numbered densely from 0; the
-names that the outside world gave them are kept beside the columns, and come back in reports.
+A table is a struct of arrays, not an object per box. Images and classes have dense indices from 0;
+their names are kept for reports.
 
-Three widths of a box exist, and they differ in their last bits, so each is kept:
+Three areas of a box differ in their last bits, so each is kept:
 
 ``corners``
     x1, y1, x2, y2. From an x, y, w, h file, x2 is ``x + w`` as a float64 sum.
 ``box_area``
-    width times height in the file's own encoding. Recomputed from the corners it would differ in
-    the last bits for most boxes, and equality with the reference would be gone.
+    Width times height in the file's own format. Computed from the corners it would differ in the
+    last bits for most boxes, and metrics would not equal the reference's.
 ``area``
-    ground truths only: the annotated area (of the object's mask, say), the box's where none is.
+    Ground truths only: the annotated area, such as the mask's; the box's if there is none.
 """
 
 from collections import UserString
@@ -41,18 +41,18 @@ CategoryPair = tuple[int, int, int, int]
 """The number and id of an object's class, the id found there, and how often in the image."""
 
 CategorySample = tuple[tuple[int, tuple[CategoryPair, ...]], ...]
-"""The pairs of some images, each behind its key, ascending."""
+"""Keys of sampled images, ascending, and their category pairs."""
 
 SAMPLED_IMAGES = 32
-"""Images of such a sample."""
+"""Number of images in a category sample."""
 
 BOX_FORMATS = ("xyxy", "xywh")
 
 LISTS = ("negative", "positive", "not_exhaustive")
-"""What can be listed of images and classes."""
+"""Names of the lists of pairs of image and class."""
 
 GROUPS = tuple(FREQUENCIES.values())
-"""The groups that classes can be in."""
+"""Names of class groups."""
 
 
 class SourceFile(NamedTuple):
@@ -81,7 +81,7 @@ class SourceFile(NamedTuple):
 
 
 class _Table(Record, kw_only=True):
-    """What both tables share; N is their number of rows.
+    """Base class of both tables, with N rows.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class _Table(Record, kw_only=True):
     box_area : (N,) float64
         Width times height in the file's own encoding, in square pixels.
     images : tuple of int or str
-        What each image is called outside, by number.
+        Name of each image, by index.
     classes : tuple of str
         The name of each class, by number.
     class_ids : tuple of int or str
@@ -102,7 +102,7 @@ class _Table(Record, kw_only=True):
     files : tuple of SourceFile
         Where the rows came from; empty for arrays.
     notes : tuple of Note
-        What the reader noticed.
+        Notes of the reader.
     polygons : (N, 8) float64 or None
         Four corners x1, y1, ... x4, y4 of each row, around which `corners` are; None where rows
         are plain boxes.
@@ -153,7 +153,7 @@ class _Table(Record, kw_only=True):
 
     @property
     def filled(self) -> Flags:
-        """Whether each of the I images has a row, (I,) bool."""
+        """Flags of the images that have rows, (I,) bool."""
         return np.bincount(self.image, minlength=len(self.images)) > 0
 
     def select(self, rows: NDArray[Any]) -> Self:
@@ -176,7 +176,7 @@ class _Table(Record, kw_only=True):
 
 
 class GroundTruth(_Table, kw_only=True):
-    """The boxes that exist, G of them.
+    """G ground truths.
 
     Attributes
     ----------
@@ -387,7 +387,7 @@ class GroundTruth(_Table, kw_only=True):
 
 
 class Detections(_Table, kw_only=True):
-    """The boxes that a detector claims, N of them.
+    """N detections.
 
     Attributes
     ----------
@@ -522,7 +522,7 @@ def _called_alike(what: str, here: tuple[Name, ...], there: tuple[Name, ...]) ->
 
 
 class _Rows(Columns):
-    """The columns that both tables share, being checked."""
+    """Reader of the columns that both tables have."""
 
     def __init__(
         self,
@@ -675,7 +675,7 @@ def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[
 
 
 def distinct_name(name: str, identifier: Name) -> str:
-    """Return the name of a class that bears the same name as another."""
+    """Return a distinct name for a class that shares its name with another."""
     return f"{name} (id {identifier})"
 
 

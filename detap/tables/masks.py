@@ -1,4 +1,4 @@
-"""Masks beside a table of boxes: runs and polygons in flat arrays, never an object per mask."""
+"""Masks of a table as run lengths and polygons, in flat arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Integers = NDArray[np.int32]
 Arrays = tuple[Integers, Wide, NDArray[np.uint32], Wide, Wide, Floats]
 
 MOST_PIXELS = 2**32 - 1
-"""What the runs of a mask can count."""
+"""Maximal number of pixels of a mask."""
 
 UNKNOWN = -1
 
@@ -66,7 +66,7 @@ class Masks:
         return len(self.sizes)
 
     def __getitem__(self, rows: Any) -> "Masks":
-        """Return some of them: a slice, numbers, or (M,) bool."""
+        """Select masks by a slice, indices or (M,) bool."""
         numbers = np.arange(len(self))[rows]
         run_start, runs = _gathered(self.run_start, numbers)
         ring_start, rings = _gathered(self.ring_start, numbers)
@@ -82,11 +82,11 @@ class Masks:
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """Size of all columns in bytes."""
         return sum(column.nbytes for column in self.arrays)
 
     def tobytes(self) -> bytes:
-        """Return what tells them from others."""
+        """Return the bytes of all columns."""
         return b"".join(column.tobytes() for column in self.arrays)
 
     def measured(self) -> tuple[Floats, Floats]:
@@ -108,7 +108,7 @@ class Masks:
 
     @classmethod
     def none(cls) -> "Masks":
-        """Return no masks."""
+        """Return an empty column of masks."""
         return cls._of(np.zeros((0, 2), np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
     @classmethod
@@ -137,7 +137,7 @@ class Masks:
 
     @classmethod
     def joined(cls, parts: "Sequence[Masks]") -> "Masks":
-        """Return the masks of several, one behind the other."""
+        """Concatenate masks."""
         points = np.cumsum([0, *(len(part.points) for part in parts)])
         return cls(
             np.concatenate([part.sizes for part in parts]),

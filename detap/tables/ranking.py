@@ -1,4 +1,4 @@
-"""What was ranked, as columns of arrays: read-only once made, like detap.tables.detection.
+"""Tables of rankings, as read-only columns.
 
 Three shapes of retrieval: lists of scored items with judgements (a run), a gallery of codes,
 embeddings or scores with labels; and one of classification: a score per sample and class.

@@ -1,7 +1,7 @@
-"""What rows have beside boxes, or in their place, as callers give it: masks and keypoints.
+"""Read masks and keypoints from callers, with boxes or instead of them.
 
-A kind is a class and a line of :data:`KINDS`, by the name that readers, tables and
-``Protocol.reading`` have for it.
+Each kind is a class in :data:`KINDS`, under the name that readers, tables and ``Protocol.reading``
+use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ class Kind(Protocol):
     """One kind of shape; those of N rows are a column."""
 
     key: str
-    """What a record of COCO calls it."""
+    """Key of COCO records."""
 
     one: str
-    """What one is called."""
+    """Singular noun."""
 
     def read(self, columns: Columns, values: Any, due: int | None) -> Column:
         """Return the column of what is given, or refuse it in the name of `columns`.

@@ -235,8 +235,7 @@ def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
     assert str(caught.value) == (
-        f"{gts[1]}: category 3 is 'cow' here and 'cat' in {gts[0]}; give ground truths of one list "
-        "of categories"
+        f"{gts[1]}: category 3 is 'cow' here and 'cat' in {gts[0]}; use one list of categories"
     )
 
 
