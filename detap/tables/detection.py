@@ -100,7 +100,7 @@ class _Table(Record, kw_only=True):
     class_ids : tuple of int or str
         The identifier of each class, by number: a COCO category id, or the name again.
     files : tuple of SourceFile
-        Where the rows came from; empty for arrays.
+        Files of the rows; empty for arrays.
     notes : tuple of Note
         Notes of the reader.
     polygons : (N, 8) float64 or None
@@ -256,7 +256,7 @@ class GroundTruth(_Table, kw_only=True):
         *,
         or_present: bool = False,
     ) -> Flags:
-        """Return whether pairs of image and class are in any of some lists, (n,) bool.
+        """Return True if pairs of image and class are in any of some lists, (n,) bool.
 
         Parameters
         ----------
@@ -637,7 +637,7 @@ def checked_boxes(
     Raises
     ------
     InputError
-        Where a box is not finite, or one in twenty or more has a negative side.
+        If a box is not finite, or one in twenty or more has negative width or height.
     """
     corners, area = encode_boxes(boxes, box_format)
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):

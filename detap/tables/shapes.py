@@ -237,7 +237,7 @@ def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
     Raises
     ------
     InputError
-        Where they are needed besides.
+        If boxes are required as well.
     """
     name, column = next(iter(shapes.items()))
     return KINDS[name].boxes(columns, column)
