@@ -256,7 +256,7 @@ class GroundTruth(_Table, kw_only=True):
         *,
         or_present: bool = False,
     ) -> Flags:
-        """Return True if pairs of image and class are in any of some lists, (n,) bool.
+        """Flag the pairs of image and class that are in any of the lists, (n,) bool.
 
         Parameters
         ----------
