@@ -25,7 +25,7 @@ Run = Callable[..., Ended]
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
 BOX = '<box label="dog" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" z_order="0"></box>'
 FEW = "to count them as boxes that overlap nothing"
-BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
+BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
 EXPORT = "export the task again, as CVAT for images 1.1"
 
 
@@ -137,12 +137,11 @@ def test_attributes_that_are_flags(tmp_path: Path) -> None:
 def test_an_attribute_that_is_no_flag(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(box(inner=attribute("difficult", "rather")))))
     assert refused(path, attribute_flags="difficult") == [
-        "line 5: <box> has an attribute difficult of 'rather', which is to be a flag; true or "
-        "false, yes or no, 1 or 0 is due"
+        "line 5: <box> flag 'difficult' is 'rather'; expected true or false, yes or no, 1 or 0"
     ]
     with pytest.raises(UsageError, match="'hard' names no flag; use hard=difficult or"):
         read_ground_truth(path, attribute_flags="hard")
-    with pytest.raises(UsageError, match="shapes 'all' is unknown; use one of boxes, bounds"):
+    with pytest.raises(UsageError, match="shapes 'all' is unknown; use one of reject, bbox"):
         read_ground_truth(path, shapes="all")
 
 
@@ -156,7 +155,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     assert found.score.tolist() == [0.75, 0.5]
     assert found.classes == ("cat", "dog", "cow")
     assert found.label.tolist() == [1, 2]
-    with pytest.raises(InputError, match="<box> has no score, as ground truth has none; give"):
+    with pytest.raises(InputError, match="<box> has no score, as in ground truth; write"):
         read_detections(tmp_path, truth)
     # Folders count only where the ground truth has some.
     other = written(tmp_path, document(image(scored, name="x/a.jpg")), "e.xml")
@@ -222,28 +221,28 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
 # --- bad input
 
 WHOLE: dict[str, tuple[str | bytes, str]] = {
-    "empty": ("", "is empty; an export of CVAT is due"),
+    "empty": ("", "is empty; expected a CVAT export"),
     "cut off": (document(image(BOX))[:-20], "line 6: invalid XML: unclosed token; export it again"),
     "VOC": (
         "<annotation/>",
-        "line 1: is no export of CVAT: its root is <annotation>, as an annotation of VOC has "
-        "(--format voc, for their folder); <annotations> is due there",
+        "line 1: not a CVAT export: the root is <annotation>, as in VOC annotations (read their "
+        "folder with --format voc); expected <annotations>",
     ),
     "another root": (
         "<data/>",
-        "line 1: is no export of CVAT: its root is <data>; <annotations> is due there",
+        "line 1: not a CVAT export: the root is <data>; expected <annotations>",
     ),
     "JSON": (
         '{"images": []}',
-        "looks like JSON; an export of CVAT is due: annotations.xml",
+        "looks like JSON; expected a CVAT export, annotations.xml",
     ),
     "zip": (
         b"PK\x03\x04rest",
-        "looks like a zip archive; an export of CVAT is due: annotations.xml",
+        "looks like a zip archive; expected a CVAT export, annotations.xml",
     ),
     "LFS": (
         "version https://git-lfs.github.com/spec/v1\n",
-        "looks like a Git LFS pointer (download it with git lfs pull); an export of CVAT is due: "
+        "looks like a Git LFS pointer (download it with git lfs pull); expected a CVAT export, "
         "annotations.xml",
     ),
     "DOCTYPE": (
@@ -264,36 +263,35 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "video": (
         document('<track id="0" label="dog"><box frame="0"/></track>'),
-        "line 4: has a <track>: this is CVAT for video, which numbers frames and names no image; "
-        + EXPORT,
+        "line 4: contains a <track>: this is CVAT for video, which has no image names; " + EXPORT,
     ),
-    "no image": (document(), f"has no <image>; {EXPORT}"),
+    "no image": (document(), f"no <image> elements; {EXPORT}"),
     "no box": (
         document(image()),
         "no boxes in its 1 images; use the annotations that belong to these detections",
     ),
     "an image twice": (
         document(image(BOX), image(BOX)),
-        "line 7: image 'a.jpg' stands on line 4 already; keep one of them; of a project with "
-        "several tasks, export one by one",
+        "line 7: duplicate image 'a.jpg' (also at line 4); keep one of them; export the tasks of "
+        "a project one by one",
     ),
     "two images of a name": (
         document(image(BOX), image(BOX, name="a.png")),
-        "line 7: image 'a.png' stands on line 4 already ('a.jpg', without its suffix); keep one of "
-        "them; of a project with several tasks, export one by one",
+        "line 7: duplicate image 'a.png' (also at line 4, as 'a.jpg'); keep one of "
+        "them; export the tasks of a project one by one",
     ),
     "an image without name": (
         document(image(BOX, name="")),
-        "line 4: <image> has no name; give the name of its file",
+        "line 4: <image> has no name; write its file name",
     ),
     "a shape elsewhere": (
         document(image(BOX).replace("image", "picture"), image(BOX)),
-        "line 5: <box> stands in <picture>, not in an <image>; export it again",
+        "line 5: <box> is in <picture>, expected in <image>; export it again",
     ),
     "text between elements": (
         document(image(BOX, "box label='cat'/>")),
-        "line 6: has text between its elements: \"box label='cat'/>\"; write it as an element, or "
-        "remove it",
+        "line 6: has text between its elements: \"box label='cat'/>\"; remove it, or write it as "
+        "an element",
     ),
     "a width that is none": (
         document(image(BOX, more='width="wide" height="4"')),
@@ -301,7 +299,7 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
     ),
     "a negative height": (
         document(image(BOX, more='width="4" height="-4"')),
-        "line 4: image 'a.jpg': height -4 is negative; give the image's size in pixels",
+        "line 4: image 'a.jpg': height -4 is negative; write the size in pixels",
     ),
 }
 
@@ -313,11 +311,11 @@ def test_bad_files(tmp_path: Path, case: str) -> None:
 
 
 SHAPES = {
-    "no label": (BOX.replace('label="dog"', ""), "<box> has no label; name its class"),
-    "empty label": (BOX.replace("dog", " "), "<box> has no label; name its class"),
+    "no label": (BOX.replace('label="dog"', ""), "<box> has no label; write the name of its class"),
+    "empty label": (BOX.replace("dog", " "), "<box> has no label; write the name of its class"),
     "no corner": (
         BOX.replace('ytl="2"', ""),
-        "<box> has no ytl; give xtl, ytl, xbr, ybr",
+        "<box> has no ytl; write xtl, ytl, xbr, ybr",
     ),
     "nan": (box(corners=(1, "nan", 3, 4)), "<box> ytl 'nan' is not a finite number; {number}"),
     "underscore": (box(corners=("2_6", 2, 3, 4)), "<box> xtl '2_6' is not a number; {number}"),
@@ -341,18 +339,18 @@ SHAPES = {
     ),
     "rotated": (
         BOX.replace("<box", '<box rotation="30.5"'),
-        "<box> is rotated by 30.5 degrees, and only upright boxes are read; draw it upright, or "
-        "leave it out",
+        "<box> is rotated by 30.5 degrees; only axis-aligned boxes are supported; draw it without "
+        "rotation, or remove it",
     ),
-    "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is no box; {BOUNDS}"),
-    "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is no box; {BOUNDS}"),
+    "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is not a box; {BOUNDS}"),
+    "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is not a box; {BOUNDS}"),
     "cuboid": (
         '<cuboid label="a" xtl1="1"/>',
-        "<cuboid> is not read; leave it out, or draw a box",
+        "<cuboid> is not supported; remove it, or draw a box",
     ),
     "unknown": (
         '<blob label="a"/>',
-        "<blob> is no shape that is known; leave it out, or draw a box",
+        "<blob> is an unknown shape; remove it, or draw a box",
     ),
 }
 FILLED = {
@@ -384,9 +382,9 @@ def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
         "line 6: <polygon> has a point '3'; write points as x,y;x,y",
         "line 7: <polygon> point 'x' is not a number; use a decimal number",
         "line 8: <points> has 0 points, expected 1; draw it again",
-        "line 9: <ellipse> has no ry; give cx, cy, rx, ry",
-        "line 10: <ellipse> is rotated by 10 degrees, and only upright boxes are read; draw it "
-        "upright, or leave it out",
+        "line 9: <ellipse> has no ry; write cx, cy, rx, ry",
+        "line 10: <ellipse> is rotated by 10 degrees; only axis-aligned boxes are supported; draw "
+        "it without rotation, or remove it",
     ]
 
 

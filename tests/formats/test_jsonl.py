@@ -69,16 +69,16 @@ def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
 def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
     far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", far))
-    hint = "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)"
+    hint = "pass boxes='xywh' or 'xyxy' (--boxes)"
     assert refused(path) == [
-        "nothing says what the four numbers of bbox are, and 1 of 1 reach beyond their image as x, "
+        "box format of bbox is unknown: 1 of 1 boxes extend beyond their image as x, "
         f"y, width, height; {hint}"
     ]
     assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[60, 40, 95, 75]]
     unsized = write(tmp_path / "b.jsonl", {"file_name": "a.jpg", "objects": far})
     assert refused(unsized) == [
-        "nothing says what the four numbers of bbox are, and without the width and height of "
-        f"images they fit as either; {hint}"
+        "box format of bbox is unknown: without image width and height, boxes fit both "
+        f"formats; {hint}"
     ]
     # No corners: the second number pair is left of the first.
     sides = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
@@ -97,7 +97,8 @@ def test_classes_that_are_numbers(tmp_path: Path) -> None:
     assert (named.class_ids, named.classes) == ((0, 2), ("cat", "dog"))
     names.write_text("cat\nowl\n")
     assert refused(path, class_names=names) == [
-        f"class 2 is beyond the 2 of {names}; classes are numbered from 0; check the list"
+        f"class 2 is not in {names}, which has 2 classes; check the list; classes are numbered "
+        f"from 0"
     ]
 
 
@@ -158,19 +159,19 @@ BAD = {
         GOOD.replace("good", "x") + " 3",
         "line 2: unexpected text after the JSON value: ",
     ),
-    "no object": ("[1]", "line 2: is [1], where an object is due; a line is "),
+    "no object": ("[1]", "line 2: is [1], expected an object; expected "),
     "a key twice": ('{"file_name": "a", "file_name": "b", "objects": []}', "duplicate key"),
-    "no name": ('{"objects": []}', "line 2: has neither image_id nor file_name; a line is "),
-    "the image again": (GOOD, 'line 2: image "good" stands in an earlier line; give it one line'),
+    "no name": ('{"objects": []}', "line 2: has neither image_id nor file_name; expected "),
+    "the image again": (GOOD, 'line 2: duplicate image "good"; keep one line per image'),
     "no objects": ('{"file_name": "a.jpg"}', "line 2: objects is missing"),
-    "objects null": (json.dumps(image("a.jpg", None)), "line 2: objects is null; a line is "),
+    "objects null": (json.dumps(image("a.jpg", None)), "line 2: objects is null; expected "),
     "a flat result": (
         json.dumps({"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 1}),
-        "line 2: is a single box, where an image with its objects is due",
+        "line 2: is a single box, expected an image with its objects",
     ),
     "lists of two lengths": (
         json.dumps(image("a.jpg", {"bbox": LISTS["bbox"], "category": ["cat"]})),
-        "line 2: objects.category has 1 entries, objects.bbox 2; give each object all of them",
+        "line 2: objects.category has 1 values, objects.bbox has 2; write one value per object",
     ),
     "three numbers": (
         json.dumps(image("a.jpg", {"bbox": [[1, 2, 3]], "category": ["cat"]})),
@@ -194,7 +195,7 @@ BAD = {
     ),
     "a score": (
         json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "score": 0.5}])),
-        "line 2: objects[0]: has a score, as detections have; give the ground truth",
+        "line 2: objects[0]: has a score, as in detections; use the ground truth",
     ),
 }
 
@@ -216,12 +217,12 @@ def test_other_files_are_told(tmp_path: Path) -> None:
         "looks like an HTML page; the download failed: download the file itself"
     ]
     [problem] = refused(write(tmp_path / "b.jsonl"))
-    assert problem.startswith("has no line; a line is ")
+    assert problem.startswith("is empty; expected ")
     [bare] = refused(write(tmp_path / "c.jsonl", image("a.jpg", [])))
-    assert bare == "has no object in its 1 images; there is nothing to score against"
+    assert bare == "no objects in its 1 images; use the annotations that belong to these detections"
     mixed = {"bbox": LISTS["bbox"], "category": ["cat", 1]}
     assert refused(write(tmp_path / "d.jsonl", image("a.jpg", mixed))) == [
-        "the classes are partly numbers and partly text; use one of the two"
+        "classes are partly numbers and partly text; use one of the two"
     ]
 
 

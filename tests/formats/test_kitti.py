@@ -179,7 +179,7 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
             CAR.rsplit(" ", 1)[0],
             "has 14 columns, expected 15; write `type truncated occluded",
         ),
-        (f"{CAR} 0.9", "has 16 columns, expected 15: it has a score, as results have; write"),
+        (f"{CAR} 0.9", "has 16 columns, expected 15: it has a score, as in results; write"),
         (f"{CAR} difficult", "has 16 columns, expected 15; write"),
         (CAR.replace("Car", "Big car"), "has 16 columns, expected 15; write `type truncated"),
         (f"0 7 {CAR}", "has 17 columns, expected 15: it begins with a frame and a track, as in"),
@@ -188,9 +188,9 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
             CAR.replace("0.10", "0,10"),
             "truncated '0,10' is not a number (use a decimal point, not a",
         ),
-        (CAR.replace("0.10", "2"), "truncated is neither from 0 to 1 nor -1; correct the line"),
-        (CAR.replace(" 1 ", " 4 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the line"),
-        (CAR.replace(" 1 ", " 0.5 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the"),
+        (CAR.replace("0.10", "2"), "truncated is not from 0 to 1, or -1; correct the line"),
+        (CAR.replace(" 1 ", " 4 ", 1), "occluded is not 0, 1, 2, 3 or -1; correct the line"),
+        (CAR.replace(" 1 ", " 0.5 ", 1), "occluded is not 0, 1, 2, 3 or -1; correct the"),
         (CAR.replace("60.5", "1e999"), "x2 '1e999' is too large for a number; use a decimal"),
         (CAR.replace("60.5 70", "1e300 1e300"), "box area overflows; correct the line"),
         (CAR.replace("-1.57", "0x1"), "alpha '0x1' is not a number; use a decimal number"),
@@ -235,8 +235,9 @@ def test_a_missing_results_file_is_an_error_and_an_empty_one_no_detections(
 ) -> None:
     folder = written(tmp_path / "results", {"000001.txt": FOUND})
     assert refused(lambda: read_detections(folder, truth)) == [
-        f"{folder / '000002.txt'}: is missing: image '000002' has no results; write an empty file "
-        "if nothing was detected, or leave the image out (image_set, --image-set)"
+        f"{folder / '000002.txt'}: no such file or directory: image '000002' has no results; "
+        f"write an empty file "
+        "if nothing was detected, or exclude the image with --image-set"
     ]
     written(folder, {"000002.txt": ""})
     assert len(read_detections(folder, truth)) == 1

@@ -22,9 +22,9 @@ __all__ = ["detap"]
 
 Run = Callable[..., Ended]
 
-DUE = "a JSON file of LabelMe is due, which has a list of shapes"
-BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
-NUMBER = "give a finite number"
+DUE = "expected a LabelMe file with a list of shapes"
+BOUNDS = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
+NUMBER = "use a finite number"
 
 
 def shape(*points: tuple[Any, Any], kind: str | None = "rectangle", **more: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_a_side_of_the_image_that_is_none_is_an_error(
 ) -> None:
     (said,) = refused(tmp_path, document(shape(), **{key: side}))
     assert said.startswith(f"{key} is ")
-    assert said.endswith("; give the side in pixels, or null if unknown")
+    assert said.endswith("; write pixels, or null if unknown")
     # The hint, followed: the size of the image is unknown.
     written(tmp_path, {"a.json": document(shape(), **{key: None})})
     truth = read_ground_truth(tmp_path)
@@ -162,11 +162,11 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     found = read_detections(written(tmp_path / "dt", {"a.json": scored}), truth)
     assert found.score.tolist() == [0.75, 1.0]
     assert found.label.tolist() == [0, 0]
-    with pytest.raises(InputError, match=r"a.json: shapes\[0\]: score is missing; detections have"):
+    with pytest.raises(InputError, match=r"a.json: shapes\[0\]: score is missing; detections need"):
         read_detections(tmp_path, truth)
     # X-AnyLabeling writes null for what somebody has drawn.
     written(tmp_path / "dt", {"a.json": document(shape(score=None))})
-    with pytest.raises(InputError, match=r"score is missing; detections have scores, as X-Any"):
+    with pytest.raises(InputError, match=r"score is missing; detections need scores, as X-Any"):
         read_detections(tmp_path / "dt", truth)
     written(tmp_path / "dt", {"b.json": scored, "a.json": scored})
     with pytest.raises(InputError, match=r"b.json: shapes\[0\]: image 'b' is not in the ground"):
@@ -235,7 +235,7 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     for side in ("--gt", "--dt"):
         ended = detap("check", side, gt)
         assert ended.status == 2
-        assert 'c.json: shapes[0]: shape_type is "blob"; give rectangle, or polygon' in ended.err
+        assert 'c.json: shapes[0]: shape_type is "blob"; use rectangle or polygon' in ended.err
 
 
 # --- bad input
@@ -252,14 +252,14 @@ WHOLE: dict[str, tuple[Any, str]] = {
         'line 1, column 4: unexpected text after the JSON value: "1"; remove it: a '
         "JSON file has one value",
     ),
-    "a list": ([], f"is no file of LabelMe: it has no list of shapes; {DUE}"),
+    "a list": ([], f"not a LabelMe file; {DUE}"),
     "shapes is no list": (
         {"shapes": {}},
-        f"is no file of LabelMe: it has no list of shapes; {DUE}",
+        f"not a LabelMe file; {DUE}",
     ),
     "COCO": (
         {"images": [], "annotations": []},
-        f"is a COCO file: it has no list of shapes; {DUE}",
+        f"is a COCO file; {DUE}",
     ),
     "HTML": ("<html></html>", "looks like an HTML page; {html}"),
     "UTF-16": (
@@ -295,28 +295,28 @@ def test_bad_files(tmp_path: Path, case: str) -> None:
 
 
 SHAPES: dict[str, tuple[Any, str]] = {
-    "no object": (7, "is 7; an object is due"),
-    "no label": ({"points": [[1, 2], [3, 4]]}, "label is missing; name its class"),
-    "a number as label": (shape() | {"label": 3}, "label is 3; name its class"),
+    "no object": (7, "is 7; expected an object"),
+    "no label": ({"points": [[1, 2], [3, 4]]}, "label is missing; write the name of its class"),
+    "a number as label": (shape() | {"label": 3}, "label is 3; write the name of its class"),
     "half a character": (
         shape() | {"label": "\ud800"},
-        "label holds half of a surrogate pair; write it as UTF-8",
+        "label has an unpaired surrogate; write it as UTF-8",
     ),
-    "no points": (shape() | {"points": None}, "points is null; give [[x, y], [x, y]]"),
+    "no points": (shape() | {"points": None}, "points is null; write [[x, y], [x, y]]"),
     "a point of one number": (
         shape((1, 2)) | {"points": [[1, 2], [3]]},
-        "points[1] is [3]; give [x, y]",
+        "points[1] is [3]; write [x, y]",
     ),
     "text": (shape(("1", 2), (3, 4)), f'points[0][0] is "1"; {NUMBER}'),
     "true": (shape((True, 2), (3, 4)), f"points[0][0] is true; {NUMBER}"),
     "null": (shape((1, 2), (None, 4)), f"points[1][0] is missing; {NUMBER}"),
     "NaN": (
         shape((1, float("nan")), (3, 4)),
-        "points[0][1] is NaN, no finite number; use a decimal number",
+        "points[0][1] is NaN, not a finite number; use a finite number",
     ),
     "too large": (
         shape((1, 2), (10**309, 4)),
-        f"points[1][0] is {str(10**309)[:60]}..., no finite number; use a decimal number",
+        f"points[1][0] is {str(10**309)[:60]}..., not a finite number; use a finite number",
     ),
     "a thousand digits": (
         shape((1, 2), (10**999, 4)),
@@ -328,23 +328,29 @@ SHAPES: dict[str, tuple[Any, str]] = {
     ),
     "three corners": (
         shape((1, 2), (3, 4), (5, 6)),
-        "has 3 points as a rectangle; give two corners, or four",
+        "has 3 points as a rectangle; expected two corners or four",
     ),
     "turned rectangle": (
         shape((0, 2), (2, 0), (4, 2), (2, 4)),
-        f"is a rectangle that is not upright, no box; {BOUNDS}",
+        f"is a rotated rectangle, not a box; {BOUNDS}",
     ),
-    "polygon": (shape((1, 2), (3, 4), (5, 0), kind="polygon"), f"is a polygon, no box; {BOUNDS}"),
-    "no type": (shape((1, 2), (3, 4), (5, 0), kind=None), f"is a polygon, no box; {BOUNDS}"),
-    "unknown type": (shape(kind="blob"), 'shape_type is "blob"; give rectangle, or polygon'),
+    "polygon": (
+        shape((1, 2), (3, 4), (5, 0), kind="polygon"),
+        f"is a polygon, not a box; {BOUNDS}",
+    ),
+    "no type": (shape((1, 2), (3, 4), (5, 0), kind=None), f"is a polygon, not a box; {BOUNDS}"),
+    "unknown type": (shape(kind="blob"), 'shape_type is "blob"; use rectangle or polygon'),
     "a type that is none": (
         shape() | {"shape_type": ["rectangle"]},
-        'shape_type is ["rectangle"]; give rectangle, or polygon',
+        'shape_type is ["rectangle"]; use rectangle or polygon',
     ),
-    "flags": (shape(flags=["difficult"]), 'flags is ["difficult"]; give true and false by name'),
+    "flags": (
+        shape(flags=["difficult"]),
+        'flags is ["difficult"]; write an object of names with true or false',
+    ),
     "a flag": (
         shape(flags={"difficult": "rather"}),
-        "flag 'difficult' is \"rather\"; true or false is due",
+        "flag 'difficult' is \"rather\"; expected true or false",
     ),
 }
 
@@ -358,8 +364,8 @@ def test_bad_shapes(tmp_path: Path, case: str) -> None:
 def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
     shapes = (shape((1, 2), (3, 4), kind="polygon"), shape((1, 2), kind="circle"))
     assert refused(tmp_path, document(*shapes), shapes="bbox") == [
-        "shapes[0]: has 2 points as a polygon; 3 are due",
-        "shapes[1]: has 1 points as a circle; 2 are due",
+        "shapes[0]: has 2 points as a polygon; expected 3",
+        "shapes[1]: has 1 points as a circle; expected 2",
     ]
 
 
@@ -368,12 +374,12 @@ def test_all_problems_of_all_files_are_listed(tmp_path: Path) -> None:
     written(tmp_path, {"b.json": bad})
     listed = refused(tmp_path, bad)
     assert len(listed) == 20
-    assert listed[11] == 'shapes[11]: label is ""; name its class'
-    assert listed[12].endswith('b.json: shapes[0]: label is ""; name its class')
+    assert listed[11] == 'shapes[11]: label is ""; write the name of its class'
+    assert listed[12].endswith('b.json: shapes[0]: label is ""; write the name of its class')
 
 
 def test_folders_without_anything(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no file of LabelMe: none ends with .json; give the"):
+    with pytest.raises(InputError, match=r"no LabelMe files: no file ends with .json; use the"):
         read_ground_truth(tmp_path)
     with pytest.raises(InputError, match="no shapes in its 1 JSON files; use the annotations"):
         read_ground_truth(written(tmp_path, {"a.json": document()}))

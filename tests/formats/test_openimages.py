@@ -354,7 +354,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     ),
     "detections": (
         (SCORED,),
-        "line 1: has a column Score, as detections have; give the ground truth",
+        "line 1: has a column Score, as in detections; give the ground truth",
     ),
     "a column twice": ((PLAIN + ",XMin",), "line 1: has two columns XMin; keep one"),
     "no row": (

@@ -57,7 +57,7 @@ def test_every_real_file_is_regular_enough_to_be_scanned(real_data: Path) -> Non
         assert declined == []
     lists = sorted(folder(real_data, "cartucho-85/detection-results").glob("*.txt"))
     declined = _voc_text.scan_files(
-        -1, [str(path).encode() for path in lists], [], grow=True, width=5, sides=False,
+        -1, [str(path).encode() for path in lists], [], grow=True, width=5, xywh=False,
         fractions=False, file_bytes=1 << 22, records=10**6,
     )[0]  # fmt: skip
     assert declined == []

@@ -16,20 +16,20 @@ LABEL = "write `class xc yc w h`"
 POLYGON = "`class x1 y1 x2 y2 x3 y3 ...`"
 SCORED = "write `class xc yc w h conf`"
 AGAIN = "run the detector again with save_txt=True save_conf=True, into a new folder"
-REACH = "correct it; or, if boxes reach beyond their images indeed, give as_is=True (--as-is)"
+REACH = "correct it; if boxes do extend beyond their images, pass as_is=True (--as-is)"
 
 LABELS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5": ("has 4 columns, expected 5", f"{LABEL}, or {POLYGON}"),
     "0": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
     "0 .5 .5 .5 .5 .9": (
-        "has 6 columns, one more than a box: a confidence, as detections have?", LABEL,
+        "has 6 columns, one more than a box: a confidence, as in detections?", LABEL,
     ),
     "0 .1 .1 .2 .2 .3 .3 .4": (
-        "has 8 columns: a polygon has an even number of coordinates", f"write {POLYGON}",
+        "has 8 columns: polygons have an even number of coordinates", f"write {POLYGON}",
     ),
-    "0.7 .5 .5 .5 .5": ("class '0.7' is no whole number from 0", "write the number of the class"),
-    "-1 .5 .5 .5 .5": ("class '-1' is no whole number from 0", "write the number of the class"),
-    "cat .5 .5 .5 .5": ("class 'cat' is no whole number from 0", "write the number of the class"),
+    "0.7 .5 .5 .5 .5": ("class '0.7' is not a whole number >= 0", "write the class number"),
+    "-1 .5 .5 .5 .5": ("class '-1' is not a whole number >= 0", "write the class number"),
+    "cat .5 .5 .5 .5": ("class 'cat' is not a whole number >= 0", "write the class number"),
     "2 .5 .5 .5 .5": (
         "class '2' is not in data.yaml, which has 2 classes",
         "check the list; classes are numbered from 0",
@@ -42,9 +42,9 @@ LABELS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5 0x1": ("h '0x1' is not a number", DECIMAL),
     "0 .5 .5 .5 \N{FULLWIDTH DIGIT ONE}": ("h '\N{FULLWIDTH DIGIT ONE}' is not a number", DECIMAL),
     "0,.5,.5,.5,.5": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
-    "0 1.02 .5 .5 .5": ("xc 1.02 is no fraction of the image, from 0 to 1", REACH),
-    "0 .5 -.02 .5 .5": ("yc -0.02 is no fraction of the image, from 0 to 1", REACH),
-    "0 .1 .1 .2 .2 .3 1.5": ("the highest y 1.5 is no fraction of the image, from 0 to 1", REACH),
+    "0 1.02 .5 .5 .5": ("xc 1.02 is outside [0, 1]", REACH),
+    "0 .5 -.02 .5 .5": ("yc -0.02 is outside [0, 1]", REACH),
+    "0 .1 .1 .2 .2 .3 1.5": ("the highest y 1.5 is outside [0, 1]", REACH),
     "0 .1 .1 .2 .2 .3 x": ("y 'x' is not a number", DECIMAL),
     "0 .5 .5 .5 .5\x0b": ("contains control character '\\x0b'", "remove it"),
 }  # fmt: skip
@@ -66,20 +66,20 @@ PREDICTIONS: dict[str, tuple[str, str]] = {
         "has 5 columns: the confidence is missing, as without save_conf", AGAIN,
     ),
     "0 .5 .5 .5 .5 .9 17": (
-        "has 7 columns: a box, its confidence and the id of a tracker, or a polygon of three "
-        "corners without confidence", f"take the id away; {SCORED}",
+        "has 7 columns: a box with confidence and track id, or a polygon of three corners without "
+        "confidence", f"remove the track id; {SCORED}",
     ),
     "0 .1 .1 .2 .2 .3 .3 .4 .4": (
-        "has 9 columns: a polygon without confidence, as without save_conf, or with the id of a "
-        "tracker behind it", f"{AGAIN}; or take the id away",
+        "has 9 columns: a polygon without confidence, as without save_conf, or with a track id",
+        f"{AGAIN}; or remove the track id",
     ),
     "0 .9": ("has 2 columns, expected 6", f"{SCORED}, or `class x1 y1 x2 y2 x3 y3 ... conf`"),
     "0 .5 .5 .5 .5 nan": ("conf 'nan' is not a finite number", DECIMAL),
     "0 .5 .5 .5 .5 90%": ("conf '90%' is not a number", DECIMAL),
     "0 .1 .1 .2 .2 .3 .3 x": ("conf 'x' is not a number", DECIMAL),
-    "0 2 .5 .5 .5 .9": ("xc 2 is no fraction of the image, from 0 to 1", REACH),
+    "0 2 .5 .5 .5 .9": ("xc 2 is outside [0, 1]", REACH),
     "0.0 .5 .5 .5 .5 .9": (
-        "class '0.0' is no whole number from 0", "write the number of the class",
+        "class '0.0' is not a whole number >= 0", "write the class number",
     ),
 }  # fmt: skip
 
@@ -97,8 +97,8 @@ def test_a_line_of_predictions(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "message"),
     [
-        ("0 .5 .5 .5 .5", "0 .1 .1 .2 .2 .3 .3", "is a polygon, where the line above is a box"),
-        ("0 .1 .1 .2 .2 .3 .3", "0 .5 .5 .5 .5", "is a box, where the line above is a polygon"),
+        ("0 .5 .5 .5 .5", "0 .1 .1 .2 .2 .3 .3", "is a polygon, but the line above is a box"),
+        ("0 .1 .1 .2 .2 .3 .3", "0 .5 .5 .5 .5", "is a box, but the line above is a polygon"),
     ],
 )
 def test_boxes_and_polygons_in_one_file(
@@ -109,8 +109,8 @@ def test_boxes_and_polygons_in_one_file(
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(data)
     assert problems_of(error.value, tmp_path) == [
-        f"labels/val/a.txt: line 3: {message}: a file holds one of the two; write all objects of "
-        "an image alike"
+        f"labels/val/a.txt: line 3: {message}: a file has one kind of shape; write all objects of "
+        f"an image as one kind"
     ]
 
 
@@ -122,21 +122,21 @@ def test_pixels(tmp_path: Path) -> None:
         detap.read_ground_truth(data)
     first, *others = problems_of(error.value, tmp_path)
     assert first == (
-        "labels/val/a.txt: line 1: xc 30 is no fraction of the image, from 0 to 1; these look like "
-        "pixels: divide x and width by the image's width, y and height by its height; or, where "
-        "lines are `class x1 y1 x2 y2`, or `class conf x1 y1 x2 y2`, give --format voc"
+        "labels/val/a.txt: line 1: xc 30 is outside [0, 1]; boxes look like pixels: divide x and "
+        "width by the image's width, y and height by its height; for lines `class x1 y1 x2 y2` or "
+        "`class conf x1 y1 x2 y2` use --format voc"
     )
     assert len(others) == 2
     truth = detap.read_ground_truth(dataset(tmp_path))
     write(tmp_path, {"run/a.txt": "0 30 40 50 60 .5\n"})
-    with pytest.raises(InputError, match="these look like pixels"):
+    with pytest.raises(InputError, match="boxes look like pixels"):
         detap.read_detections(tmp_path / "run", truth, format="yolo")
 
 
 def test_the_remedy_of_fractions_beyond_the_image(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": "0 1.25 .5 .5 .5\n"})
-    with pytest.raises(InputError, match="give as_is=True"):
+    with pytest.raises(InputError, match="pass as_is=True"):
         detap.read_ground_truth(data)
     assert detap.read_ground_truth(data, as_is=True).corners[0].tolist() == [200, 25, 300, 75]
     write(tmp_path, {"labels/val/a.txt": "0 1e308 1e308 1e308 1e308\n"})
@@ -185,7 +185,7 @@ def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path, {"images/val/a.png": png(200, 100)})
     truth = detap.read_ground_truth(data)  # c has no object, and no size is needed
     write(tmp_path, {"run/c.txt": FOUND})
-    with pytest.raises(InputError, match="the size of image 'c' is not known"):
+    with pytest.raises(InputError, match="unknown size of image 'c'"):
         detap.read_detections(tmp_path / "run", truth)
     found = detap.read_detections(tmp_path / "run", truth, image_sizes=_sizes(tmp_path))
     assert found.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
@@ -198,11 +198,11 @@ def _sizes(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"image_size": "640"}, "--image-size '640' is no size; write WIDTHxHEIGHT"),
-        ({"image_size": "0x10"}, "--image-size '0x10' is no size"),
-        ({"image_size": (0, 1)}, "is no width and height in pixels"),
-        ({"image_size": "1x1", "image_sizes": "x"}, "--image-size is of all images"),
-        ({"split": "test"}, "--split is for a data.yaml"),
+        ({"image_size": "640"}, "--image-size '640' is not a size; use WIDTHxHEIGHT"),
+        ({"image_size": "0x10"}, "--image-size '0x10' is not a size"),
+        ({"image_size": (0, 1)}, "is not a width and height in pixels"),
+        ({"image_size": "1x1", "image_sizes": "x"}, "use either --image-size or --image-sizes"),
+        ({"split": "test"}, "--split requires a data.yaml"),
     ],
 )
 def test_options_that_make_no_sense(options: Any, message: str, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_options_that_make_no_sense(options: Any, message: str, tmp_path: Path) 
 
 def test_a_data_yaml_is_no_prediction(tmp_path: Path) -> None:
     data = dataset(tmp_path)
-    with pytest.raises(InputError, match=r"is a data\.yaml, where predictions are due"):
+    with pytest.raises(InputError, match=r"is a data\.yaml, expected predictions"):
         detap.read_detections(data, detap.read_ground_truth(data))
 
 
@@ -233,8 +233,8 @@ def test_what_would_hang(name: str, tmp_path: Path) -> None:
     [
         ("absent", "absent: no such file or directory"),
         ("absent.yaml", "absent.yaml: no such file or directory"),
-        ("labels/val/a.txt", "a.txt: is no data.yaml; give one, or a folder of label files"),
-        ("images", "images: has no label file: no file ends with .txt; give one of its folders"),
+        ("labels/val/a.txt", "a.txt: not a data.yaml; use one, or a folder of label files"),
+        ("images", "images: no label files: no file ends with .txt; use one of its folders"),
         ("data.yaml\0", "invalid path: contains a NUL character"),
     ],
 )

@@ -74,13 +74,13 @@ def test_labels_with_keypoints_are_boxes(
 @pytest.mark.parametrize(
     ("labels", "predictions", "message"),
     [
-        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, expected 15 by kpt_shape"),
-        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, expected 15 by kpt_shape"),
-        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 by kpt_shape"),
-        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 by kpt_shape"),
-        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 by .* the confidence is missing"),
-        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, expected 16 by .* id of a tracker"),
-        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 by kpt_shape"),
+        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, expected 15 for kpt_shape"),
+        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, expected 15 for kpt_shape"),
+        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 for kpt_shape"),
+        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 for kpt_shape"),
+        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 for .* the confidence is missing"),
+        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, expected 16 for .* a track id"),
+        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 for kpt_shape"),
     ],
 )
 def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_
 def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
     """What the hint for rows without keypoints advises."""
     data = data_set(tmp_path, pose(17, 3), f"0 {BOX} .9", "kpt_shape: [17, 3]\n")
-    with pytest.raises(InputError, match="or, if rows are boxes without keypoints, --task detect"):
+    with pytest.raises(InputError, match="for boxes without keypoints pass --task detect"):
         score(data)
     assert score(data, task="detect").summary["AP"] == pytest.approx(1)
 
@@ -132,7 +132,7 @@ def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) 
 def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
     hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
     data = data_set(tmp_path, hexagon, f"{hexagon} .9")
-    with pytest.raises(InputError, match=r"every row has 13 columns.*if rows are polygons, --task"):
+    with pytest.raises(InputError, match=r"every row has 13 columns.*for polygons pass --task"):
         score(data)
     assert score(data, task="segment").summary["AP"] == pytest.approx(1)
     assert detap.read_ground_truth(data, as_is=True).corners.tolist() == [[20, 20, 80, 80]]
@@ -141,17 +141,17 @@ def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("yaml", "task", "error"),
     [
-        ("kpt_shape: [5, 2]\n", "segment", "means keypoints, and the task is segment"),
-        ("kpt_shape: [5, 2]\n", "obb", "means keypoints, and the task is obb"),
+        ("kpt_shape: [5, 2]\n", "segment", "means keypoints, but the task is segment"),
+        ("kpt_shape: [5, 2]\n", "obb", "means keypoints, but the task is obb"),
         ("kpt_shape: [5]\n", None, r"line 3: kpt_shape '5' is not \[K, 2\] or \[K, 3\]"),
         ("kpt_shape: [5, 4]\n", None, "is not"),
         ("kpt_shape: [0, 2]\n", None, "is not"),
         ("kpt_shape: [-5, 2]\n", None, "is not"),
         ("kpt_shape: [a, b]\n", None, "is not"),
         ("kpt_shape: 5 2\n", None, "is not"),
-        ("", "pose", "the number of keypoints is not known; write `kpt_shape:"),
-        ("", "detect", "has 15 columns, expected 5 by --task detect"),
-        ("", "obb", "has 15 columns, expected 9 by --task obb"),
+        ("", "pose", "unknown number of keypoints; write `kpt_shape:"),
+        ("", "detect", "has 15 columns, expected 5 for --task detect"),
+        ("", "obb", "has 15 columns, expected 9 for --task obb"),
     ],
 )
 def test_what_contradicts(yaml: str, task: str | None, error: str, tmp_path: Path) -> None:
@@ -237,10 +237,10 @@ def test_corners_beyond_the_image(tmp_path: Path) -> None:
     write(tmp_path, {"run/a.txt": f"{farther} .9\n"})
     detap.read_detections(tmp_path / "run", truth)
     write(tmp_path, {"labels/a.txt": farther + "\n"})
-    with pytest.raises(InputError, match=r"the lowest x -0\.9 is no fraction of the image"):
+    with pytest.raises(InputError, match=r"the lowest x -0\.9 is outside .0, 1"):
         detap.read_ground_truth(tmp_path / "data.yaml")
     write(tmp_path, {"run/a.txt": "0 .5 -1.9 2.9 .5 .5 2.9 -1.9 .5 .9\n"})
-    with pytest.raises(InputError, match=r"the lowest x -1\.9 is no fraction of the image"):
+    with pytest.raises(InputError, match=r"the lowest x -1\.9 is outside .0, 1"):
         detap.read_detections(tmp_path / "run", truth, format="yolo")
 
 
@@ -249,7 +249,7 @@ def test_corners_beyond_the_image(tmp_path: Path) -> None:
     [
         # Two keypoints behind a box, which as corners cross each other.
         ("0 .5 .5 .6 .6 .7 .45 .3 .6", "", "1 of 1 rows of 9 columns cross themselves"),
-        (DIAMOND, "0 .2 .2 .8 .3 .7 .9 .3 .5 .9", "1 of 1 rows of 10 columns are no rectangles"),
+        (DIAMOND, "0 .2 .2 .8 .3 .7 .9 .3 .5 .9", "1 of 1 rows of 10 columns are not rectangles"),
     ],
 )
 def test_four_corners_that_are_no_oriented_box(

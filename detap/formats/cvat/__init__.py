@@ -1,1 +1,1 @@
-"""CVAT for images 1.1: an XML file of all images."""
+"""CVAT for images 1.1: one XML file for all images."""

@@ -1,4 +1,4 @@
-"""CVAT, aside from reading it: detections by themselves, and what images are said to be."""
+"""CVAT metadata: names in detections, image attributes and file names."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from detap.tables.detection import GroundTruth, Name
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that a file names; what is wrong with it the reader says."""
+    """Return the images and classes named in a file, unchecked."""
     shapes = options.get("shapes", "reject")
-    found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
-    return empty_ground_truth(found.images, found.classes)
+    objects = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
+    return empty_ground_truth(objects.images, objects.classes)
 
 
 def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return an attribute of the images' elements, ``subset``, say; the files are read again."""
+    """Return an attribute of the images' elements; files are read again."""
     known = set(ground_truth.images)
     return {
         image: attributes[name]
@@ -29,7 +29,7 @@ def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
 
 
 def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
-    """Return the file of each image, with its folders; the files are read again."""
+    """Return the file of each image with its folders; files are read again."""
     return image_attribute(ground_truth, "name")
 
 

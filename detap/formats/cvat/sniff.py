@@ -1,4 +1,4 @@
-"""Whether an XML is an export of CVAT."""
+"""Detect CVAT exports."""
 
 import os
 import re
@@ -9,7 +9,7 @@ _ROOT = re.compile(rb"<(?![?!])\s*([A-Za-z_][\w.:-]*)")
 
 
 def fits(path: str) -> bool:
-    """Return whether a file, or a folder's ``annotations.xml``, begins as CVAT's exports do."""
+    """Return True if a file, or a folder's ``annotations.xml``, is a CVAT export."""
     file = os.path.join(path, "annotations.xml") if os.path.isdir(path) else path
-    found = _ROOT.search(head(file))
-    return found is not None and found.group(1) == b"annotations"
+    root = _ROOT.search(head(file))
+    return root is not None and root.group(1) == b"annotations"

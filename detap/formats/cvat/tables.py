@@ -1,4 +1,4 @@
-"""CVAT for images 1.1 to tables."""
+"""Read CVAT for images 1.1."""
 
 import os
 
@@ -11,7 +11,7 @@ from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 EXPORTED = "annotations.xml"
-"""What CVAT calls its file in the archive, beside a folder of images."""
+"""The file name in CVAT's archives."""
 
 
 def read_ground_truth(
@@ -24,22 +24,21 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read the ground truth of an export of CVAT for images 1.1.
 
-    An image is called by its file's name without the suffix, the folders that stand before it
-    being part of the name. One without shapes has no objects.
+    The name of an image is its file name with folders and without the suffix.
 
     Parameters
     ----------
     path : str or path
-        The XML, or the folder that holds it as ``annotations.xml``.
+        The XML, or the folder with ``annotations.xml``.
     shapes : {"reject", "bbox"}
-        Whether a shape that is no box is an error, or its bounds are its box. A rotated box is
-        always an error.
+        Reject shapes other than boxes, or read their bounding boxes. Rotated boxes are always
+        rejected.
     attribute_flags : str, optional
         Attributes that are flags: ``"difficult"``, ``"iscrowd"``, ``"hard=difficult,group=crowd"``.
     as_is : bool
-        Whether boxes that end before they begin count however many there are.
+        Accept any number of boxes of negative size.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
@@ -49,11 +48,11 @@ def read_ground_truth(
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
-    read = _read(path, shapes, attribute_flags, limits, scored=False, as_is=as_is)
-    what = f"boxes in its {len(read.images)} images"
-    return read.ground_truth(what, _source(read), (_tagged(read),))
+    reader = _read(path, shapes, attribute_flags, limits, scored=False, as_is=as_is)
+    missing = f"boxes in its {len(reader.images)} images"
+    return reader.ground_truth(missing, _source(reader), (_tagged(reader),))
 
 
 def read_detections(
@@ -64,52 +63,56 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections that were written as CVAT's annotations are, with scores.
+    """Read detections in CVAT's annotation format with scores.
 
-    CVAT's own exports have none. Tools that hand detections to it write them as an attribute
-    ``score`` or ``confidence``, of the shape's element or as an element in it.
+    CVAT exports no scores. Other tools write them as ``score`` or ``confidence``, an XML attribute
+    or an ``attribute`` element of the shape.
 
     Parameters
     ----------
     path, shapes, as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
     ground_truth : GroundTruth
-        What they are about: its images and classes.
+        The ground truth, for its images and classes.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
+        Numbered as `ground_truth`; classes that it lacks follow, sorted by name.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
-    read = _read(path, shapes, None, limits, scored=True, as_is=as_is)
-    found = read.objects()
-    files = tuple(str(name).rpartition("/")[2] for name in found.images)
+    reader = _read(path, shapes, None, limits, scored=True, as_is=as_is)
+    objects = reader.objects()
+    files = tuple(str(name).rpartition("/")[2] for name in objects.images)
     if len(set(files)) == len(files) and not any("/" in str(name) for name in ground_truth.images):
-        found = found._replace(images=files)  # where the ground truth goes by no folders
-    return detections(found, ground_truth, read, _source(read), nonzero_notes(_tagged(read)))
+        objects = objects._replace(images=files)  # the ground truth has no folders in names
+    return detections(
+        objects, ground_truth, reader, _source(reader), nonzero_notes(_tagged(reader))
+    )
 
 
 def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: bool) -> Annotations:
-    read = Annotations(exported(os.fspath(path)), limits, shapes, flags, **how).read()
-    read.problems.raise_any()
-    return read
+    reader = Annotations(exported(os.fspath(path)), limits, shapes, flags, **how).read()
+    reader.problems.raise_any()
+    return reader
 
 
 def exported(path: str) -> str:
-    """Return the XML that a path means: itself, or the one of a folder."""
+    """Return the path of the XML: the path itself, or a file in the folder."""
     if "\0" not in path and os.path.isdir(path):
         return os.path.join(path, EXPORTED)
     return path
 
 
-def _source(read: Annotations) -> tuple[SourceFile, ...]:
-    return (SourceFile(read.given, len(read), sha256=read.sha256),)
+def _source(reader: Annotations) -> tuple[SourceFile, ...]:
+    return (SourceFile(reader.given, len(reader), sha256=reader.sha256),)
 
 
-def _tagged(read: Annotations) -> Note:
-    return Note("tags-skipped", "images are tagged as a whole: no box", read.tags, severity="info")
+def _tagged(reader: Annotations) -> Note:
+    return Note(
+        "tags-skipped", "tags of whole images skipped: not boxes", reader.tags, severity="info"
+    )

@@ -1,8 +1,7 @@
-"""The XML of CVAT for images 1.1, as a stream of elements.
+"""Stream the XML of CVAT for images 1.1.
 
-All that counts stands in attributes, and a file may hold hundreds of thousands of images. The
-standard library's expat hands over one element after the other, with its line, and never holds the
-tree. A DOCTYPE is refused where it begins, so that there are no entities.
+A file may contain hundreds of thousands of images, so the standard library's expat reads it element
+by element without a tree. A DOCTYPE is an error, so there are no entities.
 
 Reference: CVAT's documentation, "XML annotation format", version 1.1, for images.
 """
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.parsers import expat
 
-from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
+from detap.formats.shapes.flags import BBOX_HINT, bounds
 from detap.formats.shapes.reader import ShapeReader, number_of
 from detap.formats.stem_matching import without_suffix
 from detap.formats.text.lines import looks_like
@@ -34,29 +33,29 @@ Attributes = Mapping[str, str]
 
 
 class _StopError(Exception):
-    """Nothing more is to be read: a problem has been added."""
+    """Reading stops; a problem has been collected."""
 
 
 class Annotations(ShapeReader):
-    """What a file holds, read as it streams by; boxes are placed by their lines.
+    """Reader of a CVAT file; the location of a box is its line.
 
     Parameters
     ----------
     path : str
         The XML.
     limits, shapes, flags, **how
-        As :class:`ShapeReader` has them.
+        As in :class:`ShapeReader`.
 
     Attributes
     ----------
     attributes : dict of str to dict of str to str
-        Those of each image's element.
+        Attributes of each image's element.
     lines : dict of str to int
-        Where each image stands.
+        The line of each image.
     tags : int
-        How many images are tagged as a whole.
+        Number of tags of whole images.
     sha256 : str
-        Of the file, where the limits want digests and it is not compressed.
+        Of the file, if `limits` asks for digests and it is not compressed.
     """
 
     corner_names = CORNERS
@@ -79,9 +78,9 @@ class Annotations(ShapeReader):
         self._shape: tuple[str, Attributes, int] | None = None
         self._extra: dict[str, str] = {}
         self._name = ""
-        self._parser = self._made()
+        self._parser = self._new_parser()
 
-    def _made(self) -> Any:
+    def _new_parser(self) -> Any:
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
@@ -91,11 +90,11 @@ class Annotations(ShapeReader):
         return parser
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file, and the line of a box."""
+        """Return the file and line of a box."""
         return self.path, f"line {self.positions[row]}"
 
     def read(self) -> "Annotations":
-        """Read the file; problems are added."""
+        """Read the file and collect its problems."""
         head = b""
         with Stream(self.given, self.limits) as stream:
             digest = started(stream)
@@ -110,20 +109,20 @@ class Annotations(ShapeReader):
             except _StopError:
                 digest = None
             except expat.ExpatError as error:
-                self._say_no_xml(head, f"line {error.lineno}", expat.ErrorString(error.code))
+                self._add_xml_problem(head, f"line {error.lineno}", expat.ErrorString(error.code))
             except (ValueError, LookupError) as error:
-                self._say_no_xml(head, "", str(error))
+                self._add_xml_problem(head, "", str(error))
         self.sha256 = digest.hexdigest() if digest is not None else ""
         if not self.problems.count and not self.lines:
-            self._add("", "has no <image>", "export the task again, as CVAT for images 1.1")
+            self._add("", "no <image> elements", "export the task again, as CVAT for images 1.1")
         return self
 
-    def _say_no_xml(self, head: bytes, location: str, reason: str) -> None:
+    def _add_xml_problem(self, head: bytes, location: str, reason: str) -> None:
         appearance = looks_like(head)
         if not head.strip():
-            self._add("", "is empty", "an export of CVAT is due")
+            self._add("", "is empty", "expected a CVAT export")
         elif appearance and appearance != "XML":
-            self._add("", f"looks like {appearance}", "an export of CVAT is due: annotations.xml")
+            self._add("", f"looks like {appearance}", "expected a CVAT export, annotations.xml")
         else:
             self._add(location, f"invalid XML: {reason}", "export it again")
 
@@ -137,7 +136,7 @@ class Annotations(ShapeReader):
         self._add(self._here(), message, hint)
         raise _StopError
 
-    # --- what expat calls
+    # --- expat handlers
 
     def _doctype(self, *_: object) -> None:
         self._stop("contains a DOCTYPE, which is not allowed", "remove it")
@@ -157,7 +156,7 @@ class Annotations(ShapeReader):
             self._shape = name, attributes, self._parser.CurrentLineNumber
             self._extra = {}
         elif self._depth == 3 and self._part != "meta" and name in _SHAPES:
-            message = f"<{name}> stands in <{self._part[:_SHOWN]}>, not in an <image>"
+            message = f"<{name}> is in <{self._part[:_SHOWN]}>, expected in <image>"
             self._add(self._here(), message, "export it again")
         elif self._depth == 4 and self._shape is not None and name == "attribute":
             self._name = attributes.get("name", "")
@@ -167,10 +166,10 @@ class Annotations(ShapeReader):
         if self._depth == 4 and self._name:
             self._extra[self._name] += text
         elif self._part == "image" and self._depth < 4 and text.strip():
-            # expat hands text over where it stands behind it.
+            # expat reports the line of the end of the text.
             line = self._parser.CurrentLineNumber - text.lstrip().count("\n")
             message = f"has text between its elements: {quote(text.strip())}"
-            self._add(f"line {line}", message, "write it as an element, or remove it")
+            self._add(f"line {line}", message, "remove it, or write it as an element")
 
     def _end(self, _: str) -> None:
         if self._depth == 4:
@@ -185,20 +184,20 @@ class Annotations(ShapeReader):
     def _start_root(self, name: str) -> None:
         if name == "annotations":
             return
-        hint = {
-            "annotation": ", as an annotation of VOC has (--format voc, for their folder)",
+        note = {
+            "annotation": ", as in VOC annotations (read their folder with --format voc)",
             "html": " (an HTML page?)",
         }.get(name.lower(), "")
         self._stop(
-            f"is no export of CVAT: its root is <{name[:_SHOWN]}>{hint}",
-            "<annotations> is due there",
+            f"not a CVAT export: the root is <{name[:_SHOWN]}>{note}",
+            "expected <annotations>",
         )
 
     def _start_part(self, name: str, attributes: dict[str, str]) -> None:
         self._part = name
         if name == "track":
             self._stop(
-                "has a <track>: this is CVAT for video, which numbers frames and names no image",
+                "contains a <track>: this is CVAT for video, which has no image names",
                 "export the task again, as CVAT for images 1.1",
             )
         if name != "image":
@@ -207,16 +206,16 @@ class Annotations(ShapeReader):
         file = attributes.get("name", "")
         stem = without_suffix(file.replace("\\", "/"))
         if not stem.strip():
-            self._add(f"line {line}", "<image> has no name", "give the name of its file")
+            self._add(f"line {line}", "<image> has no name", "write its file name")
         elif stem in self.lines:
             other = self.attributes[stem]["name"]
-            alike = "" if other == file else f" ({quote(other)}, without its suffix)"
+            note = "" if other == file else f", as {quote(other)}"
             self._add(
                 f"line {line}",
-                f"image {quote(file)} stands on line {self.lines[stem]} already{alike}",
-                "keep one of them; of a project with several tasks, export one by one",
+                f"duplicate image {quote(file)} (also at line {self.lines[stem]}{note})",
+                "keep one of them; export the tasks of a project one by one",
             )
-        # Boxes of an image without a name of its own are read for their faults alone.
+        # Boxes of an unnamed or duplicate image are read only to report their problems.
         self.lines.setdefault(stem, line)
         self.attributes.setdefault(stem, attributes)
         try:
@@ -233,7 +232,7 @@ class Annotations(ShapeReader):
         try:
             label = attributes.get("label", "")
             if not label.strip():
-                raise FaultError("has no label", "name its class")
+                raise FaultError("has no label", "write the name of its class")
             box = _READERS.get(name, _read_points)(name, attributes, self.shapes)
             flags = list(filter(None, map(self._flag, self._extra.items())))
             score = self._score(attributes) if self.scored else 0.0
@@ -249,8 +248,8 @@ class Annotations(ShapeReader):
         except ValueError:
             name, value = attribute
             raise FaultError(
-                f"has an attribute {name} of {quote(value)}, which is to be a flag",
-                "true or false, yes or no, 1 or 0 is due",
+                f"flag {quote(name)} is {quote(value)}",
+                "expected true or false, yes or no, 1 or 0",
             ) from None
 
     def _score(self, attributes: Attributes) -> float:
@@ -259,8 +258,8 @@ class Annotations(ShapeReader):
             if text is not None:
                 return number_of(name, text.strip())
         raise FaultError(
-            "has no score, as ground truth has none",
-            "give detections an attribute score (or confidence), or another format",
+            "has no score, as in ground truth",
+            "write an attribute score or confidence",
         )
 
 
@@ -268,11 +267,11 @@ class Annotations(ShapeReader):
 
 
 def _side(name: str, attributes: Attributes) -> float:
-    """Return a side of the image in pixels, NaN where the file does not say."""
+    """Return the image's width or height in pixels, NaN if unknown."""
     text = attributes.get(name, "")
     value = number_of(name, text) if text else math.nan
     if value < 0:
-        raise FaultError(f"{name} {value:g} is negative", "give the image's size in pixels")
+        raise FaultError(f"{name} {value:g} is negative", "write the size in pixels")
     return value or math.nan
 
 
@@ -280,7 +279,7 @@ def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
     values = []
     for name in names:
         if name not in attributes:
-            raise FaultError(f"has no {name}", f"give {', '.join(names)}")
+            raise FaultError(f"has no {name}", f"write {', '.join(names)}")
         values.append(number_of(name, attributes[name]))
     return values
 
@@ -289,14 +288,14 @@ def _refuse_rotation(attributes: Attributes) -> None:
     angle = number_of("rotation", attributes.get("rotation") or "0")
     if angle:
         raise FaultError(
-            f"is rotated by {angle:g} degrees, and only upright boxes are read",
-            "draw it upright, or leave it out",
+            f"is rotated by {angle:g} degrees; only axis-aligned boxes are supported",
+            "draw it without rotation, or remove it",
         )
 
 
 def _refuse_shape(shapes: str) -> None:
     if shapes != "bbox":
-        raise FaultError("is no box", BY_ITS_BOUNDS)
+        raise FaultError("is not a box", BBOX_HINT)
 
 
 def _read_box(_: str, attributes: Attributes, __: str) -> list[float]:
@@ -319,8 +318,8 @@ def _read_mask(_: str, attributes: Attributes, shapes: str) -> list[float]:
 
 def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
     if name not in _POINTS:
-        known = "is not read" if name in _UNREAD else "is no shape that is known"
-        raise FaultError(known, "leave it out, or draw a box")
+        message = "is not supported" if name in _UNREAD else "is an unknown shape"
+        raise FaultError(message, "remove it, or draw a box")
     _refuse_shape(shapes)
     points = []
     for pair in filter(None, attributes.get("points", "").split(";")):
@@ -329,8 +328,8 @@ def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
             raise FaultError(f"has a point {quote(pair)}", "write points as x,y;x,y")
         points.append([number_of("point", text.strip()) for text in numbers])
     if len(points) < _POINTS[name]:
-        due = _POINTS[name]
-        raise FaultError(f"has {len(points)} points, expected {due}", "draw it again")
+        message = f"has {len(points)} points, expected {_POINTS[name]}"
+        raise FaultError(message, "draw it again")
     return bounds(points)
 
 

@@ -1,1 +1,1 @@
-"""DOTA's labels and Task1 results: text files of rotated boxes."""
+"""DOTA labels and Task1 results: text files of rotated boxes."""

@@ -1,4 +1,4 @@
-"""What a line of DOTA's is: eight coordinates, or five numbers of a rotated box, and what else."""
+"""Lines of DOTA files: eight coordinates, or the five numbers of a rotated box."""
 
 from dataclasses import dataclass
 
@@ -16,14 +16,14 @@ ROTATED = ("cx", "cy", "w", "h", "angle")
 ANGLES = ("degrees", "radians")
 
 _HEAD = (b"imagesource:", b"gsd:")
-"""What the first lines of a file of labels may begin with."""
+"""Beginnings of the header lines of label files."""
 
 
 @dataclass(frozen=True, slots=True)
 class DotaForm(LineForm):
-    """Lines of a quadrilateral: of labels behind it the class, of results before it the image.
+    """Lines with a quadrilateral; labels then have a class, results begin with an image.
 
-    `box_format` is "polygon", or the unit of the angle of five numbers.
+    `box_format` is "polygon", or the unit of the rotated box's angle.
     """
 
     @property
@@ -39,36 +39,36 @@ class DotaForm(LineForm):
         return (*self.shape, "class", "difficult")
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
-        """Return the name, the numbers and whether the object is difficult."""
+        """Return the name, the numbers, and True if the object is difficult."""
         columns = columns_of(text)
-        due = len(self.columns)
-        if len(columns) != due and (self.scored or len(columns) != due - 1):
+        expected = len(self.columns)
+        if len(columns) != expected and (self.scored or len(columns) != expected - 1):
             raise FaultError(*self._wrong_count(columns))
         if self.scored:
             name, values = self.resolve(columns[0]), numbers_of(self.columns[1:], columns[1:])
             return name, values, False
         width = len(self.shape)
-        difficult = columns[width + 1] if len(columns) == due else "0"
+        difficult = columns[width + 1] if len(columns) == expected else "0"
         if difficult not in {"0", "1"}:
-            message = f"difficult {quote(difficult)} is neither 0 nor 1"
+            message = f"difficult is {quote(difficult)}, expected 0 or 1"
             raise FaultError(message, f"write `{' '.join(self.columns)}`")
         return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
 
     def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
-        due, count = len(self.columns), len(columns)
-        expected = f"{due}" if self.scored else f"{due} (or {due - 1} without difficult)"
+        width, count = len(self.columns), len(columns)
+        expected = f"{width}" if self.scored else f"{width} (or {width - 1} without difficult)"
         message = f"has {count} column{'s' * (count != 1)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"
-        if self.box_format == "polygon" and count in (due - 3, due - 4 + self.scored):
-            message += ": it may have five numbers, as rotated boxes have"
-            hint += ", or say what the angle is in (angle_unit, --angle-unit)"
+        if self.box_format == "polygon" and count in (width - 3, width - 4 + self.scored):
+            message += ": it may contain rotated boxes of five numbers"
+            hint += ", or give the unit of the angle with --angle-unit"
         elif any("," in column for column in columns):
             hint += ", separated by spaces"
         return message, hint
 
 
 def polygons_of(values: Floats, box_format: str) -> Floats:
-    """Return the quadrilaterals (N, 8) that numbers (N, 8 or 5) are."""
+    """Return the quadrilaterals (N, 8) of numbers (N, 8 or 5)."""
     if box_format == "polygon":
         return np.ascontiguousarray(values)
     boxes = values.copy()
@@ -78,27 +78,27 @@ def polygons_of(values: Floats, box_format: str) -> Floats:
 
 
 def faults(values: Floats, box_format: str) -> list[tuple[Flags, str]]:
-    """Return what may be wrong about numbers (N, 8 or 5), and of which it is so."""
+    """Return checks of numbers (N, 8 or 5): the rows that fail, and a message."""
     with np.errstate(over="ignore", invalid="ignore"):
         corners = bounds(polygons_of(values, box_format))
-        sides = corners[:, 2:] - corners[:, :2]
-        wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
-    found = [(wide, "box area overflows")]
+        size = corners[:, 2:] - corners[:, :2]
+        overflow = ~np.isfinite(size[:, 0] * size[:, 1])
+    checks = [(overflow, "box area overflows")]
     if box_format != "polygon":
         negative = (values[:, 2] < 0) | (values[:, 3] < 0)
-        found.append((negative, "the box has a negative side"))
-    return found
+        checks.append((negative, "width or height is negative"))
+    return checks
 
 
 def encoding_of(angle_unit: str | None) -> str:
-    """Return the encoding that goes with the unit of an angle; without it, eight coordinates."""
+    """Return the encoding for the unit of an angle; eight coordinates without one."""
     if angle_unit is not None:
         check_choice("angle unit", angle_unit, ANGLES)
     return angle_unit or "polygon"
 
 
 def without_head(data: bytes) -> bytes:
-    """Return a file of labels with the lines at its head blank that say where the image is from."""
+    """Return a label file with blank header lines."""
     lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     for at, line in enumerate(lines):
         if line.strip().lower().startswith(_HEAD):

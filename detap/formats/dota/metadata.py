@@ -1,4 +1,4 @@
-"""DOTA, aside from reading it: detections by themselves."""
+"""DOTA metadata: names in detections."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from detap.tables.detection import GroundTruth
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that results name; what is wrong the reader says."""
+    """Return the images and classes named in results, unchecked."""
     folder = detections_folder(os.fspath(path))
     images = {columns[0] for lines in folder.columns(limits) for columns in lines}
     classes = {class_of_stem(stem, ()).name for stem in folder.members}

@@ -1,4 +1,4 @@
-"""DOTA: a folder of labels, and one of Task1 results, to tables.
+"""Read folders of DOTA labels and Task1 results.
 
 Reference: parse_gt and voc_eval of dota_evaluation_task1.py, CAPTAIN-WHU/DOTA_devkit; Xia et al.,
 DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
@@ -25,7 +25,7 @@ from detap.io.paths import Path
 from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = ("labelTxt", "")
-"""Where below a folder that is given the files may be."""
+"""Sub-folders that may contain the files."""
 
 
 def read_ground_truth(
@@ -36,38 +36,37 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read DOTA's labels: a text file for each image, ``x1 y1 ... x4 y4 class difficult`` a line.
+    """Read DOTA labels: one text file per image.
 
-    Lines ``imagesource:`` and ``gsd:`` may stand at the head. Without ``difficult``, as in labels
-    of some tools, an object is not difficult. Areas are those of the quadrilaterals, and boxes
-    those around them.
+    A line is ``x1 y1 ... x4 y4 class difficult``. ``imagesource:`` and ``gsd:`` lines may come
+    first. ``difficult`` may be missing, for 0. Areas are those of the quadrilaterals, and boxes
+    enclose them.
 
     Parameters
     ----------
     path : str or path
-        The folder of the files, or the one that ``labelTxt`` is in.
+        The folder of the files, or the one with ``labelTxt``.
     image_set : str or path, optional
-        A file with one image a line. All files of the folder without it.
+        A file with one image per line. By default all files.
     angle_unit : {"degrees", "radians"}, optional
-        For lines of ``cx cy w h angle class difficult``: what the angle is in, by which the width
-        is turned from the x axis to the y axis.
+        Unit of the angle in lines ``cx cy w h angle class difficult``. The angle turns the width
+        from the x axis to the y axis.
     as_is : bool
-        Whether what only looks wrong is taken as it is; here nothing does.
+        Has no effect here.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     GroundTruth
         Images in the order of the image set, else sorted by name; classes sorted by name; rows in
-        the order of the images, and of the file within each. A file without lines is of an image
-        without objects.
+        the order of images and file. An empty file is an image without objects.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit. A line of fewer columns is one: the reference
-        skips it, and with it an object that is to be found.
+        If an input is invalid; lists every problem, up to the limit. Lines with too few columns,
+        which the reference skips, are errors.
     """
     form = DotaForm("class", False, encoding_of(angle_unit), str)
     folder = first_folder(os.fspath(path), LABELS, "DOTA's", "labels")
@@ -78,10 +77,15 @@ def read_ground_truth(
     def read(data: bytes, file: str, _: int) -> Lines:
         return read_lines(without_head(data), file, form, problems)
 
-    # Numbers come first, which the scanner has no line for.
-    every, none = range(len(members)), no_rows(len(form.shape))
+    # The fast reader does not support lines that begin with numbers.
     rows = read_fallback(
-        folder, members, every, read, scanned=none, problems=problems, limits=limits
+        folder,
+        members,
+        range(len(members)),
+        read,
+        scanned=no_rows(len(form.shape)),
+        problems=problems,
+        limits=limits,
     )
     reader.form, reader.rows = form, rows
     problems.raise_any()
@@ -104,45 +108,50 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read DOTA's Task1 results: a file for each class, ``image score x1 y1 ... x4 y4`` a line.
+    """Read DOTA Task1 results: one file per class.
+
+    A line is ``image score x1 y1 ... x4 y4``.
 
     Parameters
     ----------
     path : str or path
-        A folder of files called ``Task1_<class>.txt``, or one of them.
+        A folder of files ``Task1_<class>.txt``, or one of them.
     ground_truth : GroundTruth
-        What they are about: its images and classes.
+        The ground truth, for its images and classes.
     angle_unit : {"degrees", "radians"}, optional
-        For lines of ``image score cx cy w h angle``, as :func:`read_ground_truth` has it.
+        For lines ``image score cx cy w h angle``, as in :func:`read_ground_truth`.
     as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own. Rows are in the order
-        of the files' names, and of the lines within each.
+        Numbered as `ground_truth`; classes that it lacks follow. Rows are ordered by file and line.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     box_format = encoding_of(angle_unit)
     folder = detections_folder(os.fspath(path))
     reader, known = FolderReader(folder, as_is, limits), frozenset(ground_truth.classes)
-    of_stem = {stem: class_of_stem(stem, known) for stem in folder.members}
+    class_by_stem = {stem: class_of_stem(stem, known) for stem in folder.members}
     form = partial(DotaForm, "image", True, box_format)
-    image = read_class_files(reader, ground_truth, of_stem, form, ClassNames())
-    rows, classes = reader.rows, [found.name for found in of_stem.values()]
+    image = read_class_files(reader, ground_truth, class_by_stem, form, ClassNames())
+    rows, classes = reader.rows, [class_of_file.name for class_of_file in class_by_stem.values()]
     reader.raise_problems(faults(rows.values[:, 1:], box_format))
     polygons = polygons_of(rows.values[:, 1:], box_format)
-    aside = files_skipped(folder.skipped, "detections")
+    skipped = files_skipped(folder.skipped, "detections")
     return reader.detections(
         ground_truth,
         rows.file,
         classes,
-        notes=(classes_without_file(ground_truth, classes), aside, *_notes(polygons, "detections")),
+        notes=(
+            classes_without_file(ground_truth, classes),
+            skipped,
+            *_notes(polygons, "detections"),
+        ),
         images=ground_truth.images,
         image=image,
         boxes=bounds(polygons),
@@ -152,21 +161,21 @@ def read_detections(
 
 
 def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
-    """Say of quadrilaterals (N, 8) that they cross themselves, or have no area."""
+    """Note quadrilaterals (N, 8) that cross themselves or have no area."""
     crossed = crossing(polygons)
-    flat = ~crossed & (polygon_areas(polygons) == 0)
-    what = kind.replace("-", " ")
+    zero_area = ~crossed & (polygon_areas(polygons) == 0)
+    role = kind.replace("-", " ")
     return nonzero_notes(
         Note(
             f"{kind}-crossed",
-            f"quadrilaterals of the {what} cross themselves, as a bow tie does: their corners are "
-            "in no order around them, and what turns the other way counts against the rest",
+            f"quadrilaterals of the {role} cross themselves: their corners are not in order, and "
+            "parts with the other orientation reduce the area",
             int(np.count_nonzero(crossed)),
         ),
         Note(
             f"zero-area-{kind}",
-            f"quadrilaterals of the {what} have no area: they overlap nothing",
-            int(np.count_nonzero(flat)),
+            f"quadrilaterals of the {role} have zero area and overlap nothing",
+            int(np.count_nonzero(zero_area)),
             severity="warning" if kind == "ground-truth" else "info",
         ),
     )

@@ -1,1 +1,1 @@
-"""JSON Lines as Hugging Face's datasets have them: an image a line, its boxes in lists."""
+"""JSON Lines as in Hugging Face datasets: one image per line, its boxes in lists."""

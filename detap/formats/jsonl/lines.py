@@ -1,4 +1,4 @@
-"""The lines of a file, each an image with its objects: checked, and put in columns."""
+"""Read and check lines, each an image with its objects, into columns."""
 
 import os
 from array import array
@@ -20,22 +20,22 @@ from detap.formats.coco.values import (
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
 from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, decode, looks_like, spelt
-from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
 from detap.tables.detection import Name
 
-SHAPE = 'a line is {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
+SHAPE = 'expected {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
 FLAGS = ("iscrowd", "ignore", "isgroupof", "difficult")
 _CLASSES = ("category", "categories", "category_id", "label", "labels")
-"""What sets call the list of classes."""
+"""Keys for the list of classes."""
 
 
 @dataclass(slots=True)
 class Lines:
-    """What a file holds; N boxes, each with its place, and the images in the order of the file.
+    """The content of a file: its images, and N boxes with their locations.
 
-    `area` is NaN where a box has none of its own.
+    `area` is NaN if a box has none of its own.
     """
 
     path: str
@@ -58,14 +58,14 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
     ----------
     path : str or path
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
     scored : bool
-        Whether every box has a score.
+        Require a score for every box.
 
     Raises
     ------
     InputError
-        With every problem, up to the limit.
+        If the file is invalid; lists every problem, up to the limit.
     """
     file = os.fspath(path)
     problems = Problems(file, limits.problems)
@@ -86,10 +86,10 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
         except FaultError as wrong:
             problems.add(location, wrong.message, wrong.hint)
         if len(lines.location) > limits.records:
-            problems.add(location, f"more than {limits.records} boxes", MORE_RECORDS)
+            problems.add(location, *limits.exceeded)
             break
     if not lines.sizes and not problems.count:
-        problems.add("", "has no line", SHAPE)
+        problems.add("", "is empty", SHAPE)
     problems.raise_any()
     return lines
 
@@ -105,31 +105,31 @@ def _record(text: str, file: str, location: str, problems: Problems) -> Record:
     for problem in faults.listed:
         problems.add(location, problem.message, problem.hint)
     if not isinstance(value, dict):
-        raise FaultError(f"is {spelt(value)}, where an object is due", SHAPE)
+        raise FaultError(f"is {spelt(value)}, expected an object", SHAPE)
     return value
 
 
 def _take(lines: Lines, record: Record, location: str, scored: bool) -> None:
     if "objects" not in record and "bbox" in record:
-        message = "is a single box, where an image with its objects is due"
-        raise FaultError(message, f"{SHAPE}; a list of results is COCO's JSON")
+        message = "is a single box, expected an image with its objects"
+        raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
     image = _image(record)
     if image in lines.sizes:
-        raise FaultError(f"image {spelt(image)} stands in an earlier line", "give it one line")
+        raise FaultError(f"duplicate image {spelt(image)}", "keep one line per image")
     objects = list(_objects(required(record, "objects")))
     lines.sizes[image] = size_of(record.get("width")), size_of(record.get("height"))
     if isinstance(record.get("file_name"), str):
         lines.file_names[image] = record["file_name"]
-    for number, one in enumerate(objects):
+    for number, record_of_object in enumerate(objects):
         try:
-            _take_object(lines, image, one, scored)
+            _take_object(lines, image, record_of_object, scored)
         except FaultError as wrong:
             raise FaultError(f"objects[{number}]: {wrong.message}", wrong.hint) from None
         lines.location.append(f"{location}: objects[{number}]")
 
 
 def _image(record: Record) -> Name:
-    """Return the image's id, or the stem of its file where there is none."""
+    """Return the image's id, or the stem of its file name."""
     if "image_id" in record:
         return identifier_of(record, "image_id")
     name = record.get("file_name")
@@ -140,29 +140,29 @@ def _image(record: Record) -> Name:
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Give each object, of a list of them or of lists of what they have."""
+    """Yield each object of a list of objects or of an object of lists."""
     if isinstance(value, list):
-        for one in value:
-            if not isinstance(one, dict):
-                raise FaultError(f"objects holds {spelt(one)}", SHAPE)
-            yield one
+        for item in value:
+            if not isinstance(item, dict):
+                raise FaultError(f"objects contains {spelt(item)}", SHAPE)
+            yield item
         return
     if not isinstance(value, dict) or not isinstance(value.get("bbox"), list):
         raise FaultError(f"objects is {spelt(value)}", SHAPE)
-    lists = {name: one for name, one in value.items() if isinstance(one, list)}
+    lists = {name: values for name, values in value.items() if isinstance(values, list)}
     count = len(value["bbox"])
-    for name, one in lists.items():
-        if len(one) != count:
+    for name, values in lists.items():
+        if len(values) != count:
             raise FaultError(
-                f"objects.{name} has {len(one)} entries, objects.bbox {count}",
-                "give each object all of them",
+                f"objects.{name} has {len(values)} values, objects.bbox has {count}",
+                "write one value per object",
             )
     for number in range(count):
-        yield {name: one[number] for name, one in lists.items()}
+        yield {name: values[number] for name, values in lists.items()}
 
 
-def _take_object(lines: Lines, image: Name, one: Mapping[str, Any], scored: bool) -> None:
-    record = {name: value for name, value in one.items() if value is not None}
+def _take_object(lines: Lines, image: Name, item: Mapping[str, Any], scored: bool) -> None:
+    record = {name: value for name, value in item.items() if value is not None}
     key = next((name for name in _CLASSES if name in record), "category")
     label = identifier_of(record, key)
     box = box_of(record)
@@ -170,7 +170,7 @@ def _take_object(lines: Lines, image: Name, one: Mapping[str, Any], scored: bool
     flags = [name in record and flag_of(record, name) for name in FLAGS]
     score = score_of(required(record, "score")) if scored else 0.0
     if not scored and "score" in record:
-        raise FaultError("has a score, as detections have", "give the ground truth")
+        raise FaultError("has a score, as in detections", "use the ground truth")
     lines.image.append(image)
     lines.label.append(label)
     lines.box.extend(box)

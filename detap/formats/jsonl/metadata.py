@@ -1,4 +1,4 @@
-"""JSON Lines, aside from reading them: detections by themselves, what images' files are called."""
+"""JSON Lines metadata: names in detections, image attributes and file names."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that detections name."""
+    """Return the images and classes named in detections."""
     lines = read_lines(path, limits, scored=True)
     for name in options.keys() - {"as_is", "boxes", "limits"}:
         del options[name]
@@ -23,8 +23,8 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
 
 def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return the value of a key of the images' lines; the files are read again."""
-    found: dict[Name, Any] = {}
+    """Return the value of a key of the images' lines; files are read again."""
+    values: dict[Name, Any] = {}
     for source in ground_truth.files:
         if not source.path.lower().endswith(_SUFFIXES):
             continue  # a list of names
@@ -33,10 +33,10 @@ def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
         records = (json.loads(line, parse_int=integer) for line in text.split("\n") if line.strip())
         for image, record in zip(lines.sizes, records, strict=True):
             if record.get(name) is not None:
-                found[image] = record[name]
-    return found
+                values[image] = record[name]
+    return values
 
 
 def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
-    """Return the file_name of each image that has one; the files are read again."""
+    """Return the file_name of each image that has one; files are read again."""
     return image_attribute(ground_truth, "file_name")

@@ -1,4 +1,4 @@
-"""JSON Lines to tables: what COCO's records have, an image a line."""
+"""Read JSON Lines: COCO's keys, one image per line."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ from detap.tables.detection import (
 )
 
 _FEW = 20
-"""One box in so many may reach beyond its image without being doubted."""
+"""One in so many boxes may extend beyond its image."""
 
 
 def read_ground_truth(
@@ -44,27 +44,28 @@ def read_ground_truth(
     Parameters
     ----------
     path : str or path
-        The file, gzip or not: an image a line, called by its ``image_id``, else by the stem of its
-        ``file_name``; ``objects`` is a list of records, or a record of lists.
+        The file, plain or gzip. Each line is an image, named by ``image_id`` or else the stem of
+        ``file_name``; ``objects`` is a list of objects, or an object of lists.
     boxes : {"xywh", "xyxy"}, optional
-        What the four numbers of ``bbox`` are: x, y, width and height by custom. Where they do not
-        fit their images so, or might as well be corners, it must be said.
+        Format of ``bbox``; by default "xywh". Required if the boxes do not fit their images as
+        "xywh", or fit both formats.
     class_names : str or path, optional
-        Names of classes that are numbers, which count from 0.
+        Names for class numbers from 0.
     as_is : bool
-        As :func:`detap.formats.coco.tables.read_ground_truth` has it.
+        As in :func:`detap.formats.coco.tables.read_ground_truth`.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Raises
     ------
     InputError
-        With every problem of the file, up to `limits.problems`.
+        If the file is invalid; lists every problem, up to `limits.problems`.
     """
     lines = read_lines(path, limits, scored=False)
     if not lines.location and not limits.empty:
-        message = f"has no object in its {len(lines.sizes)} images"
-        raise InputError(Problem(lines.path, "", message, "there is nothing to score against"))
+        message = f"no objects in its {len(lines.sizes)} images"
+        hint = "use the annotations that belong to these detections"
+        raise InputError(Problem(lines.path, "", message, hint))
     names = ClassNames.load(class_names, limits)
     images = tuple(_sorted(lines.path, "images", lines.sizes))
     classes = tuple(_sorted(lines.path, "classes", lines.label))
@@ -108,21 +109,21 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from JSON Lines: ground truth's, with a ``score`` for each object.
+    """Read detections from JSON Lines, with a ``score`` for each object.
 
     Parameters
     ----------
     path, boxes, limits
-        As :func:`read_ground_truth` has them; so is what is raised.
+        As in :func:`read_ground_truth`, with the same errors.
     ground_truth : GroundTruth
-        Its images and classes are what the rows are numbered by.
+        The ground truth, for its images and classes.
     class_names, dt_class_names, first_category_id, as_is
-        As :func:`detap.formats.coco.tables.read_detections` has them.
+        As in :func:`detap.formats.coco.tables.read_detections`.
     """
     refuse_same_file(path, ground_truth, "expected detections")
     lines = read_lines(path, limits, scored=True)
-    listed = class_names if dt_class_names is None else dt_class_names
-    by_name = goes_by_names(ground_truth, listed, first_category_id) or any(
+    names_file = class_names if dt_class_names is None else dt_class_names
+    by_name = goes_by_names(ground_truth, names_file, first_category_id) or any(
         isinstance(name, str) for name in lines.label
     )
     numbers = id_mapping.image_indices(ground_truth, set(lines.image), lines.file_names)
@@ -133,23 +134,25 @@ def read_detections(
     sizes = ground_truth.image_sizes
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     known = () if by_name else ground_truth.class_ids
-    strangers = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
-    label = places(lines.label, (*known, *strangers))
-    counts = np.bincount(label, minlength=len(known) + len(strangers))[len(known) :].tolist()
+    unknown_classes = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
+    label = places(lines.label, (*known, *unknown_classes))
+    counts = np.bincount(label, minlength=len(known) + len(unknown_classes))[len(known) :].tolist()
     columns = DetectionColumns(
         image=image,
         label=label,
         corners=corners,
         box_area=box_area,
         score=np.array(lines.score),
-        unknown=dict(zip(strangers, counts, strict=True)),
+        unknown=dict(zip(unknown_classes, counts, strict=True)),
         file_names={},
     )
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
-        names = ClassNames.load(listed, limits)
-        first = id_mapping.parse_first_id(first_category_id)
+        names, first = (
+            ClassNames.load(names_file, limits),
+            id_mapping.parse_first_id(first_category_id),
+        )
         columns, notes = id_mapping.match_by_name(
             columns, ground_truth, id_mapping.CategoryMapping(lines.path, {}, names, first, as_is)
         )
@@ -157,12 +160,12 @@ def read_detections(
     return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
 
 
-def _sorted(path: str, what: str, names: object) -> list[Name]:
-    found: set[Name] = set(names)  # type: ignore[call-overload]
-    if len({isinstance(name, str) for name in found}) > 1:
-        message = f"the {what} are partly numbers and partly text"
+def _sorted(path: str, title: str, names: object) -> list[Name]:
+    distinct: set[Name] = set(names)  # type: ignore[call-overload]
+    if len({isinstance(name, str) for name in distinct}) > 1:
+        message = f"{title} are partly numbers and partly text"
         raise InputError(Problem(path, "", message, "use one of the two"))
-    return ordered(found)
+    return ordered(distinct)
 
 
 def _class_name(path: str, name: Name, names: ClassNames) -> str | None:
@@ -171,20 +174,20 @@ def _class_name(path: str, name: Name, names: ClassNames) -> str | None:
     if not names.names:
         return None
     if not 0 <= name < len(names.names):
-        message = f"class {name} is beyond the {len(names.names)} of {names.file}"
-        raise InputError(Problem(path, "", message, "classes are numbered from 0; check the list"))
+        message = f"class {name} is not in {names.file}, which has {len(names.names)} classes"
+        raise InputError(Problem(path, "", message, "check the list; classes are numbered from 0"))
     return names.names[name]
 
 
 def _boxes(
     lines: Lines, boxes: str | None, image: Integers, sizes: Floats | None
 ) -> tuple[Floats, Floats, str]:
-    """Return corners and areas, and what the four numbers are.
+    """Return corners, areas and the box format.
 
     Raises
     ------
     InputError
-        Where that is not said, and custom alone does not tell.
+        If the box format is not given and unclear.
     """
     box = np.array(lines.box, np.float64).reshape(-1, 4)
     corners, area = encode_boxes(box, boxes or "xywh")
@@ -193,23 +196,23 @@ def _boxes(
             Problem(
                 lines.path,
                 "",
-                f"nothing says what the four numbers of bbox are, and {doubt}",
-                "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)",
+                f"box format of bbox is unknown: {doubt}",
+                "pass boxes='xywh' or 'xyxy' (--boxes)",
             )
         )
     return corners, area, boxes or "xywh"
 
 
 def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) -> str:
-    """Return why boxes may not be x, y, width, height; nothing where they fit so, or only so."""
+    """Return the reason why boxes may not be xywh, or ""."""
     known = None if sizes is None or bool(np.isnan(sizes).all()) else sizes
     if known is not None:
         beyond = survey_boxes(corners, image, known, 1.0)[0]
         if beyond * _FEW >= len(box):
-            return f"{beyond} of {len(box)} reach beyond their image as x, y, width, height"
+            return f"{beyond} of {len(box)} boxes extend beyond their image as x, y, width, height"
         return ""
     if (box[:, 2:] > box[:, :2]).all():
-        return "without the width and height of images they fit as either"
+        return "without image width and height, boxes fit both formats"
     return ""
 
 
@@ -229,7 +232,7 @@ def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits:
                 lines.path,
                 lines.location[row],
                 f"image {lines.image[row]!r} is not in the ground truth",
-                "score the detections of its images only",
+                "use results for the same images",
             )
             for row in listed
         ],

@@ -1,1 +1,1 @@
-"""KITTI's labels and results: a text file for each image, a line for each object."""
+"""KITTI labels and results: one text file per image, one line per object."""

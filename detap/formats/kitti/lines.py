@@ -1,4 +1,4 @@
-"""What a line of KITTI's is: a type, fourteen numbers, and behind them the score of a result."""
+"""Lines of KITTI files: a type, fourteen numbers, and the score of a result."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _BOX = ("x1", "y1", "x2", "y2")
 _COLUMNS = ("type", "truncated", "occluded", "alpha", *_BOX, "h", "w", "l", "x", "y", "z", "ry")
 
 TRUNCATED, OCCLUDED, ALPHA, BOX, SCORE = 0, 1, 2, slice(3, 7), 14
-"""Places among the numbers of a line."""
+"""Indices into the numbers of a line."""
 
 DONT_CARE = "DontCare"
 TYPES = (
@@ -28,7 +28,7 @@ TYPES = (
     "Misc",
     DONT_CARE,
 )
-"""The types of KITTI; other data sets have others."""
+"""KITTI's types; other data sets have others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,50 +48,50 @@ class KittiForm(LineForm):
         return columns[0], numbers_of(self.columns[1:], columns[1:]), False
 
     def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
-        due, count = len(self.columns), len(columns)
-        message = f"has {count} column{'s' * (count != 1)}, expected {due}"
+        expected, count = len(self.columns), len(columns)
+        message = f"has {count} column{'s' * (count != 1)}, expected {expected}"
         hint = f"write `{' '.join(self.columns)}`"
         numbers = [NUMBER.fullmatch(column) is not None for column in columns]
         if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
-            message += ": it begins with a frame and a track, as in KITTI's tracking"
-            hint = "write a file for each frame, without these two columns"
-        elif count > due - self.scored and not numbers[0] and not numbers[1]:
+            message += ": it begins with a frame and a track, as in KITTI tracking"
+            hint = "write one file per frame, without these two columns"
+        elif count > expected - self.scored and not numbers[0] and not numbers[1]:
             hint += ", the type without spaces"
-        elif self.scored and count == due - 1:
+        elif self.scored and count == expected - 1:
             message += ": the score is missing, as in labels"
-        elif not self.scored and count == due + 1 and all(numbers[1:]):
-            message += ": it has a score, as results have"
+        elif not self.scored and count == expected + 1 and all(numbers[1:]):
+            message += ": it has a score, as in results"
         return message, hint
 
 
 def one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
-    """Return types as they are called, which differ by more than case.
+    """Return type names with consistent case.
 
     Parameters
     ----------
     names : iterable of str
         As the files have them.
     known : iterable of str
-        What types are called in the ground truth. Others are called as KITTI calls them, and what
-        it does not know as the first of its spellings in the order of letters.
+        The types of the ground truth. Other types are written as in KITTI, and unknown ones as
+        their first spelling in alphabetical order.
     """
     names = tuple(names)
-    called: dict[str, str] = {}
+    spelling: dict[str, str] = {}
     for name in chain(known, TYPES, sorted(names)):
-        called.setdefault(name.casefold(), name)
-    return [called[name.casefold()] for name in names]
+        spelling.setdefault(name.casefold(), name)
+    return [spelling[name.casefold()] for name in names]
 
 
 def faults(values: Floats, boxes: str, *, of_labels: bool) -> list[tuple[Flags, str]]:
-    """Return what may be wrong about the numbers (N, 14 or 15) of rows, and of which it is so."""
+    """Return checks of the numbers (N, 14 or 15): the rows that fail, and a message."""
     corners, area = encode_boxes(values[:, BOX], boxes)
     finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
-    found = [(~finite, "box area overflows")]
+    checks = [(~finite, "box area overflows")]
     if of_labels:
         truncated, occluded = values[:, TRUNCATED], values[:, OCCLUDED]
         outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))
-        found += [
-            (outside, "truncated is neither from 0 to 1 nor -1"),
-            (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is none of 0, 1, 2, 3 and -1"),
+        checks += [
+            (outside, "truncated is not from 0 to 1, or -1"),
+            (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is not 0, 1, 2, 3 or -1"),
         ]
-    return found
+    return checks

@@ -1,4 +1,4 @@
-"""KITTI, aside from reading it: detections by themselves."""
+"""KITTI metadata: names in detections."""
 
 import os
 from typing import Any
@@ -12,7 +12,7 @@ from detap.tables.detection import GroundTruth
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and types that results name; what is wrong with them the reader says."""
+    """Return the images and types named in results, unchecked."""
     folder = results_folder(os.fspath(path))
     types = {columns[0] for lines in folder.columns(limits) for columns in lines}
     return empty_ground_truth(folder.members, one_spelling(types))

@@ -1,4 +1,4 @@
-"""Whether a folder is of KITTI's format, by a few lines of a few files."""
+"""Detect KITTI folders by the first line of a few files."""
 
 import os
 
@@ -10,7 +10,7 @@ _COUNTS = (15, 16)
 
 
 def fits(path: str) -> bool:
-    """Return whether the first line found begins with a word, and 14 or 15 numbers follow."""
+    """Return True if the first line is a word and 14 or 15 numbers."""
     return any(_fits(first_line(os.path.join(path, below))) for below in _BELOW)
 
 

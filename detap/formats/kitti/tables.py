@@ -1,4 +1,4 @@
-"""KITTI: a folder of labels, and one of results, to tables.
+"""Read folders of KITTI labels and results.
 
 Reference: readme.txt of the development kit for the object benchmark; Geiger et al., Are we ready
 for autonomous driving? The KITTI vision benchmark suite, CVPR 2012.
@@ -32,7 +32,7 @@ from detap.text_input import quote
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
 RESULTS = ("data", "")
-"""Where below a folder that is given the files may be."""
+"""Sub-folders that may contain the files."""
 
 
 def read_ground_truth(
@@ -43,37 +43,36 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read KITTI's labels: a text file for each image, with 15 columns a line.
+    """Read KITTI labels: one text file per image, with 15 columns per line.
 
-    Types are told apart without regard to case. Objects of the type ``DontCare`` are difficult ones
-    of a class of this name: the preset `kitti` knows more of them. `extra` has the columns
+    The case of types is ignored. ``DontCare`` objects become difficult objects of a class of this
+    name; the preset `kitti` treats them as regions. `extra` has the columns
     ``truncated``, ``occluded`` and ``alpha``.
 
     Parameters
     ----------
     path : str or path
-        The folder of the files, or the one that ``label_2`` or ``training/label_2`` is in.
+        The folder of the files, or the one with ``label_2`` or ``training/label_2``.
     image_set : str or path, optional
-        A file with one image a line. All files of the folder without it.
+        A file with one image per line. By default all files.
     boxes : {"xyxy", "xywh"}
-        What the four numbers of a box are, in pixels.
+        Box format, in pixels.
     as_is : bool
-        Whether boxes that end before they begin count however many there are: as boxes that
-        overlap nothing. By default one in twenty is an error.
+        Accept any number of boxes of negative size; they overlap nothing. By default more than one
+        in twenty is an error.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     GroundTruth
         Images in the order of the image set, else sorted by name; classes sorted by name; rows in
-        the order of the images, and of the file within each. A file without lines is of an image
-        without objects.
+        the order of images and file. An empty file is an image without objects.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     folder = first_folder(os.fspath(path), LABELS, "KITTI's", "labels")
@@ -103,28 +102,27 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read KITTI's results: a text file for each image, with 16 columns a line.
+    """Read KITTI results: one text file per image, with 16 columns per line.
 
     Parameters
     ----------
     path : str or path
-        The folder of the files, or the one that ``data`` is in. An image of the ground truth
-        without file is an error, as in the development kit; a file without lines says that nothing
-        was detected.
+        The folder of the files, or the one with ``data``. As in the development kit, every image of
+        the ground truth needs a file; it is empty without detections.
     ground_truth : GroundTruth
-        What they are about: its images and classes.
+        The ground truth, for its images and classes.
     boxes, as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own.
+        Numbered as `ground_truth`; classes that it lacks follow.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     check_choice("boxes", boxes, BOX_FORMATS)
     reader = FolderReader(results_folder(os.fspath(path)), as_is, limits)
@@ -145,20 +143,19 @@ def read_detections(
 
 
 def results_folder(path: str) -> Folder:
-    """Return the files of results."""
+    """Return the result files."""
     return first_folder(path, RESULTS, "KITTI's", "results")
 
 
 def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:
-    """Refuse results that lack the file of an image."""
+    """Raise InputError if an image has no result file."""
     missing = [str(name) for name in truth.images if str(name) not in folder.members]
     for name in missing:
         problems.add(
             folder.file(f"{name}.txt"),
             "",
-            f"is missing: image {quote(name)} has no results",
-            "write an empty file if nothing was detected, or leave the image out (image_set, "
-            "--image-set)",
+            f"no such file or directory: image {quote(name)} has no results",
+            "write an empty file if nothing was detected, or exclude the image with --image-set",
         )
     if len(missing) == len(truth.images):
         problems.lead = nothing_in_common(folder.given, folder.members, truth)

@@ -1,1 +1,1 @@
-"""LabelMe: a JSON file an image, beside it."""
+"""LabelMe: one JSON file per image."""

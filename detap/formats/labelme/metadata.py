@@ -1,4 +1,4 @@
-"""LabelMe, aside from reading it: detections by themselves, and what images are said to be."""
+"""LabelMe metadata: names in detections, image attributes and file names."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from detap.tables.detection import GroundTruth, Name
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that files name; what is wrong with them the reader says."""
+    """Return the images and classes named in files, unchecked."""
     folder = folder_of(path)
     classes = {
         shape["label"]
@@ -28,20 +28,20 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
 
 def image_attribute(ground_truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return a flag of the images, or else a key of their files; these are read again."""
-    found: dict[Name, Any] = {}
+    """Return a flag of the images, or else a key of their files, read again."""
+    values: dict[Name, Any] = {}
     for image, record in _records(ground_truth):
         flags = record.get("flags")
         value = flags[name] if isinstance(flags, dict) and name in flags else record.get(name)
         if value is not None:
-            found[image] = value
-    return found
+            values[image] = value
+    return values
 
 
 def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
-    """Return the stem of each JSON with the suffix that its ``imagePath`` has.
+    """Return the stem of each JSON with the suffix of its ``imagePath``.
 
-    The stem is what an image is called, whatever stands in the file.
+    The stem is the image's name, even if ``imagePath`` differs.
     """
     return {
         image: f"{image}{os.path.splitext(base_name(file))[1]}"
@@ -51,7 +51,7 @@ def file_names(ground_truth: GroundTruth) -> dict[Name, str]:
 
 
 def _records(truth: GroundTruth) -> Iterator[tuple[Name, dict[str, Any]]]:
-    """Give each image that is known and what its file holds, which is read again."""
+    """Yield each known image and the content of its file, read again."""
     known = {str(image): image for image in truth.images}
     for source in truth.files:
         for member in source.members or ("",):

@@ -1,4 +1,4 @@
-"""What a JSON file of LabelMe says: the boxes of one image.
+"""Read one LabelMe file: the boxes of one image.
 
 Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same with scores, with
 `difficult` beside `flags`, and rectangles by four corners.
@@ -11,7 +11,7 @@ from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
-from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
+from detap.formats.shapes.flags import BBOX_HINT, bounds
 from detap.formats.shapes.reader import ShapeReader
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, spelt, text_of
@@ -23,23 +23,23 @@ from detap.text_input import quote
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
 _LONGEST_SIDE = 1e9
-_NO_SCORE = "detections have scores, as X-AnyLabeling writes them; LabelMe's own files have none"
-_SHAPES_DUE = "a JSON file of LabelMe is due, which has a list of shapes"
+_NO_SCORE = "detections need scores, as X-AnyLabeling writes them; LabelMe writes none"
+_EXPECTED_FILE = "expected a LabelMe file with a list of shapes"
 
 
 class Shapes(ShapeReader):
-    """Reads one file after the other; boxes are placed by the number of their shape.
+    """Reader of LabelMe files; the location of a box is the index of its shape.
 
     Attributes
     ----------
     other_names : int
-        How many files speak of an image of another name.
+        Number of files whose ``imagePath`` has another stem.
     """
 
     other_names = 0
 
     def read(self, data: bytes, file: str, stem: str) -> None:
-        """Read a file; problems are added."""
+        """Read one file and collect its problems."""
         before = self.problems.count
         record, constants = parsed(data, file, self.problems, self.limits)
         self.images[stem] = math.nan, math.nan
@@ -63,10 +63,12 @@ class Shapes(ShapeReader):
 
     def _take(self, shape: Any, number: int) -> None:
         if not isinstance(shape, dict):
-            raise FaultError(f"is {spelt(shape)}", "an object is due")
+            raise FaultError(f"is {spelt(shape)}", "expected an object")
         label = shape.get("label")
         if not isinstance(label, str) or not label.strip():
-            raise FaultError(f"label is {_said(shape, 'label')}", "name its class")
+            raise FaultError(
+                f"label is {_value_text(shape, 'label')}", "write the name of its class"
+            )
         check_text("label", label)
         box = self._box(shape)
         score = _number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
@@ -75,21 +77,23 @@ class Shapes(ShapeReader):
     def _flags(self, shape: dict[str, Any]) -> set[str]:
         flags = shape.get("flags")
         if not isinstance(flags, dict | None):
-            raise FaultError(f"flags is {spelt(flags)}", "give true and false by name")
-        found = set()
+            raise FaultError(
+                f"flags is {spelt(flags)}", "write an object of names with true or false"
+            )
+        set_flags = set()
         for name, value in (("difficult", shape.get("difficult")), *(flags or {}).items()):
             if value is None:
                 continue
             text = spelt(value) if isinstance(value, bool | int) else str(value)
             try:
-                found.add(self.flags.flag_of(name, text))
+                set_flags.add(self.flags.flag_of(name, text))
             except ValueError:
                 message = f"flag {quote(name)} is {spelt(value)}"
-                raise FaultError(message, "true or false is due") from None
-        return found - {""}
+                raise FaultError(message, "expected true or false") from None
+        return set_flags - {""}
 
     def _box(self, shape: dict[str, Any]) -> list[float]:
-        # Files of LabelMe 3 and before have polygons alone, and do not say so.
+        # LabelMe 3 and before wrote only polygons, without a type.
         kind = shape.get("shape_type") or "polygon"
         points = _points(shape.get("points"))
         if kind == "rectangle":
@@ -97,38 +101,38 @@ class Shapes(ShapeReader):
                 return bounds(points)
             if len(points) != 4:
                 message = f"has {len(points)} points as a rectangle"
-                raise FaultError(message, "give two corners, or four")
+                raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
-            raise FaultError(f"shape_type is {spelt(kind)}", "give rectangle, or polygon")
+            raise FaultError(f"shape_type is {spelt(kind)}", "use rectangle or polygon")
         if self.shapes != "bbox":
-            what = "a rectangle that is not upright" if kind == "rectangle" else f"a {kind}"
-            raise FaultError(f"is {what}, no box", BY_ITS_BOUNDS)
-        due = 2 if kind == "circle" else _POINTS.get(kind, 4)
-        if len(points) < due:
-            raise FaultError(f"has {len(points)} points as a {kind}", f"{due} are due")
+            shape_name = "a rotated rectangle" if kind == "rectangle" else f"a {kind}"
+            raise FaultError(f"is {shape_name}, not a box", BBOX_HINT)
+        minimum = 2 if kind == "circle" else _POINTS.get(kind, 4)
+        if len(points) < minimum:
+            raise FaultError(f"has {len(points)} points as a {kind}", f"expected {minimum}")
         return _around(points) if kind == "circle" else bounds(points)
 
 
 def parsed(
     data: bytes, file: str, problems: Problems, limits: Limits
 ) -> tuple[dict[str, Any] | None, int]:
-    """Return what a file of LabelMe holds, and how many NaN and Infinity that is no JSON.
+    """Return the content of a LabelMe file, and its number of NaN and Infinity.
 
-    None stands for what is none of its files, of which a problem has been added.
+    The content is None after collecting a problem.
     """
-    own = FileProblems(file, limits.problems)
+    file_problems = FileProblems(file, limits.problems)
     record, constants = None, 0
     try:
-        record, constants = _json(data, own, limits)
+        record, constants = _json(data, file_problems, limits)
     except InputError as error:
-        own.listed = list(error.problems)
-    problems.note(*own.listed)
-    problems.count += own.count - len(own.listed)
-    return (None if own.count else record), constants
+        file_problems.listed = list(error.problems)
+    problems.note(*file_problems.listed)
+    problems.count += file_problems.count - len(file_problems.listed)
+    return (None if file_problems.count else record), constants
 
 
 def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str, Any] | None, int]:
-    text = text_of(data, problems, limits, nesting, _SHAPES_DUE)
+    text = text_of(data, problems, limits, nesting, _EXPECTED_FILE)
     try:
         text.peek()
         value = text.value("")
@@ -138,60 +142,60 @@ def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str
         return None, 0
     if not isinstance(value, dict) or not isinstance(value.get("shapes"), list):
         is_coco = isinstance(value, dict) and {"annotations", "images"} <= value.keys()
-        what = "is a COCO file" if is_coco else "is no file of LabelMe"
-        problems.add("", f"{what}: it has no list of shapes", _SHAPES_DUE)
+        message = "is a COCO file" if is_coco else "not a LabelMe file"
+        problems.add("", message, _EXPECTED_FILE)
         return None, 0
     return value, text.constants
 
 
-def _said(record: dict[str, Any], key: str) -> str:
+def _value_text(record: dict[str, Any], key: str) -> str:
     return spelt(record[key]) if key in record else "missing"
 
 
-def _number(name: str, value: Any, hint: str = "give a finite number") -> float:
+def _number(name: str, value: Any, hint: str = "use a finite number") -> float:
     if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
-        what = "missing" if value is None else spelt(value)
-        raise FaultError(f"{name} is {what}", hint)
+        value_text = "missing" if value is None else spelt(value)
+        raise FaultError(f"{name} is {value_text}", hint)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise FaultError(f"{name} is {spelt(value)}, no finite number", "use a decimal number")
+        raise FaultError(f"{name} is {spelt(value)}, not a finite number", "use a finite number")
     return number
 
 
 def _points(value: Any) -> list[list[float]]:
     if not isinstance(value, list) or not value:
-        raise FaultError(f"points is {spelt(value)}", "give [[x, y], [x, y]]")
+        raise FaultError(f"points is {spelt(value)}", "write [[x, y], [x, y]]")
     for number, point in enumerate(value):
         if not isinstance(point, list) or len(point) != 2:
-            raise FaultError(f"points[{number}] is {spelt(point)}", "give [x, y]")
+            raise FaultError(f"points[{number}] is {spelt(point)}", "write [x, y]")
     return [
-        [_number(f"points[{number}][{axis}]", side) for axis, side in enumerate(point)]
+        [_number(f"points[{number}][{axis}]", value) for axis, value in enumerate(point)]
         for number, point in enumerate(value)
     ]
 
 
 def _upright(points: list[list[float]]) -> bool:
-    """Return whether four points are the corners of a box that stands upright."""
+    """Return True if four points are the corners of an axis-aligned box."""
     x1, y1, x2, y2 = bounds(points)
     return {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
 
 
 def _around(points: list[list[float]]) -> list[float]:
-    """Return the box of a circle, which is given by its centre and a point on it."""
+    """Return the box around a circle, given by its center and a point on it."""
     (x, y), (at_x, at_y) = points[:2]
     radius = math.hypot(at_x - x, at_y - y)
     return [x - radius, y - radius, x + radius, y + radius]
 
 
 def _side(record: dict[str, Any], key: str) -> float:
-    """Return a side of the image in pixels, NaN where it is null or missing."""
+    """Return the image's width or height in pixels, NaN if null or missing."""
     value = record.get(key)
     if value is None:
         return math.nan
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < _LONGEST_SIDE:
-        raise FaultError(f"{key} is {spelt(value)}", "give the side in pixels, or null if unknown")
+        raise FaultError(f"{key} is {spelt(value)}", "write pixels, or null if unknown")
     return float(value)

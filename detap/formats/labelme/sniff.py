@@ -1,4 +1,4 @@
-"""Whether JSON files are LabelMe's."""
+"""Detect LabelMe files."""
 
 import os
 from itertools import islice
@@ -10,9 +10,9 @@ _TAIL = 1024
 
 
 def fits(path: str) -> bool:
-    """Return whether a JSON file, or the first few of a folder, have LabelMe's keys.
+    """Return True if a JSON file, or the first few of a folder, have LabelMe's keys.
 
-    They stand at either end of a file: between them may be the picture itself.
+    The keys are near the ends of a file: the image itself may be between them.
     """
     try:
         if os.path.isdir(path):

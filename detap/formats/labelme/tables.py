@@ -1,4 +1,4 @@
-"""LabelMe's JSON files to tables."""
+"""Read LabelMe's JSON files."""
 
 import os
 
@@ -24,37 +24,37 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read the ground truth of a folder of LabelMe's JSON files.
 
-    An image is called by its JSON's name without the suffix, whatever ``imagePath`` says. A
-    rectangle is two corners, in any order, or all four. ``flags.difficult`` of a shape makes it
-    difficult. ``imageData`` is left alone.
+    The name of an image is its JSON's file name without the suffix, even if ``imagePath`` differs.
+    A rectangle has two corners, in any order, or four. The flag ``difficult`` of a shape makes it
+    difficult. ``imageData`` is ignored.
 
     Parameters
     ----------
     path : str or path
-        A folder, or one file. Files of other kinds and sub-folders are left aside.
+        A folder, or one file. Other files and sub-folders are skipped.
     shapes : {"reject", "bbox"}
-        Whether a shape that is no upright rectangle is an error, or its bounds are its box.
+        Reject shapes other than axis-aligned rectangles, or read their bounding boxes.
     attribute_flags : str, optional
-        Other flags of a shape that are flags here: ``"iscrowd"``, ``"hard=difficult"``.
+        Further flags of shapes to use: ``"iscrowd"``, ``"hard=difficult"``.
     as_is : bool
-        Whether boxes that look like fractions of the image's size are taken for pixels.
+        Accept boxes that look normalized.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     GroundTruth
-        Images and classes sorted by name, rows in the order of the images, and of the file within.
+        Images and classes sorted by name, rows in the order of images and file.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     flags = f"difficult,{attribute_flags or ''}"
-    read = _Reader(path, limits, shapes, flags, scored=False, as_is=as_is)
-    what = f"shapes in its {len(read.images)} JSON files"
-    return read.ground_truth(what, read.sources(), read.notes())
+    reader = _Reader(path, limits, shapes, flags, scored=False, as_is=as_is)
+    missing = f"shapes in its {len(reader.images)} JSON files"
+    return reader.ground_truth(missing, reader.sources(), reader.notes())
 
 
 def read_detections(
@@ -67,43 +67,43 @@ def read_detections(
 ) -> Detections:
     """Read detections from LabelMe's files whose shapes have a ``score``.
 
-    LabelMe itself writes none; X-AnyLabeling does for what a model has found.
+    LabelMe writes none; X-AnyLabeling writes them for detections.
 
     Parameters
     ----------
     path, shapes, as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
     ground_truth : GroundTruth
-        What they are about: its images and classes.
+        The ground truth, for its images and classes.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
+        Numbered as `ground_truth`; classes that it lacks follow, sorted by name.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
-    read = _Reader(path, limits, shapes, scored=True, as_is=as_is)
-    notes = (*read.flags.notes(), *nonzero_notes(*read.notes()))
-    return detections(read.objects(), ground_truth, read, read.sources(), notes)
+    reader = _Reader(path, limits, shapes, scored=True, as_is=as_is)
+    notes = (*reader.flags.notes(), *nonzero_notes(*reader.notes()))
+    return detections(reader.objects(), ground_truth, reader, reader.sources(), notes)
 
 
 def folder_of(path: Path) -> Folder:
-    """Return the JSON files that a path means: those of a folder, or the one file."""
+    """Return the JSON files of a folder, or a single file."""
     text = os.fspath(path)
     if text == STDIN:
         refuse(text, "cannot provide LabelMe's files: file names are needed", "use a folder")
     folder = one_file(text) or files_of(text, "", ".json")
     if not folder.members:
-        refuse(text, "has no file of LabelMe: none ends with .json", "give the folder of them")
+        refuse(text, "no LabelMe files: no file ends with .json", "use the folder with the files")
     return folder
 
 
 class _Reader(Shapes):
-    """The files of a folder, read."""
+    """Reader of a folder's files."""
 
     def __init__(
         self, path: Path, limits: Limits, shapes: str, flags: str | None = None, **how: bool
@@ -126,18 +126,16 @@ class _Reader(Shapes):
         self.problems.raise_any()
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file of a box, and the number of its shape."""
+        """Return the file of a box and the index of its shape."""
         return self.folder.file(self.members[self.file[row]]), f"shapes[{self.positions[row]}]"
 
     def sources(self) -> tuple[SourceFile, ...]:
-        """Return what was read."""
+        """Return the input sources."""
         return (self.folder.source(self.members, len(self)),)
 
     def notes(self) -> tuple[Note, ...]:
-        """Return what is to be said of the files."""
-        message = (
-            "files are of an image of another name by their imagePath; the name of the file counts"
-        )
+        """Return notes about the files."""
+        message = "imagePath differs from the file name; the file name is used"
         return (
             files_skipped(self.folder.skipped, "annotations"),
             Note("image-path-of-other-name", message, self.other_names, severity="info"),

@@ -1,8 +1,8 @@
-"""Scan lines of a CSV of boxes straight into columns, a block after the other.
+"""Scan the lines of a CSV of boxes into columns, block by block.
 
-Only regular lines are read: fields without quotes, in ASCII, numbers in plain decimal with points.
-A block with anything else, or with what could be a fault, is declined as a whole, and `rows.py`
-reads it with care. What is read here is what is read there, to the last bit.
+Only regular lines are read: ASCII fields without quotes, and plain decimal numbers with points. For a
+block with anything else, or with a possible fault, the reader falls back to `rows.py`. Both readers
+give the same bits.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -19,15 +19,15 @@ import numpy as np
 
 cdef enum:
     MOST_COLUMNS = 256
-    # What a column holds; numbers from 0 on are places among the numbers of a row.
-    LEFT_ALONE = -1
+    # Roles of columns; values from 0 on are indices of a row's numbers.
+    UNUSED = -1
     IMAGE = -2
     LABEL = -3
     GROUP = -4
 
 
 cdef inline const char *_field(const char *at, const char *end) noexcept nogil:
-    """Return what is behind a field of plain characters: a comma, or the line's end."""
+    """Return the end of a field of plain characters."""
     while at < end and at[0] != c',' and 31 < <uint8_t>at[0] < 127 and at[0] != c'"':
         at += 1
     return at
@@ -39,13 +39,12 @@ cdef class Scanner:
     Parameters
     ----------
     columns : list of int
-        What each column holds: the place of a number among those of a row, of which the last four
-        are a box; -1 for nothing that counts, -2 for the image, -3 for the label, -4 for whether
-        the box is of a group.
+        The role of each column: the index of a number, of which the last four are the box; -1 for
+        unused, -2 for the image, -3 for the label, -4 for the group flag.
     numbers : int
-        How many numbers a row has.
+        Numbers per row.
     low, high : float
-        Between which the numbers of a box lie.
+        Bounds of the numbers of a box.
     """
 
     cdef Names images, labels
@@ -71,15 +70,15 @@ cdef class Scanner:
         rows_close(&self.rows)
 
     def scan(self, bytes lines) -> bool:
-        """Append the rows of whole lines, each with its end; False declines them all."""
+        """Append the rows of complete lines; False if one is irregular."""
         cdef const char *at = lines
         cdef const char *end = at + len(lines)
-        cdef size_t before = self.rows.count
+        cdef size_t count = self.rows.count
         cdef bint fine
         with nogil:
             fine = self._lines(at, end)
         if not fine:
-            self.rows.count = before
+            self.rows.count = count
         return fine
 
     cdef bint _lines(self, const char *at, const char *end) noexcept nogil:
@@ -104,7 +103,7 @@ cdef class Scanner:
                     self.points = self.points or memchr(at, c'.', behind - at) != NULL
                 else:
                     behind = _field(at, end)
-                    if role != LEFT_ALONE and not self._take(role, at, behind - at):
+                    if role != UNUSED and not self._take(role, at, behind - at):
                         return False
                 if behind == end:
                     return False
@@ -121,7 +120,7 @@ cdef class Scanner:
         return True
 
     cdef inline bint _take(self, int role, const char *word, size_t length) noexcept nogil:
-        """Keep a word of the row that is being read; False where it is not regular."""
+        """Store a word of the current row; False if it is irregular."""
         cdef Rows *rows = &self.rows
         cdef int32_t number
         if role == GROUP:
@@ -143,15 +142,15 @@ cdef class Scanner:
         return number >= 0
 
     def add(self, bytes image, bytes label, list numbers: list[float], int group) -> None:
-        """Append a row that was read with care; its group is 0, 1, or 2 where it is unknown."""
+        """Append a row of the fallback reader; `group` is 0, 1, or 2 for unknown."""
         cdef Rows *rows = &self.rows
-        cdef int32_t of_image = names_find(&self.images, image, len(image), True)
-        cdef int32_t of_label = names_find(&self.labels, label, len(label), True)
+        cdef int32_t image_index = names_find(&self.images, image, len(image), True)
+        cdef int32_t label_index = names_find(&self.labels, label, len(label), True)
         cdef int at
-        if of_image < 0 or of_label < 0 or not rows_reserve(rows):
+        if image_index < 0 or label_index < 0 or not rows_reserve(rows):
             raise MemoryError
-        rows.file[rows.count] = of_image
-        rows.name[rows.count] = of_label
+        rows.file[rows.count] = image_index
+        rows.name[rows.count] = label_index
         rows.flag[rows.count] = group
         for at in range(rows.width):
             rows.values[rows.count * rows.width + at] = numbers[at]
@@ -162,27 +161,27 @@ cdef class Scanner:
 
     @property
     def has_points(self) -> bool:
-        """Whether any number that was scanned has a decimal point."""
+        """True if a scanned number has a decimal point."""
         return self.points
 
     def columns_of_rows(self) -> tuple[
         NDArray[np.int32], NDArray[np.int32], list[bytes], list[bytes], NDArray[np.uint8],
         NDArray[np.float64],
     ]:
-        """Return all rows, which are gone afterwards.
+        """Return all rows and clear them.
 
         Returns
         -------
         image, label : (N,) int32 array
-            Index into the words; of a block that was declined some may have no row.
+            Index into the words; words of an irregular block may have no rows.
         images, labels : list of bytes
         group : (N,) uint8 array
-            0, 1, or 2 where it is unknown.
+            0, 1, or 2 for unknown.
         numbers : (N, width) float64 array
         """
         cdef Rows *rows = &self.rows
         cdef size_t count = rows.count
-        rows.count = rows.room = 0
+        rows.count = rows.capacity = 0
         return (
             np.asarray(take(<void **>&rows.file, count, 1, sizeof(int32_t), b"i")),
             np.asarray(take(<void **>&rows.name, count, 1, sizeof(int32_t), b"i")),

@@ -262,7 +262,7 @@ class _Reader:
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
             self._stop("line 1", "has columns of boxes", "give the labels of whole images")
         if not self.scored and _SCORE in header:
-            self._stop("line 1", "has a column Score, as detections have", "give the ground truth")
+            self._stop("line 1", "has a column Score, as in detections", "give the ground truth")
         twice = [name for name in (*due, _GROUP) if header.count(name) > 1]
         if twice:
             self._stop("line 1", f"has two columns {twice[0]}", "keep one")

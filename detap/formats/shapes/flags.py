@@ -9,7 +9,7 @@ from detap.formats.by_name.notes import nonzero_notes
 SHAPES = ("reject", "bbox")
 """Boxes alone, other shapes being an error; or the bounds of other shapes as well."""
 
-BY_ITS_BOUNDS = "give shapes='bbox' (--shapes bbox), and its bounds are taken for a box"
+BBOX_HINT = "pass shapes='bbox' (--shapes bbox) to read its bounding box"
 """The hint for a shape that is not a box."""
 
 _FLAG_OF = {"difficult": "difficult", "crowd": "crowd", "iscrowd": "crowd"}

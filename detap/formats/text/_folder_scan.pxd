@@ -1,6 +1,6 @@
-"""What both scanners of VOC files share: reading a file, rows in columns.
+"""Shared code of the text and XML scanners: reading files, and rows in columns.
 
-Only functions to be inlined: nothing of this module exists when the program runs.
+All functions are inlined: this module does not exist at run time.
 """
 
 from cpython.buffer cimport PyBUF_READ
@@ -19,12 +19,12 @@ from detap.tables._columns cimport grow, take
 
 cdef extern from *:
     """
-    /* Reads a regular file below a folder in as few system calls as there can be. Whatever is odd
-       about it (no regular file, too large, growing, unreadable) is left to the careful reader. */
+    /* Reads a regular file below a folder in as few system calls as possible. Files that are not
+       regular, too large, growing or unreadable are left to the fallback reader. */
     #ifdef _WIN32
     static long long detap_read_file(
-        int folder, const char *name, char **data, size_t *room, size_t limit) {
-        (void)folder; (void)name; (void)data; (void)room; (void)limit;
+        int folder, const char *name, char **data, size_t *capacity, size_t limit) {
+        (void)folder; (void)name; (void)data; (void)capacity; (void)limit;
         return -1;
     }
     #else
@@ -33,23 +33,23 @@ cdef extern from *:
     #include <sys/stat.h>
     #include <unistd.h>
     static long long detap_read_file(
-        int folder, const char *name, char **data, size_t *room, size_t limit) {
-        struct stat about;
+        int folder, const char *name, char **data, size_t *capacity, size_t limit) {
+        struct stat status;
         size_t size, got = 0;
         long long answer = -1;
         int file = openat(folder < 0 ? AT_FDCWD : folder, name,
                           O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (file < 0) return -1;
-        if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) goto done;
-        size = (size_t)about.st_size;
+        if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) goto done;
+        size = (size_t)status.st_size;
         if (size > limit) goto done;
-        if (*room < size + 1) {
+        if (*capacity < size + 1) {
             char *larger = (char *)realloc(*data, size + size / 2 + 65536);
             if (!larger) goto done;
             *data = larger;
-            *room = size + size / 2 + 65536;
+            *capacity = size + size / 2 + 65536;
         }
-        /* One byte more than is due, so that a file that has grown is noticed. */
+        /* One byte more than expected, to detect a file that has grown. */
         for (;;) {
             ssize_t part = read(file, *data + got, size + 1 - got);
             if (part < 0) goto done;
@@ -64,26 +64,26 @@ cdef extern from *:
     #endif
     """
     long long detap_read_file(
-        int folder, const char *name, char **data, size_t *room, size_t limit
+        int folder, const char *name, char **data, size_t *capacity, size_t limit
     ) noexcept nogil
 
 
 cdef inline bint scan_number(
     const char *at, const char *end, const char **stop, double *value
 ) noexcept nogil:
-    """Read a finite decimal number that begins at `at`, and leave `stop` behind it."""
+    """Read a finite decimal number at `at`; `stop` gets its end."""
     return (
         read_decimal(<Bytes>at, <Bytes>end, <Bytes *>stop, value, False) and isfinite(value[0])
     )
 
 
 cdef struct Rows:
-    # One column each of file, name and flag, and `width` numbers a row.
+    # Columns of file, name and flag, and `width` numbers per row.
     int32_t *file
     int32_t *name
     uint8_t *flag
     double *values
-    size_t count, room
+    size_t count, capacity
     int width
 
 
@@ -92,7 +92,7 @@ cdef inline void rows_open(Rows *rows, int width) noexcept nogil:
     rows.name = NULL
     rows.flag = NULL
     rows.values = NULL
-    rows.count = rows.room = 0
+    rows.count = rows.capacity = 0
     rows.width = width
 
 
@@ -104,31 +104,31 @@ cdef inline void rows_close(Rows *rows) noexcept nogil:
 
 
 cdef inline bint rows_reserve(Rows *rows) noexcept nogil:
-    """Make room for one more row; False when out of memory."""
-    cdef size_t room
-    if rows.count < rows.room:
+    """Make space for one more row; False if out of memory."""
+    cdef size_t capacity
+    if rows.count < rows.capacity:
         return True
-    room = rows.room + rows.room // 2 + 1024
+    capacity = rows.capacity + rows.capacity // 2 + 1024
     if not (
-        grow(<void **>&rows.file, room, sizeof(int32_t))
-        and grow(<void **>&rows.name, room, sizeof(int32_t))
-        and grow(<void **>&rows.flag, room, 1)
-        and grow(<void **>&rows.values, room, rows.width * sizeof(double))
+        grow(<void **>&rows.file, capacity, sizeof(int32_t))
+        and grow(<void **>&rows.name, capacity, sizeof(int32_t))
+        and grow(<void **>&rows.flag, capacity, 1)
+        and grow(<void **>&rows.values, capacity, rows.width * sizeof(double))
     ):
         return False
-    rows.room = room
+    rows.capacity = capacity
     return True
 
 
 cdef struct Inputs:
-    # The files to be scanned: their names below a folder, or, for tests, their very contents.
+    # The files to scan: names below a folder, or contents for tests.
     int folder
     size_t limit
     int32_t count
-    const char **given      # NULL for a file that is not to be opened
-    size_t *sizes           # of contents; NULL where `given` are names
+    const char **given      # NULL for a file that must not be opened
+    size_t *sizes           # of contents; NULL if `given` are names
     char *data
-    size_t room
+    size_t capacity
 
 
 cdef inline int inputs_open(
@@ -137,12 +137,12 @@ cdef inline int inputs_open(
     cdef Py_ssize_t i
     cdef size_t count = len(members)
     if count > 0x7FFFFFFF:
-        raise OverflowError("more files than int32 can number")
+        raise OverflowError("too many files for int32")
     inputs.folder = folder
     inputs.limit = limit
     inputs.count = <int32_t>count
     inputs.data = NULL
-    inputs.room = 0
+    inputs.capacity = 0
     inputs.sizes = NULL
     inputs.given = <const char **>malloc((count + 1) * sizeof(char *))
     if inputs.given == NULL:
@@ -165,15 +165,15 @@ cdef inline void inputs_close(Inputs *inputs) noexcept nogil:
 
 
 cdef inline long long inputs_read(Inputs *inputs, int32_t at) noexcept nogil:
-    """Have a file in `data` and return its size, or -1 where it is for the careful reader."""
+    """Read a file into `data`; return its size, or -1 for the fallback reader."""
     cdef char *exact
     if inputs.given[at] == NULL:
         return -1
     if inputs.sizes == NULL:
         return detap_read_file(
-            inputs.folder, inputs.given[at], &inputs.data, &inputs.room, inputs.limit
+            inputs.folder, inputs.given[at], &inputs.data, &inputs.capacity, inputs.limit
         )
-    # A block of just that size, so that AddressSanitizer sees a step beyond it.
+    # Of exact size, so that AddressSanitizer detects reads beyond it.
     exact = <char *>malloc(inputs.sizes[at] if inputs.sizes[at] else 1)
     if exact == NULL or inputs.sizes[at] > inputs.limit:
         free(exact)
@@ -185,37 +185,37 @@ cdef inline long long inputs_read(Inputs *inputs, int32_t at) noexcept nogil:
 
 
 cdef struct Scan:
-    # What both scanners work on, from the first file to the last.
+    # The state of a scan.
     Names names
     Rows rows
     Inputs inputs
-    size_t records          # how many rows there may be
-    uint8_t *declined       # of each file, whether it was
+    size_t records          # maximum number of rows
+    uint8_t *unread         # 1 for each file that was not read
 
 
-# Appends the rows of one file, which lies from `at` to `end`; False declines it.
+# Appends the rows of one file, from `at` to `end`; False falls back for it.
 ctypedef bint (*Reader)(
-    const char *at, const char *end, int32_t file, Scan *scan, void *how
+    const char *at, const char *end, int32_t file, Scan *scan, void *options
 ) noexcept nogil
 
 
 cdef inline void scan_start(Scan *scan, int width, size_t records) noexcept nogil:
-    """Have an empty scan, which `scan_close` may be given whatever happens next."""
+    """Initialize an empty scan, which `scan_close` accepts at any time."""
     names_open(&scan.names)
     rows_open(&scan.rows, width)
     scan.inputs.given = NULL
     scan.inputs.sizes = NULL
     scan.inputs.data = NULL
     scan.records = records
-    scan.declined = NULL
+    scan.unread = NULL
 
 
 cdef inline int scan_inputs(
     Scan *scan, int folder, list members, bint contents, size_t limit
 ) except -1:
     inputs_open(&scan.inputs, folder, members, contents, limit)
-    scan.declined = <uint8_t *>malloc(scan.inputs.count + 1)
-    if scan.declined == NULL:
+    scan.unread = <uint8_t *>malloc(scan.inputs.count + 1)
+    if scan.unread == NULL:
         raise MemoryError
     return 0
 
@@ -223,7 +223,7 @@ cdef inline int scan_inputs(
 cdef inline bint _note_digest(
     Scan *scan, int32_t at, size_t size, object sha256, dict digests
 ) noexcept with gil:
-    """Note the sha256 of the file that lies in `data`; False where that fails."""
+    """Store the sha256 of the file in `data`; False if that fails."""
     try:
         digests[at] = sha256(PyMemoryView_FromMemory(scan.inputs.data, size, PyBUF_READ)).hexdigest()
         return True
@@ -232,51 +232,51 @@ cdef inline bint _note_digest(
 
 
 cdef inline void _read_all(
-    Scan *scan, Reader read, void *how, object sha256, dict digests
+    Scan *scan, Reader read, void *options, object sha256, dict digests
 ) noexcept nogil:
     cdef int32_t at
-    cdef size_t before
+    cdef size_t count
     cdef long long size
     cdef bint fine
     for at in range(scan.inputs.count):
-        before = scan.rows.count
+        count = scan.rows.count
         size = inputs_read(&scan.inputs, at)
         fine = (
             size >= 0
-            and read(scan.inputs.data, scan.inputs.data + size, at, scan, how)
+            and read(scan.inputs.data, scan.inputs.data + size, at, scan, options)
             and scan.rows.count <= scan.records
             and (digests is None or _note_digest(scan, at, size, sha256, digests))
         )
-        scan.declined[at] = not fine
+        scan.unread[at] = not fine
         if not fine:
-            scan.rows.count = before
+            scan.rows.count = count
 
 
-cdef inline int scan_run(Scan *scan, Reader read, void *how, dict digests) except -1:
-    """Read every file: without the GIL but for digests, so that other threads run meanwhile."""
+cdef inline int scan_run(Scan *scan, Reader read, void *options, dict digests) except -1:
+    """Read every file, without the GIL except for digests."""
     sha256 = None
     if digests is not None:
         from hashlib import sha256
     with nogil:
-        _read_all(scan, read, how, sha256, digests)
+        _read_all(scan, read, options, sha256, digests)
     return 0
 
 
-cdef inline list scan_declined(const Scan *scan):
-    """Return the files that were not read."""
+cdef inline list scan_unread(const Scan *scan):
+    """Return the indices of the files that were not read."""
     cdef int32_t at
-    return [at for at in range(scan.inputs.count) if scan.declined[at]]
+    return [at for at in range(scan.inputs.count) if scan.unread[at]]
 
 
 cdef inline list scan_words(const Scan *scan):
-    """Return the words, in the order of their numbers."""
+    """Return the words in the order of their indices."""
     cdef const Names *names = &scan.names
     cdef int32_t at
     return [names.text[names.start[at] : names.start[at + 1]] for at in range(names.count)]
 
 
 cdef inline tuple scan_columns(Scan *scan):
-    """Return file, name, flag and numbers of each row; the rows are gone afterwards."""
+    """Return file, name, flag and numbers of each row, and clear the rows."""
     cdef Rows *rows = &scan.rows
     cdef size_t count = rows.count
     return (
@@ -291,4 +291,4 @@ cdef inline void scan_close(Scan *scan) noexcept nogil:
     inputs_close(&scan.inputs)
     names_close(&scan.names)
     rows_close(&scan.rows)
-    free(scan.declined)
+    free(scan.unread)

@@ -1,8 +1,8 @@
-"""Scan text files of boxes, a word and some numbers a line, straight into columns.
+"""Scan text files of boxes, a word and numbers per line, into columns.
 
-Only regular lines are read: a word, numbers in plain decimal, blanks between them. A file with
-anything else, or with a box that could be a fault, is declined as a whole, and `lines.py` reads it
-with care. What is read here is what is read there, to the last bit.
+Only regular lines are read: a word and plain decimal numbers, separated by blanks. For a file with
+anything else, or with a possibly invalid box, the reader falls back to `lines.py`. Both readers give
+the same bits.
 """
 
 from libc.math cimport INFINITY, isfinite
@@ -10,25 +10,25 @@ from libc.stdint cimport int32_t, uint8_t
 
 from detap.formats.reading._names cimport names_find
 from detap.formats.text._folder_scan cimport (
-    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined, scan_inputs,
-    scan_number, scan_run, scan_start, scan_words,
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_inputs, scan_number,
+    scan_run, scan_start, scan_unread, scan_words,
 )
 
 import numpy as np
 
 
 cdef struct Form:
-    bint grow       # whether lines may begin with words that are not known
-    bint sides      # whether the last two numbers are width and height
-    bint fractions  # whether lines are YOLO's: boxes in fractions, or polygons
-    bint scored     # whether a score ends YOLO's lines
-    int first, second   # how many coordinates they may have; 0 for a box or any polygon
-    Py_ssize_t fewest, most     # coordinates of the polygons so far; 0 without any
+    bint grow       # lines may begin with unknown words
+    bint xywh       # the last two numbers are width and height
+    bint fractions  # YOLO lines: normalized boxes, or polygons
+    bint scored     # YOLO lines end with a score
+    int first, second   # allowed numbers of coordinates; 0 for a box or any polygon
+    Py_ssize_t fewest, most     # coordinates of polygons so far; 0 without polygons
 
 
-cdef bint _is_box(const double *box, bint sides) noexcept nogil:
+cdef bint _is_box(const double *box, bint xywh) noexcept nogil:
     cdef double width, height
-    if sides:
+    if xywh:
         if not (isfinite(box[0] + box[2]) and isfinite(box[1] + box[3])):
             return False
         width = box[2]
@@ -42,47 +42,47 @@ cdef bint _is_box(const double *box, bint sides) noexcept nogil:
 cdef int _scan_fractions(
     const char **start, const char *end, double *values, int width, Form *form
 ) noexcept nogil:
-    """Read the coordinates of YOLO's line, and behind them a score where one is due.
+    """Read the coordinates of a YOLO line and its score, if any.
 
-    `values` gets as many coordinates as there is room for, the rest being 0, and the score. Of a
-    polygon that may have any number of corners, it gets the lowest and the highest x and y.
-    Returns 0 for a box, 1 for a polygon, and -1 where the line is not regular.
+    `values` gets the coordinates that fit, then zeros, and the score; for a polygon with any number
+    of corners, the lowest and the highest x and y. Returns 0 for a box, 1 for a polygon, and -1 for
+    an irregular line.
     """
     cdef const char *at = start[0]
     cdef double[2] low = [INFINITY, INFINITY]
     cdef double[2] high = [-INFINITY, -INFINITY]
-    cdef double number = 0.0, last = 0.0, part
-    cdef int scored = form.scored, kept = width - form.scored, side
-    cdef Py_ssize_t count = 0, place
-    cdef bint apart, polygon
+    cdef double number = 0.0, last = 0.0, coordinate
+    cdef int scored = form.scored, capacity = width - form.scored, axis
+    cdef Py_ssize_t count = 0, index
+    cdef bint separated, polygon
     while True:
-        apart = False
+        separated = False
         while at < end and (at[0] == c' ' or at[0] == c'\t'):
             at += 1
-            apart = True
+            separated = True
         if at == end or at[0] == c'\n' or at[0] == c'\r':
             break
         last = number
-        if not (apart and scan_number(at, end, &at, &number)):
+        if not (separated and scan_number(at, end, &at, &number)):
             return -1
-        if count < kept:
+        if count < capacity:
             values[count] = number
-        # Of a line with a score, the last number is none of a polygon's.
-        place = count - scored
+        # In a line with a score, the last number is not a coordinate.
+        index = count - scored
         count += 1
-        if place >= 0:
-            part = last if scored else number
-            side = place & 1
-            low[side] = part if part < low[side] else low[side]
-            high[side] = part if part > high[side] else high[side]
+        if index >= 0:
+            coordinate = last if scored else number
+            axis = index & 1
+            low[axis] = coordinate if coordinate < low[axis] else low[axis]
+            high[axis] = coordinate if coordinate > high[axis] else high[axis]
     start[0] = at
     count -= scored
     if form.first:
         if count != form.first and count != form.second:
             return -1
-        polygon = count == kept and kept > 4
-        for place in range(count, kept):
-            values[place] = 0.0
+        polygon = count == capacity and capacity > 4
+        for index in range(count, capacity):
+            values[index] = 0.0
     else:
         if count != 4 and (count < 6 or count & 1):
             return -1
@@ -93,7 +93,7 @@ cdef int _scan_fractions(
             values[2] = high[0]
             values[3] = high[1]
     if scored:
-        values[kept] = number
+        values[capacity] = number
     if polygon:
         if form.fewest == 0 or count < form.fewest:
             form.fewest = count
@@ -103,10 +103,10 @@ cdef int _scan_fractions(
 
 
 cdef bint _scan_lines(
-    const char *at, const char *end, int32_t file, Scan *scan, void *how
+    const char *at, const char *end, int32_t file, Scan *scan, void *options
 ) noexcept nogil:
-    """Append the lines from `at` to `end`; False where one is not regular."""
-    cdef Form *form = <Form *>how
+    """Append the lines from `at` to `end`; False if one is irregular."""
+    cdef Form *form = <Form *>options
     cdef Rows *rows = &scan.rows
     cdef const char *word
     cdef double *values
@@ -124,7 +124,7 @@ cdef bint _scan_lines(
         if at[0] == c'\r' and at + 1 < end and at[1] == c'\n':
             at += 2
             continue
-        # These begin what is no list of boxes at all: merge markers, JSON, HTML, PDF.
+        # The beginning of other kinds of files: merge markers, JSON, HTML, PDF.
         if at[0] in (c'<', c'=', c'>', c'[', c'{', c'%'):
             return False
         word = at
@@ -132,7 +132,7 @@ cdef bint _scan_lines(
         while at < end and <uint8_t>at[0] > 32 and at[0] != 127:
             ascii = ascii and <uint8_t>at[0] < 128
             at += 1
-        # Whether a new word is UTF-8 is for the careful reader to say.
+        # The fallback reader checks whether a new word is UTF-8.
         if form.grow and not ascii:
             return False
         number = names_find(&scan.names, word, at - word, form.grow)
@@ -160,7 +160,7 @@ cdef bint _scan_lines(
             if at[0] != c'\n':
                 return False
             at += 1
-        if not (form.fractions or _is_box(values + rows.width - 4, form.sides)):
+        if not (form.fractions or _is_box(values + rows.width - 4, form.xywh)):
             return False
         rows.file[rows.count] = file
         rows.name[rows.count] = number
@@ -170,64 +170,63 @@ cdef bint _scan_lines(
 
 def scan_files(
     int folder, list members: list[bytes | None], list known: list[bytes], *, bint grow, int width,
-    bint sides, bint fractions, size_t file_bytes, size_t records, bint scored=False,
+    bint xywh, bint fractions, size_t file_bytes, size_t records, bint scored=False,
     tuple counts: tuple[int, ...] = (), set polygons: set[int] | None = None,
     dict digests: dict[int, str] | None = None, bint contents=False,
 ) -> tuple[
     list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
     list[bytes],
 ]:
-    """Scan text files, each whole or not at all.
+    """Scan text files; a file with an irregular line is skipped completely.
 
     Parameters
     ----------
     folder : int
-        The descriptor of the folder that they are in, or -1 where `members` are whole paths.
+        The descriptor of their folder, or -1 if `members` are full paths.
     members : list of bytes or None
-        The files; None is declined.
+        The files; None is skipped.
     known : list of bytes
-        The words that a line may begin with, numbered in this order.
+        The words that a line may begin with, in the order of their indices.
     grow : bool
-        Whether other words may, too; they get the next numbers.
+        Allow other words; they get the next indices.
     width : int
-        How many numbers a row has: a box (4) or a score and a box (5); of YOLO's lines, 4 or 8
-        coordinates, and a score.
-    sides : bool
-        Whether the last two numbers are width and height; else the far corner.
+        Numbers per row: a box (4), or a score and a box (5); for YOLO lines, 4 or 8 coordinates,
+        and a score.
+    xywh : bool
+        The last two numbers are width and height, not a corner.
     fractions : bool
-        Whether lines are YOLO's: a box or three corners or more, and then the score.
+        Read YOLO lines: a box or at least three corners, and then the score.
     scored : bool
-        Whether YOLO's lines have a score.
+        YOLO lines have a score.
     counts : tuple of int
-        How many coordinates YOLO's lines may have: one number or two. Without, those of a box or a
+        One or two allowed numbers of coordinates in YOLO lines; by default those of a box or a
         polygon.
     polygons : set of int, optional
-        Gets the least and the greatest number of coordinates of a polygon.
+        Gets the minimum and maximum number of coordinates of a polygon.
     file_bytes, records : int
-        The limits: larger files are declined, and so is what comes behind so many rows.
+        The limits: larger files, and files after so many rows, are skipped.
     digests : dict, optional
-        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
-        `members`.
+        Gets the sha256 of each file that was read, in hexadecimal, by its index in `members`.
     contents : bool
-        Whether `members` are what the files hold, and not what they are called: for tests.
+        `members` are file contents, not names; for tests.
 
     Returns
     -------
-    declined : list of int
-        The files that were not read, by their place in `members`.
+    unread : list of int
+        Indices in `members` of the files that were not read.
     file, name : (N,) int32 array
-        The file of each row, and the number of its first word.
+        The file of each row, and the index of its first word.
     flag : (N,) bool array
-        Whether it was a polygon.
+        True for a polygon.
     words : list of bytes
-        Those of `known`, then those that were met besides.
+        `known`, then the new words.
     values : (N, width) float64 array
     """
     cdef Scan scan
     cdef Form form
     cdef bytes word
     form.grow = grow
-    form.sides = sides
+    form.xywh = xywh
     form.fractions = fractions
     form.scored = scored
     form.first = form.second = form.fewest = form.most = 0
@@ -240,12 +239,12 @@ def scan_files(
             if names_find(&scan.names, word, len(word), True) < 0:
                 raise MemoryError
         if scan.names.count != len(known):
-            raise ValueError("a known word is listed twice")
+            raise ValueError("duplicate known word")
         scan_run(&scan, _scan_lines, &form, digests)
         words = scan_words(&scan)
         if polygons is not None and form.most:
             polygons.update((form.fewest, form.most))
         file, name, flag, values = map(np.asarray, scan_columns(&scan))
-        return scan_declined(&scan), file, name, flag, values, words
+        return scan_unread(&scan), file, name, flag, values, words
     finally:
         scan_close(&scan)

@@ -85,7 +85,7 @@ class LineForm:
     @property
     def scanned(self) -> dict[str, Any]:
         """The scanner's arguments for these lines."""
-        return {"sides": self.box_format == "xywh", "fractions": False}
+        return {"xywh": self.box_format == "xywh", "fractions": False}
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
         """Return the name, the numbers and the flag of a line.

@@ -1,10 +1,9 @@
-"""Scan VOC annotations in XML straight into columns.
+"""Scan VOC annotations in XML into columns.
 
-This is no XML parser. It reads well-formed XML of the plain kind that VOC tools write: elements,
-attributes, text in UTF-8 and the five predefined references. Declarations, DOCTYPE, comments,
-processing instructions, CDATA, character references, prefixes, and any object that is not exactly
-as it should be are declined with the whole file, which lxml then reads with care. So everything
-below has to be stricter than XML, never laxer: what it does not know, it declines.
+This is not an XML parser. It reads the plain well-formed XML that VOC tools write: elements,
+attributes, text in UTF-8 and the five predefined references. For files with a declaration, DOCTYPE,
+comment, processing instruction, CDATA, character reference or prefix, or an unexpected object, the
+reader falls back to lxml. So the checks below must be at least as strict as XML.
 """
 
 from libc.math cimport NAN, isnan, isfinite
@@ -15,8 +14,8 @@ from libc.string cimport memcmp
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
 from detap.formats.reading._names cimport Names, names_find
 from detap.formats.text._folder_scan cimport (
-    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined,
-    scan_inputs, scan_number, scan_run, scan_start, scan_words,
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_inputs,
+    scan_number, scan_run, scan_start, scan_unread, scan_words,
 )
 from detap.tables._columns cimport grow, take
 
@@ -26,17 +25,17 @@ import numpy as np
 cdef enum:
     DEEPEST = 32
     MOST_ATTRIBUTES = 8
-    LONGEST_NAME = 1000     # libxml2 has a limit too, far beyond
+    LONGEST_NAME = 1000     # libxml2's own limit is larger
 
 
 cdef enum Role:
-    # What an element means, which follows from its tag and from what its parent means.
+    # The role of an element, given by its tag and its parent's role.
     IGNORED
     ROOT
     OBJECT
     BOX
     SIZE
-    NAME        # from here on, elements that hold text alone
+    NAME        # from start on, elements that contain only text
     DIFFICULT
     TRUNCATED
     OCCLUDED
@@ -50,7 +49,7 @@ cdef enum Role:
 
 cdef extern from *:
     """
-    /* What a byte may be: 1 begins a name, 2 continues one, 4 is a blank, 8 is plain text. */
+    /* Classes of bytes: 1 begins a name, 2 continues one, 4 is a blank, 8 is plain text. */
     #define DETAP_LETTER (1 | 2 | 8)
     static unsigned char detap_kind[256];
     static void detap_fill_kinds(void) {
@@ -80,7 +79,7 @@ detap_fill_kinds()
 
 
 cdef struct Object:
-    # The object being read: which of its parts were seen (bits by role), and their values.
+    # The current object: its elements so far (bits by role), and their values.
     int seen
     int32_t name
     bint difficult
@@ -88,14 +87,14 @@ cdef struct Object:
 
 
 cdef struct Open:
-    # An element that is open.
+    # An open element.
     const char *tag
     size_t length
     Role role
 
 
 cdef bint _is_object_miswritten(const char *tag, size_t length) noexcept nogil:
-    """Return whether a tag is "object" but for its case."""
+    """Return True if a tag is "object" except for its case."""
     cdef int i
     cdef char[6] lower
     if length != 6:
@@ -140,16 +139,16 @@ cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
 
 
 cdef const char *_skip_character(const char *at, const char *end) noexcept nogil:
-    """Return what is behind a character of several bytes in UTF-8, or NULL where it is none."""
+    """Return the position after a multi-byte UTF-8 character, or NULL if invalid."""
     cdef Bytes behind = skip_character(<Bytes>at, <Bytes>end)
-    # U+FFFE and U+FFFF may not stand in XML.
+    # XML does not allow U+FFFE and U+FFFF.
     if behind != NULL and memcmp(at, b"\xef\xbf", 2) == 0 and <uint8_t>at[2] >= 0xBE:
         return NULL
     return <const char *>behind
 
 
 cdef const char *_skip_reference(const char *at, const char *end) noexcept nogil:
-    """Return what is behind one of the five predefined references, or NULL."""
+    """Return the position after a predefined reference, or NULL."""
     cdef size_t left = end - at
     if left >= 4 and (memcmp(at, b"&lt;", 4) == 0 or memcmp(at, b"&gt;", 4) == 0):
         return at + 4
@@ -161,7 +160,7 @@ cdef const char *_skip_reference(const char *at, const char *end) noexcept nogil
 
 
 cdef const char *_skip_text(const char *at, const char *end, bint references) noexcept nogil:
-    """Return the next ``<``; NULL where there is none or the text is not plain."""
+    """Return the next ``<``; NULL if there is none or the text is not plain."""
     while at < end:
         if detap_kind[<uint8_t>at[0]] & PLAIN:
             at += 1
@@ -170,7 +169,7 @@ cdef const char *_skip_text(const char *at, const char *end, bint references) no
         elif at[0] == c'&' and references:
             at = _skip_reference(at, end)
         elif at[0] == c']':
-            # "]]>" may not stand in text.
+            # XML does not allow "]]>" in text.
             if end - at > 2 and at[1] == c']' and at[2] == c'>':
                 return NULL
             at += 1
@@ -190,7 +189,7 @@ cdef const char *_skip_blanks(const char *at, const char *end) noexcept nogil:
 
 
 cdef const char *_skip_name(const char *at, const char *end) noexcept nogil:
-    """Return what is behind a name in ASCII without a prefix, or NULL."""
+    """Return the position after an ASCII name without prefix, or NULL."""
     cdef const char *start = at
     if at == end or not detap_kind[<uint8_t>at[0]] & BEGINS_NAME:
         return NULL
@@ -218,7 +217,7 @@ cdef const char *_skip_attributes(const char *at, const char *end) noexcept nogi
         if behind == at or count == MOST_ATTRIBUTES:
             return NULL
         at = _skip_name(behind, end)
-        # "xmlns", "xml:space" and their like mean something.
+        # "xmlns", "xml:space" and similar have a meaning.
         if at == NULL or (at - behind >= 3 and memcmp(behind, b"xml", 3) == 0):
             return NULL
         for i in range(count):
@@ -244,37 +243,37 @@ cdef const char *_skip_attributes(const char *at, const char *end) noexcept nogi
         at += 1
 
 
-cdef bint _quoted(const char **at, const char *end, const char *word, size_t length) noexcept nogil:
-    """Step over a word in lower case between quotes; in the file it may be in upper case."""
+cdef bint _skip_quoted(const char **at, const char *end, const char *word, size_t length) noexcept nogil:
+    """Skip a quoted word, given in lower case; the file may use upper case."""
     cdef size_t i
-    cdef const char *here = at[0]
-    if <size_t>(end - here) < length + 2 or not (here[0] == c'"' or here[0] == c"'"):
+    cdef const char *start = at[0]
+    if <size_t>(end - start) < length + 2 or not (start[0] == c'"' or start[0] == c"'"):
         return False
     for i in range(length):
-        if here[i + 1] != word[i]:
-            if not (c'a' <= word[i] <= c'z' and (here[i + 1] | 32) == word[i]):
+        if start[i + 1] != word[i]:
+            if not (c'a' <= word[i] <= c'z' and (start[i + 1] | 32) == word[i]):
                 return False
-    if here[length + 1] != here[0]:
+    if start[length + 1] != start[0]:
         return False
-    at[0] = here + length + 2
+    at[0] = start + length + 2
     return True
 
 
 cdef const char *_skip_declaration(const char *at, const char *end) noexcept nogil:
-    """Return what is behind ``<?xml version="1.0" encoding="UTF-8"?>``, or NULL.
+    """Return the position after ``<?xml version="1.0" encoding="UTF-8"?>``, or NULL.
 
-    Without declaration that is `at`; the encoding may be missing.
+    Declaration and encoding are optional.
     """
     if end - at < 2 or at[0] != c'<' or at[1] != c'?':
         return at
     if end - at < 14 or memcmp(at, b"<?xml version=", 14) != 0:
         return NULL
     at += 14
-    if not _quoted(&at, end, b"1.0", 3):
+    if not _skip_quoted(&at, end, b"1.0", 3):
         return NULL
     if end - at >= 10 and memcmp(at, b" encoding=", 10) == 0:
         at += 10
-        if not _quoted(&at, end, b"utf-8", 5):
+        if not _skip_quoted(&at, end, b"utf-8", 5):
             return NULL
     at = _skip_blanks(at, end)
     if end - at < 2 or at[0] != c'?' or at[1] != c'>':
@@ -283,9 +282,9 @@ cdef const char *_skip_declaration(const char *at, const char *end) noexcept nog
 
 
 cdef bint _take_text(
-    Role role, const char *at, const char *end, Object *now, double *size, Names *names
+    Role role, const char *at, const char *end, Object *current, double *size, Names *names
 ) noexcept nogil:
-    """Take the text of an element that holds text alone; False where it is not as due."""
+    """Take the text of a text-only element; False if it is unexpected."""
     cdef int i
     cdef const char *stop
     cdef double value
@@ -299,80 +298,80 @@ cdef bint _take_text(
         for i in range(end - at):
             if <uint8_t>at[i] < 32:
                 return False
-        now.name = names_find(names, at, end - at, True)
-        if now.name < 0:
+        current.name = names_find(names, at, end - at, True)
+        if current.name < 0:
             return False
     elif DIFFICULT <= role <= OCCLUDED:
         if end - at != 1 or not (at[0] == c'0' or at[0] == c'1'):
             return False
         if role == DIFFICULT:
-            now.difficult = at[0] == c'1'
+            current.difficult = at[0] == c'1'
     else:
         if not scan_number(at, end, &stop, &value) or stop != end:
             return False
         if role == WIDTH or role == HEIGHT:
-            # Written twice, or as 0, which some tools mean for unknown: not regular.
+            # Irregular: duplicate, or 0, which some tools write for unknown.
             if not isnan(size[role - WIDTH]) or value <= 0:
                 return False
             size[role - WIDTH] = value
             return True
-        now.corners[role - XMIN] = value
-    if now.seen & bit:
+        current.corners[role - XMIN] = value
+    if current.seen & bit:
         return False
-    now.seen |= bit
+    current.seen |= bit
     return True
 
 
-cdef bint _take_object(const Object *now, int32_t file, Rows *rows) noexcept nogil:
-    """Append an object that has ended; False where it is not as due."""
+cdef bint _take_object(const Object *current, int32_t file, Rows *rows) noexcept nogil:
+    """Append a complete object; False if it is unexpected."""
     cdef int i
-    cdef int due = (
+    cdef int required = (
         1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
         | 1 << <int>YMAX
     )
-    cdef double width = now.corners[2] - now.corners[0]
-    cdef double height = now.corners[3] - now.corners[1]
-    if now.seen & due != due or not isfinite(width * height):
+    cdef double width = current.corners[2] - current.corners[0]
+    cdef double height = current.corners[3] - current.corners[1]
+    if current.seen & required != required or not isfinite(width * height):
         return False
     if not rows_reserve(rows):
         return False
     rows.file[rows.count] = file
-    rows.name[rows.count] = now.name
-    rows.flag[rows.count] = now.difficult
+    rows.name[rows.count] = current.name
+    rows.flag[rows.count] = current.difficult
     for i in range(4):
-        rows.values[4 * rows.count + i] = now.corners[i]
+        rows.values[4 * rows.count + i] = current.corners[i]
     rows.count += 1
     return True
 
 
 cdef struct Form:
     int deepest
-    double *sizes       # of each file's image, NaN where unknown
+    double *sizes       # of each file's image, NaN if unknown
 
 
 cdef bint _scan_annotation(
-    const char *at, const char *end, int32_t file, Scan *scan, void *how
+    const char *at, const char *end, int32_t file, Scan *scan, void *options
 ) noexcept nogil:
-    """Append the objects of one file and set the image's size; False where it is declined."""
-    cdef Form *form = <Form *>how
+    """Append the objects of one file and set the image's size; False to fall back."""
+    cdef Form *form = <Form *>options
     cdef double *size = form.sizes + 2 * file
     cdef Open[DEEPEST] stack
-    cdef Object now
+    cdef Object current
     cdef int depth = 0
     cdef bint sized = False
     cdef Role role
     cdef const char *tag
     cdef const char *text = NULL
     cdef size_t length
-    now.seen = 0
-    now.name = 0
-    now.difficult = False
+    current.seen = 0
+    current.name = 0
+    current.difficult = False
     at = _skip_declaration(at, end)
     if at == NULL:
         return False
     at = _skip_blanks(at, end)
     while True:
-        # Here `at` is at a "<", or at what should be one.
+        # Now `at` is at a "<", or at what should be one.
         if end - at < 2 or at[0] != c'<':
             return False
         at += 1
@@ -384,7 +383,7 @@ cdef bint _scan_annotation(
             if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
                 return False
             role = stack[depth - 1].role
-            if role >= NAME and not _take_text(role, text, at - 1, &now, size, &scan.names):
+            if role >= NAME and not _take_text(role, text, at - 1, &current, size, &scan.names):
                 return False
             at = _skip_blanks(tag + length, end)
             if at == end or at[0] != c'>':
@@ -410,12 +409,12 @@ cdef bint _scan_annotation(
             if at == NULL:
                 return False
             if role == OBJECT:
-                now.seen = 0
-                now.difficult = False
+                current.seen = 0
+                current.difficult = False
             elif role == BOX:
-                if now.seen & 1 << <int>BOX:
+                if current.seen & 1 << <int>BOX:
                     return False
-                now.seen |= 1 << <int>BOX
+                current.seen |= 1 << <int>BOX
             elif role == SIZE:
                 if sized:
                     return False
@@ -431,14 +430,14 @@ cdef bint _scan_annotation(
                 if at == NULL:
                     return False
                 continue
-            # An empty element: nothing that is due may be empty.
+            # An empty element: required elements may not be empty.
             if role >= NAME or depth == 0:
                 return False
             at += 2
             depth += 1
         # An element has ended.
         depth -= 1
-        if role == OBJECT and not _take_object(&now, file, &scan.rows):
+        if role == OBJECT and not _take_object(&current, file, &scan.rows):
             return False
         if depth == 0:
             return _skip_blanks(at, end) == end
@@ -454,36 +453,35 @@ def scan_files(
     list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
     list[bytes], NDArray[np.float64],
 ]:
-    """Scan annotation files, each whole or not at all.
+    """Scan annotation files; a file with an irregular part is skipped completely.
 
     Parameters
     ----------
     folder : int
-        The descriptor of the folder that they are in.
+        The descriptor of their folder.
     members : list of bytes or None
-        The files; None is declined.
+        The files; None is skipped.
     file_bytes, records, nesting : int
-        The limits: larger and more deeply nested files are declined, and so is what comes behind
-        so many objects.
+        The limits: larger and more deeply nested files, and files after so many objects, are
+        skipped.
     digests : dict, optional
-        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
-        `members`.
+        Gets the sha256 of each file that was read, in hexadecimal, by its index in `members`.
     contents : bool
-        Whether `members` are what the files hold, and not what they are called: for tests.
+        `members` are file contents, not names; for tests.
 
     Returns
     -------
-    declined : list of int
-        The files that were not read, by their place in `members`.
+    unread : list of int
+        Indices in `members` of the files that were not read.
     file, name : (G,) int32 array
-        The file of each object, and the number of its class.
+        The file of each object, and the index of its class.
     difficult : (G,) bool array
     corners : (G, 4) float64 array
         xmin, ymin, xmax, ymax.
     words : list of bytes
-        The classes; also those of files that were then declined.
+        The classes, also of files that were not read.
     sizes : (I, 2) float64 array
-        Width and height of each file's image, NaN where unknown.
+        Width and height of each file's image, NaN if unknown.
     """
     cdef Scan scan
     cdef Form form
@@ -499,12 +497,12 @@ def scan_files(
             form.sizes[at] = NAN
         scan_run(&scan, _scan_annotation, &form, digests)
         for at in range(count):
-            if scan.declined[at]:
+            if scan.unread[at]:
                 form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN
         words = scan_words(&scan)
         sizes = np.asarray(take(<void **>&form.sizes, count, 2, sizeof(double), b"d"))
         file, name, difficult, corners = map(np.asarray, scan_columns(&scan))
-        return scan_declined(&scan), file, name, difficult, corners, words, sizes
+        return scan_unread(&scan), file, name, difficult, corners, words, sizes
     finally:
         scan_close(&scan)
         free(form.sizes)

@@ -1,7 +1,7 @@
-"""Which images a YOLO data set has, and where their labels are.
+"""Find the images and label files of a YOLO data set.
 
-The file of labels of an image is found as Ultralytics finds it: the last ``/images/`` in its path
-is made ``/labels/``, and its suffix ``.txt``. Without such a folder it lies beside the image.
+As in Ultralytics, the label file of an image has its path with the last ``/images/`` replaced by
+``/labels/`` and the suffix ``.txt``. Without such a folder it is next to the image.
 
 Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dataset`) and
 ``data/base.py`` (`get_img_files`).
@@ -25,14 +25,14 @@ from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.text_input import quote
 
-_UNQUOTED = "is malformed; it lies outside the data set, and nothing of it is quoted"
+_HIDDEN = "is invalid; details are hidden because it is outside the data set"
 
 NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
-"""Where classes are named, beside labels."""
+"""Files of class names next to labels."""
 
 
 _MOST_OTHERS = 10_000
-"""A folder with more other files than this, and than images, is no folder of images."""
+"""A folder with more other files than this and than images is rejected."""
 
 
 class DataSet(NamedTuple):
@@ -43,17 +43,17 @@ class DataSet(NamedTuple):
     images : tuple of str
         Their stems.
     image_files : tuple of str
-        Where each is; empty where that is not known, or it is not there.
+        Their files; empty if unknown or missing.
     members : tuple of str
-        The file of labels of each, below `folder`; empty where it has none.
+        Their label files below `folder`; empty without one.
     folder : Folder
-        That holds the files of labels.
+        The folder of the label files.
     data : DataYaml or None
-        What describes it.
+        The data set's description.
     repeated : int
-        How many lines of lists repeat an image.
+        Number of list lines that repeat an image.
     skipped : int
-        How many entries of the folders are neither.
+        Number of other files.
     outside : tuple of str
         Folders and lists that the `data.yaml` names outside its own folder.
     """
@@ -68,30 +68,30 @@ class DataSet(NamedTuple):
     outside: tuple[str, ...] = ()
 
     @property
-    def labelled(self) -> tuple[int, ...]:
-        """The numbers of the images that have a file of labels."""
+    def labeled(self) -> tuple[int, ...]:
+        """The indices of the images with a label file."""
         return tuple(number for number, member in enumerate(self.members) if member)
 
-    def unquoted(self, error: InputError, given: Path | None) -> InputError:
-        """Return an error that says nothing of files outside the data set but their paths.
+    def hide_outside(self, error: InputError, given: Path | None) -> InputError:
+        """Return an error without the content of files outside the data set.
 
-        A `data.yaml` may name any folder, and so have any text file read as labels.
+        A `data.yaml` may name any folder, and so cause any text file to be read as labels.
 
         Parameters
         ----------
         error : InputError
         given : str, path or None
-            A list of names that the user gave, which is quoted wherever it is.
+            A list of names that the user gave, which is never hidden.
         """
         if self.data is None:
             return error
-        own = os.path.dirname(self.data.file)
+        own_folder = os.path.dirname(self.data.file)
         known = {self.data.file, "" if given is None else os.fspath(given)}
         problems = dict.fromkeys(
-            Problem(problem.file, "", _UNQUOTED, "give its folder to see what is wrong")
+            Problem(problem.file, "", _HIDDEN, "use its folder as input to see them")
             if problem.file not in known
             and problem.file.endswith((".txt", *NAME_LISTS))
-            and not is_below(problem.file, own)
+            and not is_below(problem.file, own_folder)
             else problem
             for problem in error.problems
         )
@@ -99,18 +99,18 @@ class DataSet(NamedTuple):
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies below it."""
+    """Return True if a path is a folder or below it."""
     full, top = os.path.abspath(path), os.path.abspath(folder)
     return full == top or full.startswith(os.path.join(top, ""))
 
 
 def is_data_yaml(path: str) -> bool:
-    """Return whether a path is one of a `data.yaml`."""
+    """Return True for the path of a `data.yaml`."""
     return path.lower().endswith(DATA_YAML)
 
 
-def described(path: str) -> str:
-    """Return the `data.yaml` of a data set's folder; another path as it is."""
+def resolve_data_yaml(path: str) -> str:
+    """Return the `data.yaml` of a data set's folder, or the path itself."""
     file = os.path.join(path, "data.yaml")
     with suppress(OSError, ValueError):
         if os.path.isfile(file):
@@ -120,19 +120,19 @@ def described(path: str) -> str:
 
 
 def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
-    """Return the images of a `data.yaml`, or those of a folder of label files.
+    """Return the images of a `data.yaml` or of a folder of label files.
 
     Parameters
     ----------
     path : str
     split : str or None
-        Of ``val``, which it is without, ``test`` and ``train``.
+        ``val`` (the default), ``test`` or ``train``.
     limits : Limits
 
     Raises
     ------
     InputError
-        Where folders are missing, labels have no image, or two images are called alike.
+        If folders or images of labels are missing, or two images have the same name.
     """
     search = _Search(path, Problems(limits.problems), limits)
     data = None
@@ -140,9 +140,9 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
         data = read_data_yaml(path, limits)
         search.find_split(data, split or SPLITS[0])
     elif split is not None:
-        raise UsageError(f"--split is for a data.yaml; {path} is none")
+        raise UsageError(f"--split requires a data.yaml, got {path}")
     elif os.path.isfile(path):
-        files.refuse(path, "is no data.yaml", "give one, or a folder of label files")
+        files.refuse(path, "not a data.yaml", "use one, or a folder of label files")
     else:
         search.find_below(labels_folder(path))
     search.problems.raise_any()
@@ -150,7 +150,7 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
 
 
 def labels_folder(path: str) -> str:
-    """Return a folder that holds text files: this one, or its ``labels``, where tools put them."""
+    """Return the folder with text files: the path, or its sub-folder ``labels``."""
     if os.path.isdir(path) and not _text_files(path):
         below = os.path.join(path, "labels")
         if os.path.isdir(below):
@@ -159,26 +159,26 @@ def labels_folder(path: str) -> str:
 
 
 def label_folder_of(folder: str, images: str = "images", labels: str = "labels") -> str:
-    """Return the folder of the labels of the images in a folder: itself where it is not named so.
+    """Return the label folder of an image folder, or the folder itself.
 
-    Or, with the two words exchanged, the folder of the images of labels.
+    With the two words swapped, return the image folder of a label folder.
     """
     full = "/" + os.path.abspath(folder).replace(os.sep, "/").strip("/") + "/"
-    head, found, tail = full.rpartition(f"/{images}/")
-    if not found:
+    head, separator, tail = full.rpartition(f"/{images}/")
+    if not separator:
         return folder
     other = os.path.normpath(f"{head}/{labels}/{tail}")
     return other if os.path.isabs(folder) else os.path.relpath(other)
 
 
 def _text_files(folder: str) -> bool:
-    with suppress(OSError):  # which is for its reader to say
+    with suppress(OSError):  # the reader reports it
         return any(name.endswith(".txt") for name in os.listdir(folder))
     return False
 
 
 class _Image(NamedTuple):
-    """An image: its folder and its name, which is empty where only its labels are known."""
+    """An image: its folder and name (empty if only labels are known)."""
 
     folder: str
     name: str
@@ -187,12 +187,12 @@ class _Image(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """Images being found."""
+    """The search for images."""
 
     given: str
     problems: Problems
     limits: Limits
-    found: dict[str, _Image] = field(default_factory=dict)
+    images: dict[str, _Image] = field(default_factory=dict)
     repeated: int = 0
     skipped: int = 0
     outside: dict[str, None] = field(default_factory=dict)
@@ -201,166 +201,166 @@ class _Search:
     # --- a data.yaml
 
     def find_split(self, data: DataYaml, split: str) -> None:
-        """Find the images of a part of a data set."""
+        """Find the images of a split."""
         if split not in data.splits:
-            there = ", ".join(data.splits) or "none"
+            splits = ", ".join(data.splits) or "none"
             files.refuse(
                 data.file,
-                f"has no `{split}:`; of train, val and test it has: {there}",
-                "name another (--split), or write where its images are",
+                f"no `{split}:` (available: {splits})",
+                "use another --split, or add its images",
             )
         base = self._base(data)
-        own = os.path.abspath(os.path.dirname(data.file))
+        own_folder = os.path.abspath(os.path.dirname(data.file))
         for entry in data.splits[split]:
-            ways = [entry, entry.removeprefix("../")]  # Roboflow's files are one folder too high
-            places = dict.fromkeys(os.path.join(base, way) for way in ways)
-            location = next(filter(_exists, places), None)
-            if location is None:
-                looked = " nor ".join(map(os.path.normpath, places))
-                message = f"{split}: {quote(entry)} is not there: neither {looked}"
-                if len(places) == 1:
-                    message = f"{split}: {quote(entry)} is not there: no {looked}"
-                hint = "correct it, or `path:`, which it is relative to"
+            # Paths in Roboflow's files have one "../" too many.
+            variants = [entry, entry.removeprefix("../")]
+            paths = dict.fromkeys(os.path.join(base, variant) for variant in variants)
+            path = next(filter(_exists, paths), None)
+            if path is None:
+                tried = " or ".join(map(os.path.normpath, paths))
+                message = f"{split}: no such file or directory {quote(entry)} (tried {tried})"
+                hint = "correct it, or `path:`, its base folder"
                 self.problems.add(data.file, "", message, hint)
-            elif os.path.isfile(location):
-                self._find_listed(os.path.normpath(location), base, own)
+            elif os.path.isfile(path):
+                self._find_listed(os.path.normpath(path), base, own_folder)
             else:
-                images = os.path.normpath(location)
-                self._report_outside(images, own)
+                images = os.path.normpath(path)
+                self._note_outside(images, own_folder)
                 self._find_in(images, label_folder_of(images), data)
 
-    def _report_outside(self, path: str, own: str) -> None:
-        """Keep a path that is not below the folder of the data.yaml."""
-        if not is_below(path, own):
+    def _note_outside(self, path: str, own_folder: str) -> None:
+        """Store a path that is not below the folder of the data.yaml."""
+        if not is_below(path, own_folder):
             self.outside.setdefault(os.path.abspath(path))
 
     def _base(self, data: DataYaml) -> str:
-        here = os.path.dirname(data.file) or "."
-        for base in (os.path.join(here, data.path), data.path or here):
+        folder = os.path.dirname(data.file) or "."
+        for base in (os.path.join(folder, data.path), data.path or folder):
             if "\0" not in base and os.path.isdir(base):
                 return base
         return files.refuse(
             data.file,
-            f"path: {quote(data.path)} is no folder",
-            "correct it, or take it out: the folder of this file counts then",
+            f"path: {quote(data.path)} is not a folder",
+            "correct it, or remove it to use the folder of this file",
         )
 
-    def _find_listed(self, file: str, base: str, own: str) -> None:
-        """Find the images that a text file lists, a path a line.
+    def _find_listed(self, file: str, base: str, own_folder: str) -> None:
+        """Find the images that a text file lists, one path per line.
 
-        Lines are only quoted from a file most of whose lines are paths of images: a data.yaml may
-        name any file.
+        Lines are quoted only if most are paths of images, because a data.yaml may name any file.
         """
-        self._report_outside(file, own)
+        self._note_outside(file, own_folder)
         if not file.lower().endswith(".txt"):
-            files.refuse(file, "is no list of images: no .txt file", "name a folder or a list")
+            files.refuse(file, "not a list of images (.txt)", "use a folder or a list")
         problems = Problems(self.limits.problems)
         lines = plain_lines(files.read_bytes(file, self.limits), file, problems)
         images = sum(_is_image(os.path.basename(text)) for _, text in lines)
         if 2 * images < len(lines) or (problems.count and not images):
-            message = f"is no list of images: {images} of {len(lines)} lines are paths of images"
-            files.refuse(file, message, "list one image a line")
+            message = f"not a list of images: {images} of {len(lines)} lines are paths of images"
+            files.refuse(file, message, "list one image per line")
         self.problems.note(*problems.listed)
-        here = os.path.dirname(file) or "."
-        root = next((r for r in (here, base) if lines and _exists(_folder_of(r, lines[0][1]))), "")
+        folder_of_list = os.path.dirname(file) or "."
+        root = next(
+            (r for r in (folder_of_list, base) if lines and _exists(_folder_of(r, lines[0][1]))), ""
+        )
         labels: dict[str, str] = {}
         for number, text in lines:
-            location = os.path.join(here if text.startswith("./") else root, text)
-            folder, name = os.path.split(os.path.normpath(location))
+            path = os.path.join(folder_of_list if text.startswith("./") else root, text)
+            folder, name = os.path.split(os.path.normpath(path))
             if folder not in labels:
                 labels[folder] = label_folder_of(folder)
-                self._report_outside(folder, own)
+                self._note_outside(folder, own_folder)
             if not _is_image(name):
-                message = f"{quote(text)} is called as no image is"
-                self.problems.add(file, f"line {number}", message, "list one image a line")
+                message = f"{quote(text)} is not an image name"
+                self.problems.add(file, f"line {number}", message, "list one image per line")
                 continue
-            there = self._files(folder)
-            if there and name not in there:
-                message = f"image {quote(text)} is not there: no {folder}/{name}"
+            existing = self._files(folder)
+            if existing and name not in existing:
+                message = f"no such file or directory {quote(text)} (tried {folder}/{name})"
                 self.problems.add(file, f"line {number}", message, "correct the list")
                 continue
             stem = name.rpartition(".")[0]
             self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
         if not lines and not self.problems.count:
-            self.problems.add(file, "", "lists no image", "list one image a line")
+            self.problems.add(file, "", "no images", "list one image per line")
 
     # --- folders
 
     def find_below(self, labels: str) -> None:
-        """Find the images that a folder of label files belongs to."""
+        """Find the images of a folder of label files."""
         names, below = self._entries(labels, must=True)
         if not any(name.endswith(".txt") for name in names):
-            hint = "give the folder of the label files, or a data.yaml"
+            hint = "use the folder with the files, or a data.yaml"
             if below:
-                hint = f"give one of its folders: {', '.join(map(quote, below[:3]))}"
-            files.refuse(self.given, "has no label file: no file ends with .txt", hint)
+                hint = f"use one of its folders: {', '.join(map(quote, below[:3]))}"
+            files.refuse(self.given, "no label files: no file ends with .txt", hint)
         self._find_in(label_folder_of(labels, "labels", "images"), labels)
 
     def _find_in(self, images: str, labels: str, data: DataYaml | None = None) -> None:
-        """Find the images of a folder and those below it, and see that no label is left over.
+        """Find the images of a folder and its sub-folders, and match their labels.
 
-        A folder that a `data.yaml` names is refused if it holds next to nothing but other files.
+        A folder from a `data.yaml` that has mostly other files is an error.
         """
-        before, others = len(self.found), 0
+        count, others = len(self.images), 0
         for folder, names in self._walk(images):
-            beside = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
+            label_folder = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
             for name in names:
                 if _is_image(name):
-                    self._add(name.rpartition(".")[0], _Image(folder, name, beside))
+                    self._add(name.rpartition(".")[0], _Image(folder, name, label_folder))
                 else:
                     others += 1
-            if data is not None and others > max(_MOST_OTHERS, len(self.found) - before):
-                self._refuse_folder(data, images, f"holds {others} files that are no images")
-        any_image = len(self.found) > before
+            if data is not None and others > max(_MOST_OTHERS, len(self.images) - count):
+                self._refuse_folder(data, images, f"has {others} files other than images")
+        any_image = len(self.images) > count
         if data is not None and not any_image and images == labels and self.outside:
-            self._refuse_folder(data, images, "holds no image, and is outside the data set")
+            self._refuse_folder(data, images, "has no images, and is outside the data set")
         self._match_labels(labels, images, any_image=any_image)
 
     def _match_labels(self, labels: str, images: str, *, any_image: bool) -> None:
-        """See that each file of labels has an image; without any image, each stands for one."""
+        """Check that each label file has an image; without images, add one for each."""
         for folder, names in self._walk(labels):
             for name in names:
                 if name.endswith((".TXT", ".Txt")):
-                    message = "is not read: files of labels end with .txt"
-                    self.problems.add(os.path.join(folder, name), "", message, "call it so")
+                    message = "label files must end with .txt"
+                    self.problems.add(os.path.join(folder, name), "", message, "rename it")
                 elif not name.endswith(".txt") or name in NAME_LISTS:
                     self.skipped += not _is_image(name)
                 elif any_image:
-                    self._expect(name, folder, images)
+                    self._check_image(name, folder, images)
                 else:
                     self._add(name[:-4], _Image("", "", folder))
 
-    def _refuse_folder(self, data: DataYaml, images: str, what: str) -> None:
-        message = f"names {os.path.abspath(images)}, which {what}"
-        files.refuse(data.file, message, "name the folder of the images, or a list of them")
+    def _refuse_folder(self, data: DataYaml, images: str, reason: str) -> None:
+        message = f"folder {os.path.abspath(images)} {reason}"
+        files.refuse(data.file, message, "use the folder of the images, or a list of them")
 
-    def _expect(self, name: str, folder: str, images: str) -> None:
-        """See that a file of labels has an image."""
-        image = self.found.get(name[:-4])
+    def _check_image(self, name: str, folder: str, images: str) -> None:
+        """Check that a label file has an image."""
+        image = self.images.get(name[:-4])
         if image is None or image.label != folder:
-            message = f"has no image: none in {images} is called {quote(name[:-4])}"
-            hint = "add the image, or take the labels away"
+            message = f"no image {quote(name[:-4])} in {images}"
+            hint = "add the image, or remove the label file"
             self.problems.add(os.path.join(folder, name), "", message, hint)
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
-        """Give a folder and those below it, each with its files, and each but once."""
+        """Yield a folder and its sub-folders with their files, each once."""
         folders, seen = [top], set()
         while folders:
             folder = folders.pop()
-            location = os.path.realpath(folder)  # a link may lead to where it is
-            if location in seen:
+            real_path = os.path.realpath(folder)  # links may form a loop
+            if real_path in seen:
                 continue
-            seen.add(location)
+            seen.add(real_path)
             files_, below = self._entries(folder)
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]
 
     def _files(self, folder: str) -> dict[str, bool]:
-        """Return the files of a folder, and whether each is a regular one; none of no folder."""
+        """Return the files of a folder, True for regular ones; empty if missing."""
         return self._entries(folder)[0]
 
     def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, bool], list[str]]:
-        """Return the files of a folder, and its folders; none of no folder, unless it `must` be."""
+        """Return the files and sub-folders of a folder; empty if missing, unless `must`."""
         if path not in self._listed:
             names: dict[str, bool] = {}
             folders: list[str] = []
@@ -383,26 +383,28 @@ class _Search:
         return self._listed[path]
 
     def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
-        other = self.found.setdefault(stem, image)
+        other = self.images.setdefault(stem, image)
         if other is image:
             return
         if relisted and other == image:
             self.repeated += 1
             return
-        here, there = (os.path.join(i.folder or i.label, i.name or stem) for i in (image, other))
-        message = f"is called {quote(stem)}, as {there} is: predictions could mean either"
-        self.problems.add(here, "", message, "give every image a name of its own")
+        path, other_path = (
+            os.path.join(i.folder or i.label, i.name or stem) for i in (image, other)
+        )
+        message = f"duplicate image name {quote(stem)} (also {other_path})"
+        self.problems.add(path, "", message, "rename one of them")
 
-    # --- together
+    # --- result
 
     def data_set(self, data: DataYaml | None) -> DataSet:
-        """Return what was found."""
-        stems = sorted(self.found)
-        images = [self.found[stem] for stem in stems]
+        """Return the data set."""
+        stems = sorted(self.images)
+        images = [self.images[stem] for stem in stems]
         folders = sorted({image.label for image in images})
         root = folders[0] if len(folders) == 1 else _common(folders)
         inside = {folder: os.path.relpath(folder, root) for folder in folders}
-        members, odd = [], set()
+        members, irregular = [], set()
         for stem, image in zip(stems, images, strict=True):
             name = f"{stem}.txt"
             below = inside[image.label]
@@ -410,15 +412,15 @@ class _Search:
             regular = self._files(image.label).get(name)
             members.append("" if regular is None else member)
             if regular is False:
-                odd.add(member)
+                irregular.add(member)
         image_files = tuple(
             os.path.join(image.folder, image.name)
             if image.name and image.name in self._files(image.folder)
             else ""
             for image in images
         )
-        listed = {s: m for s, m in zip(stems, members, strict=True) if m}
-        folder = Folder(root, "", ".txt", listed, self.skipped, frozenset(odd))
+        member_by_stem = {s: m for s, m in zip(stems, members, strict=True) if m}
+        folder = Folder(root, "", ".txt", member_by_stem, self.skipped, frozenset(irregular))
         return DataSet(
             tuple(stems),
             image_files,
@@ -444,7 +446,7 @@ def _folder_of(root: str, text: str) -> str:
 
 
 def _exists(path: str) -> bool:
-    """Return whether images are there; or where they were, their labels."""
+    """Return True if a path of images, or of their labels, exists."""
     return "\0" not in path and (os.path.exists(path) or os.path.isdir(label_folder_of(path)))
 
 

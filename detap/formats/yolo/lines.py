@@ -1,4 +1,4 @@
-"""Lines of YOLO's files: a class, a box or a polygon, and the confidence of a detection."""
+"""Lines of YOLO files: a class, a box or polygon, and a detection's confidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,40 +9,40 @@ from detap.io.problems import FaultError
 
 BOX = ("xc", "yc", "w", "h")
 TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}
-"""The columns of a box in each of its encodings."""
+"""The columns of a box by encoding."""
 CORNERS = 8
-"""How many coordinates a quadrilateral has."""
+"""Number of coordinates of a quadrilateral."""
 COLUMNS = ("conf-last", "conf-first")
-"""Where the confidence stands: as Ultralytics writes it, or as Padilla's tools do."""
+"""Positions of the confidence: of Ultralytics and of Padilla's tools."""
 
 SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a new folder"
 
 
 @dataclass(frozen=True, slots=True)
 class YoloForm(LineForm):
-    """Lines of ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``, in fractions.
+    """Normalized ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``.
 
-    Of a polygon, the lowest x and y and the highest are kept, in the place of the box.
+    A polygon is stored as its lowest and highest x and y.
 
     Attributes
     ----------
     box_format : {"cxcywh", "xywh", "xyxy"}
-        What the four numbers of a box are.
+        Format of boxes.
     counts : tuple of int
-        The numbers of coordinates that a line may have; empty for a box or any polygon.
-    kept : int
-        How many coordinates of a line are kept where `counts` says how many it has: the four of its
-        box, or those of its corners.
+        Allowed numbers of coordinates; empty for a box or any polygon.
+    stored : int
+        Coordinates stored per line if `counts` is given: the four of its box, or those of its
+        corners.
     source : str
-        What sets `counts`, for messages.
+        The origin of `counts`, for messages.
     hint : str
-        What to do about another number of columns.
+        The hint for another number of columns.
     polygons : set of int
-        Gets numbers of coordinates of polygons, the least and the greatest among them.
+        Gets numbers of coordinates of polygons, including the minimum and maximum.
     """
 
     counts: tuple[int, ...] = ()
-    kept: int = 4
+    stored: int = 4
     source: str = ""
     hint: str = ""
     polygons: set[int] = field(default_factory=set, compare=False)
@@ -50,16 +50,16 @@ class YoloForm(LineForm):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of a box, or of a polygon."""
-        corners = range(1, self.kept // 2 + 1)
-        polygon = [f"{axis}{at}" for at in corners for axis in "xy"]
-        shape = TITLES[self.box_format] if self.kept == len(BOX) else polygon
+        corners = range(1, self.stored // 2 + 1)
+        polygon = [f"{axis}{number}" for number in corners for axis in "xy"]
+        shape = TITLES[self.box_format] if self.stored == len(BOX) else polygon
         return ("class", *shape, *(("conf",) if self.scored else ()))
 
     @property
     def scanned(self) -> dict[str, Any]:
-        """The arguments of the scanner that describe these lines."""
+        """The scanner's arguments for these lines."""
         return {
-            "sides": False,
+            "xywh": False,
             "fractions": True,
             "scored": self.scored,
             "counts": self.counts,
@@ -67,75 +67,77 @@ class YoloForm(LineForm):
         }
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
-        """Return the class, the numbers, and whether they are a polygon's corners."""
+        """Return the class, the numbers, and True for a polygon."""
         columns = columns_of(text)
         count = len(columns) - 1 - self.scored
         is_box = count == len(BOX)
         if self.counts and count not in self.counts:
-            raise FaultError(*self._other_count(len(columns)))
+            raise FaultError(*self._counts_problem(len(columns)))
         if not self.counts and not is_box and (count < 6 or count % 2):
-            raise FaultError(*self._wrong_count(len(columns)))
+            raise FaultError(*self._shape_problem(len(columns)))
         name = self.resolve(columns[0])
         values = numbers_of(self._titles(count), columns[1:])
         score = values[count:]
         if self.counts:
-            is_polygon = count == self.kept > len(BOX)
-            kept = values[: min(count, self.kept)]
-            kept += [0.0] * (self.kept - len(kept))
+            is_polygon = count == self.stored > len(BOX)
+            stored = values[: min(count, self.stored)]
+            stored += [0.0] * (self.stored - len(stored))
         else:
-            is_polygon, kept = not is_box, values[:count]
+            is_polygon, stored = not is_box, values[:count]
             if is_polygon:
-                x, y = kept[0::2], kept[1::2]
-                kept = [min(x), min(y), max(x), max(y)]
+                x, y = stored[0::2], stored[1::2]
+                stored = [min(x), min(y), max(x), max(y)]
         if is_polygon:
             self.polygons.add(count)
-        return name, kept + score, is_polygon
+        return name, stored + score, is_polygon
 
     def _titles(self, count: int) -> Sequence[str]:
-        """Return what the numbers of a line of so many coordinates are called."""
+        """Return the names of the numbers of a line with `count` coordinates."""
         score = ("conf",) if self.scored else ()
         box = TITLES[self.box_format]
         if count == len(BOX):
             return (*box, *score)
-        if self.counts and self.kept == len(BOX):
-            return (*box, *(f"column {at}" for at in range(6, count + 2)), *score)
+        if self.counts and self.stored == len(BOX):
+            return (*box, *(f"column {number}" for number in range(6, count + 2)), *score)
         return (*(("x", "y") * (count // 2)), *score)
 
-    def _other_count(self, count: int) -> tuple[str, str]:
-        due = [str(n + 1 + self.scored) for n in self.counts]
-        message = f"has {count} column{'s' * (count != 1)}, expected {' or '.join(due)}"
+    def _counts_problem(self, count: int) -> tuple[str, str]:
+        expected = [str(n + 1 + self.scored) for n in self.counts]
+        message = f"has {count} column{'s' * (count != 1)}, expected {' or '.join(expected)}"
         if self.source:
-            message += f" by {self.source}"
-        if self.scored and str(count + 1) in due:
+            message += f" for {self.source}"
+        if self.scored and str(count + 1) in expected:
             return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
-        if self.scored and str(count - 1) in due:
-            return f"{message}: the id of a tracker behind the confidence?", "take the id away"
+        if self.scored and str(count - 1) in expected:
+            return f"{message}: is the last column a track id?", "remove the track id"
         return message, self.hint
 
-    def _wrong_count(self, count: int) -> tuple[str, str]:
+    def _shape_problem(self, count: int) -> tuple[str, str]:
         message = f"has {count} column{'s' * (count != 1)}"
-        due = f"write `{' '.join(self.columns)}`"
+        usage = f"write `{' '.join(self.columns)}`"
         polygon = f"`class x1 y1 x2 y2 x3 y3 ...{' conf' * self.scored}`"
         if not self.scored:
             if count == len(self.columns) + 1:
-                return f"{message}, one more than a box: a confidence, as detections have?", due
+                return f"{message}, one more than a box: a confidence, as in detections?", usage
             if count > len(self.columns):
-                hint = f"write {polygon}{_of_pose(count - 5)}"
-                return f"{message}: a polygon has an even number of coordinates", hint
+                hint = f"write {polygon}{_keypoints_hint(count - 5)}"
+                return f"{message}: polygons have an even number of coordinates", hint
         elif count == len(self.columns) - 1:
             return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
         elif count == len(self.columns) + 1:
-            message += ": a box, its confidence and the id of a tracker, or a polygon of three "
-            return f"{message}corners without confidence", f"take the id away; {due}"
+            message += (
+                ": a box with confidence and track id, or a polygon of three corners without "
+            )
+            return f"{message}confidence", f"remove the track id; {usage}"
         elif count > len(self.columns):
-            message += ": a polygon without confidence, as without save_conf, or with the id of a "
-            hint = f"{SAVE_CONF}; or take the id away{_of_pose(count - 6)}"
-            return f"{message}tracker behind it", hint
-        return f"{message}, expected {len(self.columns)}", f"{due}, or {polygon}"
+            message += ": a polygon without confidence, as without save_conf, or with a track id"
+            hint = f"{SAVE_CONF}; or remove the track id{_keypoints_hint(count - 6)}"
+            return message, hint
+        return f"{message}, expected {len(self.columns)}", f"{usage}, or {polygon}"
 
 
-def _of_pose(count: int) -> str:
-    """Return the hint for rows with so many numbers behind a box, which may be keypoints."""
+def _keypoints_hint(count: int) -> str:
+    """Return the hint for rows whose numbers after the box may be keypoints, or ""."""
     if count % 3 or count < 6:
         return ""
-    return f"; or, if these are keypoints, write `kpt_shape: [{count // 3}, 3]` into data.yaml"
+    return f"; for keypoints, write `kpt_shape: [{count // 3}, 3]` into data.yaml"

@@ -1,4 +1,4 @@
-"""Predictions in YOLO's format by themselves, without the ground truth that they are for."""
+"""YOLO metadata: names in predictions."""
 
 import os
 from typing import Any
@@ -14,14 +14,10 @@ from detap.tables.detection import GroundTruth
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that the files name.
-
-    It is a lenient look: the reader then reads the files against these names, so that everything
-    else about them is checked as always.
-    """
+    """Return the images and classes named in files, unchecked."""
     folder = predictions_folder(os.fspath(path))
-    listed = options.get("dt_class_names") or options.get("class_names")
-    classes = set(ClassNames.read(listed, Problems(1), limits).names)
+    names_file = options.get("dt_class_names") or options.get("class_names")
+    classes = set(ClassNames.read(names_file, Problems(1), limits).names)
     if not classes:
         for member in folder.members.values():
             lines = read_bytes(folder.file(member), limits).split(b"\n")

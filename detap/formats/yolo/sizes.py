@@ -1,4 +1,4 @@
-"""How large images are, of which files give fractions only."""
+"""Image sizes for files with normalized boxes."""
 
 import os
 import re
@@ -20,26 +20,26 @@ from detap.text_input import quote
 Size = str | tuple[float, float]
 
 _SIZE = re.compile(r"([1-9][0-9]{0,8})[xX]([1-9][0-9]{0,8})")
-_LOOKED_AT = 16
+_SAMPLED = 16
 
 
 class GivenSizes:
-    """What the caller says of sizes: one of all images, or a table.
+    """Image sizes from options: one for all images, or a table.
 
     Parameters
     ----------
     images : sequence of int or str
-        What I images are called.
+        The names of I images.
     image_size : str or (float, float) or None
         Width and height of every image; ``"640x480"``.
     image_sizes : str or path or None
-        A table of them.
+        A table of sizes.
     limits : Limits
 
     Attributes
     ----------
     sizes : (I, 2) float64
-        NaN where nothing is said.
+        NaN if unknown.
     source : tuple of SourceFile
         The table, if there is one.
 
@@ -58,7 +58,7 @@ class GivenSizes:
         self.sizes: Floats = np.full((len(images), 2), np.nan)
         self.source: tuple[SourceFile, ...] = ()
         if image_size is not None and image_sizes is not None:
-            raise UsageError("--image-size is of all images, --image-sizes of each: give one")
+            raise UsageError("use either --image-size or --image-sizes, not both")
         if image_size is not None:
             self.sizes[:] = _parsed(image_size)
         if image_sizes is not None:
@@ -68,30 +68,31 @@ class GivenSizes:
 
     @property
     def name(self) -> str:
-        """What says so."""
+        """The origin of the sizes, for messages."""
         return self.source[0].path if self.source else "--image-size"
 
-    def check_against(self, other: Floats, images: Sequence[Name], path: str, where: str) -> None:
-        """Refuse sizes that contradict others (I, 2), which are those of `path`.
+    def check_against(self, other: Floats, images: Sequence[Name], path: str, source: str) -> None:
+        """Raise InputError if other sizes (I, 2), those of `path`, differ.
 
         Raises
         ------
         InputError
         """
         wrong = (self.sizes != other) & ~np.isnan(self.sizes) & ~np.isnan(other)
-        at = np.flatnonzero(wrong.any(axis=1))
-        if not len(at):
+        differing = np.flatnonzero(wrong.any(axis=1))
+        if not len(differing):
             return
-        here, there = (_spelt(sizes[at[0]]) for sizes in (self.sizes, other))
-        swapped = len(at) and (self.sizes[at] == other[at][:, ::-1]).all()
+        first = differing[0]
+        given, actual = (_format_size(sizes[first]) for sizes in (self.sizes, other))
+        swapped = (self.sizes[differing] == other[differing][:, ::-1]).all()
         looks = ": width and height look swapped" if swapped else ""
-        name = quote(str(images[at[0]]))
-        message = f"image {name} is {there} {where}, but {here} by {self.name}"
-        hint = f"give sizes as they are there, or take {self.name} away"
+        name = quote(str(images[first]))
+        message = f"image {name} is {actual} {source}, but {given} in {self.name}"
+        hint = f"correct {self.name}, or omit it"
         raise InputError(Problem(path, "", f"{message}{looks}", hint))
 
 
-def _spelt(size: Floats) -> str:
+def _format_size(size: Floats) -> str:
     return f"{size[0]:g}x{size[1]:g}"
 
 
@@ -99,85 +100,87 @@ def _parsed(size: Size) -> tuple[float, float]:
     if not isinstance(size, str):
         width, height = size
         if not (0 < width < 1e9 and 0 < height < 1e9):
-            raise UsageError(f"image_size {size!r} is no width and height in pixels")
+            raise UsageError(f"image_size {size!r} is not a width and height in pixels")
         return float(width), float(height)
     match = _SIZE.fullmatch(size)
     if match is None:
-        raise UsageError(f"--image-size {quote(size)} is no size; write WIDTHxHEIGHT, as 640x480")
+        raise UsageError(
+            f"--image-size {quote(size)} is not a size; use WIDTHxHEIGHT, e.g. 640x480"
+        )
     return float(match[1]), float(match[2])
 
 
 def sizes_of_images(
-    data_set: DataSet, given: GivenSizes, wanted: Integers, *, as_is: bool
+    data_set: DataSet, given: GivenSizes, required: Integers, *, as_is: bool
 ) -> Floats:
-    """Return the size of each image, (I, 2): as given, else from its file's header.
+    """Return the size (I, 2) of each image: as given, else from its header.
 
     Parameters
     ----------
     data_set : DataSet
     given : GivenSizes
-    wanted : (n,) int32
+    required : (n,) int32
         The images that need one.
     as_is : bool
-        Whether a table may contradict the files.
+        Allow a table that differs from the files.
 
     Raises
     ------
     InputError
-        Where an image that needs a size has none, or a table contradicts the files.
+        If a required size is unknown, or a table differs from the files.
     """
     sizes = given.sizes.copy()
-    faults: dict[int, Problem] = {}
-    for at in np.flatnonzero(np.isnan(sizes[:, 0])).tolist():
-        if data_set.image_files[at]:
+    problems: dict[int, Problem] = {}
+    for image in np.flatnonzero(np.isnan(sizes[:, 0])).tolist():
+        if data_set.image_files[image]:
             try:
-                sizes[at] = size_of_file(data_set.image_files[at])
+                sizes[image] = size_of_file(data_set.image_files[image])
             except InputError as error:
-                faults[at] = error.problems[0]
+                problems[image] = error.problems[0]
     if given.source and not as_is:
         _check_sample(data_set, given)
-    unknown = np.unique(wanted[np.isnan(sizes[wanted, 0])]) if len(wanted) else wanted
-    listed = [faults[at] for at in unknown.tolist() if at in faults]
+    unknown = np.unique(required[np.isnan(sizes[required, 0])]) if len(required) else required
+    listed = [problems[image] for image in unknown.tolist() if image in problems]
     if listed:
         raise InputError(listed)
-    beside = "keep the images where their labels say (labels/x.txt, images/x.jpg), or "
-    refuse_unknown(unknown, data_set.images, data_set.folder.given, beside)
+    first_hint = "put images next to their labels (labels/x.txt, images/x.jpg), or "
+    refuse_unknown(unknown, data_set.images, data_set.folder.given, first_hint)
     return sizes
 
 
 def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
-    """See whether some of the images that are there are as large as a table says."""
-    there = [at for at, path in enumerate(data_set.image_files) if path]
-    looked_at = there[:: max(1, len(there) // _LOOKED_AT)]
+    """Compare a table with the sizes of a sample of image files."""
+    existing = [image for image, path in enumerate(data_set.image_files) if path]
+    sampled = existing[:: max(1, len(existing) // _SAMPLED)]
     other = np.full_like(given.sizes, np.nan)
-    for at in looked_at:
+    for image in sampled:
         try:
-            other[at] = size_of_file(data_set.image_files[at])
+            other[image] = size_of_file(data_set.image_files[image])
         except InputError:
-            continue  # the table says what the file does not
-    path = data_set.image_files[looked_at[0]] if looked_at else ""
-    where = f"by its file; if the table is right, give {INSIST}"
-    given.check_against(other, data_set.images, os.path.dirname(path), where)
+            continue  # the table has the size
+    path = data_set.image_files[sampled[0]] if sampled else ""
+    source = f"in its file (if the table is right, pass {INSIST})"
+    given.check_against(other, data_set.images, os.path.dirname(path), source)
 
 
 def refuse_unknown(
-    at: NDArray[np.integer], images: Sequence[Name], path: str, first: str = ""
+    unknown: NDArray[np.integer], images: Sequence[Name], path: str, first_hint: str = ""
 ) -> None:
-    """Refuse images whose size is not known; `first` is the remedy before the others.
+    """Raise InputError for images of unknown size; `first_hint` precedes the hint.
 
     Raises
     ------
     InputError
     """
-    if len(at):
-        others = f", nor those of {len(at) - 1} others" if len(at) > 1 else ""
-        message = f"the size of image {quote(str(images[int(at[0])]))} is not known{others}: "
+    if len(unknown):
+        others = f" (and {len(unknown) - 1} others)" if len(unknown) > 1 else ""
+        name = quote(str(images[int(unknown[0])]))
         raise InputError(
             Problem(
                 path,
                 "",
-                f"{message}boxes in fractions mean nothing without",
-                f"{first}give --image-sizes FILE (image,width,height), or --image-size WxH if all "
-                "are alike",
+                f"unknown size of image {name}{others}, required for normalized boxes",
+                f"{first_hint}pass --image-sizes FILE (image,width,height), or --image-size WxH if "
+                "all are equal",
             )
         )

@@ -1,4 +1,4 @@
-"""Whether a path is of YOLO's format, by a few lines of a few files."""
+"""Detect YOLO data by a few lines of a few files."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def fits(path: str) -> bool:
-    """Return whether a path is or holds a `data.yaml`, or lines of a class and fractions."""
+    """Return True for a `data.yaml`, its folder, or lines of a class and fractions."""
     if path.lower().endswith((".yaml", ".yml")):
         return True
     with suppress(OSError, ValueError):
@@ -25,15 +25,15 @@ def fits(path: str) -> bool:
 
 
 def _text_files(path: str) -> Iterator[str]:
-    """Give a file, or a few of the text files of a folder, or of the folder `labels` in it."""
+    """Yield a file, or a few text files of a folder or its sub-folder `labels`."""
     if os.path.isfile(path):
         yield path
         return
     with os.scandir(path) as entries:
-        there = (
+        paths = (
             e.path for e in entries if e.name.endswith(".txt") and e.name[0] != "." and e.is_file()
         )
-        files = list(islice((name for name in there if not name.endswith("classes.txt")), _FILES))
+        files = list(islice((name for name in paths if not name.endswith("classes.txt")), _FILES))
     below = os.path.join(path, "labels")
     if files or not os.path.isdir(below):
         yield from files
@@ -44,8 +44,8 @@ def _text_files(path: str) -> Iterator[str]:
 def _lines(path: str) -> list[bytes]:
     with open(path, "rb") as file:
         text = file.read(_HEAD)
-    whole = text if len(text) < _HEAD else text.rpartition(b"\n")[0]
-    return [line for line in whole.split(b"\n")[:_LINES] if line.strip()]
+    complete = text if len(text) < _HEAD else text.rpartition(b"\n")[0]
+    return [line for line in complete.split(b"\n")[:_LINES] if line.strip()]
 
 
 def _fits(line: bytes) -> bool:

@@ -1,9 +1,8 @@
-"""YOLO's data sets and predictions to tables.
+"""Read YOLO data sets and predictions.
 
-A line is ``class xc yc w h``, also with keypoints behind, or a polygon ``class x y x y x y ...``,
-in fractions of the image; behind it stands the confidence of a detection. Regular files are
-scanned; what the scanner declines is read with care. Both give the same rows: tests hold them to
-it.
+A line is ``class xc yc w h``, optionally with keypoints, or a polygon ``class x y x y x y ...``,
+all normalized; detections end with the confidence. The fast reader reads regular files and falls
+back for others. Tests check that both readers give the same rows.
 
 Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engine/results.py``
 (`save_txt`).
@@ -39,27 +38,27 @@ from detap.formats.yolo.boxes import (
     Columns,
     check_areas,
     check_fractions,
+    confirm_order,
     in_pixels,
     order_of_columns,
-    settle,
 )
 from detap.formats.yolo.dataset import (
     NAME_LISTS,
     DataSet,
-    described,
     find_images,
     is_data_yaml,
     labels_folder,
+    resolve_data_yaml,
 )
 from detap.formats.yolo.lines import BOX, COLUMNS, CORNERS, YoloForm
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.formats.yolo.tasks import (
+    all_axis_aligned,
     form_of,
     has_keypoints,
-    keeping,
-    refuse_alike,
-    refuse_no_quadrilaterals,
-    upright,
+    refuse_equal_lengths,
+    refuse_other_polygons,
+    storing,
 )
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -80,7 +79,7 @@ from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
 _LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
-"""How far the corners of oriented boxes may lie beyond the image, in its sides."""
+"""How far corners of oriented boxes may be outside, relative to the image size."""
 
 
 def read_ground_truth(
@@ -95,43 +94,42 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a data set in YOLO's format.
+    """Read the ground truth of a YOLO data set.
 
     Parameters
     ----------
     path : str or path
-        A `data.yaml`, or a folder with a file of labels for each image.
+        A `data.yaml`, or a folder with one label file per image.
     split : {"val", "test", "train"}, optional
-        Which part of a `data.yaml`; ``val`` where left out.
+        The split of a `data.yaml`; by default ``val``.
     class_names : str or path, optional
-        What the classes are called: a name a line, or a `data.yaml`. Without it, what the
-        `data.yaml` says, or a ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the
-        labels or the two above it; else the numbers are the names.
+        Class names: one per line, or a `data.yaml`. By default those of the `data.yaml`, or of a
+        ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the labels or the two above
+        it; else the numbers are the names.
     boxes : {"cxcywh", "xywh", "xyxy"}
-        What the four numbers of a box are, in fractions of its image.
+        Box format, normalized.
     image_size : str or (float, float), optional
         Width and height of every image, in pixels: ``"640x480"``.
     image_sizes : str or path, optional
-        A table ``image,width,height``. Without either, sizes come from the images' files.
+        A table ``image,width,height``. Without both, sizes come from the image files.
     as_is : bool
-        Whether input is taken at its word that only looks wrong: boxes beyond their images, or
-        that end before they begin, lists of names that differ.
+        Accept boxes beyond their images or of negative size, and lists of names that differ.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     GroundTruth
-        Images sorted by name, which is their file's without folder and suffix; classes in the
-        order of their list. A row that repeats another of its file is left out, with a warning.
+        Images sorted by name, the file name without folder and suffix; classes in the order of
+        their list. Duplicate rows of a file are dropped, with a warning.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit. Nothing is quoted of files that lie outside the
-        folder of the `data.yaml`.
+        If an input is invalid; lists every problem, up to the limit, without the content of files
+        outside the folder of the `data.yaml`.
     """
-    path = described(os.fspath(path))
+    path = resolve_data_yaml(os.fspath(path))
     data_set = find_images(path, split, limits)
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
     try:
@@ -139,7 +137,7 @@ def read_ground_truth(
         given_task = _Task(task, _keypoints([names, *_lists_of(data_set.data)]), as_is, boxes)
         return _truth_of(path, data_set, names, given_task, given, limits=limits)
     except InputError as error:
-        raise data_set.unquoted(error, class_names) from None
+        raise data_set.hide_outside(error, class_names) from None
 
 
 def _truth_of(
@@ -154,35 +152,35 @@ def _truth_of(
     """Read the labels of a data set as ground truth."""
     labels = _Files(path, data_set.folder, names, limits, task, scored=False)
     rows = labels.rows
-    what = f"objects in the {len(data_set.labelled)} label files of its images"
-    refuse_empty(path, len(rows), limits, what, "labels")
+    missing = f"objects in the {len(data_set.labeled)} label files of its images"
+    refuse_empty(path, len(rows), limits, missing, "labels")
     labels.check(rows.values)
-    image = np.array(data_set.labelled, np.int32)[rows.file]
+    image = np.array(data_set.labeled, np.int32)[rows.file]
     sizes = sizes_of_images(data_set, given, image, as_is=task.as_is)
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
     pixels = labels.pixels(rows.values, sizes[image])
     polygons = labels.polygons(pixels, sizes[image])
-    labels.kept = kept = np.flatnonzero(~labels.repeated())
+    labels.selected = selected = np.flatnonzero(~labels.repeated())
     objects = Objects(
         images=data_set.images,
         classes=classes,
-        image=image[kept],
-        label=renumbered(rows.name, rows.names, classes)[kept],
-        boxes=pixels[kept],
+        image=image[selected],
+        label=renumbered(rows.name, rows.names, classes)[selected],
+        boxes=pixels[selected],
         box_format="xywh",
         sizes=sizes,
-        polygons=None if polygons is None else polygons[kept],
+        polygons=None if polygons is None else polygons[selected],
     )
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
     sources = _once((*own, *labels.sources(), *names.source(), *given.source))
-    notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
+    notes = _truth_notes(data_set, names, image, len(rows) - len(selected))
     notes = (*notes, *labels.notes("ground truth"))
     return ground_truth(objects, labels, sources, notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is known of the rows before they are read."""
+    """Options that determine the rows."""
 
     name: str | None
     keypoints: tuple[int, int] | None
@@ -191,21 +189,21 @@ class _Task:
 
 
 class _Files(FolderReader):
-    """Files of lines, and their rows: box or bounds, and a score.
+    """Reader of label files; rows have a box or bounds, and a score.
 
     Attributes
     ----------
     task : _Task
     corners : (N, 8) float64 or None
-        In fractions, where all polygons are quadrilaterals that are not upright boxes.
+        Normalized, if all polygons are quadrilaterals and not all are axis-aligned.
     by_name : bool
-        Whether all rows give their class by name.
-    kept : (n,) array of int or None
-        The rows that tables have, where that is not all.
+        True if all rows have class names.
+    selected : (n,) array of int or None
+        The rows in tables, if not all.
     """
 
     form: YoloForm
-    kept: NDArray[np.intp] | None = None
+    selected: NDArray[np.intp] | None = None
 
     def __init__(
         self,
@@ -222,40 +220,40 @@ class _Files(FolderReader):
         self.path = path
         self.task = task
         self.corners: Floats | None = None
-        kinds: set[bool] = set()
+        name_kinds: set[bool] = set()
         form = form_of(
             task.name,
             task.keypoints,
             scored=scored,
-            resolve=_resolver(names, frozenset(known), kinds),
+            resolve=_resolver(names, frozenset(known), name_kinds),
             path=folder.given,
             box_format=task.boxes,
         )
         rows = self.read(form)
-        self.by_name = kinds == {True}
+        self.by_name = name_kinds == {True}
         if not form.counts and form.polygons == {CORNERS}:
-            rows = self.read(keeping(form, CORNERS, len(BOX), CORNERS))
+            rows = self.read(storing(form, CORNERS, len(BOX), CORNERS))
         elif form.polygons and rows.flag.all() and not (task.as_is or task.name):
-            refuse_alike(form, self.location(0), lambda form: self.read(form).values)
-        if self.form.kept == len(BOX):
+            refuse_equal_lengths(form, self.location(0), lambda form: self.read(form).values)
+        if self.form.stored == len(BOX):
             return
         corners, score = np.split(rows.values, (CORNERS,), axis=1)
         box = np.where(rows.flag[:, None], bounds(corners), corners[:, : len(BOX)])
         self.rows = replace(rows, values=np.hstack([box, score]))
-        self.corners = None if upright(corners[rows.flag]) else corners
+        self.corners = None if all_axis_aligned(corners[rows.flag]) else corners
 
     def read(self, form: LineForm) -> Rows:
-        """Read the rows; raise InputError with every line that cannot be read."""
+        """Read the rows; raise InputError with every invalid line."""
         rows = super().read(form)
         self.problems.raise_any()
         return rows
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file of a row of tables, and its line."""
-        return super().location(row if self.kept is None else int(self.kept[row]))
+        """Return the file and line of a row in tables."""
+        return super().location(row if self.selected is None else int(self.selected[row]))
 
     def check(self, box: Floats) -> None:
-        """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
+        """Raise InputError if boxes (N, 4) are not normalized."""
         reach = None
         if self.corners is not None:
             reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
@@ -283,41 +281,41 @@ class _Files(FolderReader):
         if self.corners is None:
             return None
         polygon = self.rows.flag
-        found = np.where(
+        corners = np.where(
             polygon[:, None],
             self.corners * np.tile(size, (1, CORNERS // 2)),
             rectangles(encode_boxes(pixels, "xywh")[0]),
         )
         if self.task.name is None and not self.as_is:
-            at = np.flatnonzero(polygon)
-            refuse_no_quadrilaterals(
-                self.corners[at],
-                found[at],
+            polygon_rows = np.flatnonzero(polygon)
+            refuse_other_polygons(
+                self.corners[polygon_rows],
+                corners[polygon_rows],
                 self.form.scored,
-                lambda row: self.location(int(at[row])),
+                lambda row: self.location(int(polygon_rows[row])),
             )
-        return found
+        return corners
 
     def repeated(self) -> Flags:
-        """Return which rows are identical to an earlier one of their file."""
+        """Return a mask of rows that equal an earlier one of their file."""
         rows = self.rows
         values = rows.values if self.corners is None else np.hstack([rows.values, self.corners])
         return repeats(2 * pair_key(rows.file, rows.name) + rows.flag, values)
 
     def notes(self, title: str) -> tuple[Note, ...]:
-        """Say what of the rows is left out."""
+        """Return notes about ignored parts of the rows."""
         keypoints = len(self.rows) if has_keypoints(self.form) else 0
         bounded = 0 if self.form.counts else int(np.count_nonzero(self.rows.flag))
         return nonzero_notes(
             Note(
                 "keypoints-left-out",
-                f"rows of the {title} have keypoints, which are left out: their boxes are compared",
+                f"keypoints of the {title} are ignored; boxes are evaluated",
                 keypoints,
                 severity="info",
             ),
             Note(
                 POLYGONS_BOUNDED,
-                f"polygons of the {title} count as the boxes around them",
+                f"polygons of the {title} are read as their bounding boxes",
                 bounded,
                 severity="info",
             ),
@@ -325,28 +323,28 @@ class _Files(FolderReader):
 
 
 def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
-    """Return each file once: a `data.yaml` may be the list of names, too."""
-    found: dict[str, SourceFile] = {}
+    """Return each file once: a `data.yaml` may also be the list of names."""
+    by_path: dict[str, SourceFile] = {}
     for source in sources:
-        found.setdefault(source.path, source)
-    return tuple(found.values())
+        by_path.setdefault(source.path, source)
+    return tuple(by_path.values())
 
 
 def _truth_notes(
     data_set: DataSet, names: ClassNames, image: Integers, repeated: int
 ) -> tuple[Note, ...]:
-    absent = sum(not path for path in data_set.image_files)
-    listed = "images are listed twice; each counts once"
+    missing = sum(not path for path in data_set.image_files)
+    repeated_images = "images are listed twice; each counts once"
     return nonzero_notes(
         Note(
             "repeated-rows",
-            "rows are identical to an earlier one of their file; they are left out, as trainers do",
+            "duplicate rows of their file are dropped, as in training",
             repeated,
         ),
-        Note("images-listed-twice", listed, data_set.repeated),
+        Note("images-listed-twice", repeated_images, data_set.repeated),
         Note(
             "paths-outside-data-set",
-            f"paths of data.yaml lie outside its folder: {join_names(data_set.outside)}",
+            f"paths of data.yaml are outside its folder: {join_names(data_set.outside)}",
             len(data_set.outside),
             severity="info",
         ),
@@ -354,14 +352,14 @@ def _truth_notes(
         images_without_objects(len(data_set.images), image),
         Note(
             "images-absent",
-            "images are not where their labels say: their sizes are as given, and without label "
-            "file none is known of",
-            absent,
+            "image files are missing: their sizes are as given, and only images with a label file "
+            "are known",
+            missing,
             severity="info",
         ),
         Note(
             "classes-without-names",
-            "classes are called by their numbers, as no list names them",
+            "classes have no names; numbers are used",
             0 if names.names else 1,
             severity="info",
         ),
@@ -382,41 +380,40 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read predictions in YOLO's format, a file for each image that has any.
+    """Read YOLO predictions: one file per image with detections.
 
     Parameters
     ----------
     path : str or path
-        A folder of such files, or the one that holds their folder ``labels``.
+        The folder of the files, or the one with their folder ``labels``.
     ground_truth : GroundTruth
-        What they are about: its images, and, where they are known, their sizes.
+        The ground truth, for its images and their sizes, if known.
     class_names : str or path, optional
-        What the classes are called, as :func:`read_ground_truth` has it. Without it they are
-        numbered as the ground truth's.
+        Class names, as in :func:`read_ground_truth`; by default those of the ground truth.
     dt_class_names : str or path, optional
-        The same of the predictions alone, where another list numbers them.
+        The same for the predictions only, if they use another list.
     columns : {"conf-last", "conf-first"}, optional
-        Whether a line is ``class xc yc w h conf`` or ``class conf xc yc w h``; by default the
-        first, unless its boxes do not fit their images and those of the second do.
+        ``class xc yc w h conf`` or ``class conf xc yc w h``; by default the first, unless only the
+        boxes of the second fit their images.
     task : {"detect", "segment", "pose", "obb"}, optional
-        As :func:`read_ground_truth` has it; ``kpt_shape`` is that of the ground truth or of
+        As in :func:`read_ground_truth`; ``kpt_shape`` comes from the ground truth or from
         `class_names`.
     boxes : {"cxcywh", "xywh", "xyxy"}
-        As :func:`read_ground_truth` has it.
+        As in :func:`read_ground_truth`.
     image_size, image_sizes : optional
-        As :func:`read_ground_truth` has them; for images whose size the ground truth does not have.
+        As in :func:`read_ground_truth`, for images whose size the ground truth lacks.
     as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own.
+        Numbered as `ground_truth`; classes that it lacks follow.
 
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     if columns is not None:
         check_choice("columns", columns, COLUMNS)
@@ -427,20 +424,22 @@ def read_detections(
     else:
         names = ClassNames.load(dt_class_names, limits)
     described = [
-        _found(source.path, limits) for source in ground_truth.files if is_data_yaml(source.path)
+        _read_if_valid(source.path, limits)
+        for source in ground_truth.files
+        if is_data_yaml(source.path)
     ]
     keypoints = _keypoints([names, ClassNames.load(class_names, limits), *described])
     known, given_task = ground_truth.classes, _Task(task, keypoints, as_is, boxes)
-    found = _Files(path, folder, names, limits, given_task, scored=True, known=known)
-    rows = found.rows
+    reader = _Files(path, folder, names, limits, given_task, scored=True, known=known)
+    rows = reader.rows
     if not names.names:
         _check_numbered(path, ground_truth, rows)
     given = GivenSizes(ground_truth.images, image_size, image_sizes, limits)
-    size, without = _sizes_of_rows(found, ground_truth, given, path)
-    order = _columns(found, ground_truth, size, columns, path)
+    size, missing_files = _sizes_of_rows(reader, ground_truth, given, path)
+    order = _columns(reader, ground_truth, size, columns, path)
     box, score = order.split(rows)
-    found.check(box)
-    pixels = found.pixels(box, size)
+    reader.check(box)
+    pixels = reader.pixels(box, size)
     objects = Objects(
         images=tuple(folder.members),
         classes=rows.names,
@@ -449,87 +448,94 @@ def read_detections(
         boxes=pixels,
         box_format="xywh",
         score=score,
-        polygons=found.polygons(pixels, size),
+        polygons=reader.polygons(pixels, size),
     )
-    theirs = {source.path for source in ground_truth.files} | {_TRUTH}
-    own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
-    notes = (*_detection_notes(folder, found, without), *order.note, *found.notes("detections"))
-    return detections(objects, ground_truth, found, (*found.sources(), *own), notes)
+    known_paths = {source.path for source in ground_truth.files} | {_TRUTH}
+    options = (*names.source(), *given.source)
+    own = (source for source in options if source.path not in known_paths)
+    notes = (
+        *_detection_notes(folder, reader, missing_files),
+        *order.note,
+        *reader.notes("detections"),
+    )
+    return detections(objects, ground_truth, reader, (*reader.sources(), *own), notes)
 
 
 def _sizes_of_rows(
-    found: _Files, truth: GroundTruth, given: GivenSizes, path: str
+    reader: _Files, truth: GroundTruth, given: GivenSizes, path: str
 ) -> tuple[Floats, int]:
-    """Return the size (N, 2) of each row's image, and how many images have no file."""
+    """Return the size (N, 2) of each row's image, and the number of missing files."""
     sizes = given.sizes
     if truth.image_sizes is not None:
         given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
         sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
-    of_file = places(found.folder.members, truth.images)
-    image = of_file[found.rows.file]
+    image_by_file = places(reader.folder.members, truth.images)
+    image = image_by_file[reader.rows.file]
     known = image[image >= 0]
     refuse_unknown(np.unique(known[np.isnan(sizes[known, 0])]), truth.images, path)
-    size = np.ones((len(image), 2))  # rows of other images are refused afterwards
+    size = np.ones((len(image), 2))  # rows of unknown images are refused later
     size[image >= 0] = sizes[known]
-    return size, len(truth.images) - int(np.count_nonzero(of_file >= 0))
+    return size, len(truth.images) - int(np.count_nonzero(image_by_file >= 0))
 
 
 def _columns(
-    found: _Files, truth: GroundTruth, size: Floats, columns: str | None, path: str
+    reader: _Files, truth: GroundTruth, size: Floats, columns: str | None, path: str
 ) -> Columns:
-    """Return where the confidence of predictions stands: as given, or as the rows tell."""
-    rows, form = found.rows, found.form
+    """Return the column order of predictions, as given or detected."""
+    rows, form = reader.rows, reader.form
     if has_keypoints(form):
         if columns == "conf-first":
-            raise UsageError("--columns conf-first is for boxes; rows with keypoints end with it")
+            raise UsageError(
+                "--columns conf-first is for boxes; rows with keypoints end with the confidence"
+            )
         return Columns("conf-last")
     if columns is not None:
         return Columns(columns)
-    order = order_of_columns(rows, named=found.by_name, box_format=form.box_format)
-    if not order.doubtful:
+    order = order_of_columns(rows, named=reader.by_name, box_format=form.box_format)
+    if not order.unsure:
         return order
     last, first = (
-        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size, form.box_format))
+        _max_ious(reader, truth, in_pixels(box, rows.flag, size, form.box_format))
         for box in (rows.values[:, :4], rows.values[:, 1:])
     )
-    return settle(order, last, first, path)
+    return confirm_order(order, last, first, path)
 
 
-def _greatest_overlaps(found: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
-    """Return the greatest IoU of each of a few boxes with ground truths of its image and class."""
-    rows = found.rows
-    image = places(tuple(found.folder.members), truth.images)[rows.file]
+def _max_ious(reader: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
+    """Return the maximum IoU of each box with ground truths of its image and class."""
+    rows = reader.rows
+    image = places(tuple(reader.folder.members), truth.images)[rows.file]
     label = places(rows.names, truth.classes)[rows.name]
-    own, other = np.nonzero((image[:, None] == truth.image) & (label[:, None] == truth.label))
+    row, gt = np.nonzero((image[:, None] == truth.image) & (label[:, None] == truth.label))
     corners, areas = encode_boxes(pixels, "xywh")
-    greatest = np.zeros(len(rows))
-    overlap = paired_overlaps(
-        corners[own],
-        truth.corners[other],
-        detection_areas=areas[own],
-        truth_areas=truth.box_area[other],
+    max_iou = np.zeros(len(rows))
+    iou = paired_overlaps(
+        corners[row],
+        truth.corners[gt],
+        detection_areas=areas[row],
+        truth_areas=truth.box_area[gt],
     )
-    np.maximum.at(greatest, own, overlap)
-    return greatest
+    np.maximum.at(max_iou, row, iou)
+    return max_iou
 
 
-def _detection_notes(folder: Folder, found: _Files, without: int) -> tuple[Note, ...]:
+def _detection_notes(folder: Folder, reader: _Files, missing_files: int) -> tuple[Note, ...]:
     return nonzero_notes(
         Note(
             "repeated-rows",
-            "rows are identical to an earlier one of their file, and all count: was the detector "
-            "run twice into one folder? (save_txt appends to what is there)",
-            int(np.count_nonzero(found.repeated())),
+            "duplicate rows of their file all count; detector run twice into one folder? (save_txt "
+            "appends)",
+            int(np.count_nonzero(reader.repeated())),
         ),
         files_skipped(folder.skipped, "detections"),
-        images_without_file(without),
+        images_without_file(missing_files),
     )
 
 
 def predictions_folder(path: str) -> Folder:
-    """Return the text files of a folder of predictions, without lists of names among them."""
+    """Return the text files of a folder of predictions, without lists of names."""
     if is_data_yaml(path):
-        files.refuse(path, "is a data.yaml, where predictions are due", "give their folder")
+        files.refuse(path, "is a data.yaml, expected predictions", "use their folder")
     folder = detections_folder(labels_folder(path))
     if os.path.isdir(path):
         for name in NAME_LISTS:
@@ -538,13 +544,13 @@ def predictions_folder(path: str) -> Folder:
     return folder
 
 
-# --- what classes are called
+# --- class names
 
 
 def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> Callable[[str], str]:
-    """Return what turns the number of a class into its name; words that are known stay.
+    """Return a function from class numbers to names; known names are kept.
 
-    `by_name` gets whether a class was given by its name, or by its number.
+    `by_name` gets True for names and False for numbers.
     """
 
     def resolve(word: str) -> str:
@@ -554,7 +560,7 @@ def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> C
             return word
         if not is_whole(word):
             raise FaultError(
-                f"class {quote(word)} is no whole number from 0", "write the number of the class"
+                f"class {quote(word)} is not a whole number >= 0", "write the class number"
             )
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
 
@@ -566,7 +572,7 @@ def _lists_of(data: DataYaml | None) -> list[ClassNames]:
 
 
 def _keypoints(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
-    """Return the ``kpt_shape`` that files give; refuse two that differ."""
+    """Return the ``kpt_shape`` of the files; raise InputError if two differ."""
     given = {names.keypoints: names.file for names in lists if names.keypoints is not None}
     if len(given) > 1:
         (one, first), (other, second) = sorted(given.items())[:2]
@@ -578,19 +584,19 @@ def _keypoints(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
 def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
-    """Return the list that names the classes: all that there are must be the same."""
+    """Return the list of class names; all existing lists must be equal."""
     lists = [ClassNames.load(given, limits)]
     if data_set.data is not None:
         lists += _lists_of(data_set.data)
     above = data_set.folder.given
     for _ in range(3):
-        lists += [_found(os.path.join(above, name), limits) for name in NAME_LISTS]
+        lists += [_read_if_valid(os.path.join(above, name), limits) for name in NAME_LISTS]
         above = os.path.normpath(os.path.join(above, os.pardir))
-    return _the_same(lists, as_is=as_is)
+    return _single_list(lists, as_is=as_is)
 
 
-def _found(path: str, limits: Limits) -> ClassNames:
-    """Return the names that a file lists that happens to be there; none where it does not."""
+def _read_if_valid(path: str, limits: Limits) -> ClassNames:
+    """Return the names that a file lists, or none if it is missing or invalid."""
     if os.path.isfile(path):
         problems = Problems(1)
         with suppress(InputError):
@@ -599,29 +605,29 @@ def _found(path: str, limits: Limits) -> ClassNames:
     return ClassNames()
 
 
-def _the_same(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
-    there = [names for names in lists if names.names]
+def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
+    existing = [names for names in lists if names.names]
     if not as_is:
-        for other in there[1:]:
-            there[0].check_same(other)
-    return there[0] if there else ClassNames()
+        for other in existing[1:]:
+            existing[0].check_same(other)
+    return existing[0] if existing else ClassNames()
 
 
 def _names_of_detections(
     folder: Folder, truth: GroundTruth, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
-    """Return the list that numbers the classes of predictions; none where none is known.
+    """Return the list of class names of predictions, or none if unknown.
 
-    That beside them must be the ground truth's, or the one that is given.
+    A list next to them must equal that of the ground truth or the given one.
     """
     lists = [ClassNames.load(given, limits)]
     paths = [source.path for source in truth.files]
-    beside = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
-    _the_same([_found(file, limits) for file in beside])  # of several data sets
+    name_files = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
+    _single_list([_read_if_valid(file, limits) for file in name_files])  # of several data sets
     if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
-        lists.append(ClassNames(next(iter(beside), _TRUTH), truth.classes))
-    lists += [_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
-    return _the_same(lists, as_is=as_is)
+        lists.append(ClassNames(next(iter(name_files), _TRUTH), truth.classes))
+    lists += [_read_if_valid(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
+    return _single_list(lists, as_is=as_is)
 
 
 def _are_numbers(names: Sequence[str]) -> bool:
@@ -629,15 +635,14 @@ def _are_numbers(names: Sequence[str]) -> bool:
 
 
 def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
-    """Refuse numbers where the ground truth has names."""
+    """Raise InputError for class numbers if the ground truth has names."""
     if any(map(str.isdigit, rows.names)) and not _are_numbers(truth.classes):
         raise InputError(
             Problem(
                 path,
                 "",
-                "numbers its classes, which the ground truth calls by names, such as "
-                f"{quote(truth.classes[0])}",
-                "give the list that the predictions are numbered by: data.yaml, obj.names or "
-                "classes.txt (--class-names FILE)",
+                f"the ground truth has class names (e.g. {quote(truth.classes[0])}), the results "
+                "have numbers",
+                "pass --class-names FILE: data.yaml, obj.names or classes.txt",
             )
         )
