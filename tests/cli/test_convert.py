@@ -65,7 +65,7 @@ def test_what_was_written_is_said_and_what_was_lost(
     )
     crowds = str(fixtures / "crowd" / "coco" / "instances.json")
     lossy = detap("convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"))
-    assert "warning: objects are crowd, which VOC cannot say (2) [data-lost]" in lossy.err
+    assert "warning: flag crowd not supported by VOC (2) [data-lost]" in lossy.err
     assert (tmp_path / "voc" / "Annotations").is_dir()
 
 
@@ -89,7 +89,7 @@ def test_what_exists_is_not_overwritten(detap: Run, coco: list[str], tmp_path: P
     target.write_text("mine")
     ended = detap("convert", *coco[:2], "--to", "coco", "-o", str(target))
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == f"Error: {target}: exists already; give a new name, or remove it\n"
+    assert ended.err == f"Error: {target}: already exists; use another name, or remove it\n"
     assert target.read_text() == "mine"
 
 

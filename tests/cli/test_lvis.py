@@ -32,8 +32,8 @@ def test_coco_holds_the_lists_and_others_say_that_they_do_not(
         "not_exhaustive": [[0, 0], [0, 1]],
     }
     said = detap("convert", "--gt", path, "--to", "voc", "-o", tmp_path / "v").err
-    assert "images list classes as in LVIS or Open Images, which voc cannot hold (3)" in said
-    assert "classes are in groups by frequency, which voc cannot hold" in said
+    assert "class lists of images (LVIS, Open Images) not supported by voc (3)" in said
+    assert "frequency groups of classes not supported by voc" in said
 
 
 def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., Ended]) -> None:

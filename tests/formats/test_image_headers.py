@@ -84,16 +84,16 @@ def test_what_is_turned_by_a_quarter_has_its_sides_swapped(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no JPEG, PNG, BMP, GIF or WebP"),
-        (b"II*\0\x08\0\0\0" + bytes(100), "is no JPEG, PNG, BMP, GIF or WebP"),
-        (jpeg(APP0)[:26], "is a damaged image"),
-        (PNG[:20], "is a damaged image"),
-        (PNG[:16] + bytes(30), "is a damaged image"),
-        (b"BM", "is a damaged image"),
-        (webp(b"VP8 ", bytes(20)), "is a damaged image"),
-        (b"\xff\xd8\xff\xe1\0\x01", "is a damaged image"),
-        (b"\xff\xd8\xff\xe1\0\0", "is a damaged image"),
-        (b"\xff\xd8\xff\xc0\0\0" + bytes(30), "is a damaged image"),
+        (b"", "not a JPEG, PNG, BMP, GIF or WebP"),
+        (b"II*\0\x08\0\0\0" + bytes(100), "not a JPEG, PNG, BMP, GIF or WebP"),
+        (jpeg(APP0)[:26], "image is damaged"),
+        (PNG[:20], "image is damaged"),
+        (PNG[:16] + bytes(30), "image is damaged"),
+        (b"BM", "image is damaged"),
+        (webp(b"VP8 ", bytes(20)), "image is damaged"),
+        (b"\xff\xd8\xff\xe1\0\x01", "image is damaged"),
+        (b"\xff\xd8\xff\xe1\0\0", "image is damaged"),
+        (b"\xff\xd8\xff\xc0\0\0" + bytes(30), "image is damaged"),
     ],
 )
 def test_what_is_no_image(content: bytes, message: str, tmp_path: Path) -> None:

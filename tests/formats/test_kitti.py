@@ -327,7 +327,7 @@ def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) 
     out = str(tmp_path / "voc")
     ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)
     assert ended.status == 0
-    assert "columns that voc cannot hold: truncated, occluded, alpha" in ended.err
+    assert "columns not supported by voc: truncated, occluded, alpha" in ended.err
 
 
 def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:

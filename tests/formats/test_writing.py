@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import detap
-from detap.formats.writing.xywh import as_sides
+from detap.formats.writing.xywh import to_xywh
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.formats.voc_files import item, tree, write, xml
 
@@ -32,7 +32,7 @@ COLUMNS = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "
 @given(st.lists(BOX, min_size=1, max_size=20))
 def test_sides_lead_back_to_the_bits_that_sides_had_made(boxes: list[tuple[float, ...]]) -> None:
     corners, area = encode_boxes(np.array(boxes), "xywh")
-    found, exact = as_sides(corners, area)
+    found, exact = to_xywh(corners, area)
     assert exact.all()
     again, area_again = encode_boxes(found, "xywh")
     assert again.tobytes() == corners.tobytes()
@@ -43,7 +43,7 @@ def test_corners_that_no_sum_reaches_are_told() -> None:
     # 1e-30 + w is a float64 next to a whole number of 2^-53 only: never 1 + 2^-52 - 2^-60 ...
     corners = np.array([[0.1, 0.0, 1e-17, 1.0], [1.0, 1.0, 3.0, 3.0]])
     box_area = np.array([123.0, 4.0])
-    assert as_sides(corners, box_area)[1].tolist() == [False, True]
+    assert to_xywh(corners, box_area)[1].tolist() == [False, True]
 
 
 def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_what_readers_of_yolo_refuse_or_leave_out_is_said(tmp_path: Path) -> Non
     truth = replace(truth, image_sizes=np.array([[100.0, 50.0]]))
     done = detap.convert(tmp_path / "out", truth, to="yolo")
     assert [(note.code, note.count, note.message) for note in done.notes] == [
-        ("data-lost", 1, "objects lie beyond their image, where readers of YOLO refuse them"),
-        ("data-lost", 1, "objects repeat another, which readers of YOLO leave out"),
+        ("data-lost", 1, "objects extend beyond the image; YOLO readers reject them"),
+        ("data-lost", 1, "duplicate objects; YOLO readers ignore them"),
     ]
 
 
@@ -287,7 +287,7 @@ def test_a_voc_tree_as_coco_by_hand(tmp_path: Path) -> None:
         ("numbered-classes", 2, "info"),
         ("data-lost", 1, "warning"),
     ]
-    assert done.notes[-1].message == "objects are difficult, which COCO cannot say"
+    assert done.notes[-1].message == "flag difficult not supported by COCO"
 
 
 COCO = {
@@ -336,7 +336,7 @@ def test_coco_to_voc_by_hand_where_image_names_have_blanks(
     coco: tuple[GroundTruth, Detections], tmp_path: Path
 ) -> None:
     """The class has a blank, so that a file holds a class; an image has one too: refused."""
-    with pytest.raises(detap.InputError, match="class 'hot dog' has blanks, and the images'"):
+    with pytest.raises(detap.InputError, match="class 'hot dog' and image names contain blanks"):
         detap.convert(tmp_path / "out", *coco, to="voc")
     assert not (tmp_path / "out").exists()
     done = detap.convert(tmp_path / "out", coco[0], to="voc")
@@ -395,8 +395,8 @@ def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
     with pytest.raises(detap.InputError) as caught:
         detap.convert(tmp_path / "out", truth, to="yolo")
     assert str(caught.value) == (
-        "the input: the size of image 'a' is not known, as YOLO's fractions need; give ground "
-        "truth that has the sizes of its images"
+        "the input: size of image 'a' is unknown, required for normalized boxes; use ground truth "
+        "with image sizes"
     )
 
 
@@ -412,7 +412,7 @@ def test_detections_alone_are_written_with_the_names_of_their_classes(tmp_path: 
 @pytest.mark.parametrize("name", ["sub/a", ".hidden", "a\nb", " a", "x" * 201, "\udce9"])
 def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=[name], label=["c"], boxes=[[1, 2, 3, 4]])
-    with pytest.raises(detap.InputError, match=r"the image .* cannot .*; rename it"):
+    with pytest.raises(detap.InputError, match=r"image .* (cannot|is not) .*; rename it"):
         detap.convert(tmp_path / "out", truth, to="voc")
     assert list(tmp_path.iterdir()) == []
 
@@ -422,13 +422,13 @@ def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(
 ) -> None:
     target = tmp_path / "out"
     target.mkdir()
-    with pytest.raises(detap.DetapError, match="out: exists already; give a new name, or remove"):
+    with pytest.raises(detap.DetapError, match="out: already exists; use another name, or remove"):
         detap.convert(target, *coco, to="coco")
     assert list(target.iterdir()) == []
-    with pytest.raises(detap.DetapError, match="is no folder; make it first"):
+    with pytest.raises(detap.DetapError, match="is not a folder; create it first"):
         detap.convert(tmp_path / "no" / "out", *coco, to="coco")
-    with pytest.raises(detap.UsageError, match="'cocoa' cannot be written; did you mean coco"):
+    with pytest.raises(detap.UsageError, match="'cocoa' is not writable; did you mean coco"):
         detap.convert(tmp_path / "new", *coco, to="cocoa")
-    with pytest.raises(detap.UsageError, match="nothing to convert"):
+    with pytest.raises(detap.UsageError, match="convert requires ground truth"):
         detap.convert(tmp_path / "new", to="coco")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json", "out"]

@@ -180,7 +180,7 @@ def test_what_is_no_text(tmp_path: Path) -> None:
 def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"images/val/a.png": b"", "images/val/c.png": b""})
-    with pytest.raises(InputError, match=r"a\.png: is no JPEG, PNG, BMP, GIF or WebP image"):
+    with pytest.raises(InputError, match=r"a\.png: not a JPEG, PNG, BMP, GIF or WebP image"):
         detap.read_ground_truth(data)
     write(tmp_path, {"images/val/a.png": png(200, 100)})
     truth = detap.read_ground_truth(data)  # c has no object, and no size is needed

@@ -1,1 +1,1 @@
-"""Parquet and Arrow files: tables of boxes with the columns that COCO's records have as keys."""
+"""Parquet and Arrow files with the keys of COCO records as columns."""

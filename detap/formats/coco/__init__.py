@@ -1,1 +1,1 @@
-"""COCO: ground truth and results, in JSON."""
+"""COCO instances and results files."""

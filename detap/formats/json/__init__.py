@@ -1,1 +1,1 @@
-"""JSON, exactly and with care."""
+"""JSON grammar of the compiled readers."""

@@ -1,1 +1,1 @@
-"""What the readers of all formats share: files, numbers, columns, ids, problems."""
+"""Shared parts of the readers: bytes, numbers, ids, image sizes."""

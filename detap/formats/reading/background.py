@@ -1,4 +1,4 @@
-"""Texts that are not needed before the end, made meanwhile."""
+"""Text computed in a background thread."""
 
 import os
 import sys
@@ -10,24 +10,22 @@ from typing import Any
 from detap.core.threads import memory_is_tight
 
 _NICENESS = 10
-"""Of such a thread on Linux: what else shares its core has nine tenths of that."""
+"""Niceness of the thread on Linux, about a tenth of a shared core."""
 
 
 class BackgroundText(UserString):
-    """A text that a thread makes while others work; who looks at it waits for it.
+    """A text computed in a thread; every access waits for it.
 
-    A copy, also of another process, is a plain str.
-
-    Where memory is tight no thread is begun: it is made at once.
+    A copy, also in another process, is a plain str. If memory is tight, no thread is started.
 
     Raises
     ------
     BaseException
-        Whenever it is looked at, what making it ended with.
+        On access, the error of the computation.
     """
 
     def __init__(self, make: Callable[[], str]) -> None:
-        self._made = ""
+        self._text = ""
         self._error: BaseException | None = None
         self._thread = Thread(target=self._run, args=(make,), daemon=True)
         if memory_is_tight():
@@ -39,18 +37,18 @@ class BackgroundText(UserString):
         if sys.platform == "linux" and self._thread.ident is not None:
             os.setpriority(os.PRIO_PROCESS, get_native_id(), _NICENESS)
         try:
-            self._made = make()
+            self._text = make()
         except BaseException as error:
             self._error = error
 
     @property
     def data(self) -> str:  # type: ignore[override]
-        """The text itself."""
+        """The text."""
         if self._thread.ident is not None:
             self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._made
+        return self._text
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (str(self),)

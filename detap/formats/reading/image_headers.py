@@ -1,4 +1,4 @@
-"""How large images are, from the first bytes of their files: no pixel is decoded.
+"""Image sizes from file headers, without decoding.
 
 References: ITU-T T.81 (JPEG), annex B; Exif 2.32, 4.6.4 (orientation); PNG, third edition, 11.2.1;
 BITMAPCOREHEADER and BITMAPINFOHEADER of Windows; GIF89a, 18; RFC 9649 (WebP), 2.
@@ -14,26 +14,24 @@ from detap.io.stream import open_regular, refuse_os_error
 
 _COMMON = {".bmp", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".webp"}
 IMAGE_SUFFIXES = frozenset(_COMMON | {".avif", ".dng", ".heic", ".mpo", ".pfm", ".tif", ".tiff"})
-"""What files are called that tools take for images, whether or not their headers are read here."""
+"""Suffixes of image files; not all of these headers are supported here."""
 
 _HEAD = 32
 _ORIENTATION = 0x0112
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _ALONE = frozenset(range(0xD0, 0xD9)) | {0x01}
-"""JPEG's markers without a segment: restarts, the start, and a temporary one."""
+"""JPEG markers without a segment: RST, SOI and TEM."""
 
 
 def image_size(path: str) -> tuple[int, int]:
-    """Return the width and height of an image, as it is shown.
+    """Return the width and height of an image, as displayed.
 
-    A JPEG that Exif turns by a quarter (orientation 5 to 8) has them swapped, as every tool has it
-    that turns images when it loads them.
+    They are swapped for JPEG with an Exif orientation of 5 to 8.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, is of another kind than JPEG, PNG, BMP, GIF and WebP, or is
-        damaged.
+        If the file cannot be read, is not JPEG, PNG, BMP, GIF or WebP, or is damaged.
     """
     with os.fdopen(open_regular(path), "rb", buffering=4096) as file:
         try:
@@ -43,11 +41,11 @@ def image_size(path: str) -> tuple[int, int]:
         except (struct.error, IndexError):
             size = (0, 0)
     if min(size) <= 0:
-        raise InputError(Problem(shown(path), "", "is a damaged image", _HINT))
+        raise InputError(Problem(shown(path), "", "image is damaged", _HINT))
     return size
 
 
-_HINT = "give the size of each image (--image-sizes FILE)"
+_HINT = "pass the image sizes (--image-sizes FILE)"
 
 
 def _size(file: BinaryIO, path: str) -> tuple[int, int]:
@@ -64,10 +62,10 @@ def _size(file: BinaryIO, path: str) -> tuple[int, int]:
     if head.startswith(b"BM"):
         core = head[14] == 12
         width, height = struct.unpack_from("<HH" if core else "<ii", head, 18)
-        return width, abs(height)  # of a negative height, the first row is the topmost
+        return width, abs(height)  # negative: rows from top to bottom
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return _webp(head)
-    message = "is no JPEG, PNG, BMP, GIF or WebP image, and of no other the size is read"
+    message = "not a JPEG, PNG, BMP, GIF or WebP image; cannot read the size"
     raise InputError(Problem(shown(path), "", message, _HINT))
 
 
@@ -86,13 +84,13 @@ def _webp(head: bytes) -> tuple[int, int]:
 
 
 def _jpeg(file: BinaryIO) -> tuple[int, int]:
-    """Walk the segments up to the first scan; `file` stands behind the first marker."""
+    """Read the segments up to the first scan; `file` is after the first marker."""
     size, turned = (0, 0), False
     while (marker := _marker(file)) not in {0xDA, 0xD9}:  # a scan, or the end
         if marker in _ALONE:
             continue
         (length,) = struct.unpack(">H", file.read(2))
-        if length < 2:  # it counts its own two bytes
+        if length < 2:  # includes its own two bytes
             return 0, 0
         if marker in _FRAMES:
             _, height, width = struct.unpack_from(">BHH", file.read(length - 2))
@@ -105,16 +103,16 @@ def _jpeg(file: BinaryIO) -> tuple[int, int]:
 
 
 def _marker(file: BinaryIO) -> int:
-    """Return the next marker, before which any number of 0xFF may stand."""
+    """Return the next marker, skipping fill bytes 0xFF."""
     if file.read(1) != b"\xff":
-        return 0xD9  # what should be a marker is none: damaged, or cut off
+        return 0xD9  # not a marker: damaged or truncated
     while (byte := file.read(1)) == b"\xff":
         pass
     return byte[0]
 
 
 def _orientation(segment: bytes) -> int:
-    """Return the orientation that an Exif segment gives; 1, upright, where it gives none."""
+    """Return the orientation of an Exif segment; 1 (upright) if there is none."""
     if not segment.startswith(b"Exif\0\0"):
         return 1
     tiff = segment[6:]

@@ -1,4 +1,4 @@
-"""A table of image sizes: ``image,width,height``, an image a line."""
+"""CSV table of image sizes: ``image,width,height``."""
 
 import os
 import re
@@ -20,9 +20,9 @@ _WHOLE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def stem_of(name: str) -> str:
-    """Return what an image is called: without folders, and without an image's suffix.
+    """Return the file name of an image without folders and image suffix.
 
-    What stands behind the last point of ``frame.0001`` is no suffix of an image, and stays.
+    ``.0001`` in ``frame.0001`` is not an image suffix and stays.
     """
     base = name.replace("\\", "/").rpartition("/")[2]
     stem, point, suffix = base.rpartition(".")
@@ -35,10 +35,10 @@ def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, t
     Parameters
     ----------
     path : str or path
-        CSV in UTF-8 with the header ``image,width,height``, columns in any order and others beside
-        them; an image with or without folders and suffix, its sides in pixels.
+        CSV in UTF-8 with the header ``image,width,height``, in any order, also with other columns.
+        Images may have folders and suffix; sizes are in pixels.
     limits : Limits
-        What is accepted at most.
+        Limits on the input.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, t
     Raises
     ------
     InputError
-        With every line that is wrong, up to the limit.
+        With all invalid lines, up to the limit.
     """
     file = os.fspath(path)
     problems = Problems(file, limits.problems)
@@ -56,72 +56,72 @@ def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, t
     for number, name, width, height in _rows(read_bytes(path, limits), problems):
         size = int(width), int(height)
         if not all(size):
-            problems.add(f"line {number}", f"the image {name!r} has no area", "give its pixels")
+            problems.add(f"line {number}", f"image {name!r} has size 0")
         elif sizes.setdefault(stem_of(name), size) != size:
-            message = f"the image {name!r} has had another size in an earlier line"
-            problems.add(f"line {number}", message, "give each image one size")
+            message = f"image {name!r} has another size in an earlier line"
+            problems.add(f"line {number}", message, "use one size per image")
     if not sizes and not problems.count:
-        problems.add("", "has no image", f"write `{','.join(COLUMNS)}`, and an image a line")
+        problems.add("", "no images", f"write `{','.join(COLUMNS)}` and one image per line")
     problems.raise_any()
     return sizes
 
 
 def _rows(data: bytes, problems: Problems) -> Iterator[tuple[int, str, str, str]]:
-    """Give the image, width and height of each line, and its number."""
+    """Yield the line number, image, width and height of each line."""
     kind = kind_of(data)
     if kind or b"\0" in data[:4096]:
-        problems.add("", f"looks like {kind or 'binary data'}", f"`{','.join(COLUMNS)}` is due")
+        problems.add("", f"looks like {kind or 'binary data'}, expected `{','.join(COLUMNS)}`")
         return
     try:
         lines = data.removeprefix(BYTE_ORDER_MARK).decode().split("\n")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
-        problems.add(f"line {number}", "is not UTF-8", "save it so")
+        problems.add(f"line {number}", "is not UTF-8", "save it as UTF-8")
         return
-    at = _header(lines[0], problems)
-    due = max(at, default=0) + 1
-    for number, text in enumerate(lines[1:] if at else [], 2):
+    positions = _header(lines[0], problems)
+    required = max(positions, default=0) + 1
+    for number, text in enumerate(lines[1:] if positions else [], 2):
         line = text.removesuffix("\r")
         if not line.strip():
             continue
         columns = _columns(line)
-        if len(columns) < due:
-            message = f"has {len(columns)} columns, the header has {due} or more"
+        if len(columns) < required:
+            message = f"has {len(columns)} columns, expected at least {required}"
             problems.add(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
             continue
-        name, width, height = (columns[place].strip() for place in at)
-        wrong = [side for side in (width, height) if not _WHOLE_NUMBER.fullmatch(side)]
-        if wrong or not name:
-            message = f"{wrong[0]!r} is no whole number of pixels" if wrong else "names no image"
+        name, width, height = (columns[k].strip() for k in positions)
+        invalid = [side for side in (width, height) if not _WHOLE_NUMBER.fullmatch(side)]
+        if invalid or not name:
+            message = f"{invalid[0]!r} is not an integer" if invalid else "image is empty"
             problems.add(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
             continue
         yield number, name, width, height
 
 
 def _header(line: str, problems: Problems) -> tuple[int, ...]:
-    """Return the places of the three columns; none where the header lacks one."""
-    found = [name.strip().lower() for name in _columns(line.removesuffix("\r"))]
-    if any(found.count(name) != 1 for name in COLUMNS):
-        message = f"has the header {line[:60]!r}, where image, width and height are due once each"
-        problems.add("line 1", message, f"begin with the line `{','.join(COLUMNS)}`")
+    """Return the positions of the three columns; empty if the header lacks one."""
+    names = [name.strip().lower() for name in _columns(line.removesuffix("\r"))]
+    if any(names.count(name) != 1 for name in COLUMNS):
+        message = f"header is {line[:60]!r}, expected `{','.join(COLUMNS)}`"
+        problems.add("line 1", message)
         return ()
-    return tuple(found.index(name) for name in COLUMNS)
+    return tuple(names.index(name) for name in COLUMNS)
 
 
 def _columns(line: str) -> list[str]:
     if '"' not in line:
         return line.split(",")
-    import csv  # seldom needed
+    import csv
 
     try:
         return next(csv.reader([line]), [])
-    except csv.Error:  # a return in the middle of a line, say
+    except csv.Error:  # such as a carriage return within a line
         return []
 
 
 def sizes_of(images: Sequence[object], table: Mapping[str, tuple[int, int]]) -> NDArray[np.float64]:
-    """Return the sizes (I, 2) of images by their stems; NaN for those that a table lacks."""
+    """Return the image sizes (I, 2) by stem; NaN if not in the table."""
     unknown: tuple[float, float] = (np.nan, np.nan)
     names = map(str, images)
-    found = [table.get(name) or table.get(stem_of(name)) or unknown for name in names]
-    return np.array(found, np.float64).reshape(-1, 2)
+    sizes = [table.get(name) or table.get(stem_of(name)) or unknown for name in names]
+    return np.array(sizes, np.float64).reshape(-1, 2)

@@ -1,4 +1,4 @@
-"""A look at the beginning of files, to tell what they are; it never complains."""
+"""First bytes of files, for format detection; raises no errors."""
 
 import os
 import stat
@@ -6,42 +6,42 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 
-_LOOKED_AT = 4096
+_HEAD_BYTES = 4096
 _FILES = 16
 
 
-def first_line(folder: str, behind: Callable[[bytes], bytes] = bytes) -> str:
-    """Return the first line of the first text files of a folder that have any.
+def first_line(folder: str, strip: Callable[[bytes], bytes] = bytes) -> str:
+    """Return the first non-empty first line of the text files in a folder.
 
     Parameters
     ----------
     folder : str
-    behind : callable, optional
-        Returns what stands behind the head of a file, where such files have one.
+    strip : callable, optional
+        Removes the header of a file.
     """
     with suppress(OSError, ValueError), os.scandir(folder) as entries:
         texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
         for path in islice(texts, _FILES):
-            text = behind(head(path)).decode("utf-8", "replace").strip()
+            text = strip(head(path)).decode("utf-8", "replace").strip()
             if text:
                 return text.split("\n")[0]
     return ""
 
 
 def head(path: str) -> bytes:
-    """Return the first bytes of a regular file, gzip expanded; none of anything else."""
+    """Return the first bytes of a regular file, decompressed if gzip; else no bytes."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""
         with open(path, "rb") as file:
-            data = file.read(_LOOKED_AT)
+            data = file.read(_HEAD_BYTES)
     except (OSError, ValueError):
         return b""
     if data.startswith(b"\x1f\x8b"):
-        import zlib  # seldom needed
+        import zlib
 
         try:
-            return zlib.decompressobj(31).decompress(data, _LOOKED_AT)
+            return zlib.decompressobj(31).decompress(data, _HEAD_BYTES)
         except zlib.error:
             return b""
     return data

@@ -1,1 +1,1 @@
-"""Tables into the files of other formats: one module per format, and the door."""
+"""Writers of COCO, VOC and YOLO files, one module per format."""

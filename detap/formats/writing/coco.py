@@ -1,4 +1,4 @@
-"""Tables as COCO JSON: ``instances.json`` and ``results.json``."""
+"""Write COCO JSON: ``instances.json`` and ``results.json``."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import LISTS
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.formats.writing.content import Content, lost, lost_flags, sizes, spelt
-from detap.formats.writing.xywh import as_sides
+from detap.formats.writing.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
@@ -20,10 +20,10 @@ _FLAGS = {"crowd": "iscrowd", "ignore": "ignore", "group_of": "isgroupof"}
 
 
 def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-    """Give each file's name and what it holds; what it cannot hold is put into `notes`.
+    """Yield the name and content of each file; add lost data to `notes`.
 
-    Ids are kept where the input has any; names are numbered from 1, in the order of the tables, and
-    stay as file names. Boxes are written so that they read as the same bits.
+    Existing ids are kept. Otherwise ids count from 1 in table order, and names become file names.
+    Boxes are written so that they read as the same bits.
     """
     images, categories = _image_ids(content, notes), _category_ids(content, notes)
     if content.ground_truth is not None:
@@ -33,7 +33,7 @@ def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
 
 
 def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
-    """Return the ids of the images: those that they have, or for names numbers from 1."""
+    """Return the image ids, or numbers from 1 for images with names."""
     names = content.images
     ids = [
         name
@@ -42,17 +42,17 @@ def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
     ]
     if len(ids) == len(names) or content.ground_truth is None:
         return list(names)
-    message = "images are called by names: their ids are numbers from 1, their names file names"
+    message = "images have names; ids count from 1, names are written as file_name"
     notes.append(Note("numbered-images", message, len(names), severity="info"))
     return list(range(1, len(names) + 1))
 
 
 def _category_ids(content: Content, notes: list[Note]) -> list[Name]:
-    """Return the ids of the classes; strangers among those of detections get the next ones."""
+    """Return the class ids; unknown classes of detections get the next ones."""
     known = len(content.table.class_ids)
     ids, names = content.class_ids, content.classes
     if ids[:known] == names[:known] and known:
-        message = "classes are called by names: their ids are numbers from 1"
+        message = "classes have names; ids count from 1"
         notes.append(Note("numbered-classes", message, known, severity="info"))
         return list(range(1, len(ids) + 1))
     numbers = [identifier for identifier in ids[:known] if isinstance(identifier, int)]
@@ -69,11 +69,11 @@ def _instances(
     categories: list[Name],
     notes: list[Note],
 ) -> bytes:
-    boxes, exact = as_sides(truth.corners, truth.box_area)
-    notes += _told(exact, "objects")
+    boxes, exact = to_xywh(truth.corners, truth.box_area)
+    notes += _rounded_notes(exact, "objects")
     notes += lost_flags(truth, ["difficult"], "COCO")
-    there = np.ones(len(truth.listed.get("positive", ())), np.bool_)
-    notes += lost("classes are listed as being in an image, which COCO cannot say", there)
+    positive = np.ones(len(truth.listed.get("positive", ())), np.bool_)
+    notes += lost("positive image labels not supported by COCO", positive)
     used = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
         "crowd": "iscrowd"
     }
@@ -107,25 +107,25 @@ def _instances(
 
 
 def _annotation_ids(truth: GroundTruth) -> list[int]:
-    """Return numbers from 1; but 0 stays 0, as pycocotools takes that for no annotation."""
+    """Return numbers from 1, keeping id 0, which pycocotools treats specially."""
     ids = np.arange(1, len(truth) + 1)
     ids[truth.zero_id] = 0
-    found: list[int] = ids.tolist()
-    return found
+    numbers: list[int] = ids.tolist()
+    return numbers
 
 
 def _lists(truth: GroundTruth, spelt_categories: list[str]) -> list[str]:
-    """Return what each image lists of classes, as members of its record."""
-    found = [""] * len(truth.images)
+    """Return the class lists of each image, as JSON members."""
+    members = [""] * len(truth.images)
     for name, key in LISTS.items():
         if name not in truth.listed:
             continue
-        by_image: list[list[str]] = [[] for _ in found]
+        by_image: list[list[str]] = [[] for _ in members]
         for image, label in truth.listed[name].tolist():
             by_image[image].append(spelt_categories[label])
         for image, ids in enumerate(by_image):
-            found[image] += f', "{key}": [{", ".join(ids)}]'
-    return found
+            members[image] += f', "{key}": [{", ".join(ids)}]'
+    return members
 
 
 def _images(content: Content, spelt_images: list[str], lists: list[str]) -> Iterator[str]:
@@ -143,13 +143,10 @@ def _results(
     categories: list[Name],
     notes: list[Note],
 ) -> bytes:
-    boxes, exact = as_sides(table.corners, table.box_area)
-    notes += _told(exact, "detections")
+    boxes, exact = to_xywh(table.corners, table.box_area)
+    notes += _rounded_notes(exact, "detections")
     if content.ground_truth is not None:
-        message = (
-            "detections are of classes that the ground truth does not list, and get ids that it "
-            "does not list: readers leave them out"
-        )
+        message = "detections of unknown classes get new category ids; readers ignore them"
         notes += lost(message, table.label >= len(content.ground_truth.classes))
     spelt_images, spelt_categories = _spelt(images), _spelt(categories)
     rows = zip(
@@ -169,10 +166,8 @@ def _results(
     return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(named)}', "}")
 
 
-def _told(exact: Flags, what: str) -> tuple[Note, ...]:
-    message = (
-        f"{what} have corners and areas that no x, y, width, height leads to, in the last bits"
-    )
+def _rounded_notes(exact: Flags, what: str) -> tuple[Note, ...]:
+    message = f"{what}: corners or areas change in the last bits as x, y, width, height"
     return nonzero_notes(
         Note("values-rounded", message, int(np.count_nonzero(~exact)), severity="info")
     )

@@ -1,4 +1,4 @@
-"""What is to be written, and the names that it gets in files."""
+"""Content to write, its names in files, and notes on lost data."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,21 +14,21 @@ from detap.formats.stem_matching import by_stem
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 _SUFFIX = ".jpg"
-"""Of images whose files nothing names: readers of all formats go by the stem."""
+"""Suffix of images without a file name; readers use the stem."""
 
 _UNUSABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 class Content(NamedTuple):
-    """Tables to be written, one of which may be missing.
+    """Tables to write, one of which may be missing.
 
     Attributes
     ----------
     ground_truth : GroundTruth or None
     detections : Detections or None
-        Numbered as `ground_truth`, where that is there.
+        With the indices of `ground_truth`, if given.
     file_names : mapping of int or str to str
-        What the file of each image is called, where that is known.
+        Known file names of images.
     """
 
     ground_truth: GroundTruth | None
@@ -37,14 +37,14 @@ class Content(NamedTuple):
 
     @property
     def table(self) -> GroundTruth | Detections:
-        """What says how images and classes are called."""
-        found = self.detections if self.ground_truth is None else self.ground_truth
-        assert found is not None
-        return found
+        """The table that defines images and classes."""
+        table = self.detections if self.ground_truth is None else self.ground_truth
+        assert table is not None
+        return table
 
     @property
     def path(self) -> str:
-        """What messages call the input."""
+        """Name of the input in messages."""
         files = self.table.files
         return files[0].path if files else "the input"
 
@@ -55,12 +55,12 @@ class Content(NamedTuple):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """All classes; those of detections alone are behind the ground truth's."""
+        """All classes; those of detections only come last."""
         return (self.table if self.detections is None else self.detections).classes
 
     @property
     def class_ids(self) -> tuple[Name, ...]:
-        """Their identifiers."""
+        """Ids of the classes."""
         return (self.table if self.detections is None else self.detections).class_ids
 
     def file_name(self, image: Name) -> str:
@@ -68,32 +68,32 @@ class Content(NamedTuple):
         return self.file_names.get(image) or f"{image}{_SUFFIX}"
 
     def stems(self) -> tuple[str, ...]:
-        """Return what each image is called in formats that go by the names of files.
+        """Return the file stem of each image.
 
         Raises
         ------
         InputError
-            Where two images have a file of the same name.
+            If two images have the same file name.
         """
         if self.ground_truth is None or not self.file_names:
             return tuple(map(str, self.images))
         return tuple(map(str, by_stem(self.ground_truth, self.file_names).images))
 
     def refuse(self, message: str, hint: str) -> InputError:
-        """Return the error of what the target cannot hold at all."""
+        """Return the error for content that the target cannot represent."""
         return InputError(Problem(self.path, "", message, hint))
 
 
 def spelt(value: float) -> str:
-    """Return a number that reads as the same float64: without a point where it is whole."""
-    whole = (
+    """Return the text of a number that reads as the same float64; integers without a point."""
+    is_integer = (
         value.is_integer() and abs(value) < 2.0**53 and not (value == 0 and str(value)[0] == "-")
     )
-    return str(int(value)) if whole else repr(value)
+    return str(int(value)) if is_integer else repr(value)
 
 
 def sizes(content: Content) -> list[tuple[float, float] | None]:
-    """Return width and height of each image; None where they are unknown."""
+    """Return width and height of each image; None if unknown."""
     known = None if content.ground_truth is None else content.ground_truth.image_sizes
     if known is None:
         return [None] * len(content.images)
@@ -101,34 +101,32 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
 
 
 def lost(what: str, flags: Flags) -> tuple[Note, ...]:
-    """Return the note of rows that the target has no place for a property of."""
+    """Return the note of rows with data that the target cannot represent."""
     return nonzero_notes(Note("data-lost", what, int(np.count_nonzero(flags))))
 
 
 def lost_flags(ground_truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
-    """Return a note for each flag that objects have and the target cannot hold."""
+    """Return a note for each flag that the target cannot represent."""
     return tuple(
         note
         for name in names
-        for note in lost(
-            f"objects are {name}, which {target} cannot say", getattr(ground_truth, name)
-        )
+        for note in lost(f"flag {name} not supported by {target}", getattr(ground_truth, name))
     )
 
 
 def lost_columns(ground_truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
-    """Return a note of the further columns, which no target has a place for."""
+    """Return the note of additional columns, which no target supports."""
     if ground_truth is None or not ground_truth.extra:
         return ()
-    what = f"objects have columns that {target} cannot hold: {', '.join(ground_truth.extra)}"
+    what = f"columns not supported by {target}: {', '.join(ground_truth.extra)}"
     return lost(what, np.ones(len(ground_truth), np.bool_))
 
 
 def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
-    """Return a note of what images list of classes, and one of the groups of classes."""
+    """Return the notes of class lists of images, and of class groups."""
     lists = sum(len(pairs) for pairs in ground_truth.listed.values())
-    what = f"images list classes as in LVIS or Open Images, which {target} cannot hold"
-    groups = f"classes are in groups by frequency, which {target} cannot hold"
+    what = f"class lists of images (LVIS, Open Images) not supported by {target}"
+    groups = f"frequency groups of classes not supported by {target}"
     return (
         *lost(what, np.ones(lists, np.bool_)),
         *lost(groups, np.ones(len(ground_truth.groups), np.bool_)),
@@ -138,29 +136,29 @@ def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
 def lost_polygons(
     tables: Iterable[GroundTruth | Detections | None], target: str
 ) -> tuple[Note, ...]:
-    """Return the note of quadrilaterals, of which the boxes around them are written."""
+    """Return the note of quadrilaterals, written as bounding boxes."""
     count = sum(len(t) for t in tables if t is not None and t.polygons is not None)
-    what = f"quadrilaterals are written as the boxes around them: {target} is written as boxes"
+    what = f"quadrilaterals are written to {target} as bounding boxes"
     return lost(what, np.ones(count, np.bool_))
 
 
 def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
-    """Return the note of objects with an area of their own."""
-    what = f"objects have an area other than their box's, which {target} cannot hold"
+    """Return the note of objects whose area is not that of the box."""
+    what = f"object areas that differ from the box area not supported by {target}"
     return lost(what, ground_truth.area != ground_truth.box_area)
 
 
 def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
-    """Return the note of boxes whose area corners alone do not give, in its last bits."""
+    """Return the note of boxes whose area changes when computed from corners."""
     corners = table.corners
-    again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
-    count = int(np.count_nonzero(table.box_area != again))
-    message = f"{what} get another area, in the last bits: corners are held, but not the sides"
+    computed = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    count = int(np.count_nonzero(table.box_area != computed))
+    message = f"{what}: areas change in the last bits, computed from corners"
     return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 
 def check_words(content: Content, names: Sequence[str], what: str) -> None:
-    """Refuse names that no line can hold: blanks at an end, control characters, no Unicode.
+    """Raise InputError for names with outer white space, control or invalid characters.
 
     Raises
     ------
@@ -168,11 +166,11 @@ def check_words(content: Content, names: Sequence[str], what: str) -> None:
     """
     for name in names:
         if not name or name != name.strip() or _UNUSABLE.search(name):
-            raise content.refuse(f"the {what} {name!r} cannot stand in a text file", "rename it")
+            raise content.refuse(f"{what} {name!r} cannot be written to a text file", "rename it")
 
 
 def check_file_names(content: Content, names: Sequence[str], what: str) -> None:
-    """Refuse names that no file of a folder can have.
+    """Raise InputError for names that are not valid file names.
 
     Raises
     ------
@@ -182,7 +180,7 @@ def check_file_names(content: Content, names: Sequence[str], what: str) -> None:
     for name in names:
         if "/" in name or "\\" in name or name[0] == "." or len(name.encode()) > 200:
             raise content.refuse(
-                f"the {what} {name!r} cannot be the name of a file", "rename it, or write coco"
+                f"{what} {name!r} is not a valid file name", "rename it, or convert to coco"
             )
 
 
@@ -192,6 +190,6 @@ def rows_of_images(table: GroundTruth | Detections) -> list[NDArray[np.intp]]:
 
 
 def rows_of(numbers: NDArray[np.int32], count: int) -> list[NDArray[np.intp]]:
-    """Return the rows of each of `count` numbers, in their order."""
+    """Return the rows of each of `count` indices, in their order."""
     order = np.argsort(numbers, kind="stable")
     return np.split(order, np.searchsorted(numbers[order], np.arange(1, count))) if count else []

@@ -1,4 +1,4 @@
-"""Tables into files of another format: the door."""
+"""Convert tables to files of another format."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -17,20 +17,20 @@ from detap.text_input import suggest
 Writer = Callable[[Content, list[Note]], Iterator[tuple[str, bytes]]]
 
 TARGETS: dict[str, Writer] = {"coco": coco.files, "voc": voc.files, "yolo": yolo.files}
-"""What can be written, and by whom."""
+"""Writers by format name."""
 
 
 class Converted(NamedTuple):
-    """What was written.
+    """A finished conversion.
 
     Attributes
     ----------
     path : str
         The new folder, or file.
     files : tuple of str
-        Those in the folder, as paths relative to it; or what the one file would be called there.
+        Paths relative to the folder; for a single file, its name in such a folder.
     notes : tuple of Note
-        What the format could not hold: a warning where numbers may change.
+        Lost data; a warning if metrics may change.
     """
 
     path: str
@@ -47,51 +47,48 @@ def convert(
     file_names: Mapping[Name, str] | None = None,
     accept: Callable[[tuple[Note, ...]], None] | None = None,
 ) -> Converted:
-    """Write tables as files of a format, to the last bit where it can hold that.
+    """Write tables as files of a format, bit-exactly if it supports that.
 
     Parameters
     ----------
     path : str or path
-        A folder that is not there yet. For COCO, where only one of the two is given, it may be a
-        file, with a name that ends with ``.json``.
+        A new folder. For COCO and only one of the two tables, also a new file ``*.json``.
     ground_truth : GroundTruth, optional
     detections : Detections, optional
-        Numbered as `ground_truth`, where that is given.
+        With the images and classes of `ground_truth`, if given.
     to : {"coco", "voc", "yolo"}
         The format.
     file_names : mapping of int or str to str, optional
-        What the file of each image is called; by default as the files say that the tables were read
-        from.
+        File names of images; by default from the files that the tables were read from.
     accept : callable, optional
-        Takes the notes before anything is put in place, and may raise.
+        Called with the notes before anything is written; may raise.
 
     Returns
     -------
     Converted
-        With what the format could not hold.
 
     Raises
     ------
     UsageError
-        Where there is no such format, or nothing to write.
+        If the format is unknown, or both tables are missing.
     InputError
-        Where the format cannot hold the tables at all.
+        If the format cannot represent the tables.
     OutputError
-        Where `path` exists, or cannot be written.
+        If `path` exists or cannot be written.
     """
     if to not in TARGETS:
         hint = suggest(to, TARGETS) or f"use one of {', '.join(TARGETS)}"
-        raise UsageError(f"format {to!r} cannot be written; {hint}")
+        raise UsageError(f"format {to!r} is not writable; {hint}")
     if ground_truth is None and detections is None:
-        raise UsageError("nothing to convert: give ground truth, detections, or both")
+        raise UsageError("convert requires ground truth, detections or both")
     if ground_truth is not None and detections is not None:
         detections = detections.numbered_as(ground_truth)
     for table in (ground_truth, detections):
         if table is not None and of_unknown_size(table):
             raise InputError(unsized_problem(table, "pixels are written"))
     target = os.fspath(path)
-    one = ground_truth is None or detections is None
-    single = one and to == "coco" and target.endswith(".json")
+    only_one = ground_truth is None or detections is None
+    single = only_one and to == "coco" and target.endswith(".json")
     check_new(target)
     names = file_names
     if names is None:
@@ -99,12 +96,12 @@ def convert(
         names = {} if source is None else source.file_names(ground_truth)
     notes: list[Note] = []
     content = Content(ground_truth, detections, names)
-    found = list(TARGETS[to](content, notes))
+    files = list(TARGETS[to](content, notes))
     notes += lost_columns(ground_truth, to)
     if ground_truth is not None and to != "coco":
         notes += lost_lists(ground_truth, to)
     notes += lost_polygons((ground_truth, detections), to)
     if accept is not None:
         accept(tuple(notes))
-    written = write_new(target, found, single=single)
+    written = write_new(target, files, single=single)
     return Converted(target, tuple(written), tuple(notes))

@@ -1,4 +1,4 @@
-"""What is written: a new folder with all its files, or one new file; or nothing at all."""
+"""Write a new folder or file atomically."""
 
 import errno
 import os
@@ -12,37 +12,37 @@ from detap.escaping import escape
 
 
 def check_new(path: str) -> None:
-    """Refuse a target that exists, or that no folder can hold.
+    """Raise OutputError if the target exists or its folder does not.
 
     Raises
     ------
     OutputError
     """
     if not path or "\0" in path:
-        raise OutputError(f"{escape(path) or 'output'}: is no name for a folder")
+        raise OutputError(f"{escape(path) or 'output'}: invalid output path")
     if os.path.lexists(path):
-        raise OutputError(f"{escape(path)}: exists already; give a new name, or remove it")
+        raise OutputError(f"{escape(path)}: already exists; use another name, or remove it")
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
-        raise OutputError(f"{escape(path)}: {escape(parent)} is no folder; make it first")
+        raise OutputError(f"{escape(path)}: {escape(parent)} is not a folder; create it first")
 
 
 def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) -> list[str]:
-    """Write files into a new folder, or one as a new file, and return their names.
+    """Write files into a new folder, or a single new file; return their names.
 
     Parameters
     ----------
     path : str
-        What must not be there yet.
+        Must not exist.
     files : iterable of (str, bytes)
-        Names relative to the folder, and what each holds.
+        Names relative to the folder, and contents.
     single : bool
-        Whether `path` is the one file.
+        If True, `path` is the only file.
 
     Raises
     ------
     OutputError
-        Where it cannot be written; then nothing remains of it.
+        If it cannot be written; then nothing remains.
     """
     check_new(path)
     folder = ""
@@ -67,19 +67,19 @@ def write_new(path: str, files: Iterable[tuple[str, bytes]], *, single: bool) ->
 
 def _write(path: str, data: bytes) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    # Never over a file of this run: names that differ in case alone are one on some systems.
+    # On some systems, names that differ only in case are the same file.
     with open(path, "xb") as file:
         file.write(data)
 
 
 def _move(source: str, path: str) -> None:
-    """Put what is finished in its place, which must still be free."""
+    """Move the finished output to its path, which must not exist."""
     if os.path.lexists(path):
-        raise FileExistsError(errno.EEXIST, "it exists already", path)
+        raise FileExistsError(errno.EEXIST, "already exists", path)
     if os.path.isdir(source):
         os.rename(source, path)
         return
-    with suppress(OSError):  # a link does not replace what another has put there meanwhile
+    with suppress(OSError):  # a link does not replace a file created meanwhile
         os.link(source, path)
         return
     os.rename(source, path)

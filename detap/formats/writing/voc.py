@@ -1,4 +1,4 @@
-"""Tables as PASCAL VOC: a tree with ``Annotations``, an image set, and text files of detections."""
+"""Write PASCAL VOC: ``Annotations``, an image set, and text files of detections."""
 
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
@@ -27,10 +27,10 @@ _START = f"comp4_det_{IMAGE_SET}_"
 
 
 def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-    """Give each file's name and what it holds; what it cannot hold is put into `notes`.
+    """Yield the name and content of each file; add lost data to `notes`.
 
-    Corners are written as they are: VOC counts pixels from 1 and COCO from 0, but both sides of an
-    evaluation are converted alike.
+    Corners do not change: VOC counts pixels from 1 and COCO from 0, but ground truth and detections
+    are converted alike.
     """
     stems = content.stems()
     check_file_names(content, stems, "image")
@@ -64,10 +64,10 @@ def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
     names = [truth.classes[k] for k in np.unique(truth.label).tolist()]
     absent = len(truth.classes) - len(names)
     if absent:
-        message = "classes have no object, and VOC lists classes by their objects alone"
+        message = "classes without objects not supported by VOC"
         yield Note("data-lost", message, absent)
     if names != sorted(names):
-        message = "classes are in another order: VOC has none, and they are sorted by name"
+        message = "class order not supported by VOC; readers sort classes by name"
         yield Note("classes-sorted", message, len(names), severity="info")
 
 
@@ -103,42 +103,43 @@ def _detections(
     lines = [" ".join(map(spelt, (score, *box))) for score, box in zip(*columns, strict=True)]
     known = len(content.table.classes)
     used = set(table.label.tolist())
-    wanted = [k for k in range(len(table.classes)) if k < known or k in used]
-    by_class = _by_class(content, [table.classes[k] for k in wanted], stems)
+    written = [k for k in range(len(table.classes)) if k < known or k in used]
+    by_class = _by_class(content, [table.classes[k] for k in written], stems)
     if by_class:
-        words, owners = stems, table.image
+        words, indices = stems, table.image
         parts = rows_of(table.label, len(table.classes))
-        named = {f"{_START}{table.classes[k]}": parts[k] for k in wanted}
+        named = {f"{_START}{table.classes[k]}": parts[k] for k in written}
     else:
-        words, owners = table.classes, table.label
+        words, indices = table.classes, table.label
         named = dict(zip(stems, rows_of_images(table), strict=True))
-    numbers = owners.tolist()
+    index = indices.tolist()
     for name, rows in named.items():
-        text = "".join(f"{words[numbers[row]]} {lines[row]}\n" for row in rows)
+        text = "".join(f"{words[index[row]]} {lines[row]}\n" for row in rows)
         yield f"{DETECTIONS}/{name}.txt", text.encode()
 
 
 def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> bool:
-    """Return whether a file holds a class, as the kit has it; else each holds an image.
+    """Return True for a file per class, as in the VOC devkit; False for one per image.
 
     Raises
     ------
     InputError
-        Where names of images and of classes have blanks, so that neither can be a column.
+        If names of images and of classes have blanks, so that neither can be a column.
     """
-    told = classes_of_stems([_START + name for name in classes], frozenset(content.table.classes))
+    layouts = classes_of_stems(
+        [_START + name for name in classes], frozenset(content.table.classes)
+    )
     if all(map(_is_column, stems)) and all(
-        found.name == name and not found.candidates and "/" not in name
-        for name, found in zip(classes, told.values(), strict=True)
+        layout.name == name and not layout.candidates and "/" not in name
+        for name, layout in zip(classes, layouts.values(), strict=True)
     ):
         check_file_names(content, classes, "class")
         return True
     for name in classes:
         if not _is_column(name):
             raise content.refuse(
-                f"the class {name!r} has blanks, and the images' names cannot be columns of a "
-                "text file either",
-                "rename it, or write coco",
+                f"class {name!r} and image names contain blanks, so neither can be a text column",
+                "rename them, or convert to coco",
             )
     return False
 

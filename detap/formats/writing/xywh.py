@@ -1,8 +1,7 @@
-"""Corners and areas back into x, y, width and height, to the last bit where there is a way.
+"""Convert corners and areas to x, y, width, height that read as the same bits.
 
-A reader adds: x2 is ``x + width`` as a float64 sum, and the area the product of both sides. What
-was added cannot be had back by subtraction alone: many widths lead to the same x2, and only some
-of those pairs of sides to the same area.
+Readers compute x2 as ``x + width`` and the area as ``width * height`` in float64. Subtraction does
+not invert that: many widths give the same x2, and only some pairs the same area.
 """
 
 import numpy as np
@@ -11,73 +10,73 @@ from numpy.typing import NDArray
 from detap.tables.detection import Flags, Floats
 
 _DECIMALS = range(13)
-"""Sides are short decimals in most files; beyond these a difference of corners is noise."""
-_MOST = 4096
-"""Lengths tried for one box, spread over all that lead to its corners."""
+"""Decimals tried: widths and heights are short decimals in most files."""
+_MAX_TRIES = 4096
+"""Lengths tried for one box, spread over all that give its corners."""
 
 
-def as_sides(corners: Floats, box_area: Floats) -> tuple[Floats, Flags]:
-    """Return boxes as x, y, width and height, and which of them lead back to the same bits.
+def to_xywh(corners: Floats, box_area: Floats) -> tuple[Floats, Flags]:
+    """Return boxes as x, y, width, height, and True for those that read as the same bits.
 
     Parameters
     ----------
     corners : (N, 4) float64
         x1, y1, x2, y2.
     box_area : (N,) float64
-        What the product of the sides is to be.
+        The product of width and height.
 
     Returns
     -------
     (N, 4) float64, (N,) bool
     """
-    near = corners[:, 2:] - corners[:, :2]
-    sides = near.copy()
-    exact = _leads_back(corners, box_area, sides)
+    size = corners[:, 2:] - corners[:, :2]
+    width_height = size.copy()
+    exact = _is_exact(corners, box_area, width_height)
     with np.errstate(over="ignore", invalid="ignore"):
-        guesses = [np.round(near, decimals) for decimals in _DECIMALS]
-        guesses.append(near.astype(np.float32).astype(np.float64))
+        guesses = [np.round(size, decimals) for decimals in _DECIMALS]
+        guesses.append(size.astype(np.float32).astype(np.float64))
     for guess in guesses:
-        found = ~exact & _leads_back(corners, box_area, guess)
-        sides[found] = guess[found]
-        exact |= found
+        rows = ~exact & _is_exact(corners, box_area, guess)
+        width_height[rows] = guess[rows]
+        exact |= rows
     for row in np.flatnonzero(~exact).tolist():
-        sides[row], exact[row] = _searched(corners[row], float(box_area[row]))
-    return np.hstack([corners[:, :2], sides]), exact
+        width_height[row], exact[row] = _search(corners[row], float(box_area[row]))
+    return np.hstack([corners[:, :2], width_height]), exact
 
 
-def _leads_back(corners: Floats, box_area: Floats, sides: Floats) -> Flags:
+def _is_exact(corners: Floats, box_area: Floats, width_height: Floats) -> Flags:
     with np.errstate(over="ignore", invalid="ignore"):
-        same = (corners[:, :2] + sides == corners[:, 2:]).all(axis=1)
-        found: Flags = same & (sides[:, 0] * sides[:, 1] == box_area)
-    return found
+        same = (corners[:, :2] + width_height == corners[:, 2:]).all(axis=1)
+        exact: Flags = same & (width_height[:, 0] * width_height[:, 1] == box_area)
+    return exact
 
 
-def _searched(corners: Floats, area: float) -> tuple[Floats, bool]:
-    """Return the sides of one box, tried one by one, and whether they lead to its area.
+def _search(corners: Floats, area: float) -> tuple[Floats, bool]:
+    """Search width and height of one box; return them, and True if the area is exact.
 
-    Where no pair does, the sides still lead to its corners if any do.
+    Otherwise, they still give its corners if possible.
     """
-    lengths = [_reaching(corners[axis], corners[axis + 2]) for axis in (0, 1)]
+    lengths = [_lengths(corners[axis], corners[axis + 2]) for axis in (0, 1)]
     for axis, tried in enumerate(lengths):
         with np.errstate(all="ignore"):
-            # Beside a length, only those next to area / length can give the area.
+            # For a length, only values next to area / length can give the area.
             other = area / tried
             others = np.stack([other, np.nextafter(other, -np.inf), np.nextafter(other, np.inf)])
-            good = (others * tried == area) & (corners[1 - axis] + others == corners[3 - axis])
-        for way, which in np.argwhere(good)[:1].tolist():
-            pair = np.array([tried[which], others[way, which]])
+            exact = (others * tried == area) & (corners[1 - axis] + others == corners[3 - axis])
+        for way, index in np.argwhere(exact)[:1].tolist():
+            pair = np.array([tried[index], others[way, index]])
             return pair[::-1] if axis else pair, True
     if not all(map(len, lengths)):
         return corners[2:] - corners[:2], False
     return np.array([lengths[0][0], lengths[1][0]]), False
 
 
-def _reaching(start: float, end: float) -> NDArray[np.float64]:
-    """Return lengths that lead from `start` to `end`, the nearest to their difference first."""
+def _lengths(start: float, end: float) -> NDArray[np.float64]:
+    """Return lengths with ``start + length == end``, closest to the difference first."""
     length = end - start
     step = np.spacing(abs(length)) or np.spacing(0.0)
     reach = int(np.spacing(max(abs(start), abs(end))) / step) + 1
-    steps = np.arange(-reach, reach + 1, max(1, 2 * reach // _MOST))
+    steps = np.arange(-reach, reach + 1, max(1, 2 * reach // _MAX_TRIES))
     tried = length + steps[np.argsort(np.abs(steps), kind="stable")] * step
-    found: NDArray[np.float64] = tried[start + tried == end]
-    return found
+    exact: NDArray[np.float64] = tried[start + tried == end]
+    return exact

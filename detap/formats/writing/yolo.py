@@ -1,4 +1,4 @@
-"""Tables as YOLO's text files: ``data.yaml``, a list of images, their labels and predictions."""
+"""Write YOLO: ``data.yaml``, a list of images, labels and predictions."""
 
 import csv
 import json
@@ -31,12 +31,12 @@ _IMAGES, _LABELS, _PREDICTIONS = "images/val", "labels/val", "predictions/labels
 
 
 def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
-    """Give each file's name and what it holds; what it cannot hold is put into `notes`.
+    """Yield the name and content of each file; add lost data to `notes`.
 
     Raises
     ------
     InputError
-        Where the size of an image with boxes is not known: fractions are of it.
+        If the size of an image with boxes is unknown, since boxes are normalized.
     """
     stems = content.stems()
     check_file_names(content, stems, "image")
@@ -62,7 +62,7 @@ def _file(content: Content, image: int, stem: str) -> str:
 
 
 def _data_yaml(content: Content) -> bytes:
-    # A string of JSON is one of YAML, whatever the name holds.
+    # A JSON string is a valid YAML string.
     names = "".join(
         f"  {k}: {json.dumps(name, ensure_ascii=False)}\n" for k, name in enumerate(content.classes)
     )
@@ -71,20 +71,22 @@ def _data_yaml(content: Content) -> bytes:
 
 
 def _known_sizes(content: Content) -> Floats:
-    """Return the sizes (I, 2) of the images; NaN where no box needs them."""
+    """Return the image sizes (I, 2); NaN for images without boxes."""
     known = [(np.nan, np.nan) if size is None else size for size in sizes(content)]
-    found = np.array(known, np.float64).reshape(-1, 2)
+    sizes_array = np.array(known, np.float64).reshape(-1, 2)
     for table in (content.ground_truth, content.detections):
-        lacking = np.isnan(found).any(axis=1) & table.filled if table is not None else np.zeros(1)
-        if lacking.any():
-            name = content.images[int(np.flatnonzero(lacking)[0])]
-            more = int(np.count_nonzero(lacking)) - 1
+        missing = (
+            np.isnan(sizes_array).any(axis=1) & table.filled if table is not None else np.zeros(1)
+        )
+        if missing.any():
+            name = content.images[int(np.flatnonzero(missing)[0])]
+            more = int(np.count_nonzero(missing)) - 1
             raise content.refuse(
-                f"the size of image {name!r} is not known, as YOLO's fractions need"
-                + (f", nor those of {more} others" if more else ""),
-                "give ground truth that has the sizes of its images",
+                f"size of image {name!r}{f' and {more} others' if more else ''} is unknown, "
+                "required for normalized boxes",
+                "use ground truth with image sizes",
             )
-    return found
+    return sizes_array
 
 
 def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
@@ -116,48 +118,48 @@ def _texts(
 
 
 def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
-    """Return xc, yc, w, h (N, 4) as shares of the image's sides (N, 2)."""
+    """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2)."""
     what = "detections" if isinstance(table, Detections) else "objects"
-    found = np.empty((len(table), 4))
+    fractions = np.empty((len(table), 4))
     for axis in (0, 1):
-        found[:, axis], found[:, axis + 2] = _shares(
+        fractions[:, axis], fractions[:, axis + 2] = _normalize(
             table.corners[:, axis], table.corners[:, axis + 2], sides[:, axis]
         )
-    pixels = in_pixels(found, np.zeros(len(table), np.bool_), sides)
+    pixels = in_pixels(fractions, np.zeros(len(table), np.bool_), sides)
     corners, area = encode_boxes(pixels, "xywh")
     off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
     if (off.any() or (area != table.box_area).any()) and len(table):
         message = (
-            f"{what} have corners or areas that fractions do not lead back to: corners are off by "
-            f"up to {off.max():.1g} pixels"
+            f"{what}: corners or areas are rounded as fractions, corners by up to "
+            f"{off.max():.1g} pixels"
         )
         count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
         notes.append(Note("values-rounded", message, count, severity="info"))
-    beyond = np.flatnonzero(((found < LOWEST) | (found > HIGHEST)).any(axis=1))
+    beyond = np.flatnonzero(((fractions < LOWEST) | (fractions > HIGHEST)).any(axis=1))
     if len(beyond):
-        message = f"{what} lie beyond their image, where readers of YOLO refuse them"
+        message = f"{what} extend beyond the image; YOLO readers reject them"
         notes.append(Note("data-lost", message, len(beyond)))
     if isinstance(table, GroundTruth):
-        again = repeats(pair_key(table.image, table.label), found)
-        notes += lost("objects repeat another, which readers of YOLO leave out", again)
-    return found
+        repeated = repeats(pair_key(table.image, table.label), fractions)
+        notes += lost("duplicate objects; YOLO readers ignore them", repeated)
+    return fractions
 
 
-def _shares(low: Floats, high: Floats, side: Floats) -> tuple[Floats, Floats]:
-    """Return middle and length (N,) as shares of a side that lead back to both ends, if any do.
+def _normalize(low: Floats, high: Floats, side: Floats) -> tuple[Floats, Floats]:
+    """Return center and length (N,) as fractions of a side, bit-exact if possible.
 
-    The shortest decimals are tried first, which is what files have, then the floats around.
+    Short decimals are tried first, as in most files, then adjacent floats.
     """
     middle, length = (low + high) / 2 / side, (high - low) / side
-    found = middle.copy(), length.copy()
+    result = middle.copy(), length.copy()
     missing = np.ones(len(low), np.bool_)
-    tried = [(np.round(middle, places), np.round(length, places)) for places in _DECIMALS]
-    steps = [at * np.spacing(np.abs(share)) for share in (middle, length) for at in _STEPS]
+    tried = [(np.round(middle, d), np.round(length, d)) for d in _DECIMALS]
+    steps = [k * np.spacing(np.abs(value)) for value in (middle, length) for k in _STEPS]
     tried += [(middle + a, length + b) for a in steps[: len(_STEPS)] for b in steps[len(_STEPS) :]]
     for one, other in tried:
         first, half = one * side, other * side / 2
         start = first - half
-        good = missing & (start == low) & (start + (first + half - start) == high)
-        found[0][good], found[1][good] = one[good], other[good]
-        missing &= ~good
-    return found
+        exact = missing & (start == low) & (start + (first + half - start) == high)
+        result[0][exact], result[1][exact] = one[exact], other[exact]
+        missing &= ~exact
+    return result
