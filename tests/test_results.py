@@ -150,7 +150,7 @@ def test_a_flag_that_the_protocol_counts_is_noted(
     assert note.severity == "warning"
     assert note.message == (
         f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
-        f"--ignore-flags {protocol.ignore_flags[0]},{flag} leaves them out"
+        f"--ignore-flags {protocol.ignore_flags[0]},{flag}"
     )
     assert detap.evaluate(table, found(), other).notes == ()
     # The remedy, followed: the object no longer counts, so that nothing is left to be found.
