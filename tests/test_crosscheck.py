@@ -196,14 +196,14 @@ def test_boxes_without_such_sides_are_counted() -> None:
     ("name", "changes", "field"),
     [
         ("voc2012", {}, "candidate"),
-        ("proposals", {}, "pairing"),
-        ("ultralytics", {}, "neutral, .* interpolation"),
-        ("tidecv-ap", {}, "iou-ceiling, equal-iou, limit-scope, precision-guard, absent"),
-        ("globox", {}, "neutral"),
+        ("proposals", {}, "matching"),
+        ("ultralytics", {}, "ignore-flags, .* interpolation"),
+        ("tidecv-ap", {}, "max-iou-threshold, equal-iou, max-dets-scope, precision-eps, absent"),
+        ("globox", {}, "ignore-flags"),
         ("coco", {"interpolation": "trapezoid-101"}, "interpolation"),
         ("coco", {"absent_class": "zero-if-detected"}, "absent-class"),
         ("coco", {"strict_iou": True}, "strict-iou"),
-        ("coco", {"ties": "file"}, "ties"),
+        ("coco", {"tie_break": "file"}, "tie-break"),
     ],
 )
 def test_other_protocols_are_refused(name: str, changes: dict[str, Any], field: str) -> None:

@@ -409,10 +409,10 @@ def test_the_number_of_a_class_has_a_name_of_its_own() -> None:
 def test_a_metric_that_no_protocol_is_quoted_by_is_not_explained(detap: Run) -> None:
     ended = detap(
         *("explain", "--gt", "gt.json", "--dt", "one.json"),
-        *("--from", "coco", "--to", "coco-strict", "--at", "MPI"),
+        *("--from", "coco", "--to", "coco-strict", "--metric", "MPI"),
     )
     assert ended.status == 2
-    assert "MPI cannot be explained: no protocol has MPI alone; ask for AP or AR" in ended.err
+    assert "MPI cannot be explained: no protocol has MPI alone; use AP or AR" in ended.err
 
 
 def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -283,7 +283,7 @@ def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_gi
         (([], None), "a list stands where GroundTruth are due; GroundTruth.from_arrays makes"),
         ((found(), one()), "a Detections stands where GroundTruth are due; .* ground truth first"),
         ((one(), one()), "a GroundTruth stands where Detections are due"),
-        ((one(), found(), 3), "protocol 3 is neither a Protocol nor the name of a preset"),
+        ((one(), found(), 3), "protocol 3 is not a Protocol or the name of a preset"),
     ],
 )
 def test_what_is_no_table_or_protocol_is_refused(

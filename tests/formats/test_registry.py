@@ -204,7 +204,7 @@ def test_python(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_format_is_told_with_near_ones() -> None:
-    with pytest.raises(UsageError, match="format unknown protocol 'coko'; did you mean coco"):
+    with pytest.raises(UsageError, match="format 'coko' is unknown; did you mean coco"):
         registry.format_named("coko")
     with pytest.raises(UsageError, match="format 'xyz' is unknown; use coco or voc"):
         registry.format_named("xyz")

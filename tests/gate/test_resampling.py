@@ -216,7 +216,7 @@ def test_weights_beyond_a_byte_are_refused() -> None:
 def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
-        "protocol proposals pairs by coverage, under which no detection is right or wrong by "
+        "protocol proposals uses matching by-iou, which labels no detection "
         "itself; use another --protocol, or leave out --confidence and --detectable-drop"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):

@@ -155,10 +155,10 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
     [
         (
             {"inclusive_pixels": True},
-            "inclusive_pixels has no effect with iou_type segm: leave out --inclusive-pixels",
+            "inclusive_pixels has no effect with iou_type segm; leave out --inclusive-pixels",
         ),
         ({"box_decimals": 1}, "box_decimals has no effect with iou_type segm"),
-        ({"pairing": "by-iou"}, "overlap mask requires matching by-score, not by-iou"),
+        ({"pairing": "by-iou"}, "iou_type segm requires matching by-score, not by-iou"),
     ],
 )
 def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:

@@ -160,5 +160,5 @@ def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol)
 
 def test_pairing_by_coverage_leaves_no_evidence() -> None:
     truth, found = Case().tables()
-    with pytest.raises(UsageError, match="pairs by coverage, under which no detection is right or"):
+    with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
         _ = evaluate(truth, found, "proposals").match_table

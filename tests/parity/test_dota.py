@@ -131,7 +131,7 @@ def test_what_polygons_do_not_go_with() -> None:
     with pytest.raises(UsageError, match="requires matching by-score, not by-iou"):
         replace(protocol("proposals"), iou_type="polygon")
     with pytest.raises(
-        UsageError, match="no say where iou type is polygon: leave out --inclusive-pixels"
+        UsageError, match="no effect with iou_type polygon; leave out --inclusive-pixels"
     ):
         replace(protocol("voc2012"), iou_type="polygon")
     changed = protocol("voc2012").with_changes(iou_type="polygon")

@@ -424,7 +424,7 @@ def test_a_neutral_object_of_the_class_is_no_positive() -> None:
     truth, found = tables([Image([cyclist()], [claim(0.9)])])
     marked = replace(truth, crowd=np.array([True]))
     for absorbing in ((), ("crowd",)):
-        protocol = R40.with_changes(ignore_flags=("crowd",), absorbing=absorbing)
+        protocol = R40.with_changes(ignore_flags=("crowd",), crowd_flags=absorbing)
         result = evaluate(marked, found, protocol)
         at = result.classes.index("Cyclist")
         assert (result.ignored[at], result.false_positives[at]) == (1, 0)
@@ -471,7 +471,7 @@ def test_slices_of_rows_keep_their_further_columns() -> None:
 
 def test_what_ranks_detections_is_refused() -> None:
     result = run([Image([cyclist()], [claim(0.9)])])
-    said = "protocol kitti pairs by ground truth, under which no detection is right or wrong by"
+    said = "protocol kitti uses matching kitti, which labels no detection"
     for ask in (
         lambda: result.match_table,
         result.curves,
@@ -508,10 +508,13 @@ def test_other_classes_than_are_scored_are_named() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"min_height": (1, 2)}, "min height has 2 values, and there are 3 area ranges"),
-        ({"ties": "image"}, "ties has no effect with matching ground-truth: leave out --tie-break"),
+        ({"min_height": (1, 2)}, "min_height has 2 values for 3 area ranges"),
+        (
+            {"tie_break": "image"},
+            "tie_break has no effect with matching kitti; leave",
+        ),
         ({"max_dets": (100,)}, "leave out --max-dets"),
-        ({"interpolation": "101-point"}, "101-point interpolation cannot be taken: use 40-point"),
+        ({"interpolation": "101-point"}, "101-point interpolation cannot use"),
         ({"interpolation": "all-point"}, "all-point interpolation cannot be taken"),
         ({"absent_class": "zero"}, "absent_class has no effect with matching ground-truth"),
         ({"iou_thresholds": (0.5, 0.7)}, "takes one IoU threshold"),

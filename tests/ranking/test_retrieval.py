@@ -46,7 +46,7 @@ def as_embeddings(table: Gallery, kind: Any = np.float32) -> Gallery:
 @pytest.mark.parametrize("ties", ["file", "trec", "expected"])
 def test_codes_and_their_vectors_rank_alike(similarity: Any, kind: Any, ties: Any) -> None:
     table = random_codes(1)
-    protocol = RULES.with_changes(ties=ties, similarity=similarity)
+    protocol = RULES.with_changes(tie_break=ties, similarity=similarity)
     one, other = (retrieval.evaluate(t, protocol) for t in (table, as_embeddings(table, kind)))
     assert one.summary == other.summary
 
@@ -203,7 +203,7 @@ def test_a_gallery_that_is_its_queries_is_said() -> None:
 @given(st.integers(0, 10**6), st.sampled_from(("file", "trec")), st.booleans())
 def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bool) -> None:
     table = random_codes(seed, bits=6, queries=40, items=40)
-    protocol = RULES.with_changes(ties=ties, exclude_self=alone)
+    protocol = RULES.with_changes(tie_break=ties, exclude_self=alone)
     whole = retrieval.evaluate(table, protocol)
     names = [name for name in whole.summary if name[-1].isdigit()]
     for one in (table, as_embeddings(table)):
@@ -269,7 +269,7 @@ def test_an_item_without_length_is_named_by_its_place_in_the_file(ties: Any) -> 
         gallery_labels=np.zeros(3, np.int32),
     )
     with pytest.raises(InputError, match="item 2: is a vector of length 0, which has no cosine"):
-        retrieval.evaluate(table, RULES.with_changes(ties=ties))
+        retrieval.evaluate(table, RULES.with_changes(tie_break=ties))
 
 
 def test_a_query_is_left_out_of_its_own_ranking() -> None:
@@ -373,12 +373,12 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: protocols.retrieval("trec"), "'trec' is unknown; did you mean trec_eval"),
-        (lambda: protocols.classification("x"), "'x' is unknown; choose from voc2012"),
-        (lambda: RULES.with_changes(cutoffs=(0,)), "k is 0; it must be 1 or more"),
+        (lambda: protocols.retrieval("trec"), "unknown protocol 'trec'; did you mean trec_eval"),
+        (lambda: protocols.classification("x"), "unknown protocol 'x'; choose from voc2012"),
+        (lambda: RULES.with_changes(cutoffs=(0,)), "k 0 it must be 1 or more"),
         (lambda: RULES.with_changes(cutoffs=(5, 1)), "k must be in ascending order"),
-        (lambda: RULES.with_changes(tie_break="x"), "ties 'x' is unknown; choose from file"),
-        (lambda: RULES.with_changes(relevant_from=0.0), "relevant from 0.0 is not above 0"),
+        (lambda: RULES.with_changes(tie_break="x"), "tie_break 'x' is unknown; choose from file"),
+        (lambda: RULES.with_changes(relevant_from=0.0), "relevant_from 0.0 is outside"),
         (
             lambda: retrieval.evaluate(random_codes(0), RULES, names=["map@5"]),
             "measure 'map@5' is unknown; did you mean mAP@5",

@@ -77,7 +77,7 @@ def test_without_ties_expected_is_the_order_of_the_file(
     protocol = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS)
     table = one_query(score, grade, unranked)
     one, other = (
-        retrieval.evaluate(table, protocol.with_changes(ties=t)) for t in ("file", "expected")
+        retrieval.evaluate(table, protocol.with_changes(tie_break=t)) for t in ("file", "expected")
     )
     assert one.summary == pytest.approx(other.summary, nan_ok=True)
     assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
