@@ -81,7 +81,7 @@ def test_what_is_accepted_as_is_is_recorded_and_no_difference(
 
 def test_a_default_that_is_spelled_out_is_no_difference() -> None:
     shapes = next(option for option in options() if option.name == "shapes")
-    assert (shapes.recorded("boxes"), shapes.recorded("bounds")) == (None, "bounds")
+    assert (shapes.recorded("reject"), shapes.recorded("bbox")) == (None, "bbox")
 
 
 def test_every_option_is_recorded_but_those_that_name_files() -> None:

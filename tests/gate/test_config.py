@@ -127,7 +127,7 @@ def test_another_file_may_be_named(folder: Path, detap: Run) -> None:
         ("[targets.x]\nfail-unter = 1", "[targets.x]: unknown setting 'fail-unter'; did you mean"),
         ('iou = "x"', "detap.toml: iou: 'x' is not a number"),
         ('[targets.x]\niou = "x"', ""),
-        ('ap = "9-point"', "detap.toml: ap: '9-point' is not one of"),
+        ('interpolation = "9-point"', "detap.toml: interpolation: '9-point' is not one of"),
         ("reverse = 1", "detap.toml: reverse: 1 is neither true nor false"),
         ("gt = true", "detap.toml: gt: True is neither text nor a number"),
         ("gt = {}", "detap.toml: gt: {} is neither text nor a number"),

@@ -216,8 +216,8 @@ def test_weights_beyond_a_byte_are_refused() -> None:
 def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
-        "protocol proposals uses matching by-iou, which labels no detection "
-        "itself; use another --protocol, or leave out --confidence and --detectable-drop"
+        "protocol proposals uses matching by-iou, which labels no detection TP or "
+        "FP; use another --protocol, or omit --confidence and --detectable-drop"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])

@@ -328,7 +328,7 @@ def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
     ended = detap("eval", *files, "--detectable-drop", "0.1")
     assert ended.status == 2
-    assert "leave out --confidence and --detectable-drop" in ended.err
+    assert "omit --confidence and --detectable-drop" in ended.err
 
 
 def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:

@@ -158,7 +158,7 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
             "inclusive_pixels has no effect with iou_type segm; leave out --inclusive-pixels",
         ),
         ({"box_decimals": 1}, "box_decimals has no effect with iou_type segm"),
-        ({"pairing": "by-iou"}, "iou_type segm requires matching by-score, not by-iou"),
+        ({"matching": "by-iou"}, "iou_type segm requires matching by-score, not by-iou"),
     ],
 )
 def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:

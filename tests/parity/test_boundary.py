@@ -245,5 +245,5 @@ def test_the_ratio_has_a_say_where_boundaries_overlap_alone() -> None:
         protocol("coco-segm").with_changes(dilation_ratio=0.01)
     finer = protocol("coco-boundary").with_changes(dilation_ratio=0.008)
     assert finer.with_changes(iou_type="segm").dilation_ratio == 0.02
-    with pytest.raises(UsageError, match=r"dilation ratio 0\.0 is outside"):
+    with pytest.raises(UsageError, match=r"dilation_ratio 0\.0 is outside"):
         finer.with_changes(dilation_ratio=0)

@@ -272,7 +272,7 @@ def test_headings_are_checked(fields: dict[str, Any]) -> None:
         ("interpolation", "12-point"),
         ("recall_grid", "matlab"),
         ("ties", {}),
-        ("pairing", "coverage"),
+        ("matching", "by-iou"),
         ("strict_iou", "no"),
     ],
 )

@@ -48,24 +48,24 @@ _explanation = stack(
         "first",
         envvar=envvar_of("--from"),
         metavar="PROTOCOL",
-        help="A preset, a signature (coco|ignore-flags:none), or a JSON report with its protocol.",
+        help="A preset, a signature (coco|ignore-flags:none), or a JSON report.",
     ),
     _asked(
         "--to",
         "second",
         envvar=envvar_of("--to"),
         metavar="PROTOCOL",
-        help="Another: what each axis has in the difference of their numbers is said.",
+        help="The protocol to compare with.",
     ),
     _asked(
         "--metric",
         metavar="NAME",
-        help="The number, such as AP50; by default what each protocol is quoted by.",
+        help="Metric to explain, such as AP50; by default the primary metric of each protocol.",
     ),
     _asked(
         "--value",
         metavar="X",
-        help="Name the protocols that give this number, or come near.",
+        help="Search for the protocols that give this value.",
     ),
     option(
         "--top",
@@ -73,7 +73,7 @@ _explanation = stack(
         type=Whole(1),
         default=10,
         metavar="N",
-        help="Show so many protocols for a number. [default: 10]",
+        help="Maximum number of protocols shown for a value. [default: 10]",
     ),
 )
 
@@ -98,7 +98,7 @@ _explanation = stack(
     examples={
         "Why are two reports not alike?": "detap explain old.json new.json",
         "Why is COCO's number another than VOC's?": "detap explain --gt VOC2007/ --dt results/ "
-        "--from voc2012 --to coco --metric AP50",
+        "--from voc2012 --to coco",
         "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --value 67.63",
     },
 )
