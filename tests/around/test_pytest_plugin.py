@@ -49,7 +49,7 @@ def test_a_failure_shows_the_test_and_the_culprits_and_no_source(suite: pytest.P
             '>*detap_gate("instances.json", "results.json", fail_under={"class:cat.AP": 0.6})',
             "E*AssertionError: Gates: 1 of 1 failed",
             "E*FAILED*class:cat.AP 0.5050, required >= 0.6",
-            "E*Where it is worst*",
+            "E*Worst classes and images*",
             "E*cat*",
         ]
     )

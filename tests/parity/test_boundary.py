@@ -234,9 +234,7 @@ def test_made_masks_with_crowds_and_ignored_ones(tmp_path: Path, seed: int) -> N
 
 
 def test_pycocotools_has_no_such_protocol(files: Files) -> None:
-    with pytest.raises(
-        UsageError, match=r"coco-boundary does here \(iou-type, ignore-flags"
-    ):
+    with pytest.raises(UsageError, match=r"coco-boundary does here \(iou-type, ignore-flags"):
         cross_check(scored(files))
 
 

@@ -266,7 +266,7 @@ def test_bounds_of_ties_are_refused() -> None:
     [
         ("open-images-v2", {"ignore_flags": ("group_of",)}, r"remove it from --ignore-flags"),
         ("kitti", {"group_of_weight": 0}, r"leave out --group-of-weight"),
-        ("coco", {"group_of_weight": 2}, r"is not None or a whole number to 1"),
+        ("coco", {"group_of_weight": 2}, r"is not None or an integer from 0 to 1"),
         ("proposals", {"group_of_weight": 1}, r"leave out --group-of-weight"),
     ],
 )
