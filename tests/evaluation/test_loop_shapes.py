@@ -169,7 +169,7 @@ def test_what_the_ground_truth_of_a_batch_lacks_or_has_too_much() -> None:
 
 def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
     boxed = GroundTruth.from_arrays(image=["a"], label=[1], boxes=[[0, 0, 5, 5]])
-    message = r"compares masks, and ground_truth has none: give masks=True to read_ground_truth, or masks="
+    message = r"compares masks, and ground_truth has none: give masks=True to read_ground_truth"
     with pytest.raises(UsageError, match=message):
         Evaluator(boxed, "coco-segm")
 
