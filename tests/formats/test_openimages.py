@@ -115,7 +115,7 @@ def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
 def test_an_image_without_a_size(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text(SIZES)
     path = written(tmp_path, PLAIN, BOX, "c,dog,0,1,0,1")
-    hint = "give the size of each image (image_sizes, --image-sizes FILE)"
+    hint = "pass --image-sizes FILE with the size of each image"
     assert refused(path, image_sizes=tmp_path / "sizes.csv") == [
         f"line 3: image 'c' has no size in {tmp_path}/sizes.csv; {hint}"
     ]
@@ -133,23 +133,23 @@ def test_names_of_classes(tmp_path: Path) -> None:
         assert truth.label.tolist() == [2, 3, 0, 1, 3]
     path = written(tmp_path, PLAIN, BOX)
     assert refused(path, class_descriptions=names) == [
-        f"line 2: label 'dog' is not in {names}; give the list that belongs to this file"
+        f"line 2: label 'dog' is not in {names}; use the list that belongs to this file"
     ]
 
 
 NAMES = {
-    "one column": ("/m/01\n", "line 1: is '/m/01', no label and name; write {form}"),
+    "one column": ("/m/01\n", "line 1: '/m/01' is not a label and a name; write {form}"),
     "another header": (
         "LabelName,id\nDog,1\n",
-        "line 1: is 'LabelName,id', no label and name; write {form}",
+        "line 1: 'LabelName,id' is not a label and a name; write {form}",
     ),
     "another name": (
         "/m/01,Dog\n/m/01,Cat\n",
-        "line 2: '/m/01' has had another name in an earlier line; list each class once",
+        "line 2: duplicate label '/m/01' with another name; list each class once",
     ),
-    "empty": ("", "names no class; write {form}"),
-    "JSON": ("[]", "looks like JSON; {form}, is due"),
-    "quotes": ('/m/01,"Dog', "line 1: is no CSV: unexpected end of data; correct the line"),
+    "empty": ("", "no class names; write {form}"),
+    "JSON": ("[]", "looks like JSON; expected {form}"),
+    "quotes": ('/m/01,"Dog', "line 1: invalid CSV: unexpected end of data; correct the line"),
 }
 
 
@@ -159,7 +159,9 @@ def test_bad_names_of_classes(tmp_path: Path, case: str) -> None:
     names = tmp_path / "names.csv"
     names.write_text(text)
     found = refused(written(tmp_path, PLAIN, BOX), class_descriptions=names)
-    assert found == [f"{names}: {expected}".replace("{form}", "`/m/0...,name`, a class a line")]
+    assert found == [
+        f"{names}: {expected}".replace("{form}", "lines `/m/0...,name`, one per class")
+    ]
 
 
 def test_decimal_commas_of_every_number(tmp_path: Path) -> None:
@@ -284,7 +286,7 @@ def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run)
     ended = detap("eval", *call, "--image-sizes", tmp_path / "sizes.csv")
     assert (
         f"{dt}: line 2: image 'a' is 40 by 80 pixels in {tmp_path}/sizes.csv, and 80 by 40 in the "
-        "ground truth; take the table away, or correct it"
+        "ground truth; correct the table, or omit it"
     ) in ended.err
     other = written(tmp_path, SCORED, "b,dog,.5,.25,.5,.125,.375", name="other.csv")
     ended = detap("eval", "--gt", call[1], "--dt", other)
@@ -293,7 +295,7 @@ def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run)
         record["width"] = width
         (tmp_path / "gt.json").write_text(json.dumps(coco))
         ended = detap("eval", *call)
-        assert "line 2: image 'a' has no size in the ground truth; give the size" in ended.err
+        assert "line 2: image 'a' has no size in the ground truth; pass --image-sizes" in ended.err
 
 
 def test_the_command(tmp_path: Path, detap: Run) -> None:
@@ -333,7 +335,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     "none": ((BOX,), "line 1: has no column ImageID: its first line is '{box}'; begin with {line}"),
     "semicolons": (
         (PLAIN.replace(",", ";"),),
-        "line 1: is not separated by commas; separate columns by commas",
+        "line 1: columns are not separated by commas; use commas",
     ),
     "a missing column": (
         (PLAIN.replace("YMax", "YMaximum"),),
@@ -341,34 +343,35 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     ),
     "other letters": (
         (PLAIN.replace("ImageID", "ImageId"),),
-        "line 1: has no column ImageID, by these letters; begin with {line}",
+        "line 1: has no column ImageID (case matters); begin with {line}",
     ),
     "image labels": (
         ("ImageID,Source,LabelName,Confidence",),
-        "line 1: has no column XMin: these are labels of whole images; begin with {line}",
+        "line 1: has no column XMin: these are image labels; begin with {line}",
     ),
     "Kaggle": (
         ("ImageId,PredictionString",),
-        "line 1: has no column ImageID: this is a submission of Kaggle, with all boxes of an image "
+        "line 1: has no column ImageID: this is a Kaggle submission, with all boxes of an image "
         "in one text; begin with {line}",
     ),
     "detections": (
         (SCORED,),
-        "line 1: has a column Score, as in detections; give the ground truth",
+        "line 1: has a column Score, as in detections; use the ground truth",
     ),
-    "a column twice": ((PLAIN + ",XMin",), "line 1: has two columns XMin; keep one"),
+    "a column twice": ((PLAIN + ",XMin",), "line 1: duplicate column XMin; keep one"),
     "no row": (
         (PLAIN,),
         "no boxes; use the annotations that belong to these detections",
     ),
     "HTML": (
         ("<html>",),
-        "looks like an HTML page (a download that failed?); a CSV with the header `{plain}` is due",
+        "looks like an HTML page (a download that failed?); expected a CSV with the header "
+        "`{plain}`",
     ),
-    "binary": ((b"\0\1\2",), "looks like binary data; a CSV with the header `{plain}` is due"),
+    "binary": ((b"\0\1\2",), "looks like binary data; expected a CSV with the header `{plain}`"),
     "UTF-16": (
         (PLAIN.encode("utf-16"),),
-        "looks like UTF-16 text (expected UTF-8); a CSV with the header `{plain}` is due",
+        "looks like UTF-16 text (expected UTF-8); expected a CSV with the header `{plain}`",
     ),
 }
 
@@ -384,27 +387,33 @@ def test_bad_headers(tmp_path: Path, case: str) -> None:
 def test_ground_truth_as_detections(tmp_path: Path) -> None:
     path = written(tmp_path, FULL)
     assert refused_detections(path) == [
-        f"line 1: has no column Score, as ground truth has none; begin with the line `{SCORED}`"
+        f"line 1: has no column Score, as in ground truth; begin with the line `{SCORED}`"
     ]
 
 
 ROWS: dict[str, tuple[str | bytes, str]] = {
-    "no image": (",dog,0,1,0,1", "has no ImageID; name it"),
-    "no label": ("a,,0,1,0,1", "has no LabelName; name it"),
+    "no image": (",dog,0,1,0,1", "has no ImageID; add it"),
+    "no label": ("a,,0,1,0,1", "has no LabelName; add it"),
     "a control character": (
         "a,d\x1bg,0,1,0,1",
         r"LabelName contains control character '\x1b'; remove it",
     ),
-    "blank label": ("a,  ,0,1,0,1", "has no LabelName; name it"),
-    "too few": ("a,dog,0,1,0", "has 5 columns, expected 6; write as many as the header; {commas}"),
-    "too many": (BOX + ",1", "has 7 columns, expected 6; write as many as the header; {commas}"),
+    "blank label": ("a,  ,0,1,0,1", "has no LabelName; add it"),
+    "too few": (
+        "a,dog,0,1,0",
+        "has 5 columns, expected 6; write as many as the header has; {commas}",
+    ),
+    "too many": (
+        BOX + ",1",
+        "has 7 columns, expected 6; write as many as the header has; {commas}",
+    ),
     "bare commas": (
         "a,dog,0,25,0,5,0,1,1",
-        "has 9 columns, expected 6; write as many as the header; {commas}",
+        "has 9 columns, expected 6; write as many as the header has; {commas}",
     ),
     "a comma among points": (
         'a,dog,"0,25",.5,0,1',
-        "XMin '0,25' has a decimal comma, though others have a point; write every number of the "
+        "XMin '0,25' has a decimal comma, but others have a point; write every number of the "
         "file with a point",
     ),
     "two commas": ('a,dog,"0,2,5",1,0,1', "XMin '0,2,5' {mixed}"),
@@ -416,19 +425,19 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
     "hexadecimal": ("a,dog,0,0x1,0,1", f"XMax '0x1' is not a number; {DECIMAL}"),
     "pixels": (
         "a,dog,0,1,0,375",
-        "YMax '375' is no fraction of the image's height; write pixels divided by the height; or "
-        "give as_is=True (--as-is)",
+        "YMax '375' is outside [0, 1]; write pixels divided by the height; or pass as_is=True "
+        "(--as-is)",
     ),
     "below zero": (
         "a,dog,-.02,1,0,1",
-        "XMin '-.02' is no fraction of the image's width; write pixels divided by the width; or "
-        "give as_is=True (--as-is)",
+        "XMin '-.02' is outside [0, 1]; write pixels divided by the width; or pass as_is=True "
+        "(--as-is)",
     ),
     "not UTF-8": (b"a,d\xffg,0,1,0,1", "is not UTF-8; save it as UTF-8"),
-    "open quotes": ('a,"dog,0,1,0,1', "is no CSV: unexpected end of data; correct the line"),
+    "open quotes": ('a,"dog,0,1,0,1', "invalid CSV: unexpected end of data; correct the line"),
     "quotes inside": (
         'a,"d"og,0,1,0,1',
-        "is no CSV: ',' expected after '\"'; correct the line",
+        "invalid CSV: ',' expected after '\"'; correct the line",
     ),
 }
 
@@ -436,8 +445,8 @@ ROWS: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize("case", ROWS)
 def test_bad_rows(tmp_path: Path, case: str) -> None:
     line, expected = ROWS[case]
-    expected = expected.replace("{commas}", "decimal commas stand in quotes")
-    mixed = "has a decimal comma, though others have a point; write every number of the file with"
+    expected = expected.replace("{commas}", "quote decimal commas")
+    mixed = "has a decimal comma, but others have a point; write every number of the file with"
     expected = expected.replace("{mixed}", f"{mixed} a point")
     assert refused(written(tmp_path, PLAIN, BOX, "", line)) == [f"line 4: {expected}"]
 
@@ -445,14 +454,14 @@ def test_bad_rows(tmp_path: Path, case: str) -> None:
 def test_a_group_that_is_none(tmp_path: Path) -> None:
     lines = ("a,,dog,1,0,1,0,1,0,2", "a,,dog,1,0,1,0,1,0,true")
     assert refused(written(tmp_path, FULL, *lines)) == [
-        "line 2: IsGroupOf is '2'; 1, 0, or -1 for unknown, is due",
-        "line 3: IsGroupOf is 'true'; 1, 0, or -1 for unknown, is due",
+        "line 2: IsGroupOf is '2'; expected 1, 0, or -1 for unknown",
+        "line 3: IsGroupOf is 'true'; expected 1, 0, or -1 for unknown",
     ]
 
 
 def test_a_field_over_several_lines(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX, '"a', 'b",dog,0,1,0,1')
-    assert refused(path) == ["line 4: ends a field that another line begins; write a row a line"]
+    assert refused(path) == ["line 4: ends a field of an earlier line; write one row per line"]
 
 
 def test_scores_are_any_finite_numbers(tmp_path: Path) -> None:
@@ -460,16 +469,15 @@ def test_scores_are_any_finite_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, SCORED, *lines)
     assert refused_detections(path) == [
         f"line 3: Score 'inf' is not a finite number; {DECIMAL}",
-        "line 4: YMax '2.5' is no fraction of the image's height; write pixels divided by the "
-        "height; or give as_is=True (--as-is)",
+        "line 4: YMax '2.5' is outside [0, 1]; write pixels divided by the "
+        "height; or pass as_is=True (--as-is)",
     ]
 
 
 def test_images_called_alike(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX, "a.jpg,dog,0,1,0,1", "a.png,dog,0,1,0,1")
     assert refused(path) == [
-        "line 4: image 'a.png' is called as 'a.jpg' is, without its suffix; give images different "
-        "names"
+        "line 4: image 'a.png' and 'a.jpg' differ only in the suffix; rename one of them"
     ]
 
 
@@ -501,7 +509,7 @@ def test_limits(tmp_path: Path) -> None:
     assert "more than 2 records" in refused(path, limits=Limits(records=2))[0]
     assert "is larger than 9 bytes" in refused(path, limits=Limits(file_bytes=9))[0]
     long = written(tmp_path, PLAIN, BOX, "a" * (3 << 20))
-    assert refused(long) == ["line 3: is longer than 1048576 bytes; a row a line is due"]
+    assert refused(long) == ["line 3: is longer than 1048576 bytes; write one row per line"]
     many = written(tmp_path, PLAIN, *["a,dog,0,1"] * 30)
     with pytest.raises(InputError) as caught:
         read_ground_truth(many)

@@ -100,8 +100,7 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
     [
         (
             (LABELS, "a,v,dog,1", "a,v,cat,.7"),
-            "labels.csv: line 3: Confidence 0.7 is neither 1 nor 0; give the labels that people "
-            "have verified",
+            "labels.csv: line 3: Confidence 0.7 is not 0 or 1; use the human-verified labels",
         ),
         (
             ("ImageID,LabelName", "a,dog"),
@@ -110,7 +109,7 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
         ),
         (
             ("ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax", "a,dog,1,0,1,0,1"),
-            "labels.csv: line 1: has columns of boxes; give the labels of whole images",
+            "labels.csv: line 1: has box columns; use the image labels",
         ),
         (
             (LABELS, "a,v,dog,yes"),
@@ -119,7 +118,7 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
         (
             (LABELS, "a.jpg,v,dog,1", "b,v,dog,0", "a,v,dog,0"),
             "labels.csv: line 4: class 'dog' of image 'a' has Confidence 0, and 1 in line 2; keep "
-            "the one that is right",
+            "one of them",
         ),
     ],
 )
@@ -190,8 +189,8 @@ def test_hierarchies_of_labels_go_by_their_names(tmp_path: Path) -> None:
 def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
     lines = (BOXES[0], BOXES[1], f"a,{label},0,1,0,1,0")
     message = (
-        f"boxes.csv: line 3: class {label!r} is not in {tmp_path}/tree.json; give the hierarchy "
-        "that these classes are of; its root is none"
+        f"boxes.csv: line 3: class {label!r} is not in {tmp_path}/tree.json; use the hierarchy of "
+        f"these classes; its root is not a class"
     )
     path = tree(tmp_path)
     (found,) = refused(lambda: read(tmp_path, boxes=lines, hierarchy=path), tmp_path)
@@ -205,15 +204,15 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
     [
         ("{", "line 2, column 1: file is truncated"),
         ("", "line 2, column 1: file is truncated"),
-        ("[]", "is no hierarchy: it has no Subcategory; `{"),
-        ('{"LabelName": "x"}', "is no hierarchy: it has no Subcategory; `{"),
-        ('{"LabelName": "x", "Subcategory": []}', "has no class below its root; `{"),
-        ('{"Subcategory": [{}]}', "has a class without a LabelName; `{"),
-        ('{"Subcategory": [7]}', "has a class without a LabelName; `{"),
-        ('{"Subcategory": {}}', "Subcategory is {}, no list; `{"),
+        ("[]", "not a hierarchy: no Subcategory; expected `{"),
+        ('{"LabelName": "x"}', "not a hierarchy: no Subcategory; expected `{"),
+        ('{"LabelName": "x", "Subcategory": []}', "no classes below the root; expected `{"),
+        ('{"Subcategory": [{}]}', "class without a LabelName; expected `{"),
+        ('{"Subcategory": [7]}', "class without a LabelName; expected `{"),
+        ('{"Subcategory": {}}', "Subcategory is {}, not a list; expected `{"),
         (
             '{"Subcategory": [{"LabelName": "x", "Subcategory": [{"LabelName": "x"}]}]}',
-            "class 'x': is below itself; `{",
+            "class 'x': is its own descendant; expected `{",
         ),
         ("ImageID,LabelName\n", "line 1, column 1: "),
     ],
@@ -245,8 +244,8 @@ def test_a_hierarchy_that_makes_a_few_rows_very_many(confidence: int, tmp_path: 
     path = tree(tmp_path, {"LabelName": "root", "Subcategory": kinds})
     lines = [LABELS, *(f"i{n},v,top,{confidence}" for n in range(1100))]
     assert refused(lambda: read(tmp_path, *lines, hierarchy=path), tmp_path) == [
-        "labels.csv: becomes 1101100 rows by the hierarchy, from 1100; raise the limits "
-        "(--max-expansion, --max-records) if that is meant"
+        "labels.csv: the hierarchy expands 1100 rows to 1101100; raise the limits with "
+        "--max-expansion and --max-records"
     ]
     truth = read(tmp_path, *lines, hierarchy=path, limits=Limits(expansion=1001))
     assert len(truth.listed["positive" if confidence else "negative"]) == 1_101_100

@@ -13,20 +13,20 @@ from detap.tables.detection import SourceFile
 from detap.text_input import quote
 
 _HEADER = ("LabelName", "DisplayName")
-_FORM = "`/m/0...,name`, a class a line"
+_FORM = "lines `/m/0...,name`, one per class"
 
 
 class Descriptions:
-    """What labels are called.
+    """The names of labels.
 
     Parameters
     ----------
     path : str or path or None
         A CSV of label and name, with or without a header; without one, labels are names.
     problems : Problems
-        Gets one entry per wrong line.
+        Collects one problem per invalid line.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
     """
 
     def __init__(self, path: Path | None, problems: Problems, limits: Limits) -> None:
@@ -35,17 +35,17 @@ class Descriptions:
         if self.file:
             self._read(read_bytes(self.file, limits), problems)
         alike = Counter(self.names.values())
-        # Labels of one name stay classes apart.
-        self.called = {
+        # Labels of the same name stay separate classes.
+        self.name_by_label = {
             label: name if alike[name] == 1 else f"{name} ({label})"
             for label, name in self.names.items()
         }
-        self.known = set(self.called.values())
+        self.known = set(self.name_by_label.values())
 
     def _read(self, data: bytes, problems: Problems) -> None:
         appearance = looks_like(data)
         if appearance:
-            problems.add(self.file, "", f"looks like {appearance}", f"{_FORM}, is due")
+            problems.add(self.file, "", f"looks like {appearance}", f"expected {_FORM}")
             return
         try:
             text = data.decode("utf-8-sig")
@@ -59,26 +59,26 @@ class Descriptions:
                 self._take(row, f"line {lines.line_num}", problems)
         except csv.Error as error:
             location = f"line {lines.line_num}"
-            problems.add(self.file, location, f"is no CSV: {error}", "correct the line")
+            problems.add(self.file, location, f"invalid CSV: {error}", "correct the line")
         if not self.names and not problems.count:
-            problems.add(self.file, "", "names no class", f"write {_FORM}")
+            problems.add(self.file, "", "no class names", f"write {_FORM}")
 
     def _take(self, row: list[str], location: str, problems: Problems) -> None:
         if not row or tuple(row[:2]) == _HEADER:
             return
         if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
-            message = f"is {quote(','.join(row))}, no label and name"
+            message = f"{quote(','.join(row))} is not a label and a name"
             problems.add(self.file, location, message, f"write {_FORM}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
-            message = f"{quote(row[0])} has had another name in an earlier line"
+            message = f"duplicate label {quote(row[0])} with another name"
             problems.add(self.file, location, message, "list each class once")
 
     def name(self, label: str) -> str | None:
-        """Return the class that a label stands for: by its label or its name; None for neither."""
+        """Return the class name for a label or name; None if unknown."""
         if not self.file or label in self.known:
             return label
-        return self.called.get(label)
+        return self.name_by_label.get(label)
 
     def source(self) -> tuple[SourceFile, ...]:
-        """Return the file as an input, if there is one."""
+        """Return the file as an input source, if there is one."""
         return (SourceFile(self.file, len(self.names)),) if self.file else ()

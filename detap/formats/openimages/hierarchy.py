@@ -1,4 +1,4 @@
-"""Which classes are kinds of which: the hierarchy of Open Images as JSON."""
+"""The class hierarchy of Open Images, in JSON."""
 
 import os
 from typing import Any
@@ -13,34 +13,34 @@ from detap.io.stream import read_bytes
 from detap.tables.detection import SourceFile
 
 _NAME, _BELOW = "LabelName", "Subcategory"
-_FORM = '`{"LabelName": ..., "Subcategory": [{"LabelName": ...}, ...]}` is due'
-_DEEPEST = 100
+_FORM = 'expected `{"LabelName": ..., "Subcategory": [{"LabelName": ...}, ...]}`'
+_MAX_DEPTH = 100
 
 
 class Hierarchy:
-    """The classes above and below each class; the root, which is above all, is none.
+    """The ancestors and descendants of each class; the root is not a class.
 
-    Where a class stands in several places, what is above it is so in any of them, and below it is
-    what stands below it in any of them. Parts of a class are no kinds of it.
+    A class that occurs several times has the ancestors and descendants of all occurrences. Parts
+    (``Part``) of a class are not its descendants.
 
     Parameters
     ----------
     path : str or path
         As ``bbox_labels_*_hierarchy.json``.
     descriptions : Descriptions
-        What labels are called; those without a name keep their label.
+        The names of labels; other labels keep their label.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Attributes
     ----------
     above, below : dict of str to dict of str to None
-        By the name of the class, each with itself first; sets that keep their order.
+        Ordered sets by class name, each with the class itself first.
 
     Raises
     ------
     InputError
-        Where the file is no such hierarchy.
+        If the file is not such a hierarchy.
 
     References
     ----------
@@ -58,7 +58,7 @@ class Hierarchy:
         for child in self._children(root, ""):
             self._enter(child, (), "")
         if not self.above:
-            self._refuse("", "has no class below its root")
+            self._refuse("", "no classes below the root")
 
     def _refuse(self, location: str, message: str) -> None:
         raise InputError(Problem(shown(self.file), location, message, _FORM))
@@ -66,22 +66,22 @@ class Hierarchy:
     def _children(self, node: dict[str, Any], location: str) -> list[Any]:
         children = node.get(_BELOW, [])
         if not isinstance(children, list):
-            self._refuse(location, f"{_BELOW} is {spelt(children)}, no list")
-        found: list[Any] = children
-        return found
+            self._refuse(location, f"{_BELOW} is {spelt(children)}, not a list")
+        nodes: list[Any] = children
+        return nodes
 
     def _enter(self, node: Any, ancestors: tuple[str, ...], location: str) -> None:
-        """Enter a class, and what is below it, beneath its ancestors, the nearest first."""
+        """Add a class and its descendants; the nearest ancestor comes first."""
         label = node.get(_NAME) if isinstance(node, dict) else None
         if not isinstance(label, str) or not label:
-            self._refuse(location, f"has a class without a {_NAME}")
+            self._refuse(location, f"class without a {_NAME}")
         assert isinstance(label, str)
         name = self.descriptions.name(label) or label
         location = f"class {label!r}"
         if name in ancestors:
-            self._refuse(location, "is below itself")
-        if len(ancestors) > _DEEPEST:
-            self._refuse(location, f"is more than {_DEEPEST} levels deep")
+            self._refuse(location, "is its own descendant")
+        if len(ancestors) > _MAX_DEPTH:
+            self._refuse(location, f"is more than {_MAX_DEPTH} levels deep")
         self.above.setdefault(name, {name: None}).update(dict.fromkeys(ancestors))
         for above in (name, *ancestors):
             self.below.setdefault(above, {above: None})[name] = None
@@ -89,7 +89,7 @@ class Hierarchy:
             self._enter(child, (name, *ancestors), location)
 
     def source(self) -> SourceFile:
-        """Return the file as an input."""
+        """Return the file as an input source."""
         return SourceFile(self.file, len(self.above))
 
 
@@ -104,6 +104,6 @@ def _json(data: bytes, problems: Problems) -> dict[str, Any]:
         problems.add(*text.fault(error))
         return {}
     if not isinstance(value, dict) or _BELOW not in value:
-        problems.add("", f"is no hierarchy: it has no {_BELOW}", _FORM)
+        problems.add("", f"not a hierarchy: no {_BELOW}", _FORM)
         return {}
     return value

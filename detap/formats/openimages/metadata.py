@@ -1,4 +1,4 @@
-"""Open Images, aside from reading it: detections by themselves."""
+"""Open Images metadata: names in detections."""
 
 import os
 from typing import Any
@@ -14,7 +14,7 @@ from detap.tables.detection import GroundTruth
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the images and classes that a file names; what is wrong with it the reader says."""
+    """Return the images and classes named in a file, unchecked."""
     problems = Problems(1)
     rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)
     names = Descriptions(options.get("class_descriptions"), problems, limits)

@@ -1,7 +1,7 @@
-"""The rows of a CSV of boxes, or of labels of images, as columns, a block of lines at a time.
+"""Read a CSV of boxes or image labels into columns, block by block.
 
-What is regular is taken by a compiled scanner; a block with anything else in it is gone through row
-by row, which knows what to say of it. The file is never held whole.
+The fast reader takes regular blocks; the fallback reader takes others row by row and reports their
+problems. The file is never in memory as a whole.
 """
 
 import csv
@@ -38,13 +38,13 @@ _FORM_LABELS = "ImageID,LabelName,Confidence"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
 _SLACK = 0.01
-"""How far ground truth may reach beyond the image, by rounding; in fractions of its size."""
+"""Rounding tolerance of normalized ground truth beyond the image."""
 _FAR = 2.0
-"""No detector's box reaches as far beyond: these are pixels."""
+"""Detections beyond this are pixels."""
 
 
 class _StopError(Exception):
-    """Nothing more is to be read: a problem has been added."""
+    """Reading stops; a problem has been collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ class Rows:
     image, label : (N,) int32
         Index into `images` and `labels`.
     images, labels : tuple of str
-        The words of the file, in the order met.
+        The words of the file in input order.
     corners : (N, 4) float64
-        x1, y1, x2, y2 in fractions of the image's size.
+        x1, y1, x2, y2, normalized.
     score : (N,) float64 or None
-        Of labels of images, whether the class is there: 1 or 0.
+        For image labels, 1 if the class is present, else 0.
     group_of : (N,) bool
     unknown : int
-        Of how many rows the file says that it does not know whether they are groups.
+        Number of rows with an unknown group flag.
     commas : bool
-        Whether its numbers have decimal commas.
+        True if numbers have decimal commas.
     blanks : list of int
-        The rows that stand behind a blank line, one for each such line.
+        The row after each blank line.
     sha256 : str
-        Of the file, where the limits want digests and it is not compressed.
+        Of the file, if `limits` asks for digests and it is not compressed.
     """
 
     image: Integers
@@ -88,7 +88,7 @@ class Rows:
         return len(self.image)
 
     def line(self, row: int) -> int:
-        """Return the line of a row, counted from 1."""
+        """Return the line of a row, from 1."""
         return row + 2 + bisect_right(self.blanks, row)
 
 
@@ -101,22 +101,22 @@ def read_rows(
     as_is: bool = False,
     labels: bool = False,
 ) -> Rows:
-    """Read a CSV of boxes; columns go by the names in its first line, others are left alone.
+    """Read a CSV of boxes, with columns by the names in its first line.
 
     Parameters
     ----------
     path : str
         The file, or ``"-"``.
     problems : Problems
-        Gets one entry per wrong line.
+        Collects one problem per invalid line.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
     scored : bool
-        Whether rows have a score: of detections.
+        Rows have a score, for detections.
     as_is : bool
-        Whether numbers that look like pixels are fractions.
+        Accept normalized numbers that look like pixels.
     labels : bool
-        Whether rows are labels of whole images, which have a confidence and no box.
+        Rows are image labels, with a confidence and no box.
     """
     with Stream(path, limits) as stream:
         reader = _Reader(
@@ -131,7 +131,7 @@ def read_rows(
 
 
 class _Reader:
-    """A file being read."""
+    """Reader of one file."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class _Reader:
     # --- bytes to lines
 
     def _blocks(self) -> Iterator[bytes]:
-        """Give whole lines, each with its end, one block after the other."""
+        """Yield blocks of complete lines."""
         rest = b""
         first = True
         while block := self.stream.read():
@@ -178,8 +178,8 @@ class _Reader:
             if first:
                 block = block.removeprefix(BYTE_ORDER_MARK)
                 if appearance := looks_like(block):
-                    due = f"a CSV with the header `{self.form}` is due"
-                    self._stop("", f"looks like {appearance}", due)
+                    hint = f"expected a CSV with the header `{self.form}`"
+                    self._stop("", f"looks like {appearance}", hint)
                 first = False
             whole, newline, behind = block.rpartition(b"\n")
             if newline:
@@ -188,12 +188,12 @@ class _Reader:
             rest += behind
             if len(rest) > _LONGEST_LINE:
                 here = f"line {self.line + 1}"
-                self._stop(here, f"is longer than {_LONGEST_LINE} bytes", "a row a line is due")
+                self._stop(here, f"is longer than {_LONGEST_LINE} bytes", "write one row per line")
         if rest:
             yield rest + b"\n"
 
     def read(self) -> None:
-        """Read the whole file; problems are added."""
+        """Read the file and collect its problems."""
         for block in self._blocks():
             lines = block
             if not self.at:
@@ -202,21 +202,21 @@ class _Reader:
                 self.line = 1
                 if not lines:
                     continue
-            # Scanned numbers have points: what has commas so far is for the careful reader.
+            # The fast reader supports only decimal points.
             if self.mark != "," and self.scanner.scan(lines):
                 self.line += lines.count(b"\n")
                 self.mark = "." if self.scanner.has_points else self.mark
             else:
-                self._read_with_care(lines)
+                self._read_fallback(lines)
             if len(self.scanner) > self.limits.records:
                 self._stop("", *self.limits.exceeded)
         if not self.at:
             self._header([])
 
-    # --- the careful reader
+    # --- fallback reader
 
     def _fields(self, data: bytes) -> Iterator[list[str]]:
-        """Give the fields of each line; `line` is then the one that was read."""
+        """Yield the fields of each line; `line` is its number."""
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
@@ -229,13 +229,13 @@ class _Reader:
                 self.line = before + rows.line_num
                 if rows.line_num != number:
                     here = f"line {self.line}"
-                    self._stop(here, "ends a field that another line begins", "write a row a line")
+                    self._stop(here, "ends a field of an earlier line", "write one row per line")
                 yield row
         except csv.Error as error:
             here = f"line {before + rows.line_num}"
-            self._stop(here, f"is no CSV: {error}", "correct the line")
+            self._stop(here, f"invalid CSV: {error}", "correct the line")
 
-    def _read_with_care(self, lines: bytes) -> None:
+    def _read_fallback(self, lines: bytes) -> None:
         for row in self._fields(lines.removesuffix(b"\n")):
             if not row:
                 self.blanks.append(len(self.scanner))
@@ -249,40 +249,42 @@ class _Reader:
                 self.scanner.add(image, label, values, group)
 
     def _header(self, header: Sequence[str]) -> None:
-        """Find the place of each column that is read."""
-        due = (*_NAMES, *self.numeric)
+        """Find the index of each column."""
+        required = (*_NAMES, *self.numeric)
         hint = f"begin with the line `{self.form}`"
         if not header:
             self._stop("", "is empty", hint)
-        if header[0].count(";") + header[0].count("\t") >= len(due) - 1:
-            self._stop("line 1", "is not separated by commas", "separate columns by commas")
-        absent = [name for name in due if name not in header]
-        if absent:
-            self._stop("line 1", f"has no column {absent[0]}{_why(header, absent)}", hint)
+        if header[0].count(";") + header[0].count("\t") >= len(required) - 1:
+            self._stop("line 1", "columns are not separated by commas", "use commas")
+        missing = [name for name in required if name not in header]
+        if missing:
+            self._stop(
+                "line 1", f"has no column {missing[0]}{_detected_kind(header, missing)}", hint
+            )
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
-            self._stop("line 1", "has columns of boxes", "give the labels of whole images")
+            self._stop("line 1", "has box columns", "use the image labels")
         if not self.scored and _SCORE in header:
-            self._stop("line 1", "has a column Score, as in detections", "give the ground truth")
-        twice = [name for name in (*due, _GROUP) if header.count(name) > 1]
-        if twice:
-            self._stop("line 1", f"has two columns {twice[0]}", "keep one")
-        self.at = {name: header.index(name) for name in (*due, _GROUP) if name in header}
+            self._stop("line 1", "has a column Score, as in detections", "use the ground truth")
+        duplicates = [name for name in (*required, _GROUP) if header.count(name) > 1]
+        if duplicates:
+            self._stop("line 1", f"duplicate column {duplicates[0]}", "keep one")
+        self.at = {name: header.index(name) for name in (*required, _GROUP) if name in header}
         self.width = len(header)
         roles = {_NAMES[0]: -2, _NAMES[1]: -3, _GROUP: -4}
         roles |= {name: place for place, name in enumerate(self.numeric)}
-        held = [roles.get(name, -1) for name in header]
-        self.scanner = Scanner(held, len(self.numeric), self.low, self.high)
+        column_roles = [roles.get(name, -1) for name in header]
+        self.scanner = Scanner(column_roles, len(self.numeric), self.low, self.high)
 
     def _fault(self, row: list[str]) -> tuple[str, str] | None:
-        """Return what is wrong with a row, and what to do; None where nothing is."""
+        """Return the message and hint for an invalid row, or None."""
         at, width = self.at, self.width
         if len(row) != width:
             columns = f"has {len(row)} column{'s' * (len(row) != 1)}, expected {width}"
-            return columns, "write as many as the header; decimal commas stand in quotes"
+            return columns, "write as many as the header has; quote decimal commas"
         for name in _NAMES:
             word = row[at[name]]
             if not word.strip():
-                return f"has no {name}", "name it"
+                return f"has no {name}", "add it"
             if control := _CONTROL.search(word):
                 return f"{name} contains control character {control.group()!r}", "remove it"
         for name in self.numeric:
@@ -290,41 +292,41 @@ class _Reader:
             if fault:
                 return fault
         if _GROUP in at and row[at[_GROUP]] not in _GROUPS:
-            return f"{_GROUP} is {quote(row[at[_GROUP]])}", "1, 0, or -1 for unknown, is due"
+            return f"{_GROUP} is {quote(row[at[_GROUP]])}", "expected 1, 0, or -1 for unknown"
         return None
 
     def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
         mark = "," if "," in text else "." if "." in text else ""
         self.mark = self.mark or mark
         if mark and mark != self.mark:
-            ours, theirs = ("comma", "point") if mark == "," else ("point", "comma")
-            message = f"{name} {quote(text)} has a decimal {ours}, though others have a {theirs}"
+            used, other = ("comma", "point") if mark == "," else ("point", "comma")
+            message = f"{name} {quote(text)} has a decimal {used}, but others have a {other}"
             return message, "write every number of the file with a point"
         plain = text.replace(",", ".", 1) if mark == "," else text
         fault = number_fault(plain)
         if fault:
             return f"{name} {quote(text)} {fault}", "use a decimal number"
         if name != _SCORE and not self.low <= float(plain) <= self.high:
-            side = "width" if name[0] == "X" else "height"
-            insist = "; or give as_is=True (--as-is)"
+            dimension = "width" if name[0] == "X" else "height"
+            insist = "; or pass as_is=True (--as-is)"
             return (
-                f"{name} {quote(text)} is no fraction of the image's {side}",
-                f"write pixels divided by the {side}{insist}",
+                f"{name} {quote(text)} is outside [0, 1]",
+                f"write pixels divided by the {dimension}{insist}",
             )
         return None
 
     def rows(self) -> Rows:
-        """Return what was read."""
+        """Return the rows."""
         image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
         values = numbers.reshape(-1, len(self.numeric))
-        # Words of a block that was declined half-way may have no row.
-        found, image = used_names(image, images, str)
-        known, label = used_names(label, labels, str)
+        # Words of a partly scanned block may have no rows.
+        image_names, image = used_names(image, images, str)
+        label_names, label = used_names(label, labels, str)
         return Rows(
             image,
             label,
-            found,
-            known,
+            image_names,
+            label_names,
             np.ascontiguousarray(values[:, 1:] if self.scored else values),
             values[:, 0].copy() if self.scored else None,
             group == 1,
@@ -335,15 +337,15 @@ class _Reader:
         )
 
 
-def _why(header: Sequence[str], absent: Sequence[str]) -> str:
-    """Return what a file may be instead, that lacks those columns."""
+def _detected_kind(header: Sequence[str], missing: Sequence[str]) -> str:
+    """Return the likely kind of a file that lacks columns."""
     lower = {name.lower() for name in header}
     if "predictionstring" in lower:
-        return ": this is a submission of Kaggle, with all boxes of an image in one text"
-    if absent == [_SCORE]:
-        return ", as ground truth has none"
-    if set(absent) >= set(CORNERS) and {"imageid", "labelname"} <= lower:
-        return ": these are labels of whole images"
-    if absent[0].lower() in lower:
-        return ", by these letters"
+        return ": this is a Kaggle submission, with all boxes of an image in one text"
+    if missing == [_SCORE]:
+        return ", as in ground truth"
+    if set(missing) >= set(CORNERS) and {"imageid", "labelname"} <= lower:
+        return ": these are image labels"
+    if missing[0].lower() in lower:
+        return " (case matters)"
     return f": its first line is {quote(','.join(header))}"

@@ -1,4 +1,4 @@
-"""Open Images' CSV files of boxes to tables.
+"""Read Open Images' CSV files.
 
 References: the description of Open Images' files (storage.googleapis.com/openimages/web); for
 detections the columns of the Challenge's evaluator in TensorFlow's object detection library.
@@ -27,7 +27,7 @@ from detap.tables.notes import FRACTIONS, backward, too_many
 from detap.text_input import quote
 
 _MANY_ROWS = 1 << 20
-"""So many rows may always come of a hierarchy."""
+"""A hierarchy may always expand to this many rows."""
 
 
 def read_ground_truth(
@@ -40,7 +40,7 @@ def read_ground_truth(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
-    """Read the ground truth of a CSV with a row for each box.
+    """Read the ground truth of a CSV with one row per box.
 
     Columns go by the names in the first line: ``ImageID``, ``LabelName``, ``XMin``, ``XMax``,
     ``YMin``, ``YMax`` in fractions of the image's size, and ``IsGroupOf`` (0, 1, or -1 where it is
@@ -66,7 +66,7 @@ def read_ground_truth(
         Whether numbers that look like pixels are fractions, and boxes that end before they begin
         count however many there are.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def read_ground_truth(
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
     refuse_empty(read.path, len(read.rows), limits, "boxes", "annotations")
@@ -96,23 +96,23 @@ def read_ground_truth(
     sizes = None if read.table is None else sizes_of(images, read.table)
     if sizes is not None:
         read.check_sizes(sizes, images)
-    found = read.objects(images, sizes)
+    box_rows = read.objects(images, sizes)
     notes = nonzero_notes(
         Note(
             "group-of-unknown",
-            "of boxes it is unknown whether they are groups (IsGroupOf -1); they count as none",
+            "boxes have an unknown group flag (IsGroupOf -1); read as 0",
             read.rows.unknown,
             severity="info",
         ),
-        images_without_objects(len(images), found.image),
+        images_without_objects(len(images), box_rows.image),
     )
     if labels is not None:
-        classes = sorted({*found.classes, *labels.classes})
-        place = places(found.classes, classes)
-        found = found._replace(classes=tuple(classes), label=place[found.label])
+        classes = sorted({*box_rows.classes, *labels.classes})
+        index = places(box_rows.classes, classes)
+        box_rows = box_rows._replace(classes=tuple(classes), label=index[box_rows.label])
         sources += (SourceFile(labels.given, len(labels.rows), sha256=labels.rows.sha256),)
     table = objects.ground_truth(
-        found._replace(flags={"group_of": read.rows.group_of[read.origin]}, sizes=sizes),
+        box_rows._replace(flags={"group_of": read.rows.group_of[read.origin]}, sizes=sizes),
         read,
         sources,
         (*read.notes(sizes), *notes),
@@ -131,7 +131,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from a CSV with a row for each.
+    """Read detections from a CSV with one row each.
 
     The columns are those of the ground truth and ``Score``, in any order.
 
@@ -143,7 +143,7 @@ def read_detections(
         What they are about: its images and classes; and the images' sizes, unless it knows none
         either, because it is in fractions too.
     class_descriptions, image_sizes, as_is, limits
-        As :func:`read_ground_truth` has them.
+        As in :func:`read_ground_truth`.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def read_detections(
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        If an input is invalid; lists every problem, up to the limit.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
     images = sorted(set(read.stems))
@@ -165,12 +165,12 @@ def read_detections(
             if known is not None:
                 read.check_same_sizes(sizes, known, images)
     if sizes is not None:
-        # That an image is not in the ground truth is said later, of all that are not.
+        # Unknown images are reported later.
         ours = set(ground_truth.images)
         sizes[[name not in ours for name in images]] = 1.0
         read.check_sizes(sizes, images)
-    found = read.objects(images, sizes)._replace(score=read.rows.score)
-    return objects.detections(found, ground_truth, read, read.sources(), read.notes(sizes))
+    box_rows = read.objects(images, sizes)._replace(score=read.rows.score)
+    return objects.detections(box_rows, ground_truth, read, read.sources(), read.notes(sizes))
 
 
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
@@ -185,7 +185,7 @@ def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
 
 
 class _Read(RowReader):
-    """A file that was read, with what goes beside it."""
+    """A file that was read, with its class names and image sizes."""
 
     corner_names = CORNERS
 
@@ -220,8 +220,8 @@ class _Read(RowReader):
         if not as_is:
             self._check_order()
 
-    def _say(self, column: Integers, faults: dict[int, str], hint: str) -> None:
-        """Refuse words, by what is wrong with them, where each of them first stands.
+    def _raise_for_words(self, column: Integers, faults: dict[int, str], hint: str) -> None:
+        """Raise InputError for invalid words, at the first row of each.
 
         Parameters
         ----------
@@ -240,15 +240,15 @@ class _Read(RowReader):
             problems.raise_any()
 
     def _check_stems(self) -> None:
-        """Refuse two images of one name: one with a suffix and without it are the same."""
+        """Raise InputError for images that differ only in the suffix."""
         first: dict[str, str] = {}
         faults = {}
         for number, (word, stem) in enumerate(zip(self.rows.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
-                message = f"image {quote(word)} is called as {quote(other)} is, without its suffix"
+                message = f"image {quote(word)} and {quote(other)} differ only in the suffix"
                 faults[number] = message
-        self._say(self.rows.image, faults, "give images different names")
+        self._raise_for_words(self.rows.image, faults, "rename one of them")
 
     def _name_classes(self) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
@@ -257,24 +257,24 @@ class _Read(RowReader):
             for number, name in enumerate(names)
             if name is None
         }
-        self._say(self.rows.label, faults, "give the list that belongs to this file")
+        self._raise_for_words(self.rows.label, faults, "use the list that belongs to this file")
         self.classes, number_of = objects.name_index([name or "" for name in names])
         self._label = number_of[self.rows.label]
 
     def _check_confidences(self) -> None:
-        """Refuse labels that no person has verified."""
+        """Raise InputError for labels that are not human-verified."""
         assert self.rows.score is not None
         rows = np.flatnonzero(~np.isin(self.rows.score, (0.0, 1.0)))
         problems = Problems(self.limits.problems)
         for row in rows.tolist():
-            message = f"Confidence {self.rows.score[row]:g} is neither 1 nor 0"
+            message = f"Confidence {self.rows.score[row]:g} is not 0 or 1"
             line = f"line {self.rows.line(row)}"
-            problems.add(self.path, line, message, "give the labels that people have verified")
+            problems.add(self.path, line, message, "use the human-verified labels")
         problems.raise_any()
         self._check_contradictions(problems)
 
     def _check_contradictions(self, problems: Problems) -> None:
-        """Refuse labels of 1 and of 0 for one image and class."""
+        """Raise InputError for contradicting labels of an image and class."""
         assert self.rows.score is not None
         number = objects.name_index(self.stems)[1]  # an image may have its suffix in some rows
         pair = number[self.rows.image].astype(np.int64) * max(len(self.classes), 1) + self._label
@@ -288,7 +288,7 @@ class _Read(RowReader):
                 f"{self.rows.score[earlier[row]]:g} in line {self.rows.line(int(earlier[row]))}"
             )
             line = f"line {self.rows.line(row)}"
-            problems.add(self.path, line, message, "keep the one that is right")
+            problems.add(self.path, line, message, "keep one of them")
         problems.raise_any()
 
     def expand(self, tree: Hierarchy) -> None:
@@ -297,13 +297,13 @@ class _Read(RowReader):
         Rows that come of one stand where it stood, its own class first.
         """
         unknown = [name for name in self.classes if name not in tree.above]
-        self._say(
+        self._raise_for_words(
             self._label,
             {
                 self.classes.index(name): f"class {quote(name)} is not in {tree.file}"
                 for name in unknown
             },
-            "give the hierarchy that these classes are of; its root is none",
+            "use the hierarchy of these classes; its root is not a class",
         )
         kin = [[*which[name]] for which in (tree.above, tree.below) for name in self.classes]
         names = [name for kinship in kin for name in kinship]
@@ -322,11 +322,11 @@ class _Read(RowReader):
         self.classes = tuple(classes[number] for number in used.tolist())
 
     def _check_expansion(self, rows: int) -> None:
-        """Refuse a few rows that a hierarchy turns into very many, before they take memory."""
+        """Raise InputError if a hierarchy expands a few rows to very many."""
         limit = max(self.limits.expansion * len(self.rows), _MANY_ROWS)
         if rows > min(limit, self.limits.records):
-            message = f"becomes {rows} rows by the hierarchy, from {len(self.rows)}"
-            hint = "raise the limits (--max-expansion, --max-records) if that is meant"
+            message = f"the hierarchy expands {len(self.rows)} rows to {rows}"
+            hint = "raise the limits with --max-expansion and --max-records"
             raise InputError(Problem(self.path, "", message, hint))
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
@@ -339,7 +339,7 @@ class _Read(RowReader):
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 
     def _check_order(self) -> None:
-        """Refuse boxes most of which end before they begin, in the fractions of the file."""
+        """Raise InputError if many normalized boxes have negative size."""
         corners = self.rows.corners
         width, height = (corners[:, 2:] - corners[:, :2]).T
         at = backward(corners, width * height)
@@ -348,26 +348,26 @@ class _Read(RowReader):
             raise too_many_backward(self.path, len(at), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
-        """Refuse boxes of images whose size (I, 2) is not known."""
+        """Raise InputError for boxes of images of unknown size (I, 2)."""
         where = self.table_file or "the ground truth"
         number = {stem: at for at, stem in enumerate(self.stems)}
         unknown = np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist()
-        self._say(
+        self._raise_for_words(
             self.rows.image,
             {
                 number[images[at]]: f"image {quote(images[at])} has no size in {where}"
                 for at in unknown
                 if images[at] in number
             },
-            "give the size of each image (image_sizes, --image-sizes FILE)",
+            "pass --image-sizes FILE with the size of each image",
         )
 
     def check_same_sizes(self, sizes: Floats, others: Floats, images: list[str]) -> None:
-        """Refuse a table that has other sizes (I, 2) of images than the ground truth."""
+        """Raise InputError if a table's sizes (I, 2) differ from the ground truth."""
         number = {stem: at for at, stem in enumerate(self.stems)}
         differ = np.flatnonzero((np.abs(sizes - others) > 0).any(axis=1)).tolist()
         said = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
-        self._say(
+        self._raise_for_words(
             self.rows.image,
             {
                 number[images[at]]: said.format(
@@ -375,7 +375,7 @@ class _Read(RowReader):
                 )
                 for at in differ
             },
-            "take the table away, or correct it",
+            "correct the table, or omit it",
         )
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
@@ -387,11 +387,11 @@ class _Read(RowReader):
         return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
 
     def location(self, row: int) -> tuple[str, str]:
-        """Return the file, and the line of a box."""
+        """Return the file and line of a box."""
         return self.path, f"line {self.rows.line(int(self.origin[row]))}"
 
     def sources(self) -> tuple[SourceFile, ...]:
-        """Return what was read."""
+        """Return the input sources."""
         return (
             SourceFile(self.given, len(self.rows), sha256=self.rows.sha256),
             *self.descriptions.source(),
@@ -399,8 +399,8 @@ class _Read(RowReader):
         )
 
     def notes(self, sizes: Floats | None) -> tuple[Note, ...]:
-        """Return what is to be said of either side."""
+        """Return notes about the file."""
         commas = len(self.rows) if self.rows.commas else 0
-        message = "rows have decimal commas, as all numbers of the file that are not whole"
+        message = "rows have decimal commas"
         unknown = (FRACTIONS,) if sizes is None else ()
         return (*unknown, *nonzero_notes(Note("decimal-commas", message, commas, severity="info")))
