@@ -132,15 +132,22 @@ class Command(_Helpful):
             raise click.UsageError(f"No such option {error.option_name!r}.{hint}", ctx) from None
 
     def _meant(self, name: str) -> list[str]:
-        """Return the options that a word may stand for: under another name, or nearly that."""
+        """Return the options that a name may stand for: under a former, other or similar name."""
+        from detap.cli.former_names import present_name
+
         words: dict[str, str] = {}
         for parameter in self.params:
             for word in (*parameter.opts, *parameter.secondary_opts):
                 words[word] = word
             for word in getattr(parameter, "known_as", ()):
                 words.setdefault(word, parameter.opts[0])
-        found = [name] if name in words else nearest(name, words, 0.85) or nearest(name, words)
-        return list(dict.fromkeys(words[word] for word in found))
+        former = name.removeprefix("--")
+        no = "no-" if former.startswith("no-") else ""
+        options = {word.removeprefix("--").removeprefix(no) for word in words}
+        if present := present_name(former.removeprefix(no), options):
+            return [f"--{no}{present}"]
+        similar = [name] if name in words else nearest(name, words, 0.85) or nearest(name, words)
+        return list(dict.fromkeys(words[word] for word in similar))
 
 
 def _spelt(parameter: click.Parameter, ctx: click.Context) -> str:

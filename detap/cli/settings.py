@@ -7,7 +7,7 @@ relative to the file's folder. The command line wins over the environment, and t
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
 import click
@@ -436,6 +436,10 @@ def _shown(path: str) -> str:
     return path if near.startswith(os.pardir) else near
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, known: Collection[str]) -> str:
+    from detap.cli.former_names import present_name
+
+    if present := present_name(name, known):
+        return f"; it is named {present} now"
     hint = suggest(name.replace("_", "-"), known)
     return hint and f"; {hint}"
