@@ -76,7 +76,7 @@ def read_detections(
     merge_images: bool = False,
     **options: Any,
 ) -> "Detections":
-    """Read detections in any format, with the image and class indices of the ground truth.
+    """Read detections in any format, with the indices of the ground truth.
 
     Parameters
     ----------

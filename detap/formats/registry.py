@@ -47,7 +47,7 @@ _MAX_ENTRIES = 256
 
 TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
-"""The option that turns failed plausibility checks into warnings; valid input is read the same."""
+"""The option that turns failed plausibility checks into warnings."""
 GEOMETRIES = ("masks", "keypoints")
 """Geometries that protocols may require besides boxes."""
 
@@ -163,7 +163,7 @@ class Format(NamedTuple):
     boxes: tuple[str, ...] = ("xyxy",)
 
     def begin(self, role: str, path: str, reading: Mapping[str, Any]) -> Any:
-        """Start to read an input in a thread, if supported; return the source for the reader."""
+        """Start to read an input in a thread, if supported; return the source."""
         if not self.prefetch_module:
             return path
         prefetch = import_module(self.prefetch_module)
@@ -320,7 +320,7 @@ _BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
 
 
 def named_coordinates(title: str, coordinates: str, role: str, value: str) -> str:
-    """Return the message for a box format that contradicts the file's coordinate names."""
+    """Return the message for a box format that contradicts coordinate names."""
     option, other = (GT_BOXES, DT_BOXES) if role == TRUTH else (DT_BOXES, GT_BOXES)
     other_role = DETECTIONS if role == TRUTH else TRUTH
     return (
@@ -673,7 +673,7 @@ def _matching_folder_formats(path: str) -> list[str]:
 
 
 def _is_possible(plain: Format, sniffed: list[str], names: list[str]) -> bool:
-    """Return True if no format was sniffed, or the plain format has half as many files.
+    """Return True if no format was sniffed, or `plain` has half as many files.
 
     Only its first suffix counts: a text file in a folder of other files may list the classes.
     """

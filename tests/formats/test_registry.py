@@ -101,7 +101,7 @@ def test_the_ground_truth_says_the_protocol(beside: Path) -> None:
 def test_a_format_that_is_named_is_both_sides(beside: Path) -> None:
     ended = run(beside, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--format", "coco")
     assert ended.returncode == 2
-    assert "dt.boxes: line 1, column 1: is no JSON" in ended.stderr
+    assert "dt.boxes: line 1, column 1: not a JSON array" in ended.stderr
 
 
 def test_a_format_may_be_named_for_each_side(beside: Path) -> None:

@@ -15,7 +15,7 @@ from detap.tables.notes import INSIST
 
 
 def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
-    """Return the columns with the indices of `truth`; raise InputError for invalid rows."""
+    """Return the columns with the indices of `truth`."""
     table.check_images()
     label, unknown = _labels(table, truth, as_is or table.limits.part)
     corners, box_area = table.boxes()

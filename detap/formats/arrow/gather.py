@@ -23,7 +23,7 @@ NAMES = ("image_id", "category_id", "category", "id")
 _NONE = np.zeros(0, np.intp)
 _SPARSE = 4
 _SMALL = 1 << 20
-"""Integers are indexed by a table of at most `_SPARSE` entries per row plus `_SMALL`."""
+"""Integers are indexed by a table of at most `_SPARSE` per row plus `_SMALL`."""
 _EXACT = 2**53
 _LARGE = 1e150
 """Numbers below have finite sums and products."""
@@ -247,7 +247,7 @@ class Gathered:
         return self._length
 
     def without(self, name: str) -> Rows:
-        """Return the rows without a value in a column; all rows if there is no such column."""
+        """Return the rows without a value in a column; all if there is no such column."""
         if name not in self._without:
             known = name == "image_id" or name in self.shape.fields
             return _NONE if known else np.arange(self._length)

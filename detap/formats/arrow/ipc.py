@@ -69,10 +69,10 @@ class _Table:
 
     def _field(self, number: int) -> int:
         """Return the position of a field; 0 if absent."""
-        place = 4 + 2 * number
-        if place >= self._number("<H", self._fields):
+        position = 4 + 2 * number
+        if position >= self._number("<H", self._fields):
             return 0
-        offset = self._number("<H", self._fields + place)
+        offset = self._number("<H", self._fields + position)
         return offset and self.at + offset
 
     def long(self, number: int) -> int:
@@ -101,7 +101,7 @@ class _Table:
 
 
 def _message(file: BinaryIO, at: int) -> tuple[int, _Table, int, int] | None:
-    """Return a message's type, header, body position and the position of the next message.
+    """Return a message's type, header, body position and the next position.
 
     Returns None at the end marker; a file without one is truncated.
     """

@@ -40,7 +40,7 @@ class Prefetched:
             self._error = error
 
     def fraction(self) -> float:
-        """Return which share has been read, which is known at the end alone."""
+        """Return 1 if the file has been read, else 0."""
         return float(self._table is not None)
 
     def result(self) -> "Table":

@@ -169,6 +169,6 @@ def _sizes(table: Table, names: tuple[Name, ...]) -> Floats:
     """Return the width and height of each image, NaN if unknown."""
     sizes = np.full((len(names), 2), np.nan)
     if table.rows.sizes is not None and len(names):
-        place = places(table.rows.image.number, names)
-        sizes[place[table.rows.image.rows()]] = table.rows.sizes
+        index = places(table.rows.image.number, names)
+        sizes[index[table.rows.image.rows()]] = table.rows.sizes
     return sizes

@@ -15,9 +15,9 @@ from detap.tables._columns cimport grow
 
 cdef struct Poses:
     # Of all rows. The values of a record are kept once it is committed.
-    bint wanted
+    bint enabled
     double *values              # x and y of each keypoint, and v of ground truth
-    Py_ssize_t count, room, kept
+    Py_ssize_t count, room, committed
     Py_ssize_t each             # values per record in the file; 0 before the first
     Py_ssize_t labeled         # keypoints of the record with v > 0
     double[4] extent            # bounding box: x, y, width, height

@@ -86,9 +86,9 @@ cdef inline Field _field(
         return CATEGORY_ID
     if is_word(key, length, b"bbox", 4):
         return BBOX
-    if row.shapes.wanted and is_word(key, length, b"segmentation", 12):
+    if row.shapes.enabled and is_word(key, length, b"segmentation", 12):
         return SEGMENTATION
-    if row.poses.wanted and is_word(key, length, b"keypoints", 9):
+    if row.poses.enabled and is_word(key, length, b"keypoints", 9):
         return KEYPOINTS
     if kind == RESULT:
         return SCORE if is_word(key, length, b"score", 5) else OTHER
@@ -100,7 +100,7 @@ cdef inline Field _field(
         return ISCROWD
     if is_word(key, length, b"ignore", 6):
         return IGNORE
-    if row.poses.wanted and is_word(key, length, b"num_keypoints", 13):
+    if row.poses.enabled and is_word(key, length, b"num_keypoints", 13):
         return NUM_KEYPOINTS
     return ISGROUPOF if is_word(key, length, b"isgroupof", 9) else OTHER
 
@@ -299,7 +299,7 @@ cdef inline Bytes read_record(
     p += 1
     row.seen = 0
     forget(&row.shapes)
-    row.poses.count = row.poses.kept
+    row.poses.count = row.poses.committed
     while True:
         if index < shape.count and _matches(p, &shape.slots[index]):
             p += shape.slots[index].length

@@ -1,4 +1,4 @@
-"""Fast reader of COCO JSON: from bytes to columns, without a Python object per record.
+"""Fast reader of COCO JSON, without a Python object per record.
 
 The scanners read a file in blocks, one record at a time, without the GIL and numpy. They check the
 syntax of unused values (mostly polygons), and fall back to the Python reader for anything
@@ -193,8 +193,8 @@ cdef class _Scan:
         self.most_bytes = most_bytes
         self.most_records = most_records
         self.cursor.deepest = min(nesting, 64)
-        self.row.shapes.wanted = masks
-        self.row.poses.wanted = keypoints
+        self.row.shapes.enabled = masks
+        self.row.poses.enabled = keypoints
         self.row.xyxy = xyxy
         names_open(&self.image_names)
         names_open(&self.category_names)
@@ -448,7 +448,7 @@ cdef class _Scan:
         cdef Outlines *to = &self.outlines
         cdef Py_ssize_t i = to.count
         cdef bint has = self.row.seen & (1 << <int>SEGMENTATION) != 0
-        if not shapes.wanted:
+        if not shapes.enabled:
             return True
         if self.rows >= to.has_room:
             to.has_room = max(2 * to.has_room, <Py_ssize_t>8192)
@@ -486,7 +486,7 @@ cdef class _Scan:
         """
         cdef Outlines *of = &self.outlines
         cdef Shapes *shapes = &self.row.shapes
-        if not shapes.wanted:
+        if not shapes.enabled:
             return None
         if of.count == 0:
             if not (grow(<void **>&of.run_start, 1, sizeof(int64_t))
@@ -508,11 +508,11 @@ cdef class _Scan:
         cdef Poses *poses = &self.row.poses
         cdef uint32_t seen = self.row.seen
         cdef Py_ssize_t i = self.rows
-        if not poses.wanted:
+        if not poses.enabled:
             return True
         if not seen & (1 << <int>KEYPOINTS):
             return False
-        poses.kept = poses.count
+        poses.committed = poses.count
         if not truth:
             return True
         if i >= poses.rows_room:
@@ -541,9 +541,9 @@ cdef class _Scan:
             flag of rows without labeled keypoints.
         """
         cdef Poses *poses = &self.row.poses
-        if not poses.wanted:
+        if not poses.enabled:
             return None
-        values = take(<void **>&poses.values, poses.kept, 1, 8, b"d")
+        values = take(<void **>&poses.values, poses.committed, 1, 8, b"d")
         if not truth:
             return (values,)
         return (
@@ -563,13 +563,13 @@ cdef class _Scan:
         self.top_count += 1
         return False
 
-    cdef bint keep(self, Kept *kept) noexcept nogil:
+    cdef bint keep(self, Kept *to) noexcept nogil:
         """Copy the value just skipped."""
-        kept.length = self.at - self.start
-        kept.bytes = <char *>malloc(kept.length + 1)
-        if kept.bytes == NULL:
+        to.length = self.at - self.start
+        to.bytes = <char *>malloc(to.length + 1)
+        if to.bytes == NULL:
             return False
-        memcpy(kept.bytes, self.bytes + self.start, kept.length)
+        memcpy(to.bytes, self.bytes + self.start, to.length)
         return True
 
 
@@ -718,7 +718,7 @@ cdef class ResultsScan(_Scan):
             return False
         posed = boxless and not row.seen & (1 << <int>SEGMENTATION)
         if posed and not row.seen & (1 << <int>KEYPOINTS):
-            self.boxless = not (row.shapes.wanted or row.poses.wanted)
+            self.boxless = not (row.shapes.enabled or row.poses.enabled)
             return False
         if self.for_boxes and not boxless:
             row.seen &= ~(<uint32_t>1 << <int>SEGMENTATION)
@@ -1162,7 +1162,7 @@ cdef class TruthScan(_Scan):
         cdef Truth *to = &self.truth
         cdef uint32_t seen = row.seen
         cdef uint32_t required = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID
-        required |= 1 << <int>(SEGMENTATION if row.shapes.wanted else BBOX)
+        required |= 1 << <int>(SEGMENTATION if row.shapes.enabled else BBOX)
         if seen & required != required or i == self.most_records:
             return False
         if i == self.room and not self.enlarge():
@@ -1255,16 +1255,16 @@ cdef class TruthScan(_Scan):
     cdef bint check_ids(self) noexcept nogil:
         """Return True if all annotation ids are distinct; free them unless kept."""
         cdef Py_ssize_t count = self.rows - self.without_id
-        cdef int64_t *kept = NULL
+        cdef int64_t *copy = NULL
         cdef bint distinct
         if self.keeps_ids:
-            kept = <int64_t *>malloc(max(count, 1) * sizeof(int64_t))
-            if kept == NULL:
+            copy = <int64_t *>malloc(max(count, 1) * sizeof(int64_t))
+            if copy == NULL:
                 return False
-            memcpy(kept, self.truth.ids, count * sizeof(int64_t))
+            memcpy(copy, self.truth.ids, count * sizeof(int64_t))
         distinct = ascend(self.truth.ids, count) or are_distinct(self.truth.ids, count)
         free(self.truth.ids)
-        self.truth.ids = kept
+        self.truth.ids = copy
         return distinct
 
     def ids(self) -> Column:

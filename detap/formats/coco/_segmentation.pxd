@@ -19,7 +19,7 @@ cdef enum:
 
 cdef struct Shapes:
     # Of all rows with one. The values of a record are kept once it is committed.
-    bint wanted
+    bint enabled
     Runs runs
     double *points
     int64_t *rings              # after the last point of each polygon

@@ -47,7 +47,7 @@ from detap.tables.notes import (
 from detap.text_input import join_names
 
 _MIN_OVERLAPPED = 4
-"""The image ids are checked if fewer than 1 in this many ground truths are overlapped."""
+"""Image ids are checked if fewer than 1 in 4 ground truths are overlapped."""
 
 _TRUTH_NOTES = {
     "missing-annotation-ids": "annotation id missing; not required",
@@ -310,7 +310,7 @@ def _negative_size(
     columns: TruthColumns | DetectionColumns,
     selected: NDArray[np.bool_] | None = None,
 ) -> tuple[Note, ...]:
-    """Note boxes of negative width or height; raise InputError if many selected rows have one."""
+    """Note boxes of negative size; raise InputError if many selected rows have one."""
     rows = backward(columns.corners, columns.box_area)
     if not len(rows):
         return ()
@@ -364,4 +364,4 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
 
 
 _MARGIN = 1.0
-"""Pixels by which boxes may exceed the image without a note: annotations are rounded."""
+"""Pixels by which boxes may exceed the image: annotations are rounded."""

@@ -59,7 +59,7 @@ class KeypointColumns(Record):
 
 
 class TruthColumns(Record):
-    """An instances file: G annotations in file order; I images, K categories by ascending id.
+    """An instances file: G annotations in file order; I images, K categories by id.
 
     Attributes
     ----------

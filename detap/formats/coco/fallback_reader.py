@@ -128,7 +128,7 @@ class _RecordList:
             self.problems.add(self.location(index, known), error.message, error.hint)
 
     def is_new(self, identifier: Name, record: Record, index: int) -> bool:
-        """Return True if the id did not occur before; only an identical record may repeat it."""
+        """Return True for a new id; only an identical record may repeat it."""
         first = self.seen.setdefault(identifier, index)
         if first == index:
             return True
@@ -560,7 +560,7 @@ class _ResultsReader:
             self.problems.raise_any()
 
     def columns(self, truth: GroundTruth, by_name: bool) -> DetectionColumns:
-        """Return the columns with the indices of the ground truth; raise InputError on mismatch."""
+        """Return the columns with the indices of the ground truth."""
         image_ids = truth.images
         class_ids = () if by_name else truth.class_ids
         listed = listed_names(self.images, "file_name")

@@ -136,7 +136,7 @@ def _indices_by_number(stems: Sequence[str]) -> dict[Name, int]:
 def check_image_ids(
     columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int, *, part: bool
 ) -> None:
-    """Raise InputError if image ids look like file stems instead of the ground truth's ids.
+    """Raise InputError if image ids look like file stems.
 
     Called only if almost no ground truth is overlapped, because it reads the ground truth again.
 
@@ -220,7 +220,7 @@ def match_by_listed_name(
 def _labels_by_name(
     used: Iterable[Name], columns: DetectionColumns, truth: GroundTruth
 ) -> dict[Name, int]:
-    """Return the class of each named id, -1 for none; empty if the mapping by id is the same."""
+    """Return the class of each named id, -1 for none; empty if equal to that by id."""
     listed = columns.categories
     same_name = {
         identifier: k
@@ -255,7 +255,7 @@ def _fold(name: str) -> str:
 def _check_names(
     labels: Mapping[Name, int], columns: DetectionColumns, truth: GroundTruth, path: str
 ) -> None:
-    """Raise InputError for ids of different names, neither of which is in the other file."""
+    """Raise InputError for ids with different names, unknown to the other file."""
     names = dict(zip(truth.class_ids, truth.classes, strict=True))
     listed = {_fold(name) for name in columns.categories.values()}
     problems = [

@@ -1,4 +1,4 @@
-"""Fallback reader of keypoints; the scanner (``_keypoints.pxd``) must give the same."""
+"""Fallback reader of keypoints; must agree with ``_keypoints.pxd``."""
 
 from array import array
 from typing import Any

@@ -20,7 +20,7 @@ Sizes = NDArray[np.int64]
 Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
 UNKNOWN = -1
 _MAX_SQUARE = 2**16 - 1
-"""Side of the largest square mask, used for unknown sizes so that nothing is cropped."""
+"""Side of the largest square mask, used for unknown sizes to avoid cropping."""
 _MAX_SIDE = 2.0**31
 
 
@@ -86,7 +86,7 @@ def masked_detections(
 def _boxes_of_masks(
     columns: Columns, no_box: NDArray[np.bool_], mask: Integers, masks: Masks
 ) -> tuple[Columns, NDArray[np.float64]]:
-    """Set missing boxes to those of the masks; return the areas, in pixels of the mask there."""
+    """Set missing boxes to those of the masks; return the areas."""
     pixels, boxes = measured(masks.arrays)
     of_masks = boxes[mask[no_box]]
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
@@ -185,7 +185,7 @@ def _masks(
 def _oversized(
     rows: NDArray[np.intp], masks: Masks, image: Integers, source: Source
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield row, message and hint of polygons beyond the memory limits, the largest per image."""
+    """Yield row, message and hint of polygons beyond the memory limits."""
     pixels = masks.sizes.astype(np.int64).prod(axis=1)
     polygons = np.diff(masks.ring_start) > 0
     for index in np.flatnonzero(polygons & (pixels > MOST_PIXELS)).tolist():

@@ -15,7 +15,7 @@ _NAMES = {"class_names", "dt_class_names", "first_category_id"}
 
 
 def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
-    """Return the image and category ids in results; empty if the file cannot be parsed.
+    """Return the image and category ids in results; empty if parsing fails.
 
     This is lenient, because the reader then reports every problem of the file.
     """

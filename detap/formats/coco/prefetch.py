@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from detap.formats.reading.background import BackgroundText
 
 SPLIT_FROM = 96 << 20
-"""Minimum size in bytes of results to scan in two threads; joining costs more below."""
+"""Minimum bytes of results to scan in two threads; joining costs more below."""
 
 SPLIT_CORES = 3
-"""Minimum number of cores for that: ground truth and imports already use two, and one thread was
-measured 5 % faster there."""
+"""Minimum number of cores for that.
+
+Ground truth and imports already use two, where one thread was measured 5 % faster."""
 
 _SEARCH_BYTES = 1 << 16
 
@@ -195,7 +196,7 @@ def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
 
 
 def _middle(stream: Stream) -> int:
-    """Return a likely start of a record near the middle of the file; 0 if there is none."""
+    """Return a likely start of a record near the middle of the file; 0 if none."""
     if not CAN_SPLIT:
         return 0
     middle = stream.size // 2

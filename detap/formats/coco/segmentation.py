@@ -21,7 +21,7 @@ from detap.tables.masks import MOST_PIXELS
 _LAYOUT = "polygons [[x, y, x, y, x, y, ...]] or RLE {size, counts}"
 _SIZE = "[height, width] as integers > 0"
 _MIN_VALUES = 6
-"""Values of a polygon with an area. pycocotools requires them of the first polygon only."""
+"""Values of a polygon with an area; pycocotools requires them of the first only."""
 
 
 class Segmentation(NamedTuple):

@@ -363,7 +363,7 @@ def scanned_detections(
 
 
 def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
-    """Yield the note of image ids with different file names in results and ground truth."""
+    """Yield the note of image ids with different file names in the two files."""
     if len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
     from detap.formats.coco.metadata import listed_file_names

@@ -11,7 +11,7 @@ from detap.tables.detection import Name
 Record = dict[str, Any]
 
 _WHOLE_FLOATS = 2.0**53
-"""From here on, float64 does not represent every integer, so a float is ambiguous as an id."""
+"""From here on, float64 does not represent every integer: an id is ambiguous."""
 
 BOX_LAYOUTS = {"xywh": "[x, y, width, height]", "xyxy": "[x1, y1, x2, y2]"}
 """Text of each box format in messages."""

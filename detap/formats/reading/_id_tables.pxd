@@ -1,9 +1,9 @@
-"""Numbers for ids that are integers."""
+"""Hash tables from integer ids to indices."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-# Of this process alone, so that no file can be made whose ids all meet in one place of a table.
+# Random per process, so that no file can be crafted whose ids all collide.
 cdef uint64_t SEED
 
 @cython.final

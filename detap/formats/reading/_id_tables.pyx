@@ -168,7 +168,7 @@ cdef bint are_distinct(int64_t *ids, Py_ssize_t count) noexcept nogil:
 
 
 cdef Py_ssize_t renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcept nogil:
-    """Replace ids by indices, packed into the first half; return the number of unknown ids."""
+    """Replace ids by indices in the first half; return the number of unknown ids."""
     cdef int32_t *numbers = <int32_t *>ids
     cdef int64_t last = 0
     cdef int32_t number = -1

@@ -1,4 +1,4 @@
-"""Decimal numbers from bytes to the same doubles as Python's float(), without the GIL.
+"""Parse decimal numbers to the same doubles as Python's float(), without the GIL.
 
 Used by the JSON and VOC scanners. Short numbers are one product or quotient of two exact doubles,
 which is rounded once and hence correctly (W. D. Clinger, "How to read floating point numbers
@@ -130,7 +130,7 @@ cdef inline bint read_decimal(
 
 
 cdef inline uint64_t _mark_others(uint64_t chunk) noexcept nogil:
-    """Mark the bytes that are not digits; exact up to the first. `chunk` is XORed with zeros."""
+    """Mark non-digit bytes, exact up to the first; `chunk` is XORed with zeros."""
     return ((chunk + NO_DIGIT) | chunk) & HIGH_BITS
 
 
@@ -206,7 +206,7 @@ cdef inline Bytes read_number(
 
 
 cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept nogil:
-    """Read an integer of at most 19 digits, below 2**63; return the pointer after it, or NULL."""
+    """Read an integer below 2**63; return the pointer after it, or NULL."""
     cdef Bytes first
     cdef bint negative = p[0] == c'-'
     cdef uint64_t chunk, others, result = 0

@@ -32,7 +32,7 @@ cdef enum:
     POWERS = 126
 
 cdef uint64_t[POWERS][2] FIVES
-"""The leading 128 bits of 5**q, high half first, for q from the lowest to the highest power."""
+"""The leading 128 bits of 5**q for each power q, high half first."""
 
 
 cdef void _make_powers():

@@ -14,7 +14,7 @@ def empty_ground_truth(
     classes: Iterable[Name],
     class_names: Mapping[Name, str] = MappingProxyType({}),
 ) -> GroundTruth:
-    """Return a ground truth without boxes; classes without a name are named by their id."""
+    """Return a ground truth without boxes; ids name classes without a name."""
     return GroundTruth.from_arrays(
         image=np.zeros(0, np.int64),
         label=np.zeros(0, np.int64),

@@ -85,7 +85,7 @@ class Content(NamedTuple):
 
 
 def spelt(value: float) -> str:
-    """Return the text of a number that reads as the same float64; integers without a point."""
+    """Return the text of a number that reads as the same float64."""
     is_integer = (
         value.is_integer() and abs(value) < 2.0**53 and not (value == 0 and str(value)[0] == "-")
     )
@@ -158,7 +158,7 @@ def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
 
 
 def check_words(content: Content, names: Sequence[str], what: str) -> None:
-    """Raise InputError for names with outer white space, control or invalid characters.
+    """Raise InputError for names with outer white space or invalid characters.
 
     Raises
     ------

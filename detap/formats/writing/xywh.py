@@ -16,7 +16,7 @@ _MAX_TRIES = 4096
 
 
 def to_xywh(corners: Floats, box_area: Floats) -> tuple[Floats, Flags]:
-    """Return boxes as x, y, width, height, and True for those that read as the same bits.
+    """Return boxes as x, y, width, height, and a flag of the bit-exact ones.
 
     Parameters
     ----------
