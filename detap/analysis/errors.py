@@ -348,7 +348,7 @@ class _Repairs:
             positives,
             levels=self.levels if len(self.levels) else None,
             summing=protocol.summing,
-            guard=protocol.precision_eps,
+            precision_eps=protocol.precision_eps,
         )
         if self.analysis.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0

@@ -1,8 +1,8 @@
-"""Curves from hits, compiled. See curves.py for what each function means.
+"""Precision-recall curves from hits, compiled. See curves.py.
 
-A ranked list is held as its *hits*: for each relevant item, in order, how many irrelevant ones
-stand above it. Precision changes for the better only at a hit, so nothing else is needed, and a
-list of half a million detections with forty true positives is forty numbers.
+A ranked list is stored as *hits*: for each relevant item, in order, the number of irrelevant items
+above it. Precision rises only at hits, so nothing else is needed: half a million detections with
+forty true positives are forty numbers.
 """
 
 from libc.math cimport NAN
@@ -13,7 +13,7 @@ import numpy as np
 
 
 cdef double pairwise_sum(const double* values, Py_ssize_t count) noexcept nogil:
-    # In numpy.add.reduce's order of operations, so that means are equal to its to the last bit.
+    # The order of operations of numpy.add.reduce, for the same bits.
     cdef Py_ssize_t i, half
     cdef double total
     cdef double r0, r1, r2, r3, r4, r5, r6, r7
@@ -47,13 +47,13 @@ cdef double pairwise_sum(const double* values, Py_ssize_t count) noexcept nogil:
 
 
 cdef void precision_at_hits(
-    const int32_t* false_positives, Py_ssize_t hits, double guard, double* precision
+    const int32_t* false_positives, Py_ssize_t hits, double precision_eps, double* precision
 ) noexcept nogil:
     cdef Py_ssize_t h
-    cdef double found
+    cdef double tp
     for h in range(hits):
-        found = <double>(h + 1)
-        precision[h] = found / ((<double>false_positives[h] + found) + guard)
+        tp = <double>(h + 1)
+        precision[h] = tp / ((<double>false_positives[h] + tp) + precision_eps)
 
 
 cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil:
@@ -65,13 +65,13 @@ cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil:
 
 cdef void read_levels(
     const double* envelope, Py_ssize_t hits, double positives,
-    const double* due, Py_ssize_t level_count, double* out,
+    const double* targets, Py_ssize_t n_levels, double* out,
 ) noexcept nogil:
-    # The first hit of the recall that is due, or of a higher one; 0 where there is none.
+    # The envelope at the first hit whose recall reaches the target; 0 if there is none.
     cdef Py_ssize_t h = 0
     cdef Py_ssize_t level
-    for level in range(level_count):
-        while h < hits and <double>(h + 1) / positives < due[level]:
+    for level in range(n_levels):
+        while h < hits and <double>(h + 1) / positives < targets[level]:
             h += 1
         out[level] = envelope[h] if h < hits else 0.0
 
@@ -80,7 +80,7 @@ cdef double average_of_levels(
     double* values, const double* levels, Py_ssize_t count, Summing summing
 ) noexcept nogil:
     # voc_eval adds p / 11 level by level; numpy.mean adds in pairs and divides once;
-    # numpy.trapezoid adds areas in pairs, which are put in place of the values.
+    # numpy.trapezoid adds areas in pairs (they overwrite `values`).
     cdef Py_ssize_t i
     cdef double total = 0.0
     if summing == PAIRWISE:
@@ -91,30 +91,30 @@ cdef double average_of_levels(
         return pairwise_sum(values, count - 1)
     for i in range(count):
         total += values[i] / <double>count
-    # Eleven elevenths add up to one ulp above 1, there as here; an AP above 1 is not reported.
+    # Eleven elevenths add up to one ulp above 1, as in voc_eval; AP is capped at 1.
     return total if total < 1.0 else 1.0
 
 
 cdef double area_under(
     const double* precision, Py_ssize_t hits, double positives, double* terms
 ) noexcept nogil:
-    # Recall step times precision at each hit. The last term, of precision 0, is the step from the
-    # final recall to 1: it is there because it takes part in numpy's order of summation.
+    # Recall step times precision at each hit. The last term, the step from the final recall to 1,
+    # is 0 but changes numpy's order of summation.
     cdef Py_ssize_t h
-    cdef double before = 0.0
+    cdef double previous = 0.0
     cdef double recall
     for h in range(hits):
         recall = <double>(h + 1) / positives
-        terms[h] = (recall - before) * precision[h]
-        before = recall
-    if before != 1.0:
+        terms[h] = (recall - previous) * precision[h]
+        previous = recall
+    if previous != 1.0:
         terms[hits] = 0.0
         hits += 1
     return pairwise_sum(terms, hits)
 
 
 def hits_of(const uint8_t[::1] relevant) -> list[int]:
-    """Return a list: for each relevant item, how many irrelevant ones stand above it."""
+    """Count the irrelevant items above each relevant item."""
     cdef Py_ssize_t i
     cdef int32_t above = 0
     counts = []
@@ -127,40 +127,40 @@ def hits_of(const uint8_t[::1] relevant) -> list[int]:
 
 
 def fill_precision(
-    const int32_t[::1] false_positives, double guard, bint envelope, double[::1] out
+    const int32_t[::1] false_positives, double precision_eps, bint envelope, double[::1] out
 ) -> None:
-    """Write the precision at each hit, or its envelope, into `out`."""
+    """Write the precision at each hit, or its envelope, to `out`."""
     cdef Py_ssize_t hits = false_positives.shape[0]
     if out.shape[0] != hits:
-        raise ValueError("one place per hit is needed")
+        raise ValueError("out must have one value per hit")
     if hits == 0:
         return
     with nogil:
-        precision_at_hits(&false_positives[0], hits, guard, &out[0])
+        precision_at_hits(&false_positives[0], hits, precision_eps, &out[0])
         if envelope:
             make_envelope(&out[0], hits)
 
 
 def fill_levels(
-    const double[::1] envelope, double positives, const double[::1] due, double[::1] out
+    const double[::1] envelope, double positives, const double[::1] targets, double[::1] out
 ) -> None:
-    """Write the interpolated precision at each recall level into `out`."""
-    if out.shape[0] != due.shape[0]:
-        raise ValueError("one place per level is needed")
-    if due.shape[0] == 0:
+    """Write the interpolated precision at each recall level to `out`."""
+    if out.shape[0] != targets.shape[0]:
+        raise ValueError("out must have one value per level")
+    if targets.shape[0] == 0:
         return
     cdef const double* first = &envelope[0] if envelope.shape[0] else NULL
     with nogil:
-        read_levels(first, envelope.shape[0], positives, &due[0], due.shape[0], &out[0])
+        read_levels(first, envelope.shape[0], positives, &targets[0], targets.shape[0], &out[0])
 
 
 def average_precision(double[::1] values, const double[::1] levels, Summing summing: int) -> float:
-    """Return the average of interpolated precisions, which may be overwritten."""
+    """Average interpolated precisions; may overwrite `values`."""
     return average_of_levels(&values[0], &levels[0], values.shape[0], summing)
 
 
 def area(const double[::1] precision, double positives) -> float:
-    """Return the area under precision at the hits, over recall."""
+    """Integrate precision at the hits over recall."""
     cdef Py_ssize_t hits = precision.shape[0]
     if hits == 0:
         return 0.0
@@ -175,22 +175,22 @@ def area(const double[::1] precision, double positives) -> float:
 
 def count_above(
     const int8_t[::1] kind, const int32_t[::1] start, const int32_t[::1] begin,
-    const int32_t[::1] place, int32_t[:, ::1] out,
+    const int32_t[::1] index, int32_t[:, ::1] out,
 ) -> None:
-    """Write how many items of each kind stand above places of the lists that they are in.
+    """Count the items of each kind above given positions of their lists.
 
     Parameters
     ----------
     kind : (n,) int8
-        Of each item, from 0 to 7, list by list; -1 of those that are not counted.
+        Kind of each item, 0 to 7, list by list; -1 is not counted.
     start, begin : (K + 1,) int32
-        Where the items, and the places, of each list begin.
-    place : (E,) int32
-        Indices into `kind`, ascending in each list.
+        First item and first position of each list.
+    index : (E,) int32
+        Positions: indices into `kind`, ascending per list.
     out : (kinds, E) int32
     """
     cdef int32_t counts[8]
-    cdef Py_ssize_t k, e, i, which
+    cdef Py_ssize_t k, e, i, value
     if out.shape[0] > 8:
         raise ValueError("more than 8 kinds")
     with nogil:
@@ -199,30 +199,30 @@ def count_above(
                 counts[i] = 0
             i = start[k]
             for e in range(begin[k], begin[k + 1]):
-                while i < place[e]:
+                while i < index[e]:
                     if kind[i] >= 0:
                         counts[kind[i]] += 1
                     i += 1
-                for which in range(out.shape[0]):
-                    out[which, e] = counts[which]
+                for value in range(out.shape[0]):
+                    out[value, e] = counts[value]
 
 
 def fill_averages(
     const int32_t[::1] false_positives, const int32_t[::1] begin, const int64_t[::1] positives,
-    const double[::1] levels, const double[::1] due, double guard, Summing summing: int,
+    const double[::1] levels, const double[::1] targets, double precision_eps, Summing summing: int,
     double[::1] out,
 ) -> None:
-    """Write the interpolated average precision of each of several lists into `out`.
+    """Write the interpolated average precision of several lists to `out`.
 
-    The hits of list k are those from ``begin[k]`` to ``begin[k + 1]``; without levels it is the
-    area under precision.
+    The hits of list k are ``begin[k]`` to ``begin[k + 1]``. Without levels, precision is integrated
+    over recall.
     """
-    cdef Py_ssize_t k, hits, most = 0
+    cdef Py_ssize_t k, hits, max_hits = 0
     for k in range(out.shape[0]):
-        most = max(most, begin[k + 1] - begin[k])
-    # An array is released however this ends.
-    cdef double[::1] precision = np.empty(most + 1)
-    cdef double[::1] terms = np.empty(max(most + 1, levels.shape[0]))
+        max_hits = max(max_hits, begin[k + 1] - begin[k])
+    # Arrays are released on any exit.
+    cdef double[::1] precision = np.empty(max_hits + 1)
+    cdef double[::1] terms = np.empty(max(max_hits + 1, levels.shape[0]))
     with nogil:
         for k in range(out.shape[0]):
             if positives[k] <= 0:
@@ -230,11 +230,11 @@ def fill_averages(
                 continue
             hits = begin[k + 1] - begin[k]
             if hits:
-                precision_at_hits(&false_positives[begin[k]], hits, guard, &precision[0])
+                precision_at_hits(&false_positives[begin[k]], hits, precision_eps, &precision[0])
                 make_envelope(&precision[0], hits)
             if levels.shape[0]:
                 read_levels(
-                    &precision[0], hits, positives[k], &due[0], levels.shape[0], &terms[0]
+                    &precision[0], hits, positives[k], &targets[0], levels.shape[0], &terms[0]
                 )
                 out[k] = average_of_levels(&terms[0], &levels[0], levels.shape[0], summing)
             else:

@@ -1,4 +1,4 @@
-"""Reads and sums of interpolated precision, compiled. See interpolated.py for its layout."""
+"""Interpolated precision: reads and sums, compiled. See interpolated.py."""
 
 from libc.math cimport NAN
 from libc.stdint cimport int32_t, int64_t
@@ -8,21 +8,21 @@ import numpy as np
 from detap.core._curves cimport pairwise_sum, read_levels
 
 
-def fill_slots(const double[::1] due, int32_t[:, ::1] out) -> None:
-    """Write the slot of each level, (R + 1, R), for each number of ground truths up to R."""
+def fill_slots(const double[::1] targets, int32_t[:, ::1] out) -> None:
+    """Write the slot of each level for each number of ground truths, (R + 1, R)."""
     cdef Py_ssize_t positives, level
-    # Hit h + 1 in the place of its precision; 0 is a level that is not reached.
-    cdef double[::1] hit = np.arange(1.0, due.shape[0] + 1)
-    cdef double[::1] found = np.zeros(due.shape[0])
+    # Hit numbers in place of precisions; 0 is a level that is not reached.
+    cdef double[::1] hit = np.arange(1.0, targets.shape[0] + 1)
+    cdef double[::1] slot = np.zeros(targets.shape[0])
     with nogil:
         for positives in range(out.shape[0]):
-            if positives == due.shape[0]:
-                for level in range(due.shape[0]):
+            if positives == targets.shape[0]:
+                for level in range(targets.shape[0]):
                     out[positives, level] = <int32_t>(level + 1)
                 continue
-            read_levels(&hit[0], positives, positives, &due[0], due.shape[0], &found[0])
-            for level in range(due.shape[0]):
-                out[positives, level] = <int32_t>found[level]
+            read_levels(&hit[0], positives, positives, &targets[0], targets.shape[0], &slot[0])
+            for level in range(targets.shape[0]):
+                out[positives, level] = <int32_t>slot[level]
 
 
 def fill_dense(
@@ -42,12 +42,12 @@ def fill_dense(
 
 
 cdef struct Cursor:
-    # The next value of those at thresholds, levels and classes, in this order.
+    # Next value to read: by threshold, level, class.
     Py_ssize_t t, r, c
 
 
 cdef class Levels:
-    """Precision in one area range, at some thresholds.
+    """Precision in one area range at some thresholds.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ cdef class Levels:
 
     cdef const double[:, ::1] values
     cdef const int32_t[:, ::1] slots
-    cdef const int64_t[::1] start, row    # of all classes: the first slot, and the row of `slots`
-    cdef const int64_t[::1] starts, rows  # likewise, of those that are added up
+    cdef const int64_t[::1] start, row    # all classes: first slot, row of `slots`
+    cdef const int64_t[::1] starts, rows  # selected classes: the same
 
     def __init__(
         self, values: NDArray[np.float64], start: NDArray[np.int64], positives: NDArray[np.int64],
@@ -70,7 +70,7 @@ cdef class Levels:
         self.row = np.minimum(positives, np.diff(start) - 1)
 
     def mean(self, labels: NDArray[np.int64]) -> float:
-        """Return numpy's mean over thresholds, levels and classes (C,) int64, all of them defined."""
+        """Compute numpy's mean over thresholds, levels and defined classes (C,) int64."""
         cdef Cursor cursor = Cursor(0, 0, 0)
         cdef Py_ssize_t count
         cdef double total
@@ -92,7 +92,7 @@ cdef class Levels:
             out[k] = self._sum(count, &cursor) / <double>count
 
     cdef double _sum(self, Py_ssize_t count, Cursor* cursor) noexcept nogil:
-        """Return the sum of the next values, added in the order of numpy.add.reduce."""
+        """Sum the next values in the order of numpy.add.reduce."""
         cdef double block[128]
         cdef Py_ssize_t half
         cdef double total

@@ -1,22 +1,22 @@
-"""How alike keypoints lie, compiled but for the exponential. See keypoints.py."""
+"""Object keypoint similarity (OKS), compiled but for exp. See keypoints.py."""
 
 from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
 
 cdef double FAR = 3.0
-cdef double NEXT_TO_NOTHING = exp(-FAR)
-cdef double MARGIN = 1e-6       # that rounding stays within by far
+cdef double FAR_VALUE = exp(-FAR)
+cdef double MARGIN = 1e-6       # far above any rounding error
 
 
-cdef inline double _beyond(double value, double low, double high) noexcept nogil:
-    """Return by how much a value lies outside a range."""
+cdef inline double _distance_outside(double value, double low, double high) noexcept nogil:
+    """Return the distance of a value from a range, 0 inside it."""
     cdef double under = low - value if low > value else 0.0
     cdef double over = value - high if value > high else 0.0
     return under + over
 
 
 cdef double _sum(const double *values, Py_ssize_t count) noexcept nogil:
-    """Return the sum in the order in which numpy adds what lies side by side."""
+    """Sum in the order in which numpy adds contiguous values."""
     cdef double[8] part
     cdef double total = 0.0
     cdef Py_ssize_t i, j, half
@@ -41,7 +41,7 @@ cdef double _sum(const double *values, Py_ssize_t count) noexcept nogil:
 
 
 def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
-    """Write the boxes x1, y1, x2, y2 around keypoints, one at least."""
+    """Write the boxes x1, y1, x2, y2 around one or more keypoints."""
     cdef Py_ssize_t row, k
     cdef double *box
     with nogil:
@@ -56,110 +56,112 @@ def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
                 box[3] = max(box[3], keypoints[row, k, 1])
 
 
-cdef class Likeness:
-    """Pairs of detections and ground truths, of which K keypoints each are compared.
+cdef class OksPairs:
+    """Pairs of detections and ground truths with K keypoints each.
 
     Parameters
     ----------
     detections : (N, K, 2) float64
         x and y.
-    first : (G + 1,) int64
-        Where the labelled keypoints of each ground truth begin, L of them in all.
+    point_start : (G + 1,) int64
+        First labeled keypoint of each ground truth; L in all.
     keypoint : (L,) int32
-        Which of the K each is.
-    places : (L, 2) float64
+        Keypoint index, 0 to K - 1.
+    points : (L, 2) float64
         x and y.
-    spreads : (L,) float64
-        The variances of these.
+    point_variances : (L,) float64
     boxes : (G, 4) float64
         x, y, width, height.
     areas : (G,) float64
-        What distances are measured by, above 0.
+        Above 0; they normalize distances.
     variances : (K,) float64
     start : (N + 1,) int64
-        The pairs of each detection.
+        First pair of each detection.
     truth : (P,) int32
-    lowest : float
-        Pairs that are sure to stay below this are not looked at closely.
-    overlap : (P,) float64
-        To be filled; 0 for those.
+    min_similarity : float
+        Pairs that are certainly below it are skipped.
+    similarity : (P,) float64
+        Filled; 0 for skipped pairs.
     """
 
     cdef const double[:, :, ::1] detections
-    cdef const int64_t[::1] first, start
+    cdef const int64_t[::1] point_start, start
     cdef const int32_t[::1] keypoint, truth
-    cdef const double[:, ::1] places, boxes
-    cdef const double[::1] spreads, areas, variances
-    cdef double lowest
-    cdef double[::1] overlap
+    cdef const double[:, ::1] points, boxes
+    cdef const double[::1] point_variances, areas, variances
+    cdef double min_similarity
+    cdef double[::1] similarity
 
     def __init__(
-        self, detections: NDArray[np.float64], first: NDArray[np.int64], keypoint: NDArray[np.int32],
-        places: NDArray[np.float64], spreads: NDArray[np.float64], boxes: NDArray[np.float64],
+        self, detections: NDArray[np.float64], point_start: NDArray[np.int64],
+        keypoint: NDArray[np.int32], points: NDArray[np.float64],
+        point_variances: NDArray[np.float64], boxes: NDArray[np.float64],
         areas: NDArray[np.float64], variances: NDArray[np.float64], start: NDArray[np.int64],
-        truth: NDArray[np.int32], lowest: float, overlap: NDArray[np.float64],
+        truth: NDArray[np.int32], min_similarity: float, similarity: NDArray[np.float64],
     ):
-        self.detections, self.first, self.keypoint = detections, first, keypoint
-        self.places, self.spreads, self.boxes = places, spreads, boxes
+        self.detections, self.point_start, self.keypoint = detections, point_start, keypoint
+        self.points, self.point_variances, self.boxes = points, point_variances, boxes
         self.areas, self.variances, self.start, self.truth = areas, variances, start, truth
-        self.lowest, self.overlap = lowest, overlap
+        self.min_similarity, self.similarity = min_similarity, similarity
 
     def exponents(self, Py_ssize_t begin, Py_ssize_t end, double[::1] out) -> int:
-        """Write what the exponential is to be taken of, for the pairs of some detections.
+        """Write the exponents of the pairs of some detections.
 
         Returns
         -------
         int
-            How many: of each pair that may be as alike as wanted, one for each labelled keypoint,
-            or for all where none is labelled. `overlap` says how many of each.
+            Number of exponents: for each pair that is not skipped, one per labeled keypoint, or K
+            if none is labeled. `similarity` holds the number per pair.
         """
         cdef Py_ssize_t row, pair, count = 0, written
         with nogil:
             for row in range(begin, end):
                 for pair in range(self.start[row], self.start[row + 1]):
-                    written = self.write(&self.detections[row, 0, 0], self.truth[pair], &out[count])
-                    self.overlap[pair] = written
+                    written = self._write_pair(
+                        &self.detections[row, 0, 0], self.truth[pair], &out[count]
+                    )
+                    self.similarity[pair] = written
                     count += written
         return count
 
-    cdef Py_ssize_t write(
-        self, const double *here, Py_ssize_t truth, double *out
+    cdef Py_ssize_t _write_pair(
+        self, const double *dt_point, Py_ssize_t truth, double *out
     ) noexcept nogil:
-        cdef Py_ssize_t begin = self.first[truth], i, far = 0
-        cdef Py_ssize_t count = self.first[truth + 1] - begin
-        cdef double area = self.areas[truth], reach = 2 * FAR * (1 + MARGIN) * area, x, y
-        cdef const double *there = &self.places[0, 0] + 2 * begin
+        cdef Py_ssize_t begin = self.point_start[truth], i, far = 0
+        cdef Py_ssize_t count = self.point_start[truth + 1] - begin
+        cdef double area = self.areas[truth], max_squared = 2 * FAR * (1 + MARGIN) * area, x, y
+        cdef const double *gt_point = &self.points[0, 0] + 2 * begin
         cdef const int32_t *keypoint = &self.keypoint[0] + begin
-        cdef const double *spread = &self.spreads[0] + begin
+        cdef const double *variance = &self.point_variances[0] + begin
         cdef const double *box = &self.boxes[truth, 0]
         if count:
             for i in range(count):
-                x = here[2 * keypoint[i]] - there[2 * i]
-                y = here[2 * keypoint[i] + 1] - there[2 * i + 1]
+                x = dt_point[2 * keypoint[i]] - gt_point[2 * i]
+                y = dt_point[2 * keypoint[i] + 1] - gt_point[2 * i + 1]
                 out[i] = x * x + y * y
-                far += out[i] > reach * spread[i]
+                far += out[i] > max_squared * variance[i]
         else:
             count = self.variances.shape[0]
-            spread = &self.variances[0]
+            variance = &self.variances[0]
             for i in range(count):
-                x = _beyond(here[2 * i], box[0] - box[2], box[0] + box[2] * 2)
-                y = _beyond(here[2 * i + 1], box[1] - box[3], box[1] + box[3] * 2)
+                x = _distance_outside(dt_point[2 * i], box[0] - box[2], box[0] + box[2] * 2)
+                y = _distance_outside(dt_point[2 * i + 1], box[1] - box[3], box[1] + box[3] * 2)
                 out[i] = x * x + y * y
-                far += out[i] > reach * spread[i]
-        # Each far one adds less than exp(-FAR), any other at most 1.
-        if count - far * (1 - NEXT_TO_NOTHING) < count * (self.lowest - MARGIN):
+                far += out[i] > max_squared * variance[i]
+        # A far keypoint adds less than exp(-FAR), any other at most 1.
+        if count - far * (1 - FAR_VALUE) < count * (self.min_similarity - MARGIN):
             return 0
         for i in range(count):
-            out[i] = -(out[i] / spread[i] / area / 2)
+            out[i] = -(out[i] / variance[i] / area / 2)
         return count
 
     def means(self, Py_ssize_t begin, Py_ssize_t end, const double[::1] values) -> None:
-        """Write the means of what :meth:`exponents` wrote, exponentiated, as overlaps of pairs."""
-        cdef Py_ssize_t row, pair, count, at = 0
+        """Write the mean of each pair's exponentials as its similarity."""
+        cdef Py_ssize_t row, pair, count, index = 0
         with nogil:
             for row in range(begin, end):
                 for pair in range(self.start[row], self.start[row + 1]):
-                    count = <Py_ssize_t>self.overlap[pair]
+                    count = <Py_ssize_t>self.similarity[pair]
                     if count:
-                        self.overlap[pair] = _sum(&values[at], count) / count
-                        at += count
+                        self.similarity[pair] = _sum(&values[index], count) / count
+                        index += count

@@ -1,4 +1,4 @@
-"""What is made of the runs of masks: polygons rasterised, masks merged."""
+"""Rasterized polygons and merged masks, as runs."""
 
 from libc.stdint cimport int64_t
 
@@ -6,9 +6,9 @@ from detap.tables._runs cimport Runs
 
 
 cdef bint merge(const Runs *a, const Runs *b, bint intersect, Runs *to) noexcept nogil
-cdef int64_t most_runs(
+cdef int64_t max_runs(
     const double *points, Py_ssize_t count, int64_t height, int64_t width
 ) noexcept nogil
-cdef bint rasterise(
+cdef bint rasterize(
     const double *points, Py_ssize_t count, int64_t height, int64_t width, Runs *crossings, Runs *to
 ) noexcept nogil

@@ -1,17 +1,16 @@
-"""Matching and scoring of detections, one class at a time, without the GIL. See matching.py.
+"""Match detections to ground truths, without the GIL. See matching.py.
 
-For each class its detections are ranked by score; one pass over them finds overlaps, matches
-ground truths, and counts. Classes are independent, so that threads take them one by one, and no
-result depends on how many threads there are. So are images: a class that would keep the other
-threads waiting is split into chunks of its images, which the threads match one by one; its curves
-are accumulated from their match results.
+One pass over a class's ranked detections computes IoUs, matches and counts. Threads take classes
+one by one; the result does not depend on their number. A class that would keep other threads
+waiting is split into chunks of its images, matched independently; its curves are accumulated from
+the match results.
 
-What happens at the T thresholds is held as the bits of one word, so that a detection is matched at
-all of them at once: the order in which it prefers ground truths is the same at each, and it takes,
-at each, the first that it reaches there and that is still free there.
+The T thresholds are bits of one integer: a detection is matched at all of them at once. The order
+of its candidate ground truths is the same at each threshold; at each it matches the first one that
+it reaches and that is still unmatched.
 
-A pass keeps nothing of a detection unless match results are asked for: counts and curves come of
-what it records on the way (see _accumulate.pyx).
+Match results are stored only on request: counts and curves are recorded during the pass (see
+_accumulate.pyx).
 """
 
 from cython cimport final
@@ -23,8 +22,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from detap.core._accumulate cimport AHEAD, Accumulator, Lanes, Bits, put_bits, bits_of
-from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
+from detap.core._accumulate cimport (
+    PREFETCH_DISTANCE, Accumulator, Bits, Counters, bits_of, put_bits
+)
+from detap.core._ordering cimport Keyed, descending_key, group_rows, sort_if_needed, sort_by_key
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
@@ -40,48 +41,50 @@ cdef struct Truth:
     double corners[4]
     double overlap_area
     int32_t row
-    bint crowd                # takes any number of detections
-    bint unmatchable                # can be matched, but not as a true positive
+    bint crowd                # matches any number of detections
+    bint unmatchable          # its matches are not true positives
 
 
-cdef struct Near:
-    double overlap
+cdef struct Candidate:
+    double similarity
     uint64_t reached          # thresholds, as bits
-    int32_t truth             # an index into Scratch.truths
+    int32_t truth             # index into Scratch.truths
 
 
 cdef struct Scratch:
-    Lanes lanes
+    Counters counters
     Keyed* ranked
     Keyed* spare
-    int32_t* image_rank       # per image: detections of this class seen so far
-    int32_t* truth_begin      # per image: where its ground truths of this class begin in `truths`
-    int32_t* truth_count
-    Truth* truths             # of this class, side by side, image by image
-    uint64_t* matched         # per ground truth and area range: the thresholds, as bits
+    int32_t* image_rank       # per image: detections of the class so far
+    int32_t* truth_begin      # per image: first of its ground truths in `truths`
+    int32_t* truth_count      # per image
+    Truth* truths             # of the class, image by image
+    uint64_t* matched         # per ground truth and area range: thresholds as bits
     uint8_t* ignored          # per ground truth and area range
-    Near* near                # ground truths that the detection at hand reaches, best first
-    bint count, keep          # of the piece at hand: its numbers, and its match results
+    Candidate* candidates     # ground truths that the detection reaches, best first
+    bint write_scores, keep_matches   # of the current chunk
 
 
-cdef inline Py_ssize_t insert_near(
-    Near* near, Py_ssize_t found, double value, uint64_t reached, int32_t truth, bint last_of_equal
+cdef inline Py_ssize_t insert_candidate(
+    Candidate* candidates, Py_ssize_t count, double similarity, uint64_t reached, int32_t truth,
+    bint last_of_equal,
 ) noexcept nogil:
-    cdef Py_ssize_t j = found
+    cdef Py_ssize_t j = count
     while j > 0 and (
-        value > near[j - 1].overlap or (last_of_equal and value == near[j - 1].overlap)
+        similarity > candidates[j - 1].similarity
+        or (last_of_equal and similarity == candidates[j - 1].similarity)
     ):
-        near[j] = near[j - 1]
+        candidates[j] = candidates[j - 1]
         j -= 1
-    near[j].overlap = value
-    near[j].reached = reached
-    near[j].truth = truth
-    return found + 1
+    candidates[j].similarity = similarity
+    candidates[j].reached = reached
+    candidates[j].truth = truth
+    return count + 1
 
 
 @final
-cdef class Scorer(Accumulator):
-    """Inputs, outputs and their shapes; `work` may be called from any number of threads."""
+cdef class Matcher(Accumulator):
+    """Inputs and outputs of matching; `work` may run in several threads."""
 
     # Detections (N) and ground truths (G).
     cdef const int32_t[::1] dt_image, dt_label, dt_rank, gt_image, gt_label
@@ -89,42 +92,41 @@ cdef class Scorer(Accumulator):
     cdef const double[:, ::1] dt_corners, gt_corners
     cdef const uint8_t[::1] gt_ignored, gt_crowd, gt_unmatchable
     cdef Py_ssize_t images
-    # Candidate pairs (P), where a kernel found them; otherwise boxes overlap.
+    # Precomputed pairs (P); boxes are compared if there are none.
     cdef bint paired
     cdef const int64_t[::1] pair_start
     cdef const int32_t[::1] pair_truth
-    cdef const double[::1] pair_overlap
-    cdef int32_t* truth_place   # (G) where each ground truth lies in `truths` of its class
+    cdef const double[::1] pair_similarity
+    cdef int32_t* truth_index   # (G) index into `truths` of its class
     # MatchParams.
     cdef const double[::1] thresholds, area_low, area_high
-    cdef const int64_t[::1] limits
-    cdef bint strict, best_free, last_of_equal, ties_by_image
-    cdef double edge
-    # Groups by piece: a class, or a chunk of the images of one that is split. Of such a one
-    # no numbers are written.
+    cdef const int64_t[::1] max_dets
+    cdef bint strict, best_unmatched, last_of_equal, ties_by_image
+    cdef double pixel_offset
+    # A chunk is a class, or some images of a split class; only the former writes scores.
     cdef int32_t[::1] dt_start, gt_start, label
-    cdef uint8_t[::1] whole
+    cdef uint8_t[::1] unsplit
     cdef int32_t* dt_order
     cdef int32_t* gt_order
-    cdef Py_ssize_t pieces
-    cdef readonly int32_t[:, ::1] split  # classes that are; where each stands in `ranked`
+    cdef Py_ssize_t chunks
+    cdef readonly int32_t[:, ::1] split  # (label, begin, end) in `ranked` of split classes
     split: memoryview
-    # MatchTable; see match_table.py.
+    # Columns of MatchTable.
     cdef bint keep_all
     cdef Bits true_positive, ignored
     cdef uint8_t[::1] max_dets_index, duplicate
     cdef double[::1] max_iou
     cdef int32_t[:, ::1] matched_gt
-    cdef int32_t[::1] ranked          # rows of each class by falling score, class by class, if kept
-    cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `matched_gt`, or -1
+    cdef int32_t[::1] ranked          # rows by class and descending score, if kept
+    cdef const int32_t[:, ::1] pair_index   # (A, T) row of `matched_gt`, or -1
 
     def __init__(
         self, detections: Boxes, truths: Boxes, flags: tuple[NDArray[np.uint8], ...],
-        pairs: Pairs | None, rank: NDArray[np.int32], rules: MatchParams, limits: NDArray[np.int64],
-        images: int, scores: Scores, all_limits: bool, ranked: NDArray[np.int32], most: int,
-        chunk: int,
+        pairs: Pairs | None, rank: NDArray[np.int32], params: MatchParams,
+        max_dets: NDArray[np.int64], images: int, scores: Scores, all_max_dets: bool,
+        ranked: NDArray[np.int32], max_rows: int, chunk_size: int,
     ):
-        Accumulator.__init__(self, rules, scores, all_limits)
+        Accumulator.__init__(self, params, scores, all_max_dets)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
         self.dt_score = detections.score
         self.dt_corners, self.dt_overlap_area = detections.corners, detections.overlap_area
@@ -135,44 +137,44 @@ cdef class Scorer(Accumulator):
         self.images = images
         self.paired = pairs is not None
         if self.paired:
-            self.pair_start, self.pair_truth, self.pair_overlap = pairs
-        self.thresholds = np.array(rules.thresholds, np.float64)
-        self.area_low = np.array([low for low, _ in rules.area_ranges], np.float64)
-        self.area_high = np.array([high for _, high in rules.area_ranges], np.float64)
-        self.limits = limits
-        self.strict, self.best_free = rules.strict, rules.best_free
-        self.last_of_equal, self.ties_by_image = rules.last_of_equal, rules.ties_by_image
-        self.edge = 1.0 if rules.inclusive_pixels else 0.0
+            self.pair_start, self.pair_truth, self.pair_similarity = pairs
+        self.thresholds = np.array(params.thresholds, np.float64)
+        self.area_low = np.array([low for low, _ in params.area_ranges], np.float64)
+        self.area_high = np.array([high for _, high in params.area_ranges], np.float64)
+        self.max_dets = max_dets
+        self.strict, self.best_unmatched = params.strict, params.best_unmatched
+        self.last_of_equal, self.ties_by_image = params.last_of_equal, params.ties_by_image
+        self.pixel_offset = 1.0 if params.inclusive_pixels else 0.0
         self.ranked = ranked
-        self._group(most, chunk)
+        self._group(max_rows, chunk_size)
 
-    def keep(self, match_table: MatchTable, every: bool) -> None:
-        """Keep match results of `every` class, or of those that are split; these need it."""
-        self.keep_all = every
+    def keep_matches(self, match_table: MatchTable, all_classes: bool) -> None:
+        """Store match results of all classes, or of split ones, which need them."""
+        self.keep_all = all_classes
         self.true_positive = bits_of(match_table.true_positive.view(np.uint8), len(match_table))
         self.ignored = bits_of(match_table.ignored.view(np.uint8), len(match_table))
         self.max_dets_index = match_table.max_dets_index
         self.duplicate = match_table.duplicate.view(np.uint8)
         self.max_iou, self.matched_gt = match_table.max_iou, match_table.matched_gt
-        cell = np.full((self.A, self.T), -1, np.int32)
-        for place, (area, threshold) in enumerate(match_table.area_iou_pairs):
-            cell[area, threshold] = place
-        self.cell = cell
+        pair_index = np.full((self.A, self.T), -1, np.int32)
+        for index, (area, threshold) in enumerate(match_table.area_iou_pairs):
+            pair_index[area, threshold] = index
+        self.pair_index = pair_index
 
     def __dealloc__(self):
         free(self.dt_order)
         free(self.gt_order)
-        free(self.truth_place)
+        free(self.truth_index)
 
-    cdef _group(self, most, chunk):
+    cdef _group(self, max_rows, chunk_size):
         cdef Py_ssize_t n = self.dt_label.shape[0]
         cdef Py_ssize_t g = self.gt_label.shape[0]
         cdef Py_ssize_t k = self.K
         self.dt_start, self.gt_start = np.zeros(k + 1, np.int32), np.zeros(k + 1, np.int32)
         self.dt_order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
         self.gt_order = <int32_t*>malloc((g + 1) * sizeof(int32_t))
-        self.truth_place = <int32_t*>malloc((g + 1 if self.paired else 1) * sizeof(int32_t))
-        if self.dt_order == NULL or self.gt_order == NULL or self.truth_place == NULL:
+        self.truth_index = <int32_t*>malloc((g + 1 if self.paired else 1) * sizeof(int32_t))
+        if self.dt_order == NULL or self.gt_order == NULL or self.truth_index == NULL:
             raise MemoryError()
         cdef const int32_t* dt_label = &self.dt_label[0] if n else NULL
         cdef const int32_t* gt_label = &self.gt_label[0] if g else NULL
@@ -180,44 +182,48 @@ cdef class Scorer(Accumulator):
             group_rows(dt_label, n, k, &self.dt_start[0], self.dt_order)
             group_rows(gt_label, g, k, &self.gt_start[0], self.gt_order)
         sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
-        self.label, self.whole = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
-        large = np.flatnonzero(sizes > most).tolist()
+        self.label, self.unsplit = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
+        large = np.flatnonzero(sizes > max_rows).tolist()
         begins = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
         self.split = np.array(begins, np.int32).reshape(-1, 3)
         for label in reversed(large):
-            self._split_class(label, chunk)
-        self.pieces = len(self.label)
+            self._split_class(label, chunk_size)
+        self.chunks = len(self.label)
         sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64).tolist()
-        sizes += [end - begin for _, begin, end in begins]  # to be ranked as a whole
-        self.line_up(range(len(sizes)), sizes)
+        sizes += [end - begin for _, begin, end in begins]  # a split class is ranked as a whole
+        self.queue_jobs(range(len(sizes)), sizes)
 
-    cdef _split_class(self, Py_ssize_t k, chunk):
-        """Split a class into chunks of its images. Classes before it are whole yet."""
+    cdef _split_class(self, Py_ssize_t k, chunk_size):
+        """Split a class into chunks of its images; earlier classes are not split yet."""
         dt_rows = np.asarray(<int32_t[: self.dt_image.shape[0] + 1]>self.dt_order)
         gt_rows = np.asarray(<int32_t[: self.gt_image.shape[0] + 1]>self.gt_order)
         dt_rows = dt_rows[self.dt_start[k] : self.dt_start[k + 1]]
         gt_rows = gt_rows[self.gt_start[k] : self.gt_start[k + 1]]
         np.asarray(self.ranked)[self.dt_start[k] : self.dt_start[k + 1]] = dt_rows
         dt_image, gt_image = np.asarray(self.dt_image)[dt_rows], np.asarray(self.gt_image)[gt_rows]
-        held = np.bincount(dt_image, minlength=self.images)
-        held += np.bincount(gt_image, minlength=self.images)
-        number = ((np.cumsum(held) - held) // chunk).astype(np.int32)
-        pieces = int(number[-1]) + 1
-        self.dt_start = self._cut(k, self.dt_start, dt_rows, number[dt_image], pieces)
-        self.gt_start = self._cut(k, self.gt_start, gt_rows, number[gt_image], pieces)
-        self.label = np.insert(self.label, k, np.full(pieces - 1, k, np.int32))
-        self.whole = np.insert(self.whole, k, np.zeros(pieces - 1, np.uint8))
-        self.whole[k + pieces - 1] = False
+        row_counts = np.bincount(dt_image, minlength=self.images)
+        row_counts += np.bincount(gt_image, minlength=self.images)
+        chunk_of_image = ((np.cumsum(row_counts) - row_counts) // chunk_size).astype(np.int32)
+        chunks = int(chunk_of_image[-1]) + 1
+        self.dt_start = self._group_by_chunk(
+            k, self.dt_start, dt_rows, chunk_of_image[dt_image], chunks)
+        self.gt_start = self._group_by_chunk(
+            k, self.gt_start, gt_rows, chunk_of_image[gt_image], chunks)
+        self.label = np.insert(self.label, k, np.full(chunks - 1, k, np.int32))
+        self.unsplit = np.insert(self.unsplit, k, np.zeros(chunks - 1, np.uint8))
+        self.unsplit[k + chunks - 1] = False
 
-    cdef _cut(self, Py_ssize_t k, start, rows, const int32_t[::1] number, Py_ssize_t pieces):
-        """Put rows of a class piece by piece; return where each piece begins."""
-        cdef Py_ssize_t n = number.shape[0]
-        cdef int32_t[::1] found = np.zeros(pieces + 1, np.int32)
+    cdef _group_by_chunk(
+        self, Py_ssize_t k, start, rows, const int32_t[::1] chunk_of_row, Py_ssize_t chunks
+    ):
+        """Order rows of a class by chunk; return the start of each chunk."""
+        cdef Py_ssize_t n = chunk_of_row.shape[0]
+        cdef int32_t[::1] chunk_start = np.zeros(chunks + 1, np.int32)
         cdef int32_t[::1] order = np.zeros(n + 1, np.int32)
         with nogil:
-            group_rows(&number[0] if n else NULL, n, pieces, &found[0], &order[0])
+            group_rows(&chunk_of_row[0] if n else NULL, n, chunks, &chunk_start[0], &order[0])
         rows[:] = rows[np.asarray(order)[:n]]
-        return np.insert(start, k + 1, np.asarray(found)[1:-1] + start[k])
+        return np.insert(start, k + 1, np.asarray(chunk_start)[1:-1] + start[k])
 
     cdef void* prepare(self) noexcept nogil:
         cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
@@ -227,34 +233,34 @@ cdef class Scorer(Accumulator):
         return s
 
     cdef bint _prepare(self, Scratch* s) noexcept nogil:
-        cdef Py_ssize_t k, n, most_detections = 1, most_truths = 1
-        for k in range(self.pieces):
+        cdef Py_ssize_t k, n, max_detections = 1, max_truths = 1
+        for k in range(self.chunks):
             n = self.dt_start[k + 1] - self.dt_start[k]
-            most_detections = n if n > most_detections else most_detections
+            max_detections = n if n > max_detections else max_detections
             n = self.gt_start[k + 1] - self.gt_start[k]
-            most_truths = n if n > most_truths else most_truths
-        n = most_detections if most_detections > most_truths else most_truths
+            max_truths = n if n > max_truths else max_truths
+        n = max_detections if max_detections > max_truths else max_truths
         s.ranked = <Keyed*>malloc(n * sizeof(Keyed))
         s.spare = <Keyed*>malloc(n * sizeof(Keyed))
         s.image_rank = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
         s.truth_begin = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
         s.truth_count = <int32_t*>calloc(self.images + 1, sizeof(int32_t))
-        s.truths = <Truth*>malloc(most_truths * sizeof(Truth))
-        s.matched = <uint64_t*>malloc(most_truths * self.A * sizeof(uint64_t))
-        s.ignored = <uint8_t*>malloc(most_truths * self.A)
-        s.near = <Near*>malloc(most_truths * sizeof(Near))
+        s.truths = <Truth*>malloc(max_truths * sizeof(Truth))
+        s.matched = <uint64_t*>malloc(max_truths * self.A * sizeof(uint64_t))
+        s.ignored = <uint8_t*>malloc(max_truths * self.A)
+        s.candidates = <Candidate*>malloc(max_truths * sizeof(Candidate))
         return (
-            self.prepare_lanes(&s.lanes)
+            self.allocate_counters(&s.counters)
             and s.ranked != NULL and s.spare != NULL and s.image_rank != NULL
             and s.truth_begin != NULL and s.truth_count != NULL and s.truths != NULL
-            and s.matched != NULL and s.ignored != NULL and s.near != NULL
+            and s.matched != NULL and s.ignored != NULL and s.candidates != NULL
         )
 
     cdef void release(self, void* scratch) noexcept nogil:
         cdef Scratch* s = <Scratch*>scratch
         if s == NULL:
             return
-        self.release_lanes(&s.lanes)
+        self.free_counters(&s.counters)
         free(s.ranked)
         free(s.spare)
         free(s.image_rank)
@@ -263,41 +269,41 @@ cdef class Scorer(Accumulator):
         free(s.truths)
         free(s.matched)
         free(s.ignored)
-        free(s.near)
+        free(s.candidates)
         free(s)
 
-    cdef bint run(self, Py_ssize_t piece, void* scratch) noexcept nogil:
+    cdef bint run(self, Py_ssize_t chunk, void* scratch) noexcept nogil:
         cdef Scratch* s = <Scratch*>scratch
         cdef Py_ssize_t g
-        if piece >= self.pieces:
-            return self._rank_split(piece - self.pieces)
-        g = self.gt_start[piece + 1] - self.gt_start[piece]
-        s.count = self.whole[piece]
-        s.keep = self.keep_all or not s.count
-        # Each ground truth is found once at most.
-        if not self.begin(g if s.count else 0, &s.lanes):
+        if chunk >= self.chunks:
+            return self._rank_split(chunk - self.chunks)
+        g = self.gt_start[chunk + 1] - self.gt_start[chunk]
+        s.write_scores = self.unsplit[chunk]
+        s.keep_matches = self.keep_all or not s.write_scores
+        # Each ground truth is matched at most once.
+        if not self.reset(g if s.write_scores else 0, &s.counters):
             return False
-        self._lay_out_truths(piece, g, s)
-        self._walk(piece, g, s)
-        if s.count:
-            self.write_curves(self.label[piece], g, &s.lanes)
+        self._load_truths(chunk, g, s)
+        self._match_chunk(chunk, g, s)
+        if s.write_scores:
+            self.write_curves(self.label[chunk], g, &s.counters)
         return True
 
     cdef Keyed* _by_image(
         self, const int32_t* rows, Py_ssize_t count, const int32_t* image, Keyed* items,
         Keyed* spare,
     ) noexcept nogil:
-        """Return the rows by image, each image's in file order."""
+        """Order rows by image, then by file order."""
         cdef Py_ssize_t i
         for i in range(count):
             items[i].row = rows[i]
             items[i].key = image[rows[i]]
-        return put_in_order(items, spare, count)
+        return sort_if_needed(items, spare, count)
 
-    cdef void _lay_out_truths(self, Py_ssize_t piece, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Put the piece's ground truths side by side, and say which count in which area range."""
+    cdef void _load_truths(self, Py_ssize_t chunk, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Load the chunk's ground truths and set their ignore flags."""
         cdef Py_ssize_t areas = self.A
-        cdef Py_ssize_t k = self.label[piece]
+        cdef Py_ssize_t k = self.label[chunk]
         cdef Py_ssize_t i, a
         cdef int32_t row
         cdef double area
@@ -305,12 +311,12 @@ cdef class Scorer(Accumulator):
         if g == 0:
             return
         ordered = self._by_image(
-            self.gt_order + self.gt_start[piece], g, &self.gt_image[0], s.ranked, s.spare
+            self.gt_order + self.gt_start[chunk], g, &self.gt_image[0], s.ranked, s.spare
         )
         for i in range(g):
             row = ordered[i].row
             if self.paired:
-                self.truth_place[row] = <int32_t>i
+                self.truth_index[row] = <int32_t>i
             else:
                 memcpy(s.truths[i].corners, &self.gt_corners[row, 0], 4 * sizeof(double))
                 s.truths[i].overlap_area = self.gt_overlap_area[row]
@@ -326,13 +332,13 @@ cdef class Scorer(Accumulator):
                 s.ignored[i * areas + a] = (
                     self.gt_ignored[row] or area < self.area_low[a] or area > self.area_high[a]
                 )
-                if s.count and not s.ignored[i * areas + a]:
+                if s.write_scores and not s.ignored[i * areas + a]:
                     self.positives[a, k] += 1
 
     cdef Keyed* _rank(
         self, const int32_t* rows, Py_ssize_t n, Keyed* ranked, Keyed* spare
     ) noexcept nogil:
-        """Return a class's detections by falling score, equal ones in the protocol's order."""
+        """Rank a class's detections by descending score; break ties by protocol."""
         cdef Keyed* items = ranked
         cdef Py_ssize_t i
         if self.ties_by_image:
@@ -342,13 +348,13 @@ cdef class Scorer(Accumulator):
             for i in range(n):
                 ranked[i].row = rows[i]
         for i in range(n):
-            ranked[i].key = falling(self.dt_score[ranked[i].row])
+            ranked[i].key = descending_key(self.dt_score[ranked[i].row])
         return sort_by_key(ranked, spare, n)
 
-    cdef bint _rank_split(self, Py_ssize_t place) noexcept nogil:
-        """Rank the rows of a class that is split, while others match them."""
-        cdef Py_ssize_t begin = self.split[place, 1]
-        cdef Py_ssize_t i, n = self.split[place, 2] - begin
+    cdef bint _rank_split(self, Py_ssize_t index) noexcept nogil:
+        """Rank the rows of a split class while other threads match them."""
+        cdef Py_ssize_t begin = self.split[index, 1]
+        cdef Py_ssize_t i, n = self.split[index, 2] - begin
         cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef const Keyed* ranked
@@ -361,81 +367,83 @@ cdef class Scorer(Accumulator):
         free(spare)
         return ready
 
-    cdef inline uint64_t _reach(self, double value) noexcept nogil:
-        """Return the thresholds that an overlap reaches, as bits; they ascend."""
+    cdef inline uint64_t _thresholds_reached(self, double similarity) noexcept nogil:
+        """Return the ascending thresholds that a similarity reaches, as bits."""
         cdef Py_ssize_t thresholds = self.T
         cdef Py_ssize_t t = 0
         if self.strict:
-            while t < thresholds and value > self.thresholds[t]:
+            while t < thresholds and similarity > self.thresholds[t]:
                 t += 1
         else:
-            while t < thresholds and value >= self.thresholds[t]:
+            while t < thresholds and similarity >= self.thresholds[t]:
                 t += 1
         return (~<uint64_t>0) >> (64 - t) if t else 0
 
-    cdef Py_ssize_t _find_near(self, int32_t row, Scratch* s, double* best) noexcept nogil:
+    cdef Py_ssize_t _find_candidates(self, int32_t row, Scratch* s, double* best) noexcept nogil:
         """List the ground truths that a detection reaches at any threshold, best first.
 
-        Of equal ones the first in the file comes first, or the last, as the protocol says. Where
-        only the best of all may be matched, it alone is listed.
+        Equal ones are in file order, or reversed, by protocol. If only the best may be matched,
+        only it is listed.
         """
         cdef int32_t image = self.dt_image[row]
         cdef Py_ssize_t begin = s.truth_begin[image]
         cdef const double* box = &self.dt_corners[row, 0]
         cdef double area = self.dt_overlap_area[row]
-        cdef Py_ssize_t found = 0
+        cdef Py_ssize_t count = 0
         cdef Py_ssize_t i
-        cdef double value
+        cdef double similarity
         cdef uint64_t reached
         best[0] = 0.0
         for i in range(begin, begin + s.truth_count[image]):
-            value = overlap(
+            similarity = overlap(
                 box, area, s.truths[i].corners, s.truths[i].overlap_area,
-                s.truths[i].crowd, self.edge,
+                s.truths[i].crowd, self.pixel_offset,
             )
-            if value > best[0]:
-                best[0] = value
-            reached = self._reach(value)
+            if similarity > best[0]:
+                best[0] = similarity
+            reached = self._thresholds_reached(similarity)
             if reached:
-                found = insert_near(s.near, found, value, reached, <int32_t>i, self.last_of_equal)
-        return found if self.best_free or found == 0 else 1
+                count = insert_candidate(
+                    s.candidates, count, similarity, reached, <int32_t>i, self.last_of_equal
+                )
+        return count if self.best_unmatched or count == 0 else 1
 
-    cdef Py_ssize_t _read_near(self, int32_t row, Scratch* s, double* best) noexcept nogil:
-        """List the same from pairs, which are in the order of the file."""
-        cdef Py_ssize_t found = 0
+    cdef Py_ssize_t _read_candidates(self, int32_t row, Scratch* s, double* best) noexcept nogil:
+        """List the candidates from precomputed pairs, which are in file order."""
+        cdef Py_ssize_t count = 0
         cdef int64_t p
-        cdef double value
+        cdef double similarity
         cdef uint64_t reached
         best[0] = 0.0
         for p in range(self.pair_start[row], self.pair_start[row + 1]):
-            value = self.pair_overlap[p]
-            if value > best[0]:
-                best[0] = value
-            reached = self._reach(value)
+            similarity = self.pair_similarity[p]
+            if similarity > best[0]:
+                best[0] = similarity
+            reached = self._thresholds_reached(similarity)
             if reached:
-                found = insert_near(
-                    s.near, found, value, reached, self.truth_place[self.pair_truth[p]],
+                count = insert_candidate(
+                    s.candidates, count, similarity, reached, self.truth_index[self.pair_truth[p]],
                     self.last_of_equal,
                 )
-        return found if self.best_free or found == 0 else 1
+        return count if self.best_unmatched or count == 0 else 1
 
-    cdef void _walk(self, Py_ssize_t piece, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Let the piece's detections match ground truths by falling score."""
-        cdef Py_ssize_t areas = self.A, limits = self.M
-        cdef Py_ssize_t k = self.label[piece]
-        cdef Py_ssize_t n = self.dt_start[piece + 1] - self.dt_start[piece]
-        cdef Py_ssize_t i, a, m, m_from, near
+    cdef void _match_chunk(self, Py_ssize_t chunk, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Match the chunk's detections in descending score order."""
+        cdef Py_ssize_t areas = self.A, max_dets_count = self.M
+        cdef Py_ssize_t k = self.label[chunk]
+        cdef Py_ssize_t n = self.dt_start[chunk + 1] - self.dt_start[chunk]
+        cdef Py_ssize_t i, a, m, first_m, n_near
         cdef int32_t row, rank
         cdef int64_t within = 0
         cdef int64_t duplicates = 0
         cdef bint inside
         cdef double best, area
-        cdef uint64_t missed
-        cdef const int32_t* rows = self.dt_order + self.dt_start[piece]
+        cdef uint64_t unmatched
+        cdef const int32_t* rows = self.dt_order + self.dt_start[chunk]
         cdef const Keyed* ranked = self._rank(rows, n, s.ranked, s.spare) if n else NULL
         for i in range(n):
-            if i + AHEAD < n and not self.paired:
-                row = ranked[i + AHEAD].row
+            if i + PREFETCH_DISTANCE < n and not self.paired:
+                row = ranked[i + PREFETCH_DISTANCE].row
                 detap_prefetch(&self.dt_corners[row, 0])
                 detap_prefetch(&self.dt_overlap_area[row])
                 detap_prefetch(&self.dt_image[row])
@@ -444,103 +452,106 @@ cdef class Scorer(Accumulator):
             s.image_rank[self.dt_image[row]] += 1
             if self.dt_rank.shape[0]:
                 rank = self.dt_rank[row]
-            if rank >= self.limits[limits - 1]:
+            if rank >= self.max_dets[max_dets_count - 1]:
                 continue
             within += 1
-            m_from = limits - 1
-            while m_from > 0 and rank < self.limits[m_from - 1]:
-                m_from -= 1
-            near = self._read_near(row, s, &best) if self.paired else self._find_near(row, s, &best)
-            if s.keep:
-                self.max_dets_index[row] = <uint8_t>m_from
+            first_m = max_dets_count - 1
+            while first_m > 0 and rank < self.max_dets[first_m - 1]:
+                first_m -= 1
+            if self.paired:
+                n_near = self._read_candidates(row, s, &best)
+            else:
+                n_near = self._find_candidates(row, s, &best)
+            if s.keep_matches:
+                self.max_dets_index[row] = <uint8_t>first_m
                 self.max_iou[row] = best
-            if not s.count:
-                m_from = limits  # at no limit is anything counted
+            if not s.write_scores:
+                first_m = max_dets_count  # count nothing
             area = self.dt_area[row]
             for a in range(areas):
                 inside = self.area_low[a] <= area <= self.area_high[a]
-                if near:
-                    missed = self._match(row, a, near, m_from, g, inside, s)
-                    if a == 0 and inside and (missed & 1) and self._is_duplicate(near, s):
+                if n_near:
+                    unmatched = self._match(row, a, n_near, first_m, g, inside, s)
+                    if a == 0 and inside and (unmatched & 1) and self._is_duplicate(n_near, s):
                         duplicates += 1
-                        if s.keep:
+                        if s.keep_matches:
                             self.duplicate[row] = 1
                 if inside:
-                    for m in range(m_from, limits):
-                        s.lanes.seen[m * areas + a] += 1
-                elif s.keep and near == 0:
-                    put_bits(&self.ignored, a, row, self.every)
+                    for m in range(first_m, max_dets_count):
+                        s.counters.dt_counts[m * areas + a] += 1
+                elif s.keep_matches and n_near == 0:
+                    put_bits(&self.ignored, a, row, self.all_thresholds)
         for i in range(n):
             s.image_rank[self.dt_image[ranked[i].row]] = 0
-            if s.keep and s.count:
-                self.ranked[self.dt_start[piece] + i] = ranked[i].row
+            if s.keep_matches and s.write_scores:
+                self.ranked[self.dt_start[chunk] + i] = ranked[i].row
         for i in range(g):
             s.truth_count[self.gt_image[s.truths[i].row]] = 0
-        if not s.count:
+        if not s.write_scores:
             return
-        self.write_counts(k, within, duplicates, &s.lanes)
+        self.write_counts(k, within, duplicates, &s.counters)
         self.counts[1, k] = g - self.positives[0, k]
         self.counts[2, k] = n
 
     cdef uint64_t _match(
-        self, int32_t row, Py_ssize_t a, Py_ssize_t near, Py_ssize_t m_from, Py_ssize_t g,
+        self, int32_t row, Py_ssize_t a, Py_ssize_t n_candidates, Py_ssize_t first_m, Py_ssize_t g,
         bint inside, Scratch* s,
     ) noexcept nogil:
-        """Match one detection in one area range; return the thresholds at which it has no match.
+        """Match a detection in one area range; return the thresholds without a match.
 
-        An ignored ground truth is taken only where no other will do.
+        Ground truths that are not ignored are matched first.
         """
         cdef Py_ssize_t areas = self.A
-        cdef uint64_t open_bits = ~<uint64_t>0
-        cdef uint64_t taken
-        cdef uint64_t good = 0
-        cdef uint64_t excused = 0
-        cdef Py_ssize_t i, place
+        cdef uint64_t unmatched = ~<uint64_t>0
+        cdef uint64_t bits
+        cdef uint64_t tp = 0
+        cdef uint64_t ignored_bits = 0
+        cdef Py_ssize_t i, index
         cdef const Truth* truth
         cdef int ignored
         for ignored in range(2):
-            for i in range(near):
-                place = s.near[i].truth * areas + a
-                if s.ignored[place] != ignored:
+            for i in range(n_candidates):
+                index = s.candidates[i].truth * areas + a
+                if s.ignored[index] != ignored:
                     continue
-                taken = s.near[i].reached & open_bits
-                # Where only the best may be matched, an ignored one is never used up.
-                if not (s.truths[s.near[i].truth].crowd or (ignored and not self.best_free)):
-                    taken &= ~s.matched[place]
-                if taken == 0:
+                bits = s.candidates[i].reached & unmatched
+                # If only the best is a candidate, ignored ones match any number of detections.
+                truth = &s.truths[s.candidates[i].truth]
+                if not (truth.crowd or (ignored and not self.best_unmatched)):
+                    bits &= ~s.matched[index]
+                if bits == 0:
                     continue
-                s.matched[place] |= taken
-                open_bits &= ~taken
+                s.matched[index] |= bits
+                unmatched &= ~bits
                 if ignored:
-                    excused |= taken
-                elif not s.truths[s.near[i].truth].unmatchable:
-                    good |= taken
-                truth = &s.truths[s.near[i].truth]
-                if s.keep and self.matched_gt.shape[0] and not truth.unmatchable:
-                    self._keep_truth(row, a, taken, truth.row)
-        if good:
-            self.record(a, good, m_from, g, &s.lanes)
+                    ignored_bits |= bits
+                elif not truth.unmatchable:
+                    tp |= bits
+                if s.keep_matches and self.matched_gt.shape[0] and not truth.unmatchable:
+                    self._store_match(row, a, bits, truth.row)
+        if tp:
+            self.record_hits(a, tp, first_m, g, &s.counters)
         if inside:
-            self.excuse(a, good | excused, m_from, &s.lanes)
-        if s.keep:
-            put_bits(&self.true_positive, a, row, good)
-            put_bits(&self.ignored, a, row, excused if inside else self.every & ~good)
-        return open_bits
+            self.count_not_fp(a, tp | ignored_bits, first_m, &s.counters)
+        if s.keep_matches:
+            put_bits(&self.true_positive, a, row, tp)
+            put_bits(&self.ignored, a, row, ignored_bits if inside else self.all_thresholds & ~tp)
+        return unmatched
 
-    cdef bint _is_duplicate(self, Py_ssize_t near, Scratch* s) noexcept nogil:
-        """Tell whether a false positive reaches a ground truth that counts."""
+    cdef bint _is_duplicate(self, Py_ssize_t n_candidates, Scratch* s) noexcept nogil:
+        """Return True if a false positive reaches a counted ground truth."""
         cdef Py_ssize_t i
-        for i in range(near):
-            if (s.near[i].reached & 1) and not s.ignored[s.near[i].truth * self.A]:
+        for i in range(n_candidates):
+            if (s.candidates[i].reached & 1) and not s.ignored[s.candidates[i].truth * self.A]:
                 return True
         return False
 
-    cdef void _keep_truth(
-        self, int32_t row, Py_ssize_t a, uint64_t taken, int32_t truth
+    cdef void _store_match(
+        self, int32_t row, Py_ssize_t a, uint64_t bits, int32_t truth
     ) noexcept nogil:
-        cdef int32_t cell
-        while taken:
-            cell = self.cell[a, trailing_zeros(taken)]
-            if cell >= 0:
-                self.matched_gt[cell, row] = truth
-            taken &= taken - 1
+        cdef int32_t pair_index
+        while bits:
+            pair_index = self.pair_index[a, trailing_zeros(bits)]
+            if pair_index >= 0:
+                self.matched_gt[pair_index, row] = truth
+            bits &= bits - 1

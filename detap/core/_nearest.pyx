@@ -1,140 +1,142 @@
-"""The nearest ground truths of detections, whatever their class, compiled. See nearest.py."""
+"""Nearest ground truths of detections in all classes, compiled. See nearest.py."""
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from detap.core._overlap cimport larger, overlap, share_of, smaller
+from detap.core._overlap cimport larger, overlap, divide_overlap, smaller
 
 cdef enum:
-    OWN = 0
-    TAKEN = 1
-    OTHER = 2
+    SAME_CLASS = 0
+    MATCHED = 1
+    OTHER_CLASS = 2
 
-cdef struct Seen:  # the nearest of its class, of those taken and of other classes; -1 and 0: none
+cdef struct NearestTruths:  # -1 and 0 if none
     int32_t truth[3]
     double value[3]
 
 
-cdef class Ground:
-    """Ground truths side by side, image by image; those of image i are start[i] to start[i + 1]."""
+cdef class ImageGroundTruths:
+    """Ground truths by image; those of image i are start[i] to start[i + 1]."""
 
     cdef const int32_t[::1] start, row, label
-    cdef const double[:, ::1] corners, sides
+    cdef const double[:, ::1] corners, columns
     cdef const double[::1] area
-    cdef const uint8_t[::1] crowd, taken
-    cdef double edge
+    cdef const uint8_t[::1] crowd, matched
+    cdef double pixel_offset
 
     def __init__(
         self, *, start: NDArray[np.int32], order: NDArray[np.int32], label: NDArray[np.int32],
         corners: NDArray[np.float64], area: NDArray[np.float64], crowd: NDArray[np.uint8],
-        taken: NDArray[np.uint8], double edge,
+        matched: NDArray[np.uint8], double pixel_offset,
     ):
         self.start, self.row, self.label = start, order, label
         self.corners, self.area = corners, area
-        self.sides = corners.T.copy()
-        self.crowd, self.taken = crowd, taken
+        self.columns = corners.T.copy()
+        self.crowd, self.matched = crowd, matched
         cdef Py_ssize_t count = self.row.shape[0]
         if (
             self.start[self.start.shape[0] - 1] != count or self.label.shape[0] != count
             or self.corners.shape[0] != count or self.corners.shape[1] != 4
             or self.area.shape[0] != count or self.crowd.shape[0] != count
-            or self.taken.shape[0] != count
+            or self.matched.shape[0] != count
         ):
-            raise ValueError("the shapes do not go together")
-        self.edge = edge
+            raise ValueError("array shapes do not match")
+        self.pixel_offset = pixel_offset
 
     def fill(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area,
         Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
     ) -> None:
-        """Write the nearest of its class, of those taken and of other classes, for some rows."""
+        """Write the nearest ground truths (same class, matched, other class) of some rows."""
         cdef Py_ssize_t n, kind
         cdef int32_t row
-        cdef Seen seen
-        cdef double* common = self._room()
+        cdef NearestTruths nearest
+        cdef double* intersection = self._allocate()
         with nogil:
             for n in range(begin, end):
                 row = rows[n]
-                self._look(&corners[row, 0], area[row], image[row], label[row], common, &seen)
+                self._find_nearest(
+                    &corners[row, 0], area[row], image[row], label[row], intersection, &nearest
+                )
                 for kind in range(3):
-                    truth[kind, n] = seen.truth[kind]
-                    value[kind, n] = seen.value[kind]
-        free(common)
+                    truth[kind, n] = nearest.truth[kind]
+                    value[kind, n] = nearest.value[kind]
+        free(intersection)
 
-    cdef double* _room(self) except NULL:
-        cdef double* common = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
-        if common == NULL:
+    cdef double* _allocate(self) except NULL:
+        cdef double* intersection = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
+        if intersection == NULL:
             raise MemoryError()
-        return common
+        return intersection
 
-    cdef void _look(
-        self, const double* box, double area, int32_t image, int32_t label, double* common,
-        Seen* seen,
+    cdef void _find_nearest(
+        self, const double* box, double area, int32_t image, int32_t label, double* intersection,
+        NearestTruths* nearest,
     ) noexcept nogil:
         cdef Py_ssize_t g, kind, first = self.start[image], last = self.start[image + 1]
-        cdef double here
+        cdef double similarity
         for kind in range(3):
-            seen.truth[kind] = -1
-            seen.value[kind] = 0.0
-        self._meet(box, first, last, common)
+            nearest.truth[kind] = -1
+            nearest.value[kind] = 0.0
+        self._intersect(box, first, last, intersection)
         for g in range(first, last):
-            if common[g - first] == 0.0:  # most: few of an image's boxes meet
+            if intersection[g - first] == 0.0:
                 continue
-            here = share_of(common[g - first], area, self.area[g], self.crowd[g])
-            kind = OWN if self.label[g] == label else OTHER
-            if here > seen.value[kind]:
-                seen.value[kind] = here
-                seen.truth[kind] = self.row[g]
-            if kind == OWN and self.taken[g] and here > seen.value[TAKEN]:
-                seen.value[TAKEN] = here
-                seen.truth[TAKEN] = self.row[g]
+            similarity = divide_overlap(intersection[g - first], area, self.area[g], self.crowd[g])
+            kind = SAME_CLASS if self.label[g] == label else OTHER_CLASS
+            if similarity > nearest.value[kind]:
+                nearest.value[kind] = similarity
+                nearest.truth[kind] = self.row[g]
+            if kind == SAME_CLASS and self.matched[g] and similarity > nearest.value[MATCHED]:
+                nearest.value[MATCHED] = similarity
+                nearest.truth[MATCHED] = self.row[g]
 
-    cdef void _meet(
-        self, const double* box, Py_ssize_t first, Py_ssize_t last, double* common
+    cdef void _intersect(
+        self, const double* box, Py_ssize_t first, Py_ssize_t last, double* intersection
     ) noexcept nogil:
-        """Write what a box has in common with each ground truth, without branch and division."""
+        """Write the intersection areas of a box and each ground truth."""
         cdef Py_ssize_t g, count = last - first
-        cdef double width, height, edge = self.edge
+        cdef double width, height, pixel_offset = self.pixel_offset
         cdef double left = box[0], top = box[1], right = box[2], bottom = box[3]
         if count == 0:
             return
-        # Column by column, so that several ground truths are worked on at once.
-        cdef const double* lefts = &self.sides[0, first]
-        cdef const double* tops = &self.sides[1, first]
-        cdef const double* rights = &self.sides[2, first]
-        cdef const double* bottoms = &self.sides[3, first]
+        # Separate columns let the compiler vectorize the loop.
+        cdef const double* lefts = &self.columns[0, first]
+        cdef const double* tops = &self.columns[1, first]
+        cdef const double* rights = &self.columns[2, first]
+        cdef const double* bottoms = &self.columns[3, first]
         for g in range(count):
-            width = smaller(right, rights[g]) - larger(left, lefts[g]) + edge
-            height = smaller(bottom, bottoms[g]) - larger(top, tops[g]) + edge
-            common[g] = larger(width, 0.0) * larger(height, 0.0)
+            width = smaller(right, rights[g]) - larger(left, lefts[g]) + pixel_offset
+            height = smaller(bottom, bottoms[g]) - larger(top, tops[g]) + pixel_offset
+            intersection[g] = larger(width, 0.0) * larger(height, 0.0)
 
     def match(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
-        bint last_of_equal, bint others_only, uint8_t[::1] free, int32_t[::1] truth,
+        bint last_of_equal, bint other_classes_only, uint8_t[::1] unmatched, int32_t[::1] truth,
     ) -> None:
-        """Let detections, in the order of `rows`, take the nearest ground truth that is free."""
-        cdef Py_ssize_t n, g, taken
+        """Match detections, in the order of `rows`, to the nearest unmatched ground truth."""
+        cdef Py_ssize_t n, g, best_truth
         cdef int32_t row
-        cdef double here, best
+        cdef double similarity, best
         with nogil:
             for n in range(rows.shape[0]):
                 row = rows[n]
                 best = 0.0
-                taken = -1
+                best_truth = -1
                 for g in range(self.start[image[row]], self.start[image[row] + 1]):
-                    if not free[g] or (others_only and self.label[g] == label[row]):
+                    if not unmatched[g] or (other_classes_only and self.label[g] == label[row]):
                         continue
-                    here = overlap(
+                    similarity = overlap(
                         &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
-                        self.crowd[g], self.edge,
+                        self.crowd[g], self.pixel_offset,
                     )
-                    if here < threshold or (strict and here == threshold):
+                    if similarity < threshold or (strict and similarity == threshold):
                         continue
-                    if here > best or (last_of_equal and here == best):
-                        best = here
-                        taken = g
-                if taken >= 0:
-                    free[taken] = 0
-                    truth[n] = self.row[taken]
+                    if similarity > best or (last_of_equal and similarity == best):
+                        best = similarity
+                        best_truth = g
+                if best_truth >= 0:
+                    unmatched[best_truth] = 0
+                    truth[n] = self.row[best_truth]

@@ -1,21 +1,21 @@
-"""Stable orders, without the GIL: by falling score, and by group."""
+"""Stable sorts without the GIL: by descending score, and by group."""
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 cdef enum:
-    SMALL = 48  # below it, insertion beats counting
+    SMALL = 48  # below it, insertion sort is faster than radix sort
 
 
-cdef uint64_t falling(double score) noexcept nogil:
-    """Return a key whose rising order is the score's falling order; -0.0 ties with 0.0."""
+cdef uint64_t descending_key(double score) noexcept nogil:
+    """Return a key that ascends as the score descends; -0.0 ties with 0.0."""
     cdef uint64_t bits
     if score == 0.0:
         bits = 0
     else:
         memcpy(&bits, &score, 8)
-    # Rising order of doubles as integers: flip all bits of negatives, the sign of the others.
+    # Doubles sort as integers after flipping all bits of negatives, the sign bit of others.
     if bits >> 63:
         bits = ~bits
     else:
@@ -23,7 +23,7 @@ cdef uint64_t falling(double score) noexcept nogil:
     return ~bits
 
 
-cdef void sort_few(Keyed* items, Py_ssize_t count) noexcept nogil:
+cdef void insertion_sort(Keyed* items, Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t i, j
     cdef Keyed item
     for i in range(1, count):
@@ -36,15 +36,15 @@ cdef void sort_few(Keyed* items, Py_ssize_t count) noexcept nogil:
 
 
 cdef Keyed* sort_by_key(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil:
-    """Sort stably by rising key; return whichever of the two arrays holds the result."""
+    """Sort stably by ascending key; return the array that holds the result."""
     cdef int32_t counts[8][256]
-    cdef int32_t place, size
+    cdef int32_t offset, size
     cdef Py_ssize_t i
     cdef int digit, byte
     cdef uint64_t key
     cdef Keyed* other
     if count < SMALL:
-        sort_few(items, count)
+        insertion_sort(items, count)
         return items
     memset(counts, 0, sizeof(counts))
     for i in range(count):
@@ -52,14 +52,14 @@ cdef Keyed* sort_by_key(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept n
         for digit in range(8):
             counts[digit][(key >> (8 * digit)) & 255] += 1
     for digit in range(8):
-        # A byte that all keys share needs no pass: the sign and most of the exponent, usually.
+        # Skip bytes that all keys share, such as the sign.
         if counts[digit][(items[0].key >> (8 * digit)) & 255] == count:
             continue
-        place = 0
+        offset = 0
         for byte in range(256):
             size = counts[digit][byte]
-            counts[digit][byte] = place
-            place += size
+            counts[digit][byte] = offset
+            offset += size
         for i in range(count):
             byte = (items[i].key >> (8 * digit)) & 255
             spare[counts[digit][byte]] = items[i]
@@ -73,7 +73,7 @@ cdef Keyed* sort_by_key(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept n
 cdef void group_rows(
     const int32_t* group, Py_ssize_t rows, Py_ssize_t groups, int32_t* start, int32_t* order
 ) noexcept nogil:
-    """Write the rows group by group, each in file order; start[g] to start[g + 1] is group g."""
+    """Write the rows by group in file order; start[g] to start[g + 1] is group g."""
     cdef Py_ssize_t i
     cdef int32_t g
     memset(start, 0, (groups + 1) * sizeof(int32_t))
@@ -90,8 +90,8 @@ cdef void group_rows(
     start[0] = 0
 
 
-cdef Keyed* put_in_order(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil:
-    """Sort stably by rising key, as sort_by_key; no work where they are so."""
+cdef Keyed* sort_if_needed(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil:
+    """Sort as sort_by_key, unless the keys ascend already."""
     cdef Py_ssize_t i
     for i in range(1, count):
         if items[i].key < items[i - 1].key:
@@ -104,7 +104,7 @@ def rank_rows(
     const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
     int32_t[::1] start, int32_t[::1] ranked,
 ) -> None:
-    """Rank the rows of each class by falling score.
+    """Rank the rows of each class by descending score.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def rank_rows(
     left_out : (N,) uint8
         Rows that are not ranked.
     ties_by_image : bool
-        Whether equal scores rank by image before they rank by order.
+        Break ties by image, then by order.
     start : (K + 1,) int32
-        Written: where each class begins in `ranked`.
+        Written: first index of each class in `ranked`.
     ranked : (N,) int32
         Written: rows, class by class.
     """
@@ -123,46 +123,46 @@ def rank_rows(
     cdef Py_ssize_t classes = start.shape[0] - 1
     cdef Py_ssize_t k, i, count
     cdef int32_t total = 0
-    cdef int32_t most = 0
-    cdef int32_t* grouped = <int32_t*>malloc((n + 1) * sizeof(int32_t))
-    cdef int32_t* group = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
-    cdef Keyed* first = NULL
-    cdef Keyed* second = NULL
+    cdef int32_t max_size = 0
+    cdef int32_t* by_class = <int32_t*>malloc((n + 1) * sizeof(int32_t))
+    cdef int32_t* class_start = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
+    cdef Keyed* items_a = NULL
+    cdef Keyed* items_b = NULL
     cdef Keyed* items
-    cdef bint ready = grouped != NULL and group != NULL
+    cdef bint ready = by_class != NULL and class_start != NULL
     if ready:
-        group_rows(&label[0] if n else NULL, n, classes, group, grouped)
+        group_rows(&label[0] if n else NULL, n, classes, class_start, by_class)
         for k in range(classes):
-            most = max(most, group[k + 1] - group[k])
-        first = <Keyed*>malloc((most + 1) * sizeof(Keyed))
-        second = <Keyed*>malloc((most + 1) * sizeof(Keyed))
-        ready = first != NULL and second != NULL
+            max_size = max(max_size, class_start[k + 1] - class_start[k])
+        items_a = <Keyed*>malloc((max_size + 1) * sizeof(Keyed))
+        items_b = <Keyed*>malloc((max_size + 1) * sizeof(Keyed))
+        ready = items_a != NULL and items_b != NULL
     if ready:
         with nogil:
             for k in range(classes):
                 start[k] = total
                 count = 0
-                for i in range(group[k], group[k + 1]):
-                    if not left_out[grouped[i]]:
-                        first[count].row = grouped[i]
-                        first[count].key = order[grouped[i]]
+                for i in range(class_start[k], class_start[k + 1]):
+                    if not left_out[by_class[i]]:
+                        items_a[count].row = by_class[i]
+                        items_a[count].key = order[by_class[i]]
                         count += 1
-                items = put_in_order(first, second, count)
+                items = sort_if_needed(items_a, items_b, count)
                 if ties_by_image:
                     for i in range(count):
                         items[i].key = image[items[i].row]
-                    items = put_in_order(items, second if items == first else first, count)
+                    items = sort_if_needed(items, items_b if items == items_a else items_a, count)
                 for i in range(count):
-                    items[i].key = falling(score[items[i].row])
-                items = put_in_order(items, second if items == first else first, count)
+                    items[i].key = descending_key(score[items[i].row])
+                items = sort_if_needed(items, items_b if items == items_a else items_a, count)
                 for i in range(count):
                     ranked[total + i] = items[i].row
                 total += <int32_t>count
             start[classes] = total
-    free(grouped)
-    free(group)
-    free(first)
-    free(second)
+    free(by_class)
+    free(class_start)
+    free(items_a)
+    free(items_b)
     if not ready:
         raise MemoryError()
 
@@ -172,7 +172,7 @@ def find_rank_positions(
     bint ties_by_image, const int32_t[::1] start, const int32_t[::1] ranked,
     const int32_t[::1] rows, const int32_t[::1] label, int32_t[::1] out,
 ) -> None:
-    """Write where in `ranked`, as rank_rows made it, some rows stand or would stand in a class."""
+    """Write the index in `ranked` at which some rows are, or would be, in a class."""
     cdef Py_ssize_t i
     cdef int32_t row, other, low, high, middle
     cdef bint above

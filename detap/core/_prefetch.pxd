@@ -1,11 +1,11 @@
-"""Have memory bring what is needed soon."""
+"""Prefetch memory into the cache."""
 
 cdef extern from *:
     """
     #if defined(_MSC_VER)
-    #define detap_prefetch(place)
+    #define detap_prefetch(address)
     #else
-    #define detap_prefetch(place) __builtin_prefetch(place)
+    #define detap_prefetch(address) __builtin_prefetch(address)
     #endif
     """
-    void detap_prefetch(const void* place) noexcept nogil
+    void detap_prefetch(const void* address) noexcept nogil

@@ -1,14 +1,14 @@
-"""Rankings of galleries, compiled. See ranking.py for what each function means.
+"""Ranking of galleries, compiled. See ranking.py.
 
-A gallery of a million items is never sorted: of a ranking only the places of the relevant items
-matter, and these are counted; or only the first k, and these are selected.
+A gallery of a million items is never sorted: the ranks of the relevant items are counted, or the
+first k items are selected.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from detap.core._ordering cimport Keyed, falling, sort_by_key
+from detap.core._ordering cimport Keyed, descending_key, sort_by_key
 
 cdef extern from *:
     """
@@ -27,8 +27,8 @@ cdef extern from *:
     #define DETAP_POPCOUNT(x) detap_popcount(x)
     #endif
 
-    /* One loop, compiled for what the processor has: the words of the gallery lie one after the
-       other for all items, so that a vector unit takes several items at once. */
+    /* One loop, compiled for several instruction sets. Word w of all items is contiguous, so that
+       a vector holds several items. */
     #define DETAP_DISTANCES(name)                                                              \\
         static void name(const uint64_t* query, const uint64_t* gallery, ptrdiff_t stride,     \\
                          ptrdiff_t words, ptrdiff_t count, uint16_t* out) {                    \\
@@ -52,10 +52,9 @@ cdef extern from *:
     DETAP_DISTANCES(detap_distances_avx512)
     #endif
 
-    /* What queries and a panel of items have, whose components lie side by side: minus the squared
-       distances, their differences coming first, so that nothing cancels; or the products. A lane
-       of a vector is an item, so that each sum is added up in the order of the components,
-       whatever the processor. So many sums as fill the registers are worked on at once. */
+    /* Negative squared distances, or products, of queries and a panel of items. Components are
+       subtracted before squaring, so that nothing cancels. A vector lane is an item: each sum is
+       added in the order of the components on any processor. */
     #define DETAP_PANEL 24
 
     #if defined(__GNUC__) || defined(__clang__)
@@ -79,8 +78,7 @@ cdef extern from *:
     #define DETAP_PRODUCT(vector, sum, a, b)                                                   \\
         const vector product = a * b;                                                          \\
         sum += product
-    /* The product of two numbers of single precision is exact in double precision: to round after
-       the sum alone is no different. */
+    /* The product of two floats is exact as a double, so fused multiply-add gives the same bits. */
     #define DETAP_EXACT(vector, sum, a, b)                                                     \\
         for (int lane = 0; lane < LANES; lane++)                                               \\
             sum[lane] = __builtin_fma(a[lane], b[lane], sum[lane])
@@ -187,37 +185,37 @@ cdef extern from *:
     detap_loops detap_best_sums(int plain) noexcept nogil
 
 cdef enum:
-    TILE = 8192  # items at a time: their distances and flags stay in the first cache
-    TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
-    BRACKETS = 1 << 14
-    STRIP = 64  # items of which the least distance is looked at before each one's
-    PANEL = 24  # items whose components lie side by side: DETAP_PANEL
-    QUERIES = 8  # queries of whose number the loops take a multiple
-    DEPTH = 128  # components at a time: those of a panel stay in the first cache
-    LINE = 64  # bytes, to which a panel is aligned
+    TILE = 8192  # items at a time: distances and flags fit into L1
+    QUERIES_PER_CALL = 16  # they share a tile of the gallery in L2
+    MAX_BRACKETS = 1 << 14
+    STRIP = 64  # items skipped together if their minimum distance is too large
+    PANEL = 24  # items with interleaved components: DETAP_PANEL
+    QUERIES = 8  # the number of queries is padded to a multiple of it
+    DEPTH = 128  # components at a time: a panel fits into L1
+    LINE = 64  # alignment of a panel in bytes
 
 cdef detap_distances distances_to = detap_best_distances(0)
 cdef detap_loops sums_with = detap_best_sums(0)
 
 
 def use_plain_loops(bint plain) -> None:
-    """Choose the loops that any processor runs, or the best ones; for tests."""
+    """Use the portable loops, or the fastest ones; for tests."""
     global distances_to, sums_with
     distances_to = detap_best_distances(plain)
     sums_with = detap_best_sums(plain)
 
 
 cdef class Relevance:
-    """Which items of a gallery are relevant to each query: those that share a label with it.
+    """Relevant items of each query: those that share a label with it.
 
     Parameters
     ----------
     query_classes, gallery_classes : (Q,) and (N,) int32
-        One class each; or empty, and then
+        Class labels; empty for multi-label data.
     query_labels, gallery_labels : (Q, W) and (W, N) uint64
-        one bit for each label.
+        Label sets as bits; empty for class labels.
     itself : (Q,) int32
-        The item that is the query itself and takes no part, or -1.
+        Gallery item that is the query itself, which is left out; or -1.
     """
 
     cdef const int32_t[::1] query_classes, gallery_classes, itself
@@ -239,15 +237,15 @@ cdef class Relevance:
         if self.words:
             self.queries, self.items = self.query_labels.shape[0], self.gallery_labels.shape[1]
             if self.query_labels.shape[1] != self.words:
-                raise ValueError("queries and gallery differ in their labels")
+                raise ValueError("queries and gallery differ in labels")
         else:
             self.queries = self.query_classes.shape[0]
             self.items = self.gallery_classes.shape[0]
         if self.itself.shape[0] != self.queries:
-            raise ValueError("one entry of itself per query is needed")
+            raise ValueError("itself must have one value per query")
 
     def part(self, Py_ssize_t low, Py_ssize_t high) -> Relevance:
-        """Return the relevance to the queries from `low` to `high` alone."""
+        """Select the queries from `low` to `high`."""
         classes = self.query_classes if self.words else self.query_classes[low:high]
         labels = self.query_labels[low:high] if self.words else self.query_labels
         return Relevance(
@@ -257,36 +255,36 @@ cdef class Relevance:
     cdef void fill(
         self, Py_ssize_t query, Py_ssize_t first, Py_ssize_t count, uint8_t* out
     ) noexcept nogil:
-        """Write 1 for each relevant item, 0 for the others, 2 for the query itself."""
+        """Write 1 for relevant items, 0 for others, 2 for the query itself."""
         cdef Py_ssize_t i, w
-        cdef int32_t own_class
-        cdef uint64_t own
+        cdef int32_t query_class
+        cdef uint64_t query_bits
         cdef const int32_t* classes
         cdef const uint64_t* labels
         if self.words == 0:
-            own_class = self.query_classes[query]
+            query_class = self.query_classes[query]
             classes = &self.gallery_classes[first]
             for i in range(count):
-                out[i] = classes[i] == own_class
+                out[i] = classes[i] == query_class
         else:
             memset(out, 0, count)
             for w in range(self.words):
-                own = self.query_labels[query, w]
+                query_bits = self.query_labels[query, w]
                 labels = &self.gallery_labels[w, first]
                 for i in range(count):
-                    out[i] |= (labels[i] & own) != 0
+                    out[i] |= (labels[i] & query_bits) != 0
         i = self.itself[query] - first
         if 0 <= i < count:
             out[i] = 2
 
 
 def count_relevant(Relevance relevance, Py_ssize_t low, Py_ssize_t high, int64_t[::1] out) -> None:
-    """Write how many items are relevant to each of the queries from `low` to `high`."""
+    """Count the relevant items of the queries from `low` to `high`."""
     cdef uint8_t flags[TILE]
     cdef Py_ssize_t q, i, tile, first, count
     cdef int64_t total
     if low < 0 or high > relevance.queries or out.shape[0] != relevance.queries:
-        raise ValueError("one place per query is needed")
+        raise ValueError("out must have one value per query")
     with nogil:
         for q in range(low, high):
             total = 0
@@ -299,8 +297,8 @@ def count_relevant(Relevance relevance, Py_ssize_t low, Py_ssize_t high, int64_t
             out[q] = total
 
 
-cdef struct Found:
-    int32_t before  # irrelevant items of the same distance that stand earlier in the gallery
+cdef struct RelevantItem:
+    int32_t earlier  # irrelevant items of equal distance earlier in the gallery
     int32_t distance
 
 
@@ -315,10 +313,10 @@ def rank_codes(
     int32_t[::1] above,
     int32_t[::1] level,
 ) -> None:
-    """Write the hits of the queries from `low` to `high`, ranked by rising Hamming distance.
+    """Write the hits of the queries from `low` to `high`, by ascending Hamming distance.
 
-    Those of query q go to ``start[q] : start[q + 1]``, by rank: how many irrelevant items stand
-    above, how many of these are nearer, and how many are equally near (above it or below).
+    The hits of query q are ``start[q] : start[q + 1]``, by rank: the irrelevant items above, those
+    that are nearer, and those at equal distance.
     """
     cdef Py_ssize_t words = gallery.shape[0]
     cdef Py_ssize_t items = gallery.shape[1]
@@ -326,31 +324,31 @@ def rank_codes(
     cdef Py_ssize_t q, tile, first, count, size
     cdef uint16_t distance[TILE]
     cdef uint8_t flags[TILE]
-    cdef Found* found = NULL
-    cdef Found* end[TOGETHER]
+    cdef RelevantItem* relevant = NULL
+    cdef RelevantItem* end[QUERIES_PER_CALL]
     cdef int32_t* irrelevant = NULL
-    cdef int32_t* places = NULL
+    cdef int32_t* offsets = NULL
     if queries.shape[1] != words or relevance.items != items:
         raise ValueError("queries, gallery and labels differ in shape")
-    if low < 0 or high > relevance.queries or high - low > TOGETHER:
+    if low < 0 or high > relevance.queries or high - low > QUERIES_PER_CALL:
         raise ValueError("too many queries at a time")
     if queries.shape[0] != relevance.queries or start.shape[0] != relevance.queries + 1:
-        raise ValueError("one row and one start per query are needed")
+        raise ValueError("queries and start do not match relevance")
     if start[high] > hits.shape[0] or hits.shape[0] != above.shape[0]:
-        raise ValueError("one place per relevant item is needed")
+        raise ValueError("output arrays must have one value per relevant item")
     if level.shape[0] != hits.shape[0] or high <= low or items == 0:
-        raise ValueError("one place per relevant item is needed")
+        raise ValueError("output arrays must have one value per relevant item")
     size = start[high] - start[low]
-    found = <Found*>malloc((size + 1) * sizeof(Found))
+    relevant = <RelevantItem*>malloc((size + 1) * sizeof(RelevantItem))
     irrelevant = <int32_t*>malloc((high - low) * far * sizeof(int32_t))
-    places = <int32_t*>malloc(2 * far * sizeof(int32_t))
+    offsets = <int32_t*>malloc(2 * far * sizeof(int32_t))
     try:
-        if found == NULL or irrelevant == NULL or places == NULL:
+        if relevant == NULL or irrelevant == NULL or offsets == NULL:
             raise MemoryError()
         with nogil:
             memset(irrelevant, 0, (high - low) * far * sizeof(int32_t))
             for q in range(low, high):
-                end[q - low] = found + (start[q] - start[low])
+                end[q - low] = relevant + (start[q] - start[low])
             for tile in range((items - 1) // TILE + 1):
                 first = tile * TILE
                 count = min(<Py_ssize_t>TILE, items - first)
@@ -359,128 +357,130 @@ def rank_codes(
                         &queries[q, 0], &gallery[0, first], items, words, count, distance
                     )
                     relevance.fill(q, first, count, flags)
-                    end[q - low] = sift(
+                    end[q - low] = count_tile(
                         distance, flags, count, irrelevant + (q - low) * far, end[q - low]
                     )
             for q in range(low, high):
                 if start[q + 1] > start[q]:
-                    settle(
-                        found + (start[q] - start[low]), start[q + 1] - start[q],
-                        irrelevant + (q - low) * far, far, places,
+                    order_relevant(
+                        relevant + (start[q] - start[low]), start[q + 1] - start[q],
+                        irrelevant + (q - low) * far, far, offsets,
                         &hits[start[q]], &above[start[q]], &level[start[q]],
                     )
     finally:
-        free(found)
+        free(relevant)
         free(irrelevant)
-        free(places)
+        free(offsets)
 
 
-cdef Found* sift(
+cdef RelevantItem* count_tile(
     const uint16_t* distance, const uint8_t* flags, Py_ssize_t count, int32_t* irrelevant,
-    Found* out,
+    RelevantItem* out,
 ) noexcept nogil:
-    """Count the irrelevant items by distance; note the relevant ones with the count so far."""
+    """Count irrelevant items by distance; append relevant ones with that count."""
     cdef Py_ssize_t i
-    cdef int32_t* place
+    cdef int32_t* counter
     for i in range(count):
-        place = irrelevant + distance[i]
+        counter = irrelevant + distance[i]
         if flags[i] == 1:
-            out.before = place[0]
+            out.earlier = counter[0]
             out.distance = distance[i]
             out += 1
         else:
-            place[0] += flags[i] == 0
+            counter[0] += flags[i] == 0
     return out
 
 
-cdef void settle(
-    const Found* found, Py_ssize_t count, const int32_t* irrelevant, Py_ssize_t far,
-    int32_t* places, int32_t* hits, int32_t* above, int32_t* level,
+cdef void order_relevant(
+    const RelevantItem* relevant, Py_ssize_t count, const int32_t* irrelevant, Py_ssize_t far,
+    int32_t* offsets, int32_t* hits, int32_t* above, int32_t* level,
 ) noexcept nogil:
-    """Put the relevant items in order of distance, each as what stands above it."""
-    cdef int32_t* nearer = places + far
+    """Write the hits of the relevant items by distance."""
+    cdef int32_t* nearer = offsets + far
     cdef Py_ssize_t i, d
-    cdef int32_t place = 0
-    cdef int32_t sum_ = 0
+    cdef int32_t offset = 0
+    cdef int32_t n_irrelevant = 0
     cdef int32_t size
-    memset(places, 0, far * sizeof(int32_t))
+    memset(offsets, 0, far * sizeof(int32_t))
     for i in range(count):
-        places[found[i].distance] += 1
+        offsets[relevant[i].distance] += 1
     for d in range(far):
-        size = places[d]
-        places[d] = place
-        place += size
-        nearer[d] = sum_
-        sum_ += irrelevant[d]
+        size = offsets[d]
+        offsets[d] = offset
+        offset += size
+        nearer[d] = n_irrelevant
+        n_irrelevant += irrelevant[d]
     for i in range(count):
-        d = found[i].distance
-        place = places[d]
-        places[d] += 1
-        hits[place] = nearer[d] + found[i].before
-        above[place] = nearer[d]
-        level[place] = irrelevant[d]
+        d = relevant[i].distance
+        offset = offsets[d]
+        offsets[d] += 1
+        hits[offset] = nearer[d] + relevant[i].earlier
+        above[offset] = nearer[d]
+        level[offset] = irrelevant[d]
 
 
-cdef struct Best:
-    uint64_t key  # rises as the item falls behind
+cdef struct HeapItem:
+    uint64_t key  # smaller ranks higher
     int32_t item
 
 
-cdef inline bint behind(Best a, Best b) noexcept nogil:
+cdef inline bint ranks_below(HeapItem a, HeapItem b) noexcept nogil:
     return a.key > b.key or (a.key == b.key and a.item > b.item)
 
 
-cdef void sink(Best* heap, Py_ssize_t size, Py_ssize_t i) noexcept nogil:
-    """Let an entry of a heap, whose first is the one most behind, down to its place."""
+cdef void sift_down(HeapItem* heap, Py_ssize_t size, Py_ssize_t i) noexcept nogil:
+    """Restore the heap (worst item first) below an item."""
     cdef Py_ssize_t child
-    cdef Best moved = heap[i]
+    cdef HeapItem moved = heap[i]
     while True:
         child = 2 * i + 1
         if child >= size:
             break
-        if child + 1 < size and behind(heap[child + 1], heap[child]):
+        if child + 1 < size and ranks_below(heap[child + 1], heap[child]):
             child += 1
-        if not behind(heap[child], moved):
+        if not ranks_below(heap[child], moved):
             break
         heap[i] = heap[child]
         i = child
     heap[i] = moved
 
 
-cdef void rise(Best* heap, Py_ssize_t i) noexcept nogil:
+cdef void sift_up(HeapItem* heap, Py_ssize_t i) noexcept nogil:
     cdef Py_ssize_t parent
-    cdef Best moved = heap[i]
+    cdef HeapItem moved = heap[i]
     while i > 0:
         parent = (i - 1) // 2
-        if not behind(moved, heap[parent]):
+        if not ranks_below(moved, heap[parent]):
             break
         heap[i] = heap[parent]
         i = parent
     heap[i] = moved
 
 
-cdef Py_ssize_t offer(Best* heap, Py_ssize_t size, Py_ssize_t most, Best entry) noexcept nogil:
-    """Take an entry into the heap of the `most` best; return how many there are now."""
-    if size < most:
-        heap[size] = entry
-        rise(heap, size)
+cdef Py_ssize_t push(
+    HeapItem* heap, Py_ssize_t size, Py_ssize_t k, HeapItem candidate
+) noexcept nogil:
+    """Push to the heap of the `k` best; return its size."""
+    if size < k:
+        heap[size] = candidate
+        sift_up(heap, size)
         return size + 1
-    if behind(heap[0], entry):
-        heap[0] = entry
-        sink(heap, size, 0)
+    if ranks_below(heap[0], candidate):
+        heap[0] = candidate
+        sift_down(heap, size, 0)
     return size
 
 
-cdef void unload(Best* heap, Py_ssize_t size, int32_t* out) noexcept nogil:
+cdef void pop_all(HeapItem* heap, Py_ssize_t size, int32_t* out) noexcept nogil:
     """Write the items of the heap, best first."""
     cdef Py_ssize_t i
-    cdef Best last
+    cdef HeapItem last
     for i in range(size - 1, -1, -1):
         out[i] = heap[0].item
         last = heap[i]
         if i:
             heap[0] = last
-            sink(heap, i, 0)
+            sift_down(heap, i, 0)
 
 
 def nearest_codes(
@@ -491,24 +491,24 @@ def nearest_codes(
     Py_ssize_t high,
     int32_t[:, ::1] out,
 ) -> None:
-    """Write the nearest items of the queries from `low` to `high`, by rising Hamming distance.
+    """Write the nearest items of the queries from `low` to `high`, by Hamming distance.
 
-    As many as `out` has columns; equally near ones in the order of the gallery.
+    `out` has one column per item; ties are in gallery order.
     """
     cdef Py_ssize_t words = gallery.shape[0]
     cdef Py_ssize_t items = gallery.shape[1]
-    cdef Py_ssize_t most = out.shape[1]
+    cdef Py_ssize_t k = out.shape[1]
     cdef Py_ssize_t q, tile, first, count
-    cdef Py_ssize_t size[TOGETHER]
+    cdef Py_ssize_t size[QUERIES_PER_CALL]
     cdef uint16_t distance[TILE]
-    cdef Best* heaps = NULL
+    cdef HeapItem* heaps = NULL
     if queries.shape[1] != words or queries.shape[0] != out.shape[0]:
-        raise ValueError("queries, gallery and places differ in shape")
-    if low < 0 or high > queries.shape[0] or not 0 < high - low <= TOGETHER:
+        raise ValueError("queries, gallery and out differ in shape")
+    if low < 0 or high > queries.shape[0] or not 0 < high - low <= QUERIES_PER_CALL:
         raise ValueError("too many queries at a time")
-    if itself.shape[0] != queries.shape[0] or items == 0 or most == 0:
-        raise ValueError("one entry of itself per query is needed")
-    heaps = <Best*>malloc((high - low) * most * sizeof(Best))
+    if itself.shape[0] != queries.shape[0] or items == 0 or k == 0:
+        raise ValueError("itself must have one value per query")
+    heaps = <HeapItem*>malloc((high - low) * k * sizeof(HeapItem))
     if heaps == NULL:
         raise MemoryError()
     with nogil:
@@ -518,41 +518,41 @@ def nearest_codes(
             count = min(<Py_ssize_t>TILE, items - first)
             for q in range(low, high):
                 distances_to(&queries[q, 0], &gallery[0, first], items, words, count, distance)
-                size[q - low] = collect(
+                size[q - low] = push_tile(
                     distance, count, <int32_t>first, itself[q],
-                    heaps + (q - low) * most, size[q - low], most,
+                    heaps + (q - low) * k, size[q - low], k,
                 )
         for q in range(low, high):
-            unload(heaps + (q - low) * most, size[q - low], &out[q, 0])
+            pop_all(heaps + (q - low) * k, size[q - low], &out[q, 0])
     free(heaps)
 
 
-cdef Py_ssize_t collect(
-    const uint16_t* distance, Py_ssize_t count, int32_t first, int32_t itself, Best* heap,
-    Py_ssize_t size, Py_ssize_t most,
+cdef Py_ssize_t push_tile(
+    const uint16_t* distance, Py_ssize_t count, int32_t first, int32_t itself, HeapItem* heap,
+    Py_ssize_t size, Py_ssize_t k,
 ) noexcept nogil:
-    """Offer the items of a tile to the heap, passing over strips in which none can enter."""
+    """Push the items of a tile, skipping strips that are too far."""
     cdef Py_ssize_t i, number, strip, end
-    cdef uint16_t least
-    cdef Best entry
+    cdef uint16_t min_distance
+    cdef HeapItem candidate
     for number in range((count - 1) // STRIP + 1):
         strip = number * STRIP
         end = min(strip + STRIP, count)
-        if size == most:
-            least = 65535
+        if size == k:
+            min_distance = 65535
             for i in range(strip, end):
-                least = distance[i] if distance[i] < least else least
-            if least >= heap[0].key:
+                min_distance = distance[i] if distance[i] < min_distance else min_distance
+            if min_distance >= heap[0].key:
                 continue
         for i in range(strip, end):
-            # An equally near item stands behind: the gallery's order decides.
-            if size == most and distance[i] >= heap[0].key:
+            # Ties are in gallery order.
+            if size == k and distance[i] >= heap[0].key:
                 continue
             if first + i == itself:
                 continue
-            entry.key = distance[i]
-            entry.item = <int32_t>(first + i)
-            size = offer(heap, size, most, entry)
+            candidate.key = distance[i]
+            candidate.item = <int32_t>(first + i)
+            size = push(heap, size, k, candidate)
     return size
 
 
@@ -570,15 +570,15 @@ def fill_sums(
     const double[:, ::1] queries, const Score[:, :, ::1] panels, Py_ssize_t low, Py_ssize_t high,
     Sum[:, ::1] out, bint products, bint single,
 ) -> None:
-    """Write minus the squared distances of queries to the items of the panels from `low` to `high`.
+    """Write negative squared distances of queries and items of some panels.
 
-    Or the products with them. There is a row of `queries` for each of `out`, and rows of zeros that
-    make them a multiple of 8; `single` says that all components are of single precision.
+    Or their products. `queries` has the rows of `out`, padded with zeros to a multiple of 8.
+    `single` is True if all components are float32.
     """
     cdef detap_sums sums_of = sums_with.squares
     cdef Py_ssize_t rows = queries.shape[0]
     cdef Py_ssize_t width = queries.shape[1]
-    cdef Py_ssize_t number, part, first, count, depth, i, q
+    cdef Py_ssize_t number, chunk, first, count, depth, i, q
     cdef double* items
     cdef double* sums
     cdef const Score* panel
@@ -586,11 +586,11 @@ def fill_sums(
     if products:
         sums_of = sums_with.exact if single else sums_with.products
     if not 0 <= low <= high <= panels.shape[0] or panels.shape[2] != PANEL:
-        raise ValueError("there are no such items")
+        raise ValueError("items out of range")
     if panels.shape[1] != width or rows != (out.shape[0] + QUERIES - 1) // QUERIES * QUERIES:
         raise ValueError("queries and items differ in shape")
     if not (panels.shape[0] - 1) * PANEL < out.shape[1] <= panels.shape[0] * PANEL:
-        raise ValueError("the output has another shape")
+        raise ValueError("out has the wrong shape")
     memory = malloc((DEPTH + rows) * PANEL * sizeof(double) + LINE)
     if memory == NULL:
         raise MemoryError()
@@ -599,8 +599,8 @@ def fill_sums(
         sums = items + DEPTH * PANEL
         for number in range(low, high):
             memset(sums, 0, rows * PANEL * sizeof(double))
-            for part in range((width + DEPTH - 1) // DEPTH):
-                first = part * DEPTH
+            for chunk in range((width + DEPTH - 1) // DEPTH):
+                first = chunk * DEPTH
                 depth = min(width - first, <Py_ssize_t>DEPTH)
                 panel = &panels[number, first, 0]
                 for i in range(depth * PANEL):
@@ -620,20 +620,20 @@ def nearest_scores(
     Py_ssize_t row,
     int32_t[::1] out,
 ) -> None:
-    """Write the best-scored items of one row, equally scored ones in the order of the gallery."""
+    """Write the best-scored items of a row; ties are in gallery order."""
     cdef Py_ssize_t items = scores.shape[1]
-    cdef Py_ssize_t most = out.shape[0]
+    cdef Py_ssize_t k = out.shape[0]
     cdef Py_ssize_t size = 0
     cdef Py_ssize_t i, number, first, end
     cdef int better
-    cdef int32_t own = itself[row]
+    cdef int32_t query_item = itself[row]
     cdef Score worst
     cdef const Score* values
-    cdef Best entry
-    cdef Best* heap
-    if not 0 <= row < scores.shape[0] or items == 0 or most == 0:
-        raise ValueError("there is no such row")
-    heap = <Best*>malloc(most * sizeof(Best))
+    cdef HeapItem candidate
+    cdef HeapItem* heap
+    if not 0 <= row < scores.shape[0] or items == 0 or k == 0:
+        raise ValueError("row or query out of range")
+    heap = <HeapItem*>malloc(k * sizeof(HeapItem))
     if heap == NULL:
         raise MemoryError()
     with nogil:
@@ -642,21 +642,21 @@ def nearest_scores(
         for number in range((items - 1) // STRIP + 1):
             first = number * STRIP
             end = min(first + STRIP, items)
-            if size == most:
+            if size == k:
                 better = 0
                 for i in range(first, end):
                     better |= values[i] > worst
                 if not better:
                     continue
             for i in range(first, end):
-                # An equal score stands behind: the gallery's order decides.
-                if (size == most and not values[i] > worst) or i == own:
+                # Ties are in gallery order.
+                if (size == k and not values[i] > worst) or i == query_item:
                     continue
-                entry.key = falling(<double>values[i])
-                entry.item = <int32_t>i
-                size = offer(heap, size, most, entry)
+                candidate.key = descending_key(<double>values[i])
+                candidate.item = <int32_t>i
+                size = push(heap, size, k, candidate)
                 worst = values[heap[0].item]
-        unload(heap, size, &out[0])
+        pop_all(heap, size, &out[0])
     free(heap)
 
 
@@ -669,23 +669,23 @@ def rank_scores(
     int32_t[::1] above,
     int32_t[::1] level,
 ) -> None:
-    """Write the hits of one query, whose items have the scores of one row, as in rank_codes."""
+    """Write the hits of a query from a row of scores, as rank_codes."""
     cdef Py_ssize_t items = scores.shape[1]
     cdef Py_ssize_t count = hits.shape[0]
     cdef Py_ssize_t tiles = (items - 1) // TILE + 1
     cdef Py_ssize_t i, b, tile, first, size
     cdef Py_ssize_t h = 0
     cdef uint8_t flags[TILE]
-    cdef Py_ssize_t brackets = min(<Py_ssize_t>BRACKETS, 4 * count)
+    cdef Py_ssize_t brackets = min(<Py_ssize_t>MAX_BRACKETS, 4 * count)
     cdef double best, scale
     cdef uint64_t* keys = NULL
     cdef int32_t* bracket = NULL
     cdef Keyed* memory = NULL
     cdef Keyed* order
     if not (0 <= row < scores.shape[0] and 0 <= query < relevance.queries):
-        raise ValueError("there is no such row")
+        raise ValueError("row or query out of range")
     if relevance.items != items or above.shape[0] != count or level.shape[0] != count:
-        raise ValueError("scores, labels and places differ in shape")
+        raise ValueError("scores, relevance and outputs differ in shape")
     if count == 0:
         return
     memory = <Keyed*>malloc(2 * count * sizeof(Keyed))
@@ -701,10 +701,10 @@ def rank_scores(
                 relevance.fill(query, first, size, flags)
                 for i in range(size):
                     if flags[i] == 1 and h < count:
-                        memory[h].key = falling(<double>scores[row, first + i])
+                        memory[h].key = descending_key(<double>scores[row, first + i])
                         memory[h].row = <int32_t>(first + i)
                         h += 1
-            # Items come in the gallery's order and the sort is stable: equal scores stay in it.
+            # Stable sort: ties stay in gallery order.
             order = sort_by_key(memory, memory + count, h)
             best = <double>scores[row, order[0].row]
             scale = bracket_scale(best, <double>scores[row, order[h - 1].row], brackets)
@@ -723,12 +723,12 @@ def rank_scores(
                 for i in range(size):
                     if flags[i] == 0:
                         b = bracket_of(<double>scores[row, first + i], best, scale, brackets)
-                        place(
-                            falling(<double>scores[row, first + i]), <int32_t>(first + i),
+                        count_irrelevant(
+                            descending_key(<double>scores[row, first + i]), <int32_t>(first + i),
                             bracket[b], bracket[b + 1], keys, order, h,
                             &hits[0], &above[0], &level[0],
                         )
-            add_up(keys, h, &hits[0], &above[0], &level[0])
+            cumulate(keys, h, &hits[0], &above[0], &level[0])
     finally:
         free(memory)
         free(keys)
@@ -738,7 +738,7 @@ def rank_scores(
 cdef inline Py_ssize_t bracket_of(
     double score, double best, double scale, Py_ssize_t brackets
 ) noexcept nogil:
-    """Return a number that never falls as the score does: it narrows the search for its place."""
+    """Return a bracket number that never falls as the score falls."""
     cdef double number = (best - score) * scale
     if not number > 0.0:
         return 0
@@ -747,12 +747,12 @@ cdef inline Py_ssize_t bracket_of(
 
 cdef double bracket_scale(double best, double worst, Py_ssize_t brackets) noexcept nogil:
     cdef double width = best - worst
-    # Where the width is 0, or overflows, all fall into one bracket, which is as right.
+    # If the width is 0 or overflows, one bracket holds all: correct, only slower.
     return <double>brackets / width if 1e-300 < width < 1e300 else 0.0
 
 
 cdef void first_of_brackets(int32_t* bracket, Py_ssize_t brackets) noexcept nogil:
-    """Turn how many relevant items each bracket has into the number of its first."""
+    """Turn the sizes of brackets into the index of their first item."""
     cdef Py_ssize_t b
     cdef int32_t size
     cdef int32_t first = 0
@@ -763,48 +763,48 @@ cdef void first_of_brackets(int32_t* bracket, Py_ssize_t brackets) noexcept nogi
     bracket[brackets] = first
 
 
-cdef inline void place(
+cdef inline void count_irrelevant(
     uint64_t key, int32_t item, Py_ssize_t low, Py_ssize_t end,
     const uint64_t* keys, const Keyed* order, Py_ssize_t count,
     int32_t* hits, int32_t* above, int32_t* level,
 ) noexcept nogil:
-    """Count an irrelevant item at the first relevant one that it stands above.
+    """Count an irrelevant item at the first relevant item below it.
 
-    The first that is no better is known to be from `low` to `end`, that included.
+    That item is between `low` and `end`, inclusive.
     """
-    cdef Py_ssize_t left = end - low
+    cdef Py_ssize_t n_left = end - low
     cdef Py_ssize_t half
     if key > keys[count - 1]:
         return
-    while left > 0:
-        half = left // 2
+    while n_left > 0:
+        half = n_left // 2
         if keys[low + half] < key:
             low += half + 1
-            left -= half + 1
+            n_left -= half + 1
         else:
-            left = half
+            n_left = half
     if keys[low] != key:
         hits[low] += 1
         above[low] += 1
         return
-    # It is equal to the relevant items from here on: above those that stand later in the gallery.
+    # A tie: it ranks above the relevant items later in the gallery.
     level[low] += 1
-    left = count - low
-    while left > 0:
-        half = left // 2
+    n_left = count - low
+    while n_left > 0:
+        half = n_left // 2
         if keys[low + half] == key and order[low + half].row < item:
             low += half + 1
-            left -= half + 1
+            n_left -= half + 1
         else:
-            left = half
+            n_left = half
     if low < count:
         hits[low] += 1
 
 
-cdef void add_up(
+cdef void cumulate(
     const uint64_t* keys, Py_ssize_t count, int32_t* hits, int32_t* above, int32_t* level
 ) noexcept nogil:
-    """Turn counts at the first item that each stands above into counts above each item."""
+    """Turn counts per relevant item into cumulative counts."""
     cdef Py_ssize_t h
     cdef int32_t tied = 0
     for h in range(1, count):

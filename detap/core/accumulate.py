@@ -64,23 +64,25 @@ class Scores(NamedTuple):
 
     @classmethod
     def undefined(
-        cls, rules: MatchParams, truths: NDArray[np.int64], *, all_limits: bool
+        cls, params: MatchParams, truths: NDArray[np.int64], *, all_max_dets: bool
     ) -> "Scores":
         """Return room for scores, where nothing is defined and all counts are 0.
 
         Parameters
         ----------
-        rules : Rules
+        params : Rules
         truths : (K,) int64
             How many ground truths each class has.
-        all_limits : bool
+        all_max_dets : bool
             As for :func:`accumulate`.
         """
-        t, a, m = len(rules.thresholds), len(rules.area_ranges), len(rules.limits)
+        t, a, m = len(params.thresholds), len(params.area_ranges), len(params.max_dets)
         classes = len(truths)
         positives = np.zeros((a, classes), np.int64)
         return cls(
-            interpolated=Interpolated.undefined(rules, truths, positives, m if all_limits else 1),
+            interpolated=Interpolated.undefined(
+                params, truths, positives, m if all_max_dets else 1
+            ),
             average=np.full((t, classes, a), np.nan),
             recall=np.full((t, classes, a, m), np.nan),
             positives=positives,
@@ -138,9 +140,9 @@ class Coded(NamedTuple):
 def accumulate(
     match_table: "MatchTable",
     *,
-    rules: MatchParams | None = None,
+    params: MatchParams | None = None,
     threads: int | None = None,
-    all_limits: bool = False,
+    all_max_dets: bool = False,
 ) -> Scores:
     """Return the scores that evidence comes to, the very bits that matching and scoring give.
 
@@ -148,16 +150,18 @@ def accumulate(
     ----------
     match_table : MatchTable
         Of one table, or concatenated.
-    rules : Rules, optional
+    params : Rules, optional
         Others than it was made by, which match alike and make another number of a curve.
     threads : int, optional
         The result does not depend on it.
-    all_limits : bool
+    all_max_dets : bool
         Whether precision is wanted at every detection limit, not only the largest.
     """
     coded = _coded(match_table)
-    scores = _replayed(coded, match_table.ranking, rules or match_table.rules, threads, all_limits)
-    return scores._replace(match_table=match_table if rules is None else None)
+    scores = _replayed(
+        coded, match_table.ranking, params or match_table.params, threads, all_max_dets
+    )
+    return scores._replace(match_table=match_table if params is None else None)
 
 
 def _coded(match_table: "MatchTable") -> Coded:
@@ -177,9 +181,9 @@ def accumulate_class(
     ranked: NDArray[np.int32],
     *,
     scores: Scores,
-    rules: MatchParams,
+    params: MatchParams,
     threads: int,
-    all_limits: bool,
+    all_max_dets: bool,
 ) -> None:
     """Write the scores of one class, which all threads go down, some of its ranking each.
 
@@ -192,32 +196,32 @@ def accumulate_class(
         All rows of the class by falling score.
     scores : Scores
         Of all classes.
-    rules, threads, all_limits
+    params, threads, all_max_dets
         As for :func:`accumulate`.
     """
     rows = ranked[match_table.counted[ranked]]
     part = _by_ranks(
-        _coded(match_table), label, rows, rules=rules, threads=threads, every=all_limits
+        _coded(match_table), label, rows, params=params, threads=threads, every=all_max_dets
     )
     scores.put(slice(label, label + 1), part)
 
 
-def accumulate_coded(coded: Coded, rules: MatchParams, *, threads: int | None = None) -> Scores:
+def accumulate_coded(coded: Coded, params: MatchParams, *, threads: int | None = None) -> Scores:
     """Return the scores of detections whose outcomes are numbers; as :func:`accumulate`.
 
     Parameters
     ----------
     coded : Coded
-    rules : Rules
+    params : Rules
     threads : int, optional
         The result does not depend on it.
     """
-    return _replayed(coded, _ranked(coded, rules), rules, threads, all_limits=False)
+    return _replayed(coded, _ranked(coded, params), params, threads, all_max_dets=False)
 
 
 def accumulate_chunks(
     chunks: Iterable[Callable[[], Coded]],
-    rules: MatchParams,
+    params: MatchParams,
     *,
     truths: NDArray[np.int64],
     most_hits: int,
@@ -233,7 +237,7 @@ def accumulate_chunks(
     chunks : iterable of callables
         At least one; each returns a :class:`Coded`. Outcomes and ground truths are those of the
         whole class in each.
-    rules : Rules
+    params : Rules
     truths : (1,) int64
         How many ground truths the class has.
     most_hits : int
@@ -241,7 +245,7 @@ def accumulate_chunks(
     threads : int
         The result does not depend on it.
     """
-    scores = Scores.undefined(rules, truths, all_limits=False)
+    scores = Scores.undefined(params, truths, all_max_dets=False)
     sizes: list[int] = []
 
     def gone_down(make: Callable[[], Coded]) -> _accumulate.Chunk:
@@ -249,10 +253,10 @@ def accumulate_chunks(
         sizes.append(len(coded.label))
         scores.positives[:] = coded.positives
         scores.counts[1] = coded.truths - coded.positives[0]
-        ranking = _ranked(coded, rules)
-        return _accumulate.Chunk(rules, scores, False, ranking, coded.match_flags, coded.code)
+        ranking = _ranked(coded, params)
+        return _accumulate.Chunk(params, scores, False, ranking, coded.match_flags, coded.code)
 
-    whole = _accumulate.Chunks(rules, scores, False, most_hits)
+    whole = _accumulate.Chunks(params, scores, False, most_hits)
     _join((partial(gone_down, make) for make in chunks), whole, threads)
     scores.counts[2] = sum(sizes)
     return scores
@@ -263,7 +267,7 @@ def _by_ranks(
     label: int,
     rows: NDArray[np.int32],
     *,
-    rules: MatchParams,
+    params: MatchParams,
     threads: int,
     every: bool,
 ) -> Scores:
@@ -271,7 +275,7 @@ def _by_ranks(
     from detap.core.match_table import Ranking  # noqa: PLC0415 - likewise
 
     here = slice(label, label + 1)
-    scores = Scores.undefined(rules, coded.truths[here], all_limits=every)
+    scores = Scores.undefined(params, coded.truths[here], all_max_dets=every)
     scores.positives[:] = coded.positives[:, here]
 
     none = np.zeros(0, np.uint32)
@@ -283,11 +287,11 @@ def _by_ranks(
         ranking = Ranking(
             np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32)
         )
-        return _accumulate.Chunk(rules, scores, every, ranking, match_flags, none)
+        return _accumulate.Chunk(params, scores, every, ranking, match_flags, none)
 
     ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()
     # Each ground truth is found once at most.
-    whole = _accumulate.Chunks(rules, scores, every, int(coded.truths[label]))
+    whole = _accumulate.Chunks(params, scores, every, int(coded.truths[label]))
     _join((partial(gone_down, slice(*few)) for few in pairwise(ends)), whole, threads)
     scores.counts[1] = coded.truths[here] - scores.positives[0]
     scores.counts[2] = np.count_nonzero(coded.label == label)
@@ -323,30 +327,30 @@ def _join(
     share(whole.work, threads)
 
 
-def _ranked(coded: Coded, rules: MatchParams) -> "Ranking":
+def _ranked(coded: Coded, params: MatchParams) -> "Ranking":
     from detap.core.match_table import rank_rows  # noqa: PLC0415 - likewise
 
-    left_out = (coded.match_flags.max_dets_index == len(rules.limits)).view(np.uint8)[coded.code]
+    left_out = (coded.match_flags.max_dets_index == len(params.max_dets)).view(np.uint8)[coded.code]
     return rank_rows(coded.label, coded.score, left_out, len(coded.truths))
 
 
 def _replayed(
-    coded: Coded, ranking: "Ranking", rules: MatchParams, threads: int | None, all_limits: bool
+    coded: Coded, ranking: "Ranking", params: MatchParams, threads: int | None, all_max_dets: bool
 ) -> Scores:
     classes = len(coded.truths)
-    scores = Scores.undefined(rules, coded.truths, all_limits=all_limits)
+    scores = Scores.undefined(params, coded.truths, all_max_dets=all_max_dets)
     scores.positives[:] = coded.positives
     wanted = threads or thread_count(len(coded.label))
     large = np.diff(ranking.start) > fair_share(len(ranking.rows), wanted)
     labels = np.flatnonzero(~large).tolist()
-    replay = _accumulate.Replay(
-        rules, scores, all_limits, ranking, coded.match_flags, coded.code, labels
+    replay = _accumulate.TableAccumulator(
+        params, scores, all_max_dets, ranking, coded.match_flags, coded.code, labels
     )
     share(replay.work, min(wanted, max(len(labels), 1)))
     scores.counts[1] = coded.truths - scores.positives[0]
     scores.counts[2] = np.bincount(coded.label, minlength=classes)
     for label in np.flatnonzero(large).tolist():
         rows = ranking.of_class(label)
-        part = _by_ranks(coded, label, rows, rules=rules, threads=wanted, every=all_limits)
+        part = _by_ranks(coded, label, rows, params=params, threads=wanted, every=all_max_dets)
         scores.put(slice(label, label + 1), part)
     return scores

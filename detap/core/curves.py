@@ -36,25 +36,25 @@ def hits_of(relevant: ArrayLike) -> NDArray[np.int32]:
     return np.array(_curves.hits_of(flags), np.int32)
 
 
-def precision_at_hits(hits: NDArray[np.int32], *, guard: float = 0.0) -> Floats:
+def precision_at_hits(hits: NDArray[np.int32], *, precision_eps: float = 0.0) -> Floats:
     """Return the precision at each hit, (H,) float64.
 
     Parameters
     ----------
     hits : (H,) int32
         As from :func:`hits_of`.
-    guard : float
+    precision_eps : float
         Added to the number of items; pycocotools adds ``numpy.spacing(1)``.
     """
     out = np.empty(len(hits))
-    _curves.fill_precision(hits, guard, False, out)
+    _curves.fill_precision(hits, precision_eps, False, out)
     return out
 
 
-def envelope(hits: NDArray[np.int32], *, guard: float = 0.0) -> Floats:
+def envelope(hits: NDArray[np.int32], *, precision_eps: float = 0.0) -> Floats:
     """Return the interpolated precision at each hit: the largest from there on, (H,) float64."""
     out = np.empty(len(hits))
-    _curves.fill_precision(hits, guard, True, out)
+    _curves.fill_precision(hits, precision_eps, True, out)
     return out
 
 
@@ -64,7 +64,7 @@ def interpolated_precision(
     levels: Floats,
     *,
     summing: Summing = "pairwise",
-    guard: float = 0.0,
+    precision_eps: float = 0.0,
 ) -> Floats:
     """Return the interpolated precision at each recall level, (R,) float64; 0 where unreached.
 
@@ -78,12 +78,12 @@ def interpolated_precision(
         Ascending recalls.
     summing : {"pairwise", "one-by-one", "trapezoid"}
         As for :func:`average_precision`; for the trapezoid a recall has to exceed the level.
-    guard : float
+    precision_eps : float
         As for :func:`precision_at_hits`.
     """
     out = np.empty(len(levels))
     due = recall_targets(levels, summing)
-    _curves.fill_levels(envelope(hits, guard=guard), positives, due, out)
+    _curves.fill_levels(envelope(hits, precision_eps=precision_eps), positives, due, out)
     return out
 
 
@@ -94,7 +94,7 @@ def average_precision(
     levels: Floats | None = None,
     interpolated: bool = True,
     summing: Summing = "pairwise",
-    guard: float = 0.0,
+    precision_eps: float = 0.0,
 ) -> float:
     """Return the average precision of one ranked list.
 
@@ -114,7 +114,7 @@ def average_precision(
         With levels: the mean adds in pairs, as numpy.mean does, or adds p / R level by level, as
         voc_eval does, which differs in the last bits; or it is the area under the line that joins
         the points of the curve's envelope, by the trapezoidal rule over the levels.
-    guard : float
+    precision_eps : float
         As for :func:`precision_at_hits`.
 
     Returns
@@ -130,9 +130,11 @@ def average_precision(
     if positives <= 0:
         return float("nan")
     if levels is not None:
-        values = interpolated_precision(hits, positives, levels, summing=summing, guard=guard)
+        values = interpolated_precision(
+            hits, positives, levels, summing=summing, precision_eps=precision_eps
+        )
         return _curves.average_precision(values, levels, SUMMINGS.index(summing))
-    precision = (envelope if interpolated else precision_at_hits)(hits, guard=guard)
+    precision = (envelope if interpolated else precision_at_hits)(hits, precision_eps=precision_eps)
     return _curves.area(precision, positives)
 
 
@@ -143,7 +145,7 @@ def average_precisions(
     *,
     levels: Floats | None = None,
     summing: Summing = "pairwise",
-    guard: float = 0.0,
+    precision_eps: float = 0.0,
 ) -> Floats:
     """Return the average precision of each of K ranked lists, interpolated, (K,) float64.
 
@@ -154,13 +156,13 @@ def average_precisions(
     begin : (K + 1,) int32
         Where those of each list begin.
     positives : (K,) int64
-    levels, summing, guard
+    levels, summing, precision_eps
         As for :func:`average_precision`.
     """
     out = np.empty(len(positives))
     levels = np.zeros(0) if levels is None else levels
     due, rule = recall_targets(levels, summing), SUMMINGS.index(summing)
-    _curves.fill_averages(hits, begin, positives, levels, due, guard, rule, out)
+    _curves.fill_averages(hits, begin, positives, levels, due, precision_eps, rule, out)
     return out
 
 

@@ -39,7 +39,7 @@ def match_grouped(
     unmatchable: Flags,
     images: int,
     classes: int,
-    rules: MatchParams,
+    params: MatchParams,
     pairs: None = None,
     threads: int | None = None,
     match_table: Iterable[Cell] | None = None,
@@ -55,7 +55,7 @@ def match_grouped(
     group : (G,) bool
         Which ground truths are around groups; neutral where they need not be found. A group is
         reached as a ground truth is, by the intersection over the detection's own area.
-    neutral, absorbing, void, images, classes, rules, threads, evidence, rank, curves
+    neutral, absorbing, void, images, classes, params, threads, evidence, rank, curves
         As :func:`detap.core.matching.score` has them.
     pairs : None
         Only boxes have groups.
@@ -78,7 +78,7 @@ def match_grouped(
         unmatchable=unmatchable[single],
         images=images,
         classes=classes,
-        rules=rules,
+        params=params,
         pairs=pairs,
         threads=threads,
         match_table=() if match_table is None else match_table,
@@ -87,8 +87,8 @@ def match_grouped(
     ).match_table
     assert kept is not None
     told = _Grouping(kept, detections, truths, (group, ignored, unmatchable)).grouped()
-    levels = rules.levels if curves else rules.levels[:1]
-    scores = accumulate(told, rules=rules._replace(levels=levels), threads=threads)
+    levels = params.levels if curves else params.levels[:1]
+    scores = accumulate(told, params=params._replace(levels=levels), threads=threads)
     return scores if match_table is None else scores._replace(match_table=told)
 
 
@@ -102,11 +102,11 @@ class _Grouping:
         truths: Boxes,
         flags: tuple[Flags, Flags, Flags],
     ) -> None:
-        self.match_table, self.rules = match_table, match_table.rules
+        self.match_table, self.params = match_table, match_table.params
         self.detections, self.truths = detections, truths
         group, ignored, unmatchable = flags
         self.groups = np.flatnonzero(group)
-        low, high = np.array(self.rules.area_ranges)[:, :, None].swapaxes(0, 1)
+        low, high = np.array(self.params.area_ranges)[:, :, None].swapaxes(0, 1)
         self.due = (truths.area >= low) & (truths.area <= high) & ~ignored
         self.findable = self.due & ~unmatchable
         self.true_positive, self.ignored = (
@@ -122,9 +122,9 @@ class _Grouping:
         """Return the evidence that knows of the groups."""
         rows, group, overlap = self._nearest_groups()
         self.max_iou[rows] = np.maximum(self.max_iou[rows], overlap)
-        for t, threshold in enumerate(self.rules.thresholds):
-            reached = overlap > threshold if self.rules.strict else overlap >= threshold
-            for a in range(len(self.rules.area_ranges)):
+        for t, threshold in enumerate(self.params.thresholds):
+            reached = overlap > threshold if self.params.strict else overlap >= threshold
+            for a in range(len(self.params.area_ranges)):
                 self._enter(a, t, rows[reached], group[reached])
         told = replace(
             self.match_table,
@@ -165,11 +165,11 @@ class _Grouping:
             detection_areas=self.detections.overlap_area[claim],
             truth_areas=self.truths.overlap_area[truth],
             crowd=np.ones(len(claim), np.bool_),
-            inclusive_pixels=self.rules.inclusive_pixels,
+            inclusive_pixels=self.params.inclusive_pixels,
         )
         rank = np.zeros(len(self.match_table), np.intp)
         rank[self.match_table.ranking.rows] = np.arange(len(self.match_table.ranking.rows))
-        order = np.lexsort((-truth if self.rules.last_of_equal else truth, -overlap, rank[claim]))
+        order = np.lexsort((-truth if self.params.last_of_equal else truth, -overlap, rank[claim]))
         order = order[overlap[order] > 0]
         first = np.flatnonzero(np.diff(rank[claim[order]], prepend=-1))
         best = order[first]

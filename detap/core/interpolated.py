@@ -42,18 +42,18 @@ class Interpolated(NamedTuple):
     @classmethod
     def undefined(
         cls,
-        rules: MatchParams,
+        params: MatchParams,
         truths: NDArray[np.int64],
         positives: NDArray[np.int64],
         limits: int,
     ) -> "Interpolated":
         """Return room for classes of so many ground truths, where nothing is defined."""
-        levels = len(rules.levels)
+        levels = len(params.levels)
         slots = np.empty((levels + 1, levels), np.int32)
-        _interpolated.fill_slots(recall_targets(np.array(rules.levels), rules.summing), slots)
+        _interpolated.fill_slots(recall_targets(np.array(params.levels), params.summing), slots)
         start = np.zeros(len(truths) + 1, np.int64)
         np.cumsum(np.minimum(truths, levels) + 1, out=start[1:])
-        shape = limits, len(rules.area_ranges), len(rules.thresholds), int(start[-1])
+        shape = limits, len(params.area_ranges), len(params.thresholds), int(start[-1])
         return cls(np.full(shape, np.nan), start, positives, slots)
 
     @classmethod

@@ -77,7 +77,7 @@ def keypoint_pairs(
     overlap, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
     labelled = poses.keypoints[:, :, 2] > 0
     keypoint = np.nonzero(labelled)[1]
-    likeness = _keypoints.Likeness(
+    likeness = _keypoints.OksPairs(
         np.ascontiguousarray(claims),
         np.concatenate([[0], np.cumsum(labelled.sum(axis=1))]).astype(np.int64),
         keypoint.astype(np.int32),

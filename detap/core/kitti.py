@@ -63,7 +63,7 @@ class _Given(NamedTuple):
     truths: Boxes
     low: Flags
     images: int
-    rules: MatchParams
+    params: MatchParams
 
 
 class _Pairs(NamedTuple):
@@ -98,7 +98,7 @@ def match_kitti(
     *,
     images: int,
     classes: int,
-    rules: MatchParams,
+    params: MatchParams,
 ) -> Scores:
     """Let ground truths choose detections, and score the classes.
 
@@ -113,7 +113,7 @@ def match_kitti(
         left, and then neither they nor the ground truth count.
     images, classes : int
         How many of each there are.
-    rules : Rules
+    params : Rules
         One threshold, whose value is not looked at; levels that are multiples of 1/40.
 
     Returns
@@ -127,14 +127,14 @@ def match_kitti(
     2012; Simonelli et al., Disentangling monocular 3D object detection, ICCV 2019, for the 40
     points; evaluate_object.cpp of the development kit.
     """
-    levels = len(rules.levels)
-    scores = Scores.undefined(rules, np.full(classes, levels), all_limits=False)
+    levels = len(params.levels)
+    scores = Scores.undefined(params, np.full(classes, levels), all_max_dets=False)
     # Levels are not those of hits here: each has its own value, whatever the ground truths.
     one_each = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
     scores = scores._replace(interpolated=one_each)
     scores.counts[1] = np.bincount(truths.label, minlength=classes)
     scores.counts[2] = scores.counts[6] = np.bincount(detections.label, minlength=classes)
-    given = _Given(detections, truths, low, images, rules)
+    given = _Given(detections, truths, low, images, params)
     for part in parts:
         _Choices(given, part).score(scores)
     return scores
@@ -144,7 +144,7 @@ class _Choices:
     """One class being scored."""
 
     def __init__(self, given: _Given, part: Part) -> None:
-        self.detections, self.truths, self.low, self.images, self.rules = given
+        self.detections, self.truths, self.low, self.images, self.params = given
         self.part = part
         self.own = self.detections.label == part.label
         self.pairs = self._overlapping(part.chooses, self.own | self.low.any(axis=0))
@@ -173,10 +173,10 @@ class _Choices:
         right, looked = tally.right[:-1], (tally.right + tally.wrong)[:-1]
         found = np.zeros(POINTS)
         # Where nothing counts at a score, the kit divides zero by zero.
-        total = looked + self.rules.guard
+        total = looked + self.params.precision_eps
         np.divide(right, total, out=found[: len(right)], where=looked > 0)
         envelope = np.maximum.accumulate(found[::-1])[::-1]
-        levels = envelope[np.rint(np.array(self.rules.levels) * (POINTS - 1)).astype(np.intp)]
+        levels = envelope[np.rint(np.array(self.params.levels) * (POINTS - 1)).astype(np.intp)]
         scores.interpolated.write(label, a, 0, levels)
         scores.average[0, label, a] = sum(levels.tolist()) / len(levels)
         due = tally.right[-1] + tally.missed[-1]
@@ -241,9 +241,9 @@ class _Choices:
                 detection_areas=self.detections.overlap_area[claim],
                 truth_areas=self.truths.overlap_area[truth],
                 crowd=np.full(len(each), crowd),
-                inclusive_pixels=self.rules.inclusive_pixels,
+                inclusive_pixels=self.params.inclusive_pixels,
             )
-            reached = overlap > least if self.rules.strict else overlap >= least
+            reached = overlap > least if self.params.strict else overlap >= least
             found.append(_Pairs(truth[reached], claim[reached], overlap[reached]))
         return _Pairs(*map(np.concatenate, zip(*found, strict=True)))
 

@@ -29,7 +29,7 @@ Where there are polygons, their union is the mask."""
 
 def most_runs(masks: MaskArrays) -> Wide:
     """Return an upper bound on the runs that the polygons of each mask become, (M,) int64."""
-    bounds: Wide = _store(masks).most_runs()
+    bounds: Wide = _store(masks).max_runs()
     return bounds
 
 
@@ -48,7 +48,7 @@ def measured(masks: MaskArrays) -> tuple[Wide, Floats]:
     boxes : (M, 4) float64
         x, y, width, height; zeros where a mask has no pixel.
     """
-    areas, boxes = _store(masks).measured()
+    areas, boxes = _store(masks).areas_and_boxes()
     return areas, boxes
 
 
@@ -93,7 +93,7 @@ def mask_pairs(
         The result does not depend on it.
     """
     counts = np.zeros(len(detections.image), np.int64)
-    pairing = _masks.Pairing(
+    pairing = _masks.MaskPairs(
         _store(masks[0]),
         _store(masks[1]),
         numbers[0],

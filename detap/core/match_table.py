@@ -101,7 +101,7 @@ class MatchTable:
         Whether it is one that detections should find.
     images, classes : int
         How many of each there are.
-    rules : Rules
+    params : Rules
         How it was made.
 
     Notes
@@ -127,7 +127,7 @@ class MatchTable:
     positive: Flags
     images: int
     classes: int
-    rules: MatchParams
+    params: MatchParams
 
     def __len__(self) -> int:
         """How many detections there are."""
@@ -148,7 +148,7 @@ class MatchTable:
     @property
     def counted(self) -> Flags:
         """Whether each detection is within the largest limit, (N,) bool."""
-        return self.max_dets_index < len(self.rules.limits)
+        return self.max_dets_index < len(self.params.max_dets)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -161,7 +161,7 @@ class MatchTable:
             self.order,
             self.score,
             (~self.counted).view(np.uint8),
-            self.rules.ties_by_image,
+            self.params.ties_by_image,
             start,
             rows,
         )
@@ -171,7 +171,7 @@ class MatchTable:
     def by_score(self) -> Integers:
         """The detections within the largest limit by falling score over all classes, (n,) int32.
 
-        Equal scores stand as :attr:`rules` rank them.
+        Equal scores stand as :attr:`params` rank them.
         """
         label = np.zeros_like(self.label)
         return replace(self, label=label, classes=1).ranking.rows
@@ -208,7 +208,7 @@ class MatchTable:
             self.order[rows],
             self.score[rows],
             np.zeros(len(rows), np.uint8),
-            self.rules.ties_by_image,
+            self.params.ties_by_image,
             start,
             ranked,
         )
@@ -227,7 +227,7 @@ class MatchTable:
             Indices into the rows of :attr:`ranking`.
         """
         out = np.zeros(len(rows), np.int32)
-        order = self.image, self.order, self.score, self.rules.ties_by_image
+        order = self.image, self.order, self.score, self.params.ties_by_image
         _ordering.find_rank_positions(*order, *self.ranking, rows, labels, out)
         return out
 
@@ -338,7 +338,7 @@ class MatchTable:
         """
         parts = tuple(parts)
         first = parts[0]
-        for name in ("rules", "area_iou_pairs", "images", "classes"):
+        for name in ("params", "area_iou_pairs", "images", "classes"):
             if any(getattr(part, name) != getattr(first, name) for part in parts):
                 raise ValueError(f"match tables of different {name} cannot be concatenated")
         ends = np.cumsum([len(part.truth_label) for part in parts])
@@ -359,7 +359,7 @@ class MatchTable:
             area_iou_pairs=first.area_iou_pairs,
             images=first.images,
             classes=first.classes,
-            rules=first.rules,
+            params=first.params,
         ).freeze()
 
 
@@ -380,11 +380,11 @@ def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], class
     return Ranking(start, rows[: start[-1]])
 
 
-def empty_bits(rules: MatchParams, rows: int) -> Words:
+def empty_bits(params: MatchParams, rows: int) -> Words:
     """Return words of no bits, one for each area range and row, as narrow as can be, (A, N)."""
-    size = len(rules.thresholds)
+    size = len(params.thresholds)
     kind = next(f"u{width}" for width in (1, 2, 4, 8) if size <= 8 * width)
-    return np.zeros((len(rules.area_ranges), rows), kind)
+    return np.zeros((len(params.area_ranges), rows), kind)
 
 
 def _bit(words: Words, place: int, rows: Rows | None) -> Flags:

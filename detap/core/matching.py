@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 UNLIMITED = np.iinfo(np.int32).max
 """More than any count of rows; what has this very rank is beyond every limit."""
 
-CHUNK = 1 << 15
+CHUNK_SIZE = 1 << 15
 """So many rows of a class that is split out are matched at once: a core's own cache holds them."""
 
 
@@ -129,10 +129,10 @@ def match_and_accumulate(
     unmatchable: Flags,
     images: int,
     classes: int,
-    rules: MatchParams,
+    params: MatchParams,
     pairs: Pairs | None = None,
     threads: int | None = None,
-    all_limits: bool = False,
+    all_max_dets: bool = False,
     match_table: "Iterable[Cell] | None" = None,
     rank: Integers | None = None,
     curves: bool = True,
@@ -152,13 +152,13 @@ def match_and_accumulate(
         Ground truths that can be taken but never found: a match with one is none.
     images, classes : int
         How many of each there are.
-    rules : Rules
+    params : Rules
         How to do it.
     pairs : Pairs, optional
         The overlaps; by default those of the boxes.
     threads : int, optional
         The result does not depend on it.
-    all_limits : bool
+    all_max_dets : bool
         Whether precision is wanted at every detection limit, not only the largest.
     match_table : iterable of pairs of int, optional
         Keep what became of each detection, and for these area ranges and thresholds the ground
@@ -181,35 +181,35 @@ def match_and_accumulate(
     """
     if pairs is not None:
         pairs.check(detections, truths)
-    taken = rules if curves else rules._replace(levels=rules.levels[:1])
+    taken = params if curves else params._replace(levels=params.levels[:1])
     truth_counts = np.bincount(truths.label, minlength=classes)
-    scores = Scores.undefined(taken, truth_counts, all_limits=all_limits)
+    scores = Scores.undefined(taken, truth_counts, all_max_dets=all_max_dets)
     rows = len(detections.image) + len(truths.image)
     wanted = threads or thread_count(rows)
     ranked = np.zeros(len(detections.image), np.int32)
-    scorer = _matching.Scorer(
+    matcher = _matching.Matcher(
         detections,
         truths,
         (ignored.view(np.uint8), crowd.view(np.uint8), unmatchable.view(np.uint8)),
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
         taken,
-        max_dets_array(rules.limits),
+        max_dets_array(params.max_dets),
         images,
         scores,
-        all_limits,
+        all_max_dets,
         ranked,
         fair_share(rows, wanted),
-        CHUNK,
+        CHUNK_SIZE,
     )
-    split = np.asarray(scorer.split).tolist()
+    split = np.asarray(matcher.split).tolist()
     if match_table is None and not split:
-        share(scorer.work, min(wanted, max(classes, 1)))
+        share(matcher.work, min(wanted, max(classes, 1)))
         return scores
-    kept = _nothing_yet(detections, truths, ignored, rules, tuple(match_table or ()))
+    kept = _nothing_yet(detections, truths, ignored, params, tuple(match_table or ()))
     kept = replace(kept, images=images, classes=classes)
-    scorer.keep(kept, match_table is not None)
-    share(scorer.work, min(wanted, max(scorer.jobs, 1)))
+    matcher.keep_matches(kept, match_table is not None)
+    share(matcher.work, min(wanted, max(matcher.jobs, 1)))
     kept.freeze()
     for label, begin, end in split:
         accumulate_class(
@@ -217,9 +217,9 @@ def match_and_accumulate(
             label,
             ranked[begin:end],
             scores=scores,
-            rules=taken,
+            params=taken,
             threads=wanted,
-            all_limits=all_limits,
+            all_max_dets=all_max_dets,
         )
     if match_table is None:
         return scores
@@ -228,21 +228,21 @@ def match_and_accumulate(
 
 
 def _nothing_yet(
-    detections: Boxes, truths: Boxes, ignored: Flags, rules: MatchParams, cells: "tuple[Cell, ...]"
+    detections: Boxes, truths: Boxes, ignored: Flags, params: MatchParams, cells: "tuple[Cell, ...]"
 ) -> "MatchTable":
     """Return room for evidence, where every detection is beyond the largest limit."""
     from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - only there
 
     count = len(detections.image)
-    inside = [(truths.area >= low) & (truths.area <= high) for low, high in rules.area_ranges]
+    inside = [(truths.area >= low) & (truths.area <= high) for low, high in params.area_ranges]
     return MatchTable(
         label=detections.label,
         image=detections.image,
         score=detections.score,
         order=np.arange(count, dtype=np.int32),
-        max_dets_index=np.full(count, len(rules.limits), np.uint8),
-        true_positive=empty_bits(rules, count),
-        ignored=empty_bits(rules, count),
+        max_dets_index=np.full(count, len(params.max_dets), np.uint8),
+        true_positive=empty_bits(params, count),
+        ignored=empty_bits(params, count),
         duplicate=np.zeros(count, np.bool_),
         max_iou=np.zeros(count),
         area_iou_pairs=cells,
@@ -252,5 +252,5 @@ def _nothing_yet(
         positive=np.array(inside) & ~ignored,
         images=0,
         classes=0,
-        rules=rules,
+        params=params,
     )

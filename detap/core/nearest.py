@@ -107,15 +107,15 @@ class GroundTruthIndex:
         self.order = rows.astype(np.int32)
         start = np.searchsorted(truths.image[rows], np.arange(images + 1))
         flags = np.zeros(len(rows), np.bool_) if taken is None else taken[rows]
-        self._ground = _nearest.Ground(
+        self._ground = _nearest.ImageGroundTruths(
             start=start.astype(np.int32),
             order=self.order,
             label=truths.label[rows],
             corners=np.ascontiguousarray(truths.corners[rows]),
             area=truths.overlap_area[rows],
             crowd=np.full(len(rows), crowd, np.uint8),
-            taken=flags.view(np.uint8),
-            edge=1.0 if inclusive_pixels else 0.0,
+            matched=flags.view(np.uint8),
+            pixel_offset=1.0 if inclusive_pixels else 0.0,
         )
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:

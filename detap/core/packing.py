@@ -48,7 +48,7 @@ def distinct(*tables: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.int6
     code = np.zeros(rows[0].shape[1], np.uint32)
     if not len(code):
         return code, np.zeros(0, np.int64)
-    return code, _packing.distinct([row.view(np.uint8) for row in rows if row.size], code)
+    return code, _packing.number_columns([row.view(np.uint8) for row in rows if row.size], code)
 
 
 def grouped(
@@ -66,13 +66,13 @@ def grouped(
     """
     found = Grouped(np.zeros(groups + 1, np.int64), np.zeros(len(group), np.int64))
     given = np.zeros(0, np.int64) if rows is None else rows
-    _packing.group_rows(group, found.start, given, found.order)
+    _packing.order_by_group(group, found.start, given, found.order)
     return found
 
 
 def in_order(label: NDArray[np.int32], group: NDArray[np.int32]) -> bool:
     """Return whether rows stand by label, and those of a label by group."""
-    return bool(_packing.in_order(label, group))
+    return bool(_packing.is_sorted(label, group))
 
 
 def ranked_columns(table: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

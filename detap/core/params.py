@@ -17,14 +17,14 @@ class MatchParams(NamedTuple):
 
     thresholds: tuple[float, ...]
     strict: bool
-    best_free: bool
+    best_unmatched: bool
     last_of_equal: bool
     area_ranges: tuple[tuple[float, float], ...]
-    limits: tuple[int | None, ...]
+    max_dets: tuple[int | None, ...]
     ties_by_image: bool
     levels: tuple[float, ...]
     summing: Summing
-    guard: float
+    precision_eps: float
     inclusive_pixels: bool
 
 

@@ -89,7 +89,7 @@ def polygon_overlaps(
     """
     out = np.empty(len(detections))
     flags = np.zeros(len(out), np.bool_) if crowd is None else crowd
-    _polygons.fill_shares(
+    _polygons.fill_ious(
         np.ascontiguousarray(detections),
         np.ascontiguousarray(truths),
         np.ascontiguousarray(flags).view(np.uint8),
@@ -127,9 +127,9 @@ def polygon_pairs(
         end.astype(np.int64),
     )
     start = np.zeros(len(claims) + 1, np.int64)
-    _polygons.fill_meeting(*given, start, np.zeros(0, np.int32))
+    _polygons.fill_candidates(*given, start, np.zeros(0, np.int32))
     truth = np.empty(start[-1], np.int32)
-    _polygons.fill_meeting(*given, start, truth)
+    _polygons.fill_candidates(*given, start, truth)
     claim = np.repeat(np.arange(len(claims)), np.diff(start))
     overlap = polygon_overlaps(polygons[0][claim], polygons[1][truth], crowd[truth])
     return Pairs(start, truth, overlap)

@@ -61,8 +61,8 @@ def coverage(
         gt_areas=truths.overlap_area,
         counted=np.ascontiguousarray(counted).view(np.uint8),
         images=images,
-        limits=max_dets_array(limits),
-        edge=1.0 if inclusive_pixels else 0.0,
+        max_dets=max_dets_array(limits),
+        pixel_offset=1.0 if inclusive_pixels else 0.0,
         out=out,
     )
     return out
@@ -90,7 +90,7 @@ def reached_thresholds(
 
 
 def accumulate_coverage(
-    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], rules: MatchParams
+    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
 ) -> Scores:
     """Return the scores that covered ground truths come to.
 
@@ -102,10 +102,10 @@ def accumulate_coverage(
         Which ground truths are in each area range.
     proposals : (I,) array of int
         How many there are in each image.
-    rules : Rules
+    params : Rules
     """
-    thresholds, (areas, limits, truths) = len(rules.thresholds), words.shape
-    scores = Scores.undefined(rules._replace(levels=()), np.array([truths]), all_limits=False)
+    thresholds, (areas, limits, truths) = len(params.thresholds), words.shape
+    scores = Scores.undefined(params._replace(levels=()), np.array([truths]), all_max_dets=False)
     scores.positives[:, 0] = counted.sum(axis=1)
     found = np.zeros((thresholds, areas, limits), np.int64)
     for t in range(thresholds):
@@ -114,7 +114,7 @@ def accumulate_coverage(
     total = scores.positives.astype(np.float64)
     total[total == 0] = np.nan
     scores.recall[:, 0] = found / total
-    most = max_dets_array(rules.limits)[-1]
+    most = max_dets_array(params.max_dets)[-1]
     within = int(np.minimum(proposals.astype(np.int64), most).sum())
     right = int(found[0, 0, -1])
     positives = int(scores.positives[0, 0])

@@ -224,22 +224,22 @@ def _sums(
     resampler = _resampling.Resampler(
         image=match_table.image[ranking.rows],
         start=ranking.start,
-        bucket=match_table.max_dets_index[ranking.rows],
-        good=_gathered(match_table.true_positive[area][ranking.rows], used),
+        max_dets_index=match_table.max_dets_index[ranking.rows],
+        tp=_gathered(match_table.true_positive[area][ranking.rows], used),
         ignored=_gathered(match_table.ignored[area][ranking.rows], used),
         truth_image=match_table.truth_image[positive],
         truth_label=match_table.truth_label[positive],
         weights=weights.blocks,
-        heaviest=weights.heaviest,
+        max_weight=weights.heaviest,
         thresholds=len(used),
-        due=recall_targets(
-            np.array(match_table.rules.levels, np.float64), match_table.rules.summing
+        targets=recall_targets(
+            np.array(match_table.params.levels, np.float64), match_table.params.summing
         ),
-        trapezoid=match_table.rules.summing == "trapezoid",
-        guard=match_table.rules.guard,
+        trapezoid=match_table.params.summing == "trapezoid",
+        precision_eps=match_table.params.precision_eps,
         precision_bits=_bits(precisions, used),
         recall_bits=_bits(recalls, used),
-        recall_bucket=np.array([entry.limit for entry in recalls], np.uint8),
+        recall_max_dets=np.array([entry.limit for entry in recalls], np.uint8),
         precision_out=precision_out,
         recall_out=recall_out,
     )

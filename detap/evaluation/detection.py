@@ -234,7 +234,7 @@ def accumulated_by(result: Result, protocol: Protocol) -> Result:
         Other than the result's only in fields of :func:`detap.metrics.after_matching`.
     """
     run = result._source
-    scores = accumulate(result.match_table, rules=match_params(protocol), threads=run.threads)
+    scores = accumulate(result.match_table, params=match_params(protocol), threads=run.threads)
     found = result_of(run, protocol, result.classes, scores, result.notes)
     return replace(found, selection=result.selection)
 

@@ -343,7 +343,7 @@ within_max_dets : (K,) int64
 
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
-        scores = accumulate(self.match_table, threads=self._source.threads, all_limits=True)
+        scores = accumulate(self.match_table, threads=self._source.threads, all_max_dets=True)
         return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
@@ -453,11 +453,11 @@ within_max_dets : (K,) int64
         levels = self.recall_levels
         if len(levels):
             interpolated = core_curves.interpolated_precision(
-                hits, positives, levels, summing=self.protocol.summing, guard=guard
+                hits, positives, levels, summing=self.protocol.summing, precision_eps=guard
             )
         else:
             levels = np.arange(1, len(hits) + 1) / positives
-            interpolated = core_curves.envelope(hits, guard=guard)
+            interpolated = core_curves.envelope(hits, precision_eps=guard)
         return Curve(
             label=label,
             threshold=self.protocol.iou_thresholds[t],

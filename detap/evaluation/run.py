@@ -251,7 +251,7 @@ class EvaluationRun:
             unmatchable=self.unmatchable,
             images=len(self.ground_truth.images),
             classes=len(self.classes),
-            rules=match_params(self.protocol),
+            params=match_params(self.protocol),
             pairs=pairs,
             threads=self.threads,
             match_table=match_table,
@@ -316,7 +316,7 @@ class EvaluationRun:
             low,
             images=len(self.images),
             classes=len(self.classes),
-            rules=match_params(self.protocol),
+            params=match_params(self.protocol),
         )
 
     def covered(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
@@ -502,14 +502,14 @@ def match_params(protocol: Protocol) -> MatchParams:
     return MatchParams(
         thresholds=protocol.search_thresholds,
         strict=protocol.strict_iou,
-        best_free=protocol.candidate == "best-unmatched",
+        best_unmatched=protocol.candidate == "best-unmatched",
         last_of_equal=protocol.equal_iou == "last",
         area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
-        limits=protocol.max_dets,
+        max_dets=protocol.max_dets,
         ties_by_image=protocol.tie_break == "image",
         levels=protocol.recall_levels,
         summing=protocol.summing,
-        guard=protocol.precision_eps,
+        precision_eps=protocol.precision_eps,
         inclusive_pixels=protocol.inclusive_pixels,
     )
 

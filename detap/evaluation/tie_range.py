@@ -163,11 +163,11 @@ class _Bounds:
             positives,
             levels=levels if len(levels) else None,
             summing=self.protocol.summing,
-            guard=guard,
+            precision_eps=guard,
         )
         if len(levels):
             precision = curves.interpolated_precision(
-                hits, positives, levels, summing=self.protocol.summing, guard=guard
+                hits, positives, levels, summing=self.protocol.summing, precision_eps=guard
             )
             end._interpolated.write(k, a, t, precision)
 

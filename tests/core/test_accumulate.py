@@ -13,14 +13,14 @@ from detap.core.params import MatchParams
 RULES = MatchParams(
     thresholds=(0.5,),
     strict=False,
-    best_free=True,
+    best_unmatched=True,
     last_of_equal=True,
     area_ranges=((0.0, 1e10),),
-    limits=(None,),
+    max_dets=(None,),
     ties_by_image=True,
     levels=(),
     summing="pairwise",
-    guard=0.0,
+    precision_eps=0.0,
     inclusive_pixels=False,
 )
 

@@ -63,7 +63,7 @@ def test_interpolated_precision_is_zero_where_recall_is_not_reached() -> None:
 
 
 def test_guard_takes_the_last_bit_of_a_perfect_precision() -> None:
-    guarded = curves.precision_at_hits(np.array([0, 0], np.int32), guard=COCO_PRECISION_EPS)
+    guarded = curves.precision_at_hits(np.array([0, 0], np.int32), precision_eps=COCO_PRECISION_EPS)
     assert_array_equal(guarded, [0.9999999999999998, 1.0])
 
 
@@ -184,7 +184,7 @@ def test_lists_averaged_at_once_have_the_bits_of_each_alone(
     positives = np.array([len(h) + more for h, (_, more) in zip(hits, lists, strict=True)], int)
     begin = np.cumsum([0, *map(len, hits)]).astype(np.int32)
     joined = np.concatenate([np.zeros(0, np.int32), *hits])
-    options = {"levels": levels, "summing": summing, "guard": COCO_PRECISION_EPS}
+    options = {"levels": levels, "summing": summing, "precision_eps": COCO_PRECISION_EPS}
     found = curves.average_precisions(joined, begin, positives, **options)
     alone = [
         curves.average_precision(h, int(p), **options) for h, p in zip(hits, positives, strict=True)

@@ -24,14 +24,14 @@ def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> Ma
     return MatchParams(
         thresholds=(0.5,) * thresholds,
         strict=False,
-        best_free=True,
+        best_unmatched=True,
         last_of_equal=True,
         area_ranges=((0.0, 1e10), (0.0, 100.0)),
-        limits=(None,),
+        max_dets=(None,),
         ties_by_image=True,
         levels=levels,
         summing=summing,
-        guard=0.0,
+        precision_eps=0.0,
         inclusive_pixels=False,
     )
 

@@ -120,7 +120,7 @@ def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("rules", scored(replace(RULES, strict_iou=True)).match_table.rules),
+        ("params", scored(replace(RULES, strict_iou=True)).match_table.params),
         ("area_iou_pairs", ()),
         ("images", 2),
         ("classes", 2),

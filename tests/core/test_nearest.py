@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from detap.core import matching
 from detap.core import nearest as nearest_module
-from detap.core._nearest import Ground
+from detap.core._nearest import ImageGroundTruths
 from detap.core.matching import Boxes
 from detap.core.nearest import GroundTruthIndex, PairedGroundTruthIndex
 from detap.core.overlap import overlaps, paired_overlaps
@@ -185,14 +185,14 @@ def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
 
 
 def test_shapes_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(ValueError, match="the shapes do not go together"):
-        Ground(
+    with pytest.raises(ValueError, match="array shapes do not match"):
+        ImageGroundTruths(
             start=np.zeros(2, np.int32),
             order=np.zeros(1, np.int32),
             label=np.zeros(1, np.int32),
             corners=np.zeros((1, 4)),
             area=np.zeros(1),
             crowd=np.zeros(1, np.uint8),
-            taken=np.zeros(1, np.uint8),
-            edge=0.0,
+            matched=np.zeros(1, np.uint8),
+            pixel_offset=0.0,
         )

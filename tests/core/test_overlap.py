@@ -66,7 +66,7 @@ def test_boxes_whose_area_underflows_have_no_overlap() -> None:
 
 
 def test_shapes_are_checked() -> None:
-    with pytest.raises(ValueError, match="shapes do not go together"):
+    with pytest.raises(ValueError, match="array shapes do not match"):
         overlaps(
             np.zeros((1, 4)),
             np.zeros((1, 4)),

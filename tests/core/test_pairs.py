@@ -51,7 +51,7 @@ def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
         unmatchable=scene.unmatchable,
         images=len(scene.ground_truth.images),
         classes=len(scene.classes),
-        rules=match_params(scene.protocol),
+        params=match_params(scene.protocol),
         pairs=pairs,
         match_table=[(0, 0)],
         **changes,

@@ -182,10 +182,10 @@ def test_pairs_are_of_one_image_and_class_and_of_bounds_that_meet() -> None:
 
 def test_shapes_that_do_not_go_together_are_refused() -> None:
     eight = np.zeros((2, 8))
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="array shapes do not match"):
         _polygons.fill_areas(eight, np.zeros(3))
-    with pytest.raises(ValueError, match="do not go together"):
-        _polygons.fill_shares(eight, eight[:1], np.zeros(2, np.uint8), np.zeros(2))
+    with pytest.raises(ValueError, match="array shapes do not match"):
+        _polygons.fill_ious(eight, eight[:1], np.zeros(2, np.uint8), np.zeros(2))
     none, wide = np.zeros(0, np.int32), np.zeros(2, np.int64)
-    with pytest.raises(ValueError, match="do not go together"):
-        _polygons.fill_meeting(eight, eight, none, wide, wide, wide, none)
+    with pytest.raises(ValueError, match="array shapes do not match"):
+        _polygons.fill_candidates(eight, eight, none, wide, wide, wide, none)

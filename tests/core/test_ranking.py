@@ -147,5 +147,5 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     queries, gallery = np.zeros((2, 1), np.uint64), np.zeros((1, 4), np.uint64)
     with pytest.raises(ValueError, match="differ in shape"):
         ranking.rank_codes(queries, gallery, relevance, np.array([3, 3]))
-    with pytest.raises(ValueError, match="no such row"):
+    with pytest.raises(ValueError, match="row or query out of range"):
         ranking.rank_scores(np.zeros((1, 3)), relevance, 2, np.array([3]))

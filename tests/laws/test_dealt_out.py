@@ -25,7 +25,7 @@ def dealing_out(stretch: int) -> Iterator[None]:
     """Deal out whatever is more than a thread's share, in stretches of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "LARGE", 1)
-        patch.setattr(matching, "CHUNK", stretch)
+        patch.setattr(matching, "CHUNK_SIZE", stretch)
         yield
 
 
@@ -49,7 +49,7 @@ def assert_dealing_changes_nothing(
     scene.threads = 1
     plain = scene.score()
     match_table = scene.match_table()
-    levels = accumulate(match_table, threads=1, all_limits=True)
+    levels = accumulate(match_table, threads=1, all_max_dets=True)
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
@@ -66,7 +66,7 @@ def assert_dealing_changes_nothing(
                 assert_same_bits(getattr(kept, name), getattr(match_table, name), name)
             for ours, theirs in zip(kept.ranking, match_table.ranking, strict=True):
                 assert_same_bits(ours, theirs, "ranking")
-            assert_same_scores(accumulate(kept, threads=count, all_limits=True), levels)
+            assert_same_scores(accumulate(kept, threads=count, all_max_dets=True), levels)
 
 
 @given(cases(), any_rules, st.booleans(), st.integers(1, 4))

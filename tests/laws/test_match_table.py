@@ -43,7 +43,7 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
     result = evaluate(*case.tables_for(protocol), protocol)
     for threads in (1, 2):
         assert_same_scores(accumulate(result.match_table, threads=threads), result._run.score())
-    last = accumulate(result.match_table, all_limits=True).precision[-1:]
+    last = accumulate(result.match_table, all_max_dets=True).precision[-1:]
     assert_same_bits(last, result._run.score().precision, "the largest of all limits")
 
 
@@ -53,7 +53,7 @@ def test_a_small_limit_has_the_precision_of_being_the_largest(
 ) -> None:
     """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
     every = accumulate(
-        evaluate(*case.tables_for(protocol), protocol).match_table, all_limits=True
+        evaluate(*case.tables_for(protocol), protocol).match_table, all_max_dets=True
     ).precision
     for m in range(1, len(protocol.max_dets)):
         alone = replace(protocol, max_dets=protocol.max_dets[:m])
@@ -73,7 +73,7 @@ def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
             whole.ground_truth.select(truths), whole.detections.select(rows), protocol
         ).match_table
         # Where equal scores rank by image, places in the image are enough.
-        place = alone.order if alone.rules.ties_by_image else rows.astype(np.int32)
+        place = alone.order if alone.params.ties_by_image else rows.astype(np.int32)
         parts.append(replace(alone, order=place))
     return parts
 
@@ -90,7 +90,7 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
     tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
     merged = MatchTable.concatenate(tree)
     assert_same_scores(
-        accumulate(merged, all_limits=True), accumulate(result.match_table, all_limits=True)
+        accumulate(merged, all_max_dets=True), accumulate(result.match_table, all_max_dets=True)
     )
     other = replace(result, _match_table=merged)
     for ours, theirs in zip(other.curves(), result.curves(), strict=True):

@@ -87,9 +87,9 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
         unmatchable=np.zeros(len(flags), np.bool_),
         images=len(reference.params.imgIds),
         classes=len(reference.params.catIds),
-        rules=match_params(protocol("coco")),
+        params=match_params(protocol("coco")),
         pairs=pairs,
-        all_limits=True,
+        all_max_dets=True,
         match_table=[],
     )
     precision = np.where(reference.eval["precision"] == -1, np.nan, reference.eval["precision"])
@@ -97,7 +97,7 @@ def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> Non
     assert_same_bits(scores.precision.transpose(2, 3, 4, 1, 0), precision, "precision")
     assert_same_bits(scores.recall, recall, "recall")
     assert scores.match_table is not None
-    again = accumulate(scores.match_table, all_limits=True)
+    again = accumulate(scores.match_table, all_max_dets=True)
     assert_same_bits(again.precision, scores.precision, "precision from evidence")
     every = precision[:, :, :, 0, 2]
     # The figure of the data's README, for the masks of COCO's sample.

@@ -168,13 +168,13 @@ def test_sums_refuse_what_does_not_fit_together() -> None:
     fill, out = _ranking.fill_sums, np.zeros((5, 30))
     fill(queries, panels, 0, 2, out, True, False)
     for bad in ((queries, panels[:, :, :8].copy(), 0, 2, out), (queries, panels, 0, 3, out)):
-        with pytest.raises(ValueError, match="there are no such items"):
+        with pytest.raises(ValueError, match="items out of range"):
             fill(*bad, True, False)
     for bad in ((queries[:5], panels, 0, 2, out), (queries[:, :2].copy(), panels, 0, 2, out)):
         with pytest.raises(ValueError, match="queries and items differ in shape"):
             fill(*bad, True, False)
     for items in (24, 49):
-        with pytest.raises(ValueError, match="the output has another shape"):
+        with pytest.raises(ValueError, match="out has the wrong shape"):
             fill(queries, panels, 0, 2, np.zeros((5, items)), True, False)
 
 

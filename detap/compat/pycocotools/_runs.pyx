@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from detap.core._masks cimport merge, most_runs, rasterise
+from detap.core._masks cimport merge, max_runs, rasterize
 from detap.tables._runs cimport SOUND, Runs, area_of, decode, put_run
 
 from typing import TYPE_CHECKING
@@ -125,12 +125,12 @@ cdef class Lists:
                 raise MaskError(f"a coordinate of a polygon is {points[i]}; give pixels")
         if not (0 <= height and 0 <= width and height * width <= MOST_PIXELS):
             raise MaskError(f"a mask of size [{height}, {width}] cannot be drawn")
-        if count and most_runs(&points[0], count, height, width) > MOST_RUNS:
+        if count and max_runs(&points[0], count, height, width) > MOST_RUNS:
             raise MaskError(
                 f"a polygon of {count} points may become more than {MOST_RUNS} runs of pixels in a "
                 f"mask of size [{height}, {width}]; simplify it"
             )
-        if not rasterise(&points[0] if count else NULL, count, height, width,
+        if not rasterize(&points[0] if count else NULL, count, height, width,
                          &self.crossings, to):
             raise MemoryError
         return 0

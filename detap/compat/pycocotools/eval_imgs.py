@@ -43,7 +43,7 @@ class _Groups:
 
 def _ranked(evaluated: Evaluated) -> _Groups:
     """Return the detections within the largest limit, of each class and image by falling score."""
-    claims, most = evaluated.claims.boxes, evaluated.rules.limits[-1]
+    claims, most = evaluated.claims.boxes, evaluated.rules.max_dets[-1]
     assert most is not None
     groups = _Groups(claims, np.arange(len(claims.score)), -claims.score, evaluated.shape)
     place = np.arange(len(groups.rows)) - np.repeat(groups.start[:-1], np.diff(groups.start))

@@ -324,14 +324,14 @@ def rules_of(params: Any) -> MatchParams | None:
     return MatchParams(
         thresholds=tuple(thresholds.tolist()),
         strict=False,
-        best_free=True,
+        best_unmatched=True,
         last_of_equal=True,
         area_ranges=tuple((low, high) for low, high in areas.tolist()),
-        limits=tuple(int(limit) for limit in limits),
+        max_dets=tuple(int(limit) for limit in limits),
         ties_by_image=True,
         levels=tuple(levels.tolist()),
         summing="pairwise",
-        guard=float(np.spacing(1)),
+        precision_eps=float(np.spacing(1)),
         inclusive_pixels=False,
     )
 
@@ -435,9 +435,9 @@ def _score(evaluated: Evaluated, unmatchable: Flags, cells: Iterable[Cell]) -> S
         unmatchable=unmatchable,
         images=images,
         classes=classes,
-        rules=evaluated.rules,
+        params=evaluated.rules,
         pairs=evaluated.pairs,
-        all_limits=True,
+        all_max_dets=True,
         match_table=cells,
     )
 
@@ -468,8 +468,8 @@ def _scores_at_levels(scores: Scores) -> Floats:
     """Return the score at which each recall level is reached, (T, R, K, A, M)."""
     match_table = scores.match_table
     assert match_table is not None
-    rules, classes = match_table.rules, match_table.classes
-    shape = classes, len(rules.area_ranges), len(rules.limits)
+    rules, classes = match_table.params, match_table.classes
+    shape = classes, len(rules.area_ranges), len(rules.max_dets)
     out = np.empty((len(rules.thresholds), len(rules.levels), *shape))
     start, ranked = _hits(match_table)
     pieces = iter(range(0, classes, _CLASSES))

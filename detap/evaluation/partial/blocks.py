@@ -199,7 +199,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     truths, kinds = _truths(
         (match_table.truth_label, match_table.truth_image),
         GroundTruthKinds(
-            match_table.positive, no_bits(match_table.rules, len(match_table.truth_label))
+            match_table.positive, no_bits(match_table.params, len(match_table.truth_label))
         ),
         (match_table.classes, match_table.images),
     )

@@ -407,7 +407,7 @@ class _Reader:
         classes, images = sizes
         rules = match_params(protocol)
         every = (1 << len(rules.thresholds)) - 1
-        areas, limits = len(rules.area_ranges), len(rules.limits)
+        areas, limits = len(rules.area_ranges), len(rules.max_dets)
         coverage = protocol.matching == "by-iou"
         words = empty_bits(rules, 0).dtype
         match_flags = MatchFlags(

@@ -560,7 +560,7 @@ class Partial:
             positive=tables.kinds.positive.take(truths.code, axis=1),
             images=len(self.images),
             classes=len(classes),
-            rules=match_params(self.protocol),
+            params=match_params(self.protocol),
         ).freeze()
 
     # --- rows
@@ -678,7 +678,7 @@ class Partial:
         chunks = [*self.chunks()]
         if len(chunks) == 1:
             return self._of_classes(chunks[0], rules, threads)
-        whole = Scores.undefined(rules, self.truth_counts[0], all_limits=False)
+        whole = Scores.undefined(rules, self.truth_counts[0], all_max_dets=False)
         for classes in chunks:
             whole.put(slice(classes.start, classes.stop), self._of_classes(classes, rules, threads))
         return whole
@@ -752,7 +752,7 @@ class Partial:
         _, truths = self.gathered(range(1))
         words = tables.kinds.covered.take(truths.code, axis=1)
         return accumulate_coverage(
-            words.reshape(len(rules.area_ranges), len(rules.limits), len(truths.code)),
+            words.reshape(len(rules.area_ranges), len(rules.max_dets), len(truths.code)),
             tables.kinds.positive.take(truths.code, axis=1),
             self.proposals,
             rules,
