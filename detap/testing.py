@@ -31,7 +31,7 @@ Limits = Mapping[str, float | str] | float | str
 
 _ARGUMENTS = OptionNames(
     options=False,
-    earlier="an earlier detector's detections as the baseline",
+    interval_source="an earlier detector's detections as the baseline",
     names={"baseline_detections": "baseline"},
 )
 
@@ -118,23 +118,23 @@ def assert_detections(
         fail_under=fail_under, fail_over=fail_over, max_drop=max_drop, max_rise=max_rise
     )
     if not limits:
-        raise UsageError(f"assert_detections needs a limit: {', '.join(LIMITS)}")
+        raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
     if protocol is not None:
         from detap.protocols import Protocol  # only when called
 
         reading = {**reading, **Protocol.of(protocol).reading}
     truth, found, file_format = _tables(ground_truth, detections, reading)
     before = _earlier(baseline, truth)
-    demands = GateConfig.of(
+    config = GateConfig.of(
         limits,
         _ARGUMENTS,
         baseline=baseline is not None and before is None,
-        before=before is not None,
+        baseline_detections=before is not None,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
         detectable_drop=detectable_drop,
-        fewest=min_ground_truths,
+        min_ground_truths=min_ground_truths,
         allow_mismatch=allow_mismatch,
     )
     resolved = protocol or ("coco" if file_format is None else file_format.protocol)
@@ -144,13 +144,13 @@ def assert_detections(
         "images": None if images is None else [*images],
     }
     how = numbers, choice
-    now, judged = _judged((truth, found, before), resolved, demands, baseline, how)
+    now, judged = _judged((truth, found, before), resolved, config, baseline, how)
     shown = _images_needed(judged, detectable_drop)
     if judged.failed:
-        raise AssertionError(_message(judged, now.whole, shown))
+        raise AssertionError(_message(judged, now.overall, shown))
     for note in judged.notes:
         warnings.warn(DetapWarning(note), stacklevel=2)
-    return replace(now.whole, notes=(*now.whole.notes, *judged.notes, *shown))
+    return replace(now.overall, notes=(*now.overall.notes, *judged.notes, *shown))
 
 
 def _tables(
@@ -207,7 +207,7 @@ def _limits(**asked: Limits | None) -> "list[Limit]":
 def _judged(
     tables: "tuple[GroundTruth, Detections, Detections | None]",
     protocol: "Protocol | str",
-    demands: GateConfig,
+    config: GateConfig,
     baseline: Any,
     how: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> "tuple[Scored, GateResults]":
@@ -227,9 +227,11 @@ def _judged(
     elif baseline is not None:
         kept = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
     now = Scored(evaluate(truth, found, protocol, **choice), **numbers)
-    judged = evaluate_gates(demands, now, lambda: _record(now), kept=kept, before=earlier)
+    judged = evaluate_gates(
+        config, now, lambda: _record(now), baseline_report=kept, baseline=earlier
+    )
     if earlier is not None:
-        differing = comparison_notes(now.whole, earlier.whole)
+        differing = comparison_notes(now.overall, earlier.overall)
         judged = replace(judged, notes=(*differing, *judged.notes))
     return now, judged
 
@@ -246,9 +248,11 @@ def _record(scored: "Scored") -> dict[str, Any]:
     from detap.report.sections.detection import detection_report
     from detap.report.writers.json import as_dict
 
-    result = scored.whole
+    result = scored.overall
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
-    requested = {} if scored.score is None else {"operating_point": scored.score}
+    requested = (
+        {} if scored.score_threshold is None else {"operating_point": scored.score_threshold}
+    )
     blocks = [*analysis_blocks(result, requested)]
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 

@@ -22,7 +22,7 @@ from detap.evaluation.results import Result
 from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, MetricSpec, Protocol
-from detap.protocols.summary import measure
+from detap.protocols.summary import metric_spec
 from detap.report import schema
 from detap.tables.detection import Floats
 from docs import derive
@@ -44,7 +44,7 @@ class MissesPerImage(Metric):
     bounds = (0.0, float("inf"))
 
     def listed(self, protocol: Protocol) -> Iterator[MetricSpec]:
-        yield measure(protocol, self, self.name, (0, 0, len(protocol.max_dets) - 1))
+        yield metric_spec(protocol, self, self.name, (0, 0, len(protocol.max_dets) - 1))
 
     def by_class(self, result: Result, entry: MetricSpec) -> Floats:
         missed = result.ground_truths - result.true_positives

@@ -84,8 +84,11 @@ def test_measure_finds_what_the_summary_leaves_out() -> None:
     assert metrics.named(COCO, "AP75s") == metrics.named(COCO, "AP75s")._replace(
         threshold=5, area=1
     )
-    assert (metrics.named(COCO, "ARm").area, metrics.named(COCO, "ARm").limit) == (2, 2)
-    assert (metrics.named(COCO, "AR10m").area, metrics.named(COCO, "AR10m").limit) == (2, 1)
+    assert (metrics.named(COCO, "ARm").area, metrics.named(COCO, "ARm").max_dets_index) == (2, 2)
+    assert (metrics.named(COCO, "AR10m").area, metrics.named(COCO, "AR10m").max_dets_index) == (
+        2,
+        1,
+    )
     with pytest.raises(KeyError, match="AP42"):
         metrics.named(COCO, "AP42")
 

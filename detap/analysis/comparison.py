@@ -39,7 +39,7 @@ from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import ChosenClasses
-from detap.protocols.summary import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
 KINDS = ("missed", "localization", "duplicate", "classification", "background")
@@ -215,7 +215,7 @@ class Comparison:
     resamples: tuple[Resampled, Resampled] | None
     errors: tuple[ErrorCounts, ErrorCounts] | None
     confidence: float
-    min_ground_truths: int = DEFAULT_FEWEST
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
     def difference(self, name: str) -> float:
         """Return by how much the second's number is above the first's; rounding is nothing."""
@@ -287,7 +287,7 @@ def compare(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    min_ground_truths: int = DEFAULT_FEWEST,
+    min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS,
     threads: int | None = None,
 ) -> Comparison:
     """Compare two detectors that were scored on the same ground truth by the same protocol.

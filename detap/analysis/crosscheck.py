@@ -233,7 +233,9 @@ def _undefined(values: Floats) -> Floats:
 
 def _mean(measure: MetricSpec, values: Floats) -> float:
     """Return a number as pycocotools' summarize makes it, at any limit and area."""
-    return mean_of_defined(values[measure.thresholds][..., [measure.area], [measure.limit]])
+    return mean_of_defined(
+        values[measure.thresholds][..., [measure.area], [measure.max_dets_index]]
+    )
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:

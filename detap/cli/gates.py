@@ -20,7 +20,7 @@ from detap.gates.config import (
     Kind,
     OptionNames,
 )
-from detap.protocols.summary import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Record
 from detap.text_input import parse_fraction
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from detap.tables.detection import Name
 
 GATE_FAILED = 1
-DETECTIONS = OptionNames(options=True, earlier="--baseline-detections", names={})
+DETECTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
 """How a command that scores a detector spells what it asks for."""
 
 
@@ -148,7 +148,7 @@ noise_options = stack(
         type=Whole(0),
         metavar="N",
         help="Drops and rises of numbers that count fewer only warn. "
-        f"[default: {DEFAULT_FEWEST} with --confidence, else 0]",
+        f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
     ),
 )
 
@@ -197,22 +197,24 @@ class Gates(Record):
 
     Attributes
     ----------
-    demands : GateConfig
+    config : GateConfig
     baseline : str or None
         An earlier report.
-    before : str or None
+    baseline_detections : str or None
         An earlier detector's detections.
     slices, slice_by : str or None
     """
 
-    demands: GateConfig
+    config: GateConfig
     baseline: str | None = None
-    before: str | None = None
+    baseline_detections: str | None = None
     slices: str | None = None
     slice_by: str | None = None
 
     @classmethod
-    def from_options(cls, options: dict[str, Any], spell: OptionNames = DETECTIONS) -> "Gates":
+    def from_options(
+        cls, options: dict[str, Any], option_names: OptionNames = DETECTIONS
+    ) -> "Gates":
         """Take the gate options out of `options`; a command need not have all of them.
 
         Raises
@@ -222,45 +224,49 @@ class Gates(Record):
         """
         baseline = options.pop("baseline", None)
         before = options.pop("baseline_detections", None)
-        demands = GateConfig.of(
+        config = GateConfig.of(
             [limit for asked in LIMITS for limit in options.pop(asked, ())],
-            spell,
+            option_names,
             baseline=baseline is not None,
-            before=before is not None,
+            baseline_detections=before is not None,
             confidence=options.pop("confidence", None),
             resamples=options.pop("resamples", None),
             seed=options.pop("seed", None),
             detectable_drop=options.pop("detectable_drop", None),
-            fewest=options.pop("min_ground_truths", None),
+            min_ground_truths=options.pop("min_ground_truths", None),
             allow_mismatch=options.pop("allow_mismatch", False),
         )
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:
             raise UsageError("give --slices or --slice-by, not both")
         if before == "-":
-            raise UsageError(f"{spell('baseline_detections')} cannot come from stdin")
-        return cls(demands, baseline, before, slices, slice_by)
+            raise UsageError(f"{option_names('baseline_detections')} cannot come from stdin")
+        return cls(config, baseline, before, slices, slice_by)
 
     @property
     def any(self) -> bool:
         """Whether there is anything to judge or to slice."""
-        asked = self.demands.limits or self.demands.detectable_drop
+        asked = self.config.limits or self.config.detectable_drop
         return bool(asked or self.slices or self.slice_by)
 
     @property
-    def want_evidence(self) -> bool:
+    def needs_match_table(self) -> bool:
         """Whether more is asked of the detections than the numbers of the protocol."""
-        others = (self.before, self.slices, self.slice_by, self.demands.detectable_drop)
-        if any(others) or not self.demands.limits:
+        others = (self.baseline_detections, self.slices, self.slice_by, self.config.detectable_drop)
+        if any(others) or not self.config.limits:
             return any(others)
         from detap.metrics.at_threshold import AT_THRESHOLD
 
-        measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
+        measures = [str(limit.name).rpartition(".")[2] for limit in self.config.limits]
         return any(measure in AT_THRESHOLD for measure in measures)
 
     def paths(self) -> list[str]:
         """Return the paths that are read, and must not be written."""
-        return [path for path in (self.baseline, self.before, self.slices) if path is not None]
+        return [
+            path
+            for path in (self.baseline, self.baseline_detections, self.slices)
+            if path is not None
+        ]
 
     def read_baseline(self) -> BaselineReport | None:
         """Read the earlier report, before any work is done for nothing."""

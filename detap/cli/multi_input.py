@@ -44,8 +44,8 @@ def evaluate_shards(
     from detap.evaluation.partial.merging import numbered_alike
     from detap.report.inputs import describe_partial
 
-    if gates.before is not None:
-        earlier = replace(inputs, dt=inputs.meant(gates.before))
+    if gates.baseline_detections is not None:
+        earlier = replace(inputs, dt=inputs.meant(gates.baseline_detections))
         union, before = numbered_alike(
             union, _Run(earlier, protocol, gates, options, session).union()
         )
@@ -102,7 +102,7 @@ class _Run:
         self.read: list[SourceFile] = []
         self.ground_truth: GroundTruth | None = None
         wanted = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
-        self.wants_rows = wanted or bool(requested_sections(options)) or gates.want_evidence
+        self.wants_rows = wanted or bool(requested_sections(options)) or gates.needs_match_table
         asked = options["images"] or gates.slice_by or "image_set" in inputs.reading
         self.wants_truth = bool(asked)
         self._folder = "" if options["engine"] is None else os.getcwd()

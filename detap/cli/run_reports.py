@@ -262,17 +262,17 @@ def _judge(
         from detap.report.sections.slices import slices_block  # only with slices
 
         report = replace(
-            report, blocks=(slices_block(now.slice_numbers(), report.columns), *report.blocks)
+            report, blocks=(slices_block(now.slice_metrics(), report.columns), *report.blocks)
         )
     before = then[0] if then else None
     judged = evaluate_gates(
-        gates.demands, now, lambda: as_dict(report), kept=baseline, before=before
+        gates.config, now, lambda: as_dict(report), baseline_report=baseline, baseline=before
     )
     material = PageSource(
         found.result,
         before=found.before,
         record=None if baseline is None else baseline.record,
-        earlier=gates.before or gates.baseline or "",
+        earlier=gates.baseline_detections or gates.baseline or "",
     )
     return judged, replace(
         report,

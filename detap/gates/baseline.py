@@ -66,7 +66,7 @@ def _is_shaped(record: Mapping[str, Any]) -> bool:
         key is not None
         and all(isinstance(record.get(name, ""), str) for name in ("detap_version", "signature"))
         and record.get("summary")
-        and _has_numbers(record, key)
+        and _has_metrics(record, key)
         and isinstance(record.get("protocol"), dict)
         and _is_list(record.get("inputs"), _is_input)
         and _is_gates(record.get("gates"))
@@ -114,14 +114,14 @@ def _is_selection(selection: object) -> bool:
     )
 
 
-def _has_numbers(part: object, key: str) -> bool:
+def _has_metrics(part: object, key: str) -> bool:
     """Tell whether a report, or a slice of one, has a summary and rows."""
-    return isinstance(part, dict) and _are_numbers(part.get("summary")) and _are_rows(part.get(key))
+    return isinstance(part, dict) and _are_metrics(part.get("summary")) and _are_rows(part.get(key))
 
 
 def _are_slices(slices: object, key: str) -> bool:
     return isinstance(slices, dict) and all(
-        _has_numbers(part, key)
+        _has_metrics(part, key)
         and _is_count(part.get("images"))
         and isinstance(part.get("images_sha256"), str | None)
         for part in slices.values()
@@ -131,7 +131,7 @@ def _are_slices(slices: object, key: str) -> bool:
 def _is_point(point: object) -> bool:
     return (
         isinstance(point, dict)
-        and _are_numbers(point.get("overall"))
+        and _are_metrics(point.get("overall"))
         and _are_rows(point.get("classes"))
         and _is_number(point.get("score_threshold"))
     )
@@ -157,7 +157,7 @@ def _refuse(path: str, message: str, hint: str = "make it with detap eval -o FIL
     raise InputError(Problem(path, "", message, hint))
 
 
-def _are_numbers(record: object) -> bool:
+def _are_metrics(record: object) -> bool:
     return isinstance(record, dict) and all(map(_is_number, record.values()))
 
 
@@ -170,7 +170,7 @@ def _is_number(value: object) -> bool:
     return -float_info.max <= value <= float_info.max
 
 
-def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:
+def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:
     """Return the numbers of a JSON report.
 
     Parameters
@@ -193,15 +193,15 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
     return Metrics(
         primary_metric=next(iter(record["summary"])),
         summary=record["summary"],
-        rows=rows_beside(record[key], at_threshold),
+        rows=drop_threshold_columns(record[key], at_threshold),
         unit=UNITS[key],
-        more=more,
-        more_rows=more_rows,
+        compute_overall=more,
+        compute_rows=more_rows,
         slices={
             tag: Metrics(
                 primary_metric=next(iter(record["summary"])),
                 summary=part["summary"],
-                rows=rows_beside(part[key], at_threshold),
+                rows=drop_threshold_columns(part[key], at_threshold),
                 unit=UNITS[key],
             )
             for tag, part in record.get("slices", {}).items()
@@ -209,7 +209,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
     )
 
 
-def rows_beside(
+def drop_threshold_columns(
     rows: Sequence[Mapping[str, Any]], at_threshold: bool
 ) -> Sequence[Mapping[str, Any]]:
     """Return rows without what numbers at a score threshold are called too, where these count."""
@@ -218,7 +218,7 @@ def rows_beside(
     return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
 
 
-def other_threshold(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+def threshold_differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     """Return whether the numbers at a score threshold are at another one in two JSON reports.
 
     Without such numbers they are at the best.
@@ -248,15 +248,17 @@ def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     usual = Protocol(name="coco").as_dict() if known else {}
     fields = [usual | record["protocol"] for record in (now, then)]
     for name in {**fields[0], **fields[1]}:
-        value, other = (_short(record.get(name)) for record in fields)
+        value, other = (_format_value(record.get(name)) for record in fields)
         if fields[0].get(name) != fields[1].get(name):
             found.append(f"protocol: {name.replace('_', ' ')} {other} there, {value} here")
-    here, there = _truths(now), _truths(then)
+    here, there = _ground_truth_digests(now), _ground_truth_digests(then)
     if None in (*here, *there) or not here or not there:
         whose = "the baseline has" if None in there or not there else "this report has"
         found.append(f"ground truth: {whose} no sha256 of it")
     elif here != there:
-        found.append(f"ground truth: sha256 {_sums(there)} there, {_sums(here)} here")
+        found.append(
+            f"ground truth: sha256 {_format_digests(there)} there, {_format_digests(here)} here"
+        )
     found += [f"reading: {told}" for told in reading_differences(now, then)]
     selected = [recorded_selection(record) for record in (now, then)]
     if selected[0] != selected[1]:
@@ -264,7 +266,9 @@ def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def other_slices(now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]) -> list[str]:
+def slice_differences(
+    now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]
+) -> list[str]:
     """Return which of some slices do not hold the same images in two JSON reports."""
     here, there = now.get("slices", {}), then.get("slices", {})
     found = []
@@ -281,12 +285,12 @@ def other_slices(now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable
     return found
 
 
-def other_numbers(
+def summary_differences(
     record: Mapping[str, Any], summary: Mapping[str, float | None], whose: str
 ) -> list[str]:
     """Return where a JSON report's summary is not that of what is said to be behind it."""
     return [
-        f"{name}: {_short(value)} there, {summary[name]!r} of {whose}"
+        f"{name}: {_format_value(value)} there, {summary[name]!r} of {whose}"
         for name, value in record["summary"].items()
         if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
     ][:1]
@@ -296,20 +300,20 @@ def _same(first: float, second: float) -> bool:
     return nearly_equal(first, second) or (isnan(first) and isnan(second))
 
 
-def _truths(record: Mapping[str, Any]) -> list[Any]:
+def _ground_truth_digests(record: Mapping[str, Any]) -> list[Any]:
     return [entry.get("sha256") for entry in record["inputs"] if entry.get("role") not in _CLAIMS]
 
 
-def _sums(digests: list[Any]) -> str:
+def _format_digests(digests: list[Any]) -> str:
     return ", ".join(f"{str(digest)[:12]}..." for digest in digests)
 
 
-def _short(value: object) -> str:
+def _format_value(value: object) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def refuse_differences(path: str, found: list[str], insisting: str) -> None:
+def require_comparable(path: str, found: list[str], insisting: str) -> None:
     """Refuse to compare, saying what insists on it.
 
     Raises
@@ -324,7 +328,7 @@ def refuse_differences(path: str, found: list[str], insisting: str) -> None:
         )
 
 
-def raised(
+def raise_baseline(
     old: Mapping[str, Any], new: Mapping[str, Any], *, allow_drop: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, float, float]]]:
     """Return the new report, in which no number is below the old one's.
@@ -350,7 +354,7 @@ def raised(
         name: value for name, value in new.items() if name not in ("retained_metrics", "gates")
     }
     record = ratchet.report("", old, record)
-    if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
+    if "operating_point" in record.keys() & old.keys() and not threshold_differences(new, old):
         here, there = record["operating_point"], old["operating_point"]
         whole = {"summary": here["overall"], key: here["classes"]}
         point = ratchet.report("", {"summary": there["overall"], key: there["classes"]}, whole)
@@ -361,8 +365,8 @@ def raised(
             tag: ratchet.report(f"slice:{tag}.", before[tag], part) if tag in before else part
             for tag, part in record["slices"].items()
         }
-    if ratchet.kept:
-        record["retained_metrics"] = ratchet.kept
+    if ratchet.retained:
+        record["retained_metrics"] = ratchet.retained
     return record, ratchet.changes
 
 
@@ -371,7 +375,7 @@ class _Ratchet:
 
     Attributes
     ----------
-    kept : list of str
+    retained : list of str
         The names of the numbers that stay as they were.
     changes : list of (str, float, float)
         As :func:`raised` returns them.
@@ -383,10 +387,10 @@ class _Ratchet:
         self.key = key
         self.metric_of = metric_of
         self.allow_drop = allow_drop
-        self.kept: list[str] = []
+        self.retained: list[str] = []
         self.changes: list[tuple[str, float, float]] = []
 
-    def numbers(
+    def metrics(
         self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return numbers by name, those that would fall as they were."""
@@ -404,7 +408,7 @@ class _Ratchet:
             if _same(_or_nan(before), _or_nan(value)):
                 continue  # not even said: rounding is no change
             if stays:
-                self.kept.append(f"{prefix}{name}")
+                self.retained.append(f"{prefix}{name}")
             else:
                 self.changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
         return result
@@ -413,10 +417,10 @@ class _Ratchet:
         self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return a summary and the rows under it, likewise; rows go by name and id."""
-        summary = self.numbers(prefix, then["summary"], now["summary"])
+        summary = self.metrics(prefix, then["summary"], now["summary"])
         rows = {row_key(row): row for row in then[self.key]}
         ratcheted = [
-            self.numbers(
+            self.metrics(
                 f"{prefix}{UNITS[self.key]}:{row['name']}.",
                 rows.get(row_key(row), {}),
                 row,

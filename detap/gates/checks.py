@@ -107,7 +107,7 @@ class Gate:
     confidence : float or None
     ground_truths : int or None
         How many the number counts: of its class, area range, slice or group of classes.
-    stands_for : MetricName or None
+    metric_name : MetricName or None
         Which number it is.
     """
 
@@ -123,7 +123,7 @@ class Gate:
     interval: Interval | None = None
     confidence: float | None = None
     ground_truths: int | None = None
-    stands_for: MetricName | None = None
+    metric_name: MetricName | None = None
 
     @property
     def failed(self) -> bool:
@@ -170,12 +170,12 @@ class _Against:
 
     baseline: Metrics
     noise: Noise | None
-    fewest: int
+    min_ground_truths: int
 
 
 def check(
     limits: Sequence[Limit],
-    numbers: Metrics,
+    metrics: Metrics,
     baseline: Metrics | None = None,
     *,
     noise: Noise | None = None,
@@ -189,7 +189,7 @@ def check(
     Parameters
     ----------
     limits : sequence of Limit
-    numbers : Numbers
+    metrics : Numbers
         Now.
     baseline : Numbers, optional
         Then; needed by drops and rises.
@@ -206,10 +206,10 @@ def check(
     """
     gates: list[Gate] = []
     against = None if baseline is None else _Against(baseline, noise, min_ground_truths)
-    whole = numbers if baseline is None else numbers.with_lost(baseline)
+    whole = metrics if baseline is None else metrics.with_missing(baseline)
     for limit in limits:
         if limit.kind not in CHANGES:
-            gates += [_level(limit, name, numbers) for name in resolve(limit.name, numbers)]
+            gates += [_level(limit, name, metrics) for name in resolve(limit.name, metrics)]
             continue
         if against is None:
             raise UsageError(f"a {limit.kind} is from a baseline, and there is none")
@@ -220,11 +220,11 @@ def check(
     return gates
 
 
-def _level(limit: Limit, name: MetricName, numbers: Metrics) -> Gate:
+def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
     """Hold a number to a least or largest value."""
-    value, count = name.of(numbers), name.is_count(numbers)
+    value, count = name.of(metrics), name.is_count(metrics)
     floor = limit.kind == "floor"
-    if _is_share(name, numbers, value):
+    if _is_share(name, metrics, value):
         _refuse_out_of_reach(limit, name)
     least = RELATIONS[limit.kind]
     if isnan(value):
@@ -242,16 +242,16 @@ def _level(limit: Limit, name: MetricName, numbers: Metrics) -> Gate:
         value,
         limit.text,
         message,
-        ground_truths=name.ground_truths(numbers),
-        stands_for=name,
+        ground_truths=name.ground_truths(metrics),
+        metric_name=name,
     )
 
 
-def _is_share(name: MetricName, numbers: Metrics, *values: float) -> bool:
+def _is_share(name: MetricName, metrics: Metrics, *values: float) -> bool:
     """Return whether a number goes from 0 to 1."""
-    if name.is_count(numbers):
+    if name.is_count(metrics):
         return False
-    metric = None if numbers.metric_of is None else numbers.metric_of(name.measure)
+    metric = None if metrics.metric_of is None else metrics.metric_of(name.metric)
     if metric is not None and metric.bounds != (0, 1):
         return False
     return all(isnan(value) or value <= 1 for value in values)
@@ -279,23 +279,25 @@ def _refuse_out_of_reach(limit: Limit, name: MetricName) -> None:
         )
 
 
-def _absent_in_both(limit: Limit, name: MetricName, numbers: Metrics, baseline: Metrics) -> bool:
+def _absent_in_both(limit: Limit, name: MetricName, metrics: Metrics, baseline: Metrics) -> bool:
     """Return whether a wildcard stands for a number that is undefined now as then.
 
     Nothing has changed there; but a slice without images always fails.
     """
-    if limit.name is None or "*" not in limit.name or numbers.part(name.slice).empty:
+    if limit.name is None or "*" not in limit.name or metrics.of_slice(name.slice).empty:
         return False
-    return isnan(name.of(numbers)) and isnan(_then(name, numbers, baseline))
+    return isnan(name.of(metrics)) and isnan(_then(name, metrics, baseline))
 
 
-def _then(name: MetricName, numbers: Metrics, baseline: Metrics) -> float:
+def _then(name: MetricName, metrics: Metrics, baseline: Metrics) -> float:
     """Return the number of that name in the baseline, whose rows may stand in another order."""
     if name.slice is not None and name.slice not in baseline.slices:
         raise UsageError(f"{name.text!r}: the baseline has no slice {name.slice!r}")
     row = name.row
     if row is not None:
-        row = baseline.part(name.slice).row_of(row_key(numbers.part(name.slice).rows[row]))
+        row = baseline.of_slice(name.slice).row_index(
+            row_key(metrics.of_slice(name.slice).rows[row])
+        )
         if row is None:
             return nan
     try:
@@ -307,17 +309,18 @@ def _then(name: MetricName, numbers: Metrics, baseline: Metrics) -> float:
         ) from None
 
 
-def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against) -> Gate:
+def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> Gate:
     """Hold a number to what it was."""
-    value, then = name.of(numbers), _then(name, numbers, against.baseline)
-    if _is_share(name, numbers, value, then):
+    value, then = name.of(metrics), _then(name, metrics, against.baseline)
+    if _is_share(name, metrics, value, then):
         _refuse_out_of_reach(limit, name)
-    noise, few = against.noise, name.ground_truths(numbers)
+    noise, minimum = against.noise, against.min_ground_truths
+    few = name.ground_truths(metrics)
     facts: dict[str, Any] = {
         "baseline": then,
         "confidence": None if noise is None else noise.confidence,
         "ground_truths": few,
-        "stands_for": name,
+        "metric_name": name,
     }
     if isnan(value) or isnan(then):
         where = "" if isnan(value) else " in the baseline"
@@ -327,10 +330,10 @@ def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against)
         )
     bound = limit.bound * abs(to_fraction(then)) if limit.relative else limit.bound
     moved = _moved(limit, value, then, bound)
-    scarce = few is not None and few < against.fewest
+    scarce = few is not None and few < minimum
     interval = None if noise is None or scarce else noise.interval(name)
     status = _status(limit, moved, bound, interval)
-    places = 0 if name.is_count(numbers) else 4
+    places = 0 if name.is_count(metrics) else 4
     message = f"{name.text} {_format_change(limit, (value, then), (moved, bound), places)}"
     if noise is not None and interval is not None:
         message += _format_interval(limit, interval, noise.confidence)
@@ -338,10 +341,10 @@ def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against)
         message += "; inconclusive: the CI contains the limit"
     if status == "failed" and scarce:
         status = "too-few-ground-truths"
-        message += f"; warning only: {few} ground truths, minimum {against.fewest}"
-    elif status == "failed" and name.smallest and _of_few_alone(limit, name, numbers, against):
+        message += f"; warning only: {few} ground truths, minimum {minimum}"
+    elif status == "failed" and name.smallest and _of_few_alone(limit, name, metrics, against):
         status = "too-few-ground-truths"
-        message += f"; warning only: no class with {against.fewest} ground truths dropped as far"
+        message += f"; warning only: no class with {minimum} ground truths dropped as far"
     return Gate(
         limit.kind,
         name.text,
@@ -356,16 +359,18 @@ def _change(limit: Limit, name: MetricName, numbers: Metrics, against: _Against)
     )
 
 
-def _of_few_alone(limit: Limit, name: MetricName, numbers: Metrics, against: _Against) -> bool:
+def _of_few_alone(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> bool:
     """Return whether the smallest number passes among the classes with enough ground truths."""
-    if not against.fewest:
+    if not against.min_ground_truths:
         return False
-    now, then = numbers.part(name.slice), against.baseline.part(name.slice)
-    was = dict(zip(map(row_key, then.rows), then.by_row(name.measure), strict=True))
-    counts = now.counts(name.measure) or [row.get("ground_truths") or 0 for row in now.rows]
-    rows = zip(now.rows, now.by_row(name.measure), counts, strict=True)
+    now, then = metrics.of_slice(name.slice), against.baseline.of_slice(name.slice)
+    was = dict(zip(map(row_key, then.rows), then.by_row(name.metric), strict=True))
+    counts = now.counts(name.metric) or [row.get("ground_truths") or 0 for row in now.rows]
+    rows = zip(now.rows, now.by_row(name.metric), counts, strict=True)
     pairs = [
-        (value, was.get(row_key(row), nan)) for row, value, count in rows if count >= against.fewest
+        (value, was.get(row_key(row), nan))
+        for row, value, count in rows
+        if count >= against.min_ground_truths
     ]
     if not pairs:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from detap.errors import Note, UsageError
-from detap.protocols.summary import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.records import Record, Value
 from detap.text_input import parse_fraction
 
@@ -20,7 +20,7 @@ DEFAULT_RESAMPLES = 1000
 RESAMPLES = (100, 1_000_000)
 """From how few to how many."""
 SEEDS = (0, 2**63 - 1)
-_WHOLE_NUMBERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
+_INTEGERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
 
 Level = Literal["floor", "ceiling"]
 Change = Literal["drop", "rise"]
@@ -53,14 +53,14 @@ class OptionNames(Value):
     ----------
     options : bool
         Whether ``max_drop`` is ``--max-drop``.
-    earlier : str
+    interval_source : str
         What intervals need.
     names : mapping
         What is called otherwise.
     """
 
     options: bool
-    earlier: str
+    interval_source: str
     names: Mapping[str, str]
 
     def __call__(self, name: str) -> str:
@@ -87,11 +87,11 @@ class GateConfig(Value):
         Of the intervals that tell changes from noise.
     resamples, seed : int
         Of these intervals.
-    fewest : int
+    min_ground_truths : int
         Drops and rises of classes with fewer ground truths only warn.
     allow_mismatch : bool
         Whether a baseline may be of another ground truth or protocol.
-    spell : OptionNames
+    option_names : OptionNames
         How all of it was spelt.
     detectable_drop : float or None
         A wished-for drop: how many images would tell it from noise?
@@ -101,24 +101,24 @@ class GateConfig(Value):
     confidence: float | None
     resamples: int
     seed: int
-    fewest: int
+    min_ground_truths: int
     allow_mismatch: bool
-    spell: OptionNames
+    option_names: OptionNames
     detectable_drop: float | None = None
 
     @classmethod
     def of(
         cls,
         limits: "Sequence[Limit]",
-        spell: OptionNames,
+        option_names: OptionNames,
         *,
         baseline: bool,
-        before: bool,
+        baseline_detections: bool,
         confidence: float | None = None,
         resamples: int | None = None,
         seed: int | None = None,
         detectable_drop: float | None = None,
-        fewest: int | None = None,
+        min_ground_truths: int | None = None,
         allow_mismatch: bool = False,
     ) -> Self:
         """Return what is asked, with the defaults of what is not said.
@@ -126,8 +126,8 @@ class GateConfig(Value):
         Parameters
         ----------
         limits : sequence of Limit
-        spell : OptionNames
-        baseline, before : bool
+        option_names : OptionNames
+        baseline, baseline_detections : bool
             Whether there is an earlier report, or an earlier detector or ranking.
         confidence, resamples, seed, detectable_drop, fewest, allow_mismatch
             As above; None is the default.
@@ -139,78 +139,86 @@ class GateConfig(Value):
         """
         given = {
             "baseline": baseline,
-            "baseline_detections": before,
+            "baseline_detections": baseline_detections,
             "confidence": confidence,
             "resamples": resamples,
             "seed": seed,
             "detectable_drop": detectable_drop,
-            "min_ground_truths": fewest,
+            "min_ground_truths": min_ground_truths,
             "allow_mismatch": allow_mismatch or None,
         }
         changes = [limit.kind for limit in limits if limit.kind in CHANGES]
-        _check_ranges(spell, given)
-        _check_changes(spell, given, changes)
-        _check_needs(spell, given, changes)
+        _check_ranges(option_names, given)
+        _check_changes(option_names, given, changes)
+        _check_dependencies(option_names, given, changes)
         return cls(
             tuple(limits),
             confidence,
             DEFAULT_RESAMPLES if resamples is None else resamples,
             seed or 0,
-            (DEFAULT_FEWEST if confidence is not None else 0) if fewest is None else fewest,
+            (DEFAULT_MIN_GROUND_TRUTHS if confidence is not None else 0)
+            if min_ground_truths is None
+            else min_ground_truths,
             allow_mismatch,
-            spell,
+            option_names,
             detectable_drop,
         )
 
 
-def _check_ranges(spell: OptionNames, given: Mapping[str, Any]) -> None:
+def _check_ranges(option_names: OptionNames, given: Mapping[str, Any]) -> None:
     for name in ("confidence", "detectable_drop"):
         try:
             if given[name] is not None:
                 parse_fraction(given[name])
         except ValueError as error:
-            raise UsageError(f"{spell(name)}: {error}") from None
-    for name, (least, most) in _WHOLE_NUMBERS.items():
+            raise UsageError(f"{option_names(name)}: {error}") from None
+    for name, (minimum, maximum) in _INTEGERS.items():
         value = given[name]
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise UsageError(f"{spell(name)}: {value!r} is no whole number from {least} to {most}")
+        if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+            raise UsageError(
+                f"{option_names(name)}: {value!r} is not an integer from {minimum} to {maximum}"
+            )
 
 
-def _check_changes(spell: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]) -> None:
-    """Refuse limits of changes without anything earlier, and the reverse."""
-    kept, earlier = spell("baseline"), spell("baseline_detections")
-    baseline, before = given["baseline"], given["baseline_detections"]
+def _check_changes(
+    option_names: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]
+) -> None:
+    """Raise UsageError for drops or rises without a baseline, and for the reverse."""
+    report, detections = option_names("baseline"), option_names("baseline_detections")
     if changes:
-        if not (baseline or before):
-            either = kept if kept == earlier else f"{kept} or {earlier}"
-            raise UsageError(f"{spell(f'max_{changes[0]}')} needs {either} to compare with")
-    elif baseline or (before and given["detectable_drop"] is None):
+        if not (given["baseline"] or given["baseline_detections"]):
+            either = report if report == detections else f"{report} or {detections}"
+            raise UsageError(f"{option_names(f'max_{changes[0]}')} requires {either}")
+    elif given["baseline"] or (given["baseline_detections"] and given["detectable_drop"] is None):
         raise UsageError(
-            f"{kept if baseline else earlier} needs {spell('max_drop')} or {spell('max_rise')}, "
-            "which says how much may be lost"
+            f"{report if given['baseline'] else detections} requires "
+            f"{option_names('max_drop')} or {option_names('max_rise')}"
         )
 
 
-def _check_needs(spell: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]) -> None:
-    """Refuse what is of no use without another thing, which is not given."""
-    baseline, before = given["baseline"], given["baseline_detections"]
+def _check_dependencies(
+    option_names: OptionNames, given: Mapping[str, Any], changes: Sequence[Kind]
+) -> None:
+    """Raise UsageError for an option without another one that it requires."""
+    baseline, detections = given["baseline"], given["baseline_detections"]
     confidence, detectable_drop = given["confidence"], given["detectable_drop"]
-    if confidence is not None and not before and (baseline or detectable_drop is None):
+    if confidence is not None and not detections and (baseline or detectable_drop is None):
         raise UsageError(
-            f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
-            "tell how noisy they are"
+            f"{option_names('confidence')} requires {option_names.interval_source} "
+            "(a JSON report cannot be resampled)"
         )
     resampled = confidence is not None or detectable_drop is not None
-    for name, useful, needed in (
-        ("resamples", resampled, spell("confidence")),
-        ("seed", resampled, spell("confidence")),
-        ("min_ground_truths", changes or before, f"{spell('max_drop')} or {spell('max_rise')}"),
-        ("allow_mismatch", baseline, spell("baseline")),
+    limits = f"{option_names('max_drop')} or {option_names('max_rise')}"
+    for name, has_effect, required in (
+        ("resamples", resampled, option_names("confidence")),
+        ("seed", resampled, option_names("confidence")),
+        ("min_ground_truths", changes or detections, limits),
+        ("allow_mismatch", baseline, option_names("baseline")),
     ):
-        if given[name] is not None and not useful:
-            raise UsageError(f"{spell(name)} is of no use without {needed}")
+        if given[name] is not None and not has_effect:
+            raise UsageError(f"{option_names(name)} requires {required}")
 
 
 class BaselineReport(Record):

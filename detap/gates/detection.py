@@ -12,11 +12,11 @@ from detap.analysis.power import LEVEL
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
-from detap.gates.baseline import rows_beside
+from detap.gates.baseline import drop_threshold_columns
 from detap.gates.checks import Gate, Interval, Limit
 from detap.gates.config import CHANGES, GateConfig
 from detap.gates.metric_names import MetricName, Metrics, escaped, resolve
-from detap.gates.regressions import Regressions, culprits
+from detap.gates.regressions import Regressions, regressions
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import MetricSpec
@@ -31,10 +31,10 @@ class Scored:
     What is judged of a detector: a ``Subject`` of ``detap/gates/evaluate.py``.
     """
 
-    whole: Result
+    overall: Result
     slices: Mapping[str, Result | None] = field(default_factory=dict)
     threads: int | None = None
-    score: Threshold | None = None
+    score_threshold: Threshold | None = None
     """The score threshold of the numbers at one; None is not said, and means the best."""
 
     @classmethod
@@ -54,41 +54,45 @@ class Scored:
             parts[tag] = on_images(whole, chosen, threads=threads) if chosen else None
         return cls(whole, parts, threads, score)
 
-    def part(self, tag: str | None) -> Result | None:
+    def of_slice(self, tag: str | None) -> Result | None:
         """Return the result of a slice; None is the whole."""
-        return self.whole if tag is None else self.slices[tag]
+        return self.overall if tag is None else self.slices[tag]
 
-    def numbers(self) -> Metrics:
+    def metrics(self) -> Metrics:
         """Return all that gates can name."""
-        whole = _numbers(self.whole, self.score)
+        whole = _metrics_of(self.overall, self.score_threshold)
         slices = {
-            tag: whole.undefined() if part is None else _numbers(part, self.score)
+            tag: whole.undefined() if part is None else _metrics_of(part, self.score_threshold)
             for tag, part in self.slices.items()
         }
         return replace(whole, slices=slices)
 
-    def noise(self, before: "Scored | None", demands: GateConfig) -> "Intervals":
+    def noise(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
         """Return how noisy the drops from an earlier detector are, or the numbers without one."""
-        return Intervals(self, before, demands)
+        return Intervals(self, baseline, config)
 
-    def blame(
-        self, gates: Sequence[Gate], then: Metrics | None, before: "Scored | None"
+    def find_regressions(
+        self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Scored | None"
     ) -> Regressions | None:
         """Return the classes and images that the gates which did not pass are about."""
-        return culprits(gates, self.part, then, None if before is None else before.part)
+        return regressions(
+            gates, self.of_slice, baseline_metrics, None if baseline is None else baseline.of_slice
+        )
 
-    def slice_numbers(self) -> tuple["SliceNumbers", ...]:
+    def slice_metrics(self) -> tuple["SliceMetrics", ...]:
         """Return what there is to say of each slice."""
         return tuple(
-            SliceNumbers(tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.whole.summary, nan), ())
+            SliceMetrics(
+                tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.overall.summary, nan), ()
+            )
             if part is None
-            else SliceNumbers.of(tag, part)
+            else SliceMetrics.of(tag, part)
             for tag, part in self.slices.items()
         )
 
 
 @dataclass(frozen=True, slots=True)
-class SliceNumbers:
+class SliceMetrics:
     """What a report says of a slice.
 
     Attributes
@@ -111,7 +115,7 @@ class SliceNumbers:
     classes: Sequence[Mapping[str, str | int | float | None]]
 
     @classmethod
-    def of(cls, tag: str, part: Result) -> "SliceNumbers":
+    def of(cls, tag: str, part: Result) -> "SliceMetrics":
         """Return what there is to say of the result of a slice."""
         images = part.images
         truths = int(part.ground_truths.sum())
@@ -120,7 +124,7 @@ class SliceNumbers:
         )
 
 
-def _numbers(result: Result, score: Threshold | None) -> Metrics:
+def _metrics_of(result: Result, score: Threshold | None) -> Metrics:
     known = AT_THRESHOLD if result.protocol.matching == "by-score" else ()
 
     @cache
@@ -149,10 +153,10 @@ def _numbers(result: Result, score: Threshold | None) -> Metrics:
     return Metrics(
         next(iter(result.summary)),
         result.summary,
-        rows_beside(class_rows(result), score is not None),
-        more=more,
-        more_rows=more_rows,
-        counted=counted,
+        drop_threshold_columns(class_rows(result), score is not None),
+        compute_overall=more,
+        compute_rows=more_rows,
+        compute_counts=counted,
         metric_of=cache(partial(metrics.metric_named, result.protocol)),
     )
 
@@ -164,9 +168,9 @@ class Intervals:
 
     Parameters
     ----------
-    now, then : Scored
+    current, baseline : Scored
         The detector and the one before it, on the same images.
-    demands : GateConfig
+    config : GateConfig
         The limits, the confidence, the resamples and their seed: see docs/bootstrap.md.
 
     Raises
@@ -177,33 +181,38 @@ class Intervals:
 
     unit = "image"
 
-    def __init__(self, now: Scored, then: Scored | None, demands: GateConfig) -> None:
-        self.confidence = LEVEL if demands.confidence is None else demands.confidence
-        self.paired = then is not None
-        self._now, self._numbers = now, now.numbers()
-        measures = self._measures(demands, judged=self.paired and demands.confidence is not None)
+    def __init__(self, current: Scored, baseline: Scored | None, config: GateConfig) -> None:
+        self.confidence = LEVEL if config.confidence is None else config.confidence
+        self.paired = baseline is not None
+        self._now, self._numbers = current, current.metrics()
+        measures = self._measures(config, judged=self.paired and config.confidence is not None)
         self._drawn: dict[str | None, tuple[Resampled | None, Resampled]] = {}
         for tag, wanted in measures.items():
-            before, after = None if then is None else then.part(tag), now.part(tag)
+            before, after = (
+                None if baseline is None else baseline.of_slice(tag),
+                current.of_slice(tag),
+            )
             if after is None or (self.paired and before is None):
                 continue
-            weights = draw_weights(len(after.images), demands.resamples, demands.seed)
+            weights = draw_weights(len(after.images), config.resamples, config.seed)
             weights = leave_out(weights) if self.paired else weights
             self._drawn[tag] = (
-                None if before is None else resampled(before, weights, wanted, threads=now.threads),
-                resampled(after, weights, wanted, threads=now.threads),
+                None
+                if before is None
+                else resampled(before, weights, wanted, threads=current.threads),
+                resampled(after, weights, wanted, threads=current.threads),
             )
 
-    def _measures(self, demands: GateConfig, *, judged: bool) -> dict[str | None, list[str]]:
+    def _measures(self, config: GateConfig, *, judged: bool) -> dict[str | None, list[str]]:
         """Return what is resampled of each slice: what limits name, and else the headline."""
         found: dict[str | None, set[str]] = {}
-        for limit in demands.limits:
+        for limit in config.limits:
             for name in resolve(limit.name, self._numbers):
                 entry = self._entry(name)
                 if entry is not None and entry.metric.has_intervals:
                     found.setdefault(name.slice, set()).add(entry.name)
                 elif judged and limit.kind in CHANGES:
-                    raise UsageError(_no_interval(name, entry, limit, demands))
+                    raise UsageError(_no_interval(name, entry, limit, config))
         if not found:
             found[None] = {self._numbers.primary_metric}
         return {tag: sorted(measures) for tag, measures in found.items()}
@@ -214,22 +223,22 @@ class Intervals:
             return None
         find = metrics.named if name.row is None else metrics.named_of_class
         try:
-            return find(self._now.whole.protocol, name.measure)
+            return find(self._now.overall.protocol, name.metric)
         except UnknownNameError:
             return None
 
     def interval(self, name: MetricName) -> Interval:
         """Return the interval of the drop of a number."""
-        drops = self.drop(name)
+        drops = self.drops(name)
         if drops is None:
             return nan, nan
         return interval(drops, self.confidence, self._drop(name, left_out=True))
 
-    def drop(self, name: MetricName) -> Floats | None:
+    def drops(self, name: MetricName) -> Floats | None:
         """Return the drop of a number in each resample; None where it has none."""
         return self._drop(name, left_out=False)
 
-    def number(self, name: MetricName) -> Floats | None:
+    def values(self, name: MetricName) -> Floats | None:
         """Return a number in each resample; None where it cannot be resampled."""
         return self._series(name, 1, left_out=False)
 
@@ -251,15 +260,15 @@ class Intervals:
 
     def count(self, tag: str | None) -> int:
         """Return how many images there are, in a slice or in all."""
-        part = self._now.part(tag)
+        part = self._now.of_slice(tag)
         return 0 if part is None else len(part.images)
 
 
 def _no_interval(
-    name: MetricName, entry: MetricSpec | None, limit: Limit, demands: GateConfig
+    name: MetricName, entry: MetricSpec | None, limit: Limit, config: GateConfig
 ) -> str:
     """Return why a drop or rise has no interval, and what to do about it."""
-    without = f"leave {demands.spell('confidence')} out"
+    without = f"leave {config.option_names('confidence')} out"
     if entry is not None:
         return (
             f"{name.text!r} has no interval: {entry.metric.name} cannot be resampled; "
@@ -271,7 +280,9 @@ def _no_interval(
             f"or {without}"
         )
     prefix = "" if name.slice is None else f"slice:{escaped(name.slice)}."
-    each = demands.spell.limit(f"max_{limit.kind}", f"{prefix}class:*.{name.measure}", limit.text)
+    each = config.option_names.limit(
+        f"max_{limit.kind}", f"{prefix}class:*.{name.metric}", limit.text
+    )
     return (
         f"{name.text!r} has no interval: that of the smallest of several numbers is biased where "
         f"they are close; limit each class by {each}, or {without}"

@@ -27,14 +27,14 @@ _TIMES_THE_LIMIT = 2
 class Subject(Protocol):
     """What is judged: a detector or a ranking, with its result."""
 
-    def numbers(self) -> "Metrics":
+    def metrics(self) -> "Metrics":
         """Return all that gates can name."""
 
-    def noise(self, before: Self | None, demands: GateConfig) -> "Spread":
+    def noise(self, baseline: Self | None, config: GateConfig) -> "Spread":
         """Return how noisy its drops from an earlier one are, or its own numbers without one."""
 
-    def blame(
-        self, gates: "Sequence[Gate]", then: "Metrics | None", before: Self | None
+    def find_regressions(
+        self, gates: "Sequence[Gate]", baseline_metrics: "Metrics | None", baseline: Self | None
     ) -> "Regressions | None":
         """Return what the gates that did not pass are about."""
 
@@ -43,24 +43,24 @@ S = TypeVar("S", bound=Subject)
 
 
 def evaluate_gates(
-    demands: GateConfig,
-    now: S,
+    config: GateConfig,
+    current: S,
     record: Callable[[], Mapping[str, Any]],
     *,
-    kept: BaselineReport | None = None,
-    before: S | None = None,
+    baseline_report: BaselineReport | None = None,
+    baseline: S | None = None,
 ) -> GateResults:
     """Hold a run to what is asked of it.
 
     Parameters
     ----------
-    demands : GateConfig
-    now : Subject
+    config : GateConfig
+    current : Subject
     record : callable
         Returns the report of it as it is in JSON, without the gates.
-    kept : BaselineReport, optional
+    baseline_report : BaselineReport, optional
         An earlier report.
-    before : Subject, optional
+    baseline : Subject, optional
         An earlier detector or ranking, on the same ground truth.
 
     Raises
@@ -70,40 +70,42 @@ def evaluate_gates(
     """
     from detap.gates.checks import check  # only with gates
 
-    numbers = now.numbers()
-    then = None if before is None else before.numbers()
-    if kept is not None:
-        then = _held_to(kept, demands, numbers, then, record)
-    by_intervals = demands.confidence is not None and before is not None
+    metrics = current.metrics()
+    then = None if baseline is None else baseline.metrics()
+    if baseline_report is not None:
+        then = _baseline_metrics(baseline_report, config, metrics, then, record)
+    by_intervals = config.confidence is not None and baseline is not None
     spread = noise = None
-    if by_intervals or demands.detectable_drop is not None:
-        spread = now.noise(before, demands)
+    if by_intervals or config.detectable_drop is not None:
+        spread = current.noise(baseline, config)
         noise = spread if by_intervals else None
-    case = _Case(numbers, then, noise, demands)
-    gates = check(demands.limits, numbers, then, noise=noise, min_ground_truths=demands.fewest)
-    shown, notes = _shown(gates, numbers, spread, demands)
+    case = _GateInputs(metrics, then, noise, config)
+    gates = check(
+        config.limits, metrics, then, noise=noise, min_ground_truths=config.min_ground_truths
+    )
+    shown, notes = _analyze_power(gates, metrics, spread, config)
     if not gates:
         return GateResults(power=shown)
-    blame = now.blame(gates, then, before)
-    return GateResults(tuple(gates), (*_overlooked(gates, case), *notes), blame, shown)
+    blame = current.find_regressions(gates, then, baseline)
+    return GateResults(tuple(gates), (*_hidden_class_drops(gates, case), *notes), blame, shown)
 
 
-def _shown(
-    gates: "Sequence[Gate]", numbers: "Metrics", spread: "Spread | None", demands: GateConfig
+def _analyze_power(
+    gates: "Sequence[Gate]", metrics: "Metrics", spread: "Spread | None", config: GateConfig
 ) -> "tuple[PowerAnalysis | None, list[Note]]":
     """Return what the images can show, and a warning where gates ask for more."""
     if spread is None:
         return None, []
-    from detap.gates.power import resolved, too_fine  # only where it is known
+    from detap.gates.power import power_analysis, underpowered_notes  # only where it is known
 
-    found = resolved(gates, numbers, spread, demands)
-    return found, too_fine(found)
+    found = power_analysis(gates, metrics, spread, config)
+    return found, underpowered_notes(found)
 
 
-def _held_to(
-    kept: BaselineReport,
-    demands: GateConfig,
-    numbers: "Metrics",
+def _baseline_metrics(
+    baseline_report: BaselineReport,
+    config: GateConfig,
+    metrics: "Metrics",
     then: "Metrics | None",
     record: Callable[[], Mapping[str, Any]],
 ) -> "Metrics":
@@ -113,43 +115,47 @@ def _held_to(
     """
     from detap.gates.baseline import (  # only with a baseline
         differences,
-        numbers_of_record,
-        other_numbers,
-        other_slices,
-        other_threshold,
-        refuse_differences,
+        metrics_of_record,
+        require_comparable,
+        slice_differences,
+        summary_differences,
+        threshold_differences,
     )
     from detap.gates.metric_names import resolve
 
     now = record()
-    recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
-    recorded = recorded.with_ids_of(numbers)
-    if not demands.allow_mismatch:
-        whole = numbers.with_lost(recorded)
-        changes = [limit.name for limit in demands.limits if limit.kind in CHANGES]
+    recorded = metrics_of_record(baseline_report.record, at_threshold="operating_point" in now)
+    recorded = recorded.with_ids_of(metrics)
+    if not config.allow_mismatch:
+        whole = metrics.with_missing(recorded)
+        changes = [limit.name for limit in config.limits if limit.kind in CHANGES]
         names = [name for text in changes for name in resolve(text, whole, recorded)]
         tags = dict.fromkeys(name.slice for name in names)
-        found = differences(now, kept.record)
-        found += other_slices(now, kept.record, [tag for tag in tags if tag is not None])
+        found = differences(now, baseline_report.record)
+        found += slice_differences(
+            now, baseline_report.record, [tag for tag in tags if tag is not None]
+        )
         if any(whole.at_threshold(name) for name in names):
-            found += other_threshold(now, kept.record)
+            found += threshold_differences(now, baseline_report.record)
         if then is not None:
-            whose = demands.spell("baseline_detections")
-            found += other_numbers(kept.record, then.summary, whose)
-        refuse_differences(escape(kept.path), found, demands.spell("allow_mismatch"))
+            whose = config.option_names("baseline_detections")
+            found += summary_differences(baseline_report.record, then.summary, whose)
+        require_comparable(
+            escape(baseline_report.path), found, config.option_names("allow_mismatch")
+        )
     return recorded if then is None else then
 
 
 # --- what a mean hides
 
 
-class _Case(NamedTuple):
+class _GateInputs(NamedTuple):
     """All that gates are checked with."""
 
-    numbers: "Metrics"
-    then: "Metrics | None"
+    metrics: "Metrics"
+    baseline: "Metrics | None"
     noise: "Noise | None"
-    demands: GateConfig
+    config: GateConfig
 
     def fails(self, text: str) -> bool:
         """Tell whether one more limit on a drop would have failed."""
@@ -157,15 +163,15 @@ class _Case(NamedTuple):
 
         gates = check(
             [Limit.of("drop", text)],
-            self.numbers,
-            self.then,
+            self.metrics,
+            self.baseline,
             noise=self.noise,
-            min_ground_truths=self.demands.fewest,
+            min_ground_truths=self.config.min_ground_truths,
         )
         return bool(gates) and all(gate.status == "failed" for gate in gates)
 
 
-class _Fall(NamedTuple):
+class _ClassDrop(NamedTuple):
     """A class that fell far beyond what its mean may."""
 
     drop: float
@@ -176,7 +182,7 @@ class _Fall(NamedTuple):
     gate: str
 
 
-def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
+def _hidden_class_drops(gates: "Sequence[Gate]", case: _GateInputs) -> Iterator[Note]:
     """Yield a warning for each gate on a mean that failed not, though a class fell far beyond it.
 
     Far is both: twice the limit, and beyond the limit by more than three standard errors of the
@@ -184,16 +190,16 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
     few objects never falls so far, whatever it does.
     """
     held = {
-        (gate.stands_for.slice, gate.stands_for.row)
+        (gate.metric_name.slice, gate.metric_name.row)
         for gate in gates
-        if gate.kind == "drop" and gate.stands_for is not None
+        if gate.kind == "drop" and gate.metric_name is not None
     }
     for gate in gates:
-        name = gate.stands_for
+        name = gate.metric_name
         on_a_mean = name is not None and not name.in_rows
         if not on_a_mean or gate.kind != "drop" or gate.failed:
             continue
-        falls = [fall for fall in _falls(gate, case, held) if case.fails(fall.gate)]
+        falls = [fall for fall in _class_drops(gate, case, held) if case.fails(fall.gate)]
         if not falls:
             continue
         worst = max(falls)
@@ -204,23 +210,23 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
             "gate-hides-class-drop",
             f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
             f"({worst.then:.4f} to {worst.now:.4f}, {worst.ground_truths} ground truths){others}; "
-            f"gate it with {case.demands.spell.limit('max_drop', text, bound)}",
+            f"gate it with {case.config.option_names.limit('max_drop', text, bound)}",
             len(falls),
         )
 
 
-def _falls(
-    gate: "Gate", case: _Case, held: "set[tuple[str | None, int | None]]"
-) -> Iterator[_Fall]:
+def _class_drops(
+    gate: "Gate", case: _GateInputs, held: "set[tuple[str | None, int | None]]"
+) -> Iterator[_ClassDrop]:
     from detap.gates.metric_names import escaped, row_key  # imported already
 
-    assert gate.stands_for is not None
+    assert gate.metric_name is not None
     assert gate.bound is not None
-    assert case.then is not None
-    tag = gate.stands_for.slice
-    now, then = case.numbers.part(tag), case.then.part(tag)
-    measure = now.row_name(gate.stands_for.measure)
-    metric = None if now.metric_of is None else now.metric_of(gate.stands_for.measure)
+    assert case.baseline is not None
+    tag = gate.metric_name.slice
+    now, then = case.metrics.of_slice(tag), case.baseline.of_slice(tag)
+    measure = now.row_name(gate.metric_name.metric)
+    metric = None if now.metric_of is None else now.metric_of(gate.metric_name.metric)
     if metric is not None and not (metric.higher_is_better and metric.bounds == (0, 1)):
         return  # its fall is no loss, or not the difference of two shares
     if measure is None or not then.row_has(measure):
@@ -235,7 +241,7 @@ def _falls(
         far = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
         if drop > max(far, _TIMES_THE_LIMIT * gate.bound):
             label = f"{now.unit}:{escaped(str(row['name']))}.{measure}"
-            yield _Fall(
+            yield _ClassDrop(
                 drop,
                 drop + value,
                 value,

@@ -11,10 +11,10 @@ from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.baseline import (
     differences,
-    numbers_of_record,
-    other_slices,
-    other_threshold,
+    metrics_of_record,
     read_baseline,
+    slice_differences,
+    threshold_differences,
 )
 from detap.gates.metric_names import MetricName, resolve
 from detap.metrics.at_threshold import AT_THRESHOLD
@@ -29,13 +29,13 @@ class Run(NamedTuple):
         What it is called: its path.
     record : dict
         As JSON has it.
-    numbers : dict of str to float
+    metrics : dict of str to float
         Those that are followed, by name, the first of them the one that changes are told of.
     """
 
     name: str
     record: dict[str, Any]
-    numbers: dict[str, float]
+    metrics: dict[str, float]
 
     @property
     def version(self) -> str:
@@ -48,9 +48,9 @@ class Run(NamedTuple):
         return str(self.record.get("signature", ""))
 
     @property
-    def first(self) -> float:
+    def value(self) -> float:
         """The number that changes are told of."""
-        return next(iter(self.numbers.values()))
+        return next(iter(self.metrics.values()))
 
 
 class Series(NamedTuple):
@@ -60,25 +60,25 @@ class Series(NamedTuple):
     ----------
     runs : list of Run
         In their order.
-    apart : list of str
+    differences : list of str
         In what it differs from the series of the latest run; empty for that one itself.
     counts : frozenset of str
         Those of the numbers that are counts.
     """
 
     runs: list[Run]
-    apart: list[str]
+    differences: list[str]
     counts: frozenset[str]
 
     @property
     def changes(self) -> list[float]:
         """Return of each run what its first number gained on the run before; NaN of the first."""
-        values = [run.first for run in self.runs]
+        values = [run.value for run in self.runs]
         found = [0.0 if nearly_equal(then, now) else now - then for then, now in pairwise(values)]
         return [nan, *found]
 
 
-def reports_in(paths: Iterable[str]) -> list[str]:
+def report_paths(paths: Iterable[str]) -> list[str]:
     """Return the files that are meant: of a folder its ``.json`` files.
 
     Those are sorted by name, numbers in names as numbers: ``run-9`` before ``run-10``.
@@ -88,10 +88,14 @@ def reports_in(paths: Iterable[str]) -> list[str]:
     InputError
         Where a folder has none, or cannot be listed.
     """
-    return [file for path in paths for file in (_members(path) if os.path.isdir(path) else [path])]
+    return [
+        file
+        for path in paths
+        for file in (_reports_in_folder(path) if os.path.isdir(path) else [path])
+    ]
 
 
-def _members(folder: str) -> list[str]:
+def _reports_in_folder(folder: str) -> list[str]:
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
     except OSError as error:
@@ -100,17 +104,17 @@ def _members(folder: str) -> list[str]:
     if not names:
         told = "holds no .json file"
         raise InputError(Problem(folder, "", told, "keep reports there: detap eval -o FILE.json"))
-    return [os.path.join(folder, name) for name in sorted(names, key=_in_order)]
+    return [os.path.join(folder, name) for name in sorted(names, key=_natural_key)]
 
 
-def _in_order(name: str) -> list[tuple[int, str]]:
+def _natural_key(name: str) -> list[tuple[int, str]]:
     """Return what sorts names so that numbers in them count as such."""
     parts = re.split(r"([0-9]+)", name)
     return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
 
 
 def history(
-    records: Sequence[tuple[str, dict[str, Any]]], asked: Sequence[str] = ()
+    records: Sequence[tuple[str, dict[str, Any]]], requested: Sequence[str] = ()
 ) -> list[Series]:
     """Return the runs in series of which each can be compared within itself.
 
@@ -118,7 +122,7 @@ def history(
     ----------
     records : sequence of (str, dict)
         What reports are called, and the reports, the oldest first.
-    asked : sequence of str
+    requested : sequence of str
         The numbers to follow, as gates call them; by default each of the summary.
 
     Returns
@@ -134,12 +138,18 @@ def history(
     latest = records[-1][1]
     groups: list[list[tuple[str, dict[str, Any]]]] = []
     for entry in reversed(records):
-        home = next((group for group in groups if not _apart(group[0][1], entry[1], asked)), None)
+        home = next(
+            (group for group in groups if not _find_differences(group[0][1], entry[1], requested)),
+            None,
+        )
         if home is None:
             groups.append([entry])
         else:
             home.append(entry)
-    return [_series(group[::-1], _apart(latest, group[0][1], asked), asked) for group in groups]
+    return [
+        _series(group[::-1], _find_differences(latest, group[0][1], requested), requested)
+        for group in groups
+    ]
 
 
 def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -150,35 +160,37 @@ def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
     InputError
         Where a file is no report.
     """
-    return [(path, read_baseline(path)) for path in reports_in(paths)]
+    return [(path, read_baseline(path)) for path in report_paths(paths)]
 
 
-def _apart(now: dict[str, Any], then: dict[str, Any], asked: Sequence[str]) -> list[str]:
+def _find_differences(
+    now: dict[str, Any], then: dict[str, Any], requested: Sequence[str]
+) -> list[str]:
     """Return in what two reports differ that makes the numbers asked for incomparable."""
     found = [] if now is then else differences(now, then)
-    if any(name.rpartition(".")[2] in AT_THRESHOLD for name in asked):
-        found += other_threshold(now, then)
-    if any(name.startswith("slice:") for name in asked):
+    if any(name.rpartition(".")[2] in AT_THRESHOLD for name in requested):
+        found += threshold_differences(now, then)
+    if any(name.startswith("slice:") for name in requested):
         tags = now.get("slices", {}).keys() | then.get("slices", {})
-        found += other_slices(now, then, sorted(tags))
+        found += slice_differences(now, then, sorted(tags))
     return found
 
 
 def _series(
-    entries: Sequence[tuple[str, dict[str, Any]]], apart: list[str], asked: Sequence[str]
+    entries: Sequence[tuple[str, dict[str, Any]]], apart: list[str], requested: Sequence[str]
 ) -> Series:
     runs, counts = [], set()
     for path, record in entries:
-        numbers = numbers_of_record(record)
-        found = [_resolved(path, name, record) for name in asked or record["summary"]]
-        runs.append(Run(path, record, {name.text: name.of(numbers) for name in found}))
-        counts |= {name.text for name in found if name.is_count(numbers)}
+        metrics = metrics_of_record(record)
+        found = [_resolve_one(path, name, record) for name in requested or record["summary"]]
+        runs.append(Run(path, record, {name.text: name.of(metrics) for name in found}))
+        counts |= {name.text for name in found if name.is_count(metrics)}
     return Series(runs, apart, frozenset(counts))
 
 
-def _resolved(path: str, name: str, record: dict[str, Any]) -> MetricName:
+def _resolve_one(path: str, name: str, record: dict[str, Any]) -> MetricName:
     try:
-        number, *more = resolve(name, numbers_of_record(record))
+        number, *more = resolve(name, metrics_of_record(record))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if more:

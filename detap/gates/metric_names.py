@@ -52,12 +52,12 @@ class Metrics:
         What a row is: ``"class"``, or ``"query"``.
     slices : mapping of str to Numbers
         The same of parts of the images.
-    more : callable, optional
+    compute_overall : callable, optional
         Returns a number of the summary that is not listed, from its name; KeyError if none is
         called so.
-    more_rows : callable, optional
+    compute_rows : callable, optional
         Likewise the numbers of all rows, in their order.
-    counted : callable, optional
+    compute_counts : callable, optional
         Returns how many ground truths of each row a number counts, from its name; KeyError if it
         is not known.
     metric_of : callable, optional
@@ -71,81 +71,81 @@ class Metrics:
     rows: Sequence[Mapping[str, Any]] = ()
     unit: str = "class"
     slices: "Mapping[str, Metrics]" = field(default_factory=dict)
-    more: Callable[[str], float] | None = None
-    more_rows: Callable[[str], Sequence[float]] | None = None
-    counted: Callable[[str], Sequence[int]] | None = None
+    compute_overall: Callable[[str], float] | None = None
+    compute_rows: Callable[[str], Sequence[float]] | None = None
+    compute_counts: Callable[[str], Sequence[int]] | None = None
     metric_of: Callable[[str], Metric | None] | None = None
     empty: bool = False
 
-    def has(self, measure: str) -> bool:
+    def has(self, metric: str) -> bool:
         """Tell whether the summary has this number."""
-        return self._of_summary(measure) is not _ABSENT
+        return self._of_summary(metric) is not _ABSENT
 
-    def row_has(self, measure: str) -> bool:
+    def row_has(self, metric: str) -> bool:
         """Tell whether the rows have this number."""
-        return self._of_rows(measure) is not None
+        return self._of_rows(metric) is not None
 
-    def row_name(self, measure: str) -> str | None:
+    def row_name(self, metric: str) -> str | None:
         """Return what the rows call a number of the summary: mAP is the mean of their AP."""
-        names = (measure.removeprefix("m"), measure)
+        names = (metric.removeprefix("m"), metric)
         return next((name for name in names if self.row_has(name)), None)
 
-    def overall(self, measure: str) -> float:
+    def overall(self, metric: str) -> float:
         """Return a number of the summary."""
-        found = self._of_summary(measure)
+        found = self._of_summary(metric)
         if found is _ABSENT:
-            raise KeyError(measure)
+            raise KeyError(metric)
         return nan if found is None else float(found)  # type: ignore[arg-type]
 
-    def by_row(self, measure: str) -> list[float]:
+    def by_row(self, metric: str) -> list[float]:
         """Return the numbers of all rows, in their order."""
-        found = self._of_rows(measure)
+        found = self._of_rows(metric)
         if found is None:
-            raise KeyError(measure)
+            raise KeyError(metric)
         return [nan if value is None else float(value) for value in found]
 
-    def counts(self, measure: str) -> list[int] | None:
+    def counts(self, metric: str) -> list[int] | None:
         """Return how many ground truths of each row a number counts; None where not known."""
         try:
-            known = [] if self.counted is None else [*self.counted(measure)]
+            known = [] if self.compute_counts is None else [*self.compute_counts(metric)]
         except KeyError:
             known = []
         if not known:
             return None
         return known + [0] * (len(self.rows) - len(known))  # rows of the baseline alone
 
-    def part(self, tag: str | None) -> "Metrics":
+    def of_slice(self, tag: str | None) -> "Metrics":
         """Return the numbers of a slice; None is the whole."""
         return self if tag is None else self.slices[tag]
 
-    def row_of(self, key: tuple[str, str]) -> int | None:
+    def row_index(self, key: tuple[str, str]) -> int | None:
         """Return which row has this name and id; None where none has."""
         return next((i for i, row in enumerate(self.rows) if row_key(row) == key), None)
 
     def at_threshold(self, name: "MetricName") -> bool:
         """Tell whether a number is one at a score threshold, and no column of the rows."""
-        rows = self.part(name.slice).rows
-        column = name.in_rows and bool(rows) and name.measure in rows[0]
-        return name.measure in AT_THRESHOLD and not column
+        rows = self.of_slice(name.slice).rows
+        column = name.in_rows and bool(rows) and name.metric in rows[0]
+        return name.metric in AT_THRESHOLD and not column
 
     def undefined(self) -> "Metrics":
         """Return the same numbers, none of them defined, and all counts 0."""
 
-        def more(measure: str) -> float:
-            self.overall(measure)
+        def more(metric: str) -> float:
+            self.overall(metric)
             return nan
 
-        def more_rows(measure: str) -> list[float]:
-            return [nan] * len(self.by_row(measure))
+        def more_rows(metric: str) -> list[float]:
+            return [nan] * len(self.by_row(metric))
 
         return Metrics(
             self.primary_metric,
             dict.fromkeys(self.summary, nan),
             [_undefined(row) for row in self.rows],
             unit=self.unit,
-            more=more,
-            more_rows=more_rows,
-            counted=lambda _: [0] * len(self.rows),
+            compute_overall=more,
+            compute_rows=more_rows,
+            compute_counts=lambda _: [0] * len(self.rows),
             empty=True,
         )
 
@@ -169,7 +169,7 @@ class Metrics:
         }
         return replace(self, rows=rows, slices=slices)
 
-    def with_lost(self, baseline: "Metrics") -> "Metrics":
+    def with_missing(self, baseline: "Metrics") -> "Metrics":
         """Return the numbers, with undefined ones of the rows and slices that a baseline has more.
 
         What is no longer there has changed: a limit for all of them must meet it.
@@ -177,7 +177,7 @@ class Metrics:
         known = {row_key(row) for row in self.rows}
         lost = [_undefined(row) for row in baseline.rows if row_key(row) not in known]
         slices = {
-            tag: part.with_lost(baseline.slices[tag]) if tag in baseline.slices else part
+            tag: part.with_missing(baseline.slices[tag]) if tag in baseline.slices else part
             for tag, part in self.slices.items()
         }
         if slices:
@@ -185,32 +185,32 @@ class Metrics:
                 tag: part.undefined() for tag, part in baseline.slices.items() if tag not in slices
             }
 
-        def more_rows(measure: str) -> list[float]:
-            return [*self.by_row(measure), *[nan] * len(lost)]
+        def more_rows(metric: str) -> list[float]:
+            return [*self.by_row(metric), *[nan] * len(lost)]
 
         return replace(
             self,
             rows=[*self.rows, *lost],
             slices=slices,
-            more_rows=more_rows if lost else self.more_rows,
+            compute_rows=more_rows if lost else self.compute_rows,
         )
 
-    def _of_summary(self, measure: str) -> object:
-        if measure in self.summary:
-            return self.summary[measure]
+    def _of_summary(self, metric: str) -> object:
+        if metric in self.summary:
+            return self.summary[metric]
         try:
-            return _ABSENT if self.more is None else self.more(measure)
+            return _ABSENT if self.compute_overall is None else self.compute_overall(metric)
         except KeyError:
             return _ABSENT
 
-    def _of_rows(self, measure: str) -> Sequence[Any] | None:
-        if measure in _NAMES_OF_ROWS:
+    def _of_rows(self, metric: str) -> Sequence[Any] | None:
+        if metric in _NAMES_OF_ROWS:
             return None
-        if self.rows and measure in self.rows[0]:
-            found = [row.get(measure) for row in self.rows]
+        if self.rows and metric in self.rows[0]:
+            found = [row.get(metric) for row in self.rows]
             return None if any(isinstance(value, str) for value in found) else found
         try:
-            return None if self.more_rows is None else self.more_rows(measure)
+            return None if self.compute_rows is None else self.compute_rows(metric)
         except KeyError:
             return None
 
@@ -247,7 +247,7 @@ class MetricName:
 
     Attributes
     ----------
-    measure : str
+    metric : str
     row : int or None
         Which row of the numbers; None for a number of the summary or the smallest of the rows.
     smallest : bool
@@ -257,7 +257,7 @@ class MetricName:
         The name in full, without wildcards.
     """
 
-    measure: str
+    metric: str
     row: int | None
     smallest: bool
     slice: str | None
@@ -268,38 +268,38 @@ class MetricName:
         """Whether it is a number of the rows, not of the summary."""
         return self.row is not None or self.smallest
 
-    def of(self, numbers: Metrics) -> float:
+    def of(self, metrics: Metrics) -> float:
         """Return the number."""
-        numbers = numbers.part(self.slice)
+        metrics = metrics.of_slice(self.slice)
         if self.smallest:
-            defined = [value for value in numbers.by_row(self.measure) if not isnan(value)]
+            defined = [value for value in metrics.by_row(self.metric) if not isnan(value)]
             return min(defined, default=nan)
         if self.row is not None:
-            return numbers.by_row(self.measure)[self.row]
-        return numbers.overall(self.measure)
+            return metrics.by_row(self.metric)[self.row]
+        return metrics.overall(self.metric)
 
-    def ground_truths(self, numbers: Metrics) -> int | None:
+    def ground_truths(self, metrics: Metrics) -> int | None:
         """Return how many ground truths the number counts; None where that is not known.
 
         The smallest of the rows is of one of them, which may be another one in the baseline.
         """
         if self.smallest:
             return None
-        part = numbers.part(self.slice)
-        counts = part.counts(self.measure)
+        part = metrics.of_slice(self.slice)
+        counts = part.counts(self.metric)
         if self.row is None:
             return None if counts is None else sum(counts)
         count = part.rows[self.row].get("ground_truths") if counts is None else counts[self.row]
         return None if count is None else int(count)
 
-    def is_count(self, numbers: Metrics) -> bool:
+    def is_count(self, metrics: Metrics) -> bool:
         """Tell whether it is a whole number of things rather than a share."""
-        rows = numbers.part(self.slice).rows
-        return self.in_rows and bool(rows) and is_count(rows[0].get(self.measure))
+        rows = metrics.of_slice(self.slice).rows
+        return self.in_rows and bool(rows) and is_count(rows[0].get(self.metric))
 
 
 def resolve(
-    name: str | None, numbers: Metrics, baseline: Metrics | None = None
+    name: str | None, metrics: Metrics, baseline: Metrics | None = None
 ) -> list[MetricName]:
     """Return the numbers that a name stands for.
 
@@ -307,7 +307,7 @@ def resolve(
     ----------
     name : str or None
         As above; None is the headline.
-    numbers : Numbers
+    metrics : Numbers
         Where to look.
     baseline : Numbers, optional
         With it, ``*`` stands for the rows too that had the number once.
@@ -318,40 +318,40 @@ def resolve(
         Where nothing is called so, with near names; or a wildcard means nothing.
     """
     if name is None:
-        return [MetricName(numbers.primary_metric, None, False, None, numbers.primary_metric)]
+        return [MetricName(metrics.primary_metric, None, False, None, metrics.primary_metric)]
     if not name.startswith("slice:"):
-        return list(_within(name, name, (numbers, baseline), None))
-    if not numbers.slices:
+        return list(_within(name, name, (metrics, baseline), None))
+    if not metrics.slices:
         raise UsageError(f"{name!r}: there are no slices; say --slices or --slice-by")
     return [
         found
-        for tag, rest in _slices(name, numbers)
+        for tag, rest in _slices(name, metrics)
         for then in [None if baseline is None else baseline.slices.get(tag)]
-        for found in _within(name, rest, (numbers.slices[tag], then), tag)
+        for found in _within(name, rest, (metrics.slices[tag], then), tag)
     ]
 
 
-def check_measure(name: str | None, numbers: Metrics) -> None:
+def check_metric(name: str | None, metrics: Metrics) -> None:
     """Raise UsageError if a name ends in no number, whatever classes and slices there may be."""
     if name is None:
         return
     parts = name.split(".")
-    heads = (f"{numbers.unit}:", f"min-{numbers.unit}")
+    heads = (f"{metrics.unit}:", f"min-{metrics.unit}")
     of_rows = any(part.startswith(heads) for part in name.removeprefix("slice:").split(".")[:-1])
-    has = numbers.row_has if of_rows else numbers.has
+    has = metrics.row_has if of_rows else metrics.has
     if not any(has(".".join(parts[-count:])) for count in (1, 2)):
-        _must_have(name, parts[-1], numbers, of_rows=of_rows)
+        _must_have(name, parts[-1], metrics, of_rows=of_rows)
 
 
-def _slices(name: str, numbers: Metrics) -> list[tuple[str, str]]:
+def _slices(name: str, metrics: Metrics) -> list[tuple[str, str]]:
     """Return the slices that a name speaks of, and what is left of the name."""
     rest = name.removeprefix("slice:")
     if rest.startswith("*."):
-        return [(tag, rest[2:]) for tag in numbers.slices]
-    owners = [tag for tag in numbers.slices if rest.startswith(f"{escaped(tag)}.")]
+        return [(tag, rest[2:]) for tag in metrics.slices]
+    owners = [tag for tag in metrics.slices if rest.startswith(f"{escaped(tag)}.")]
     if not owners:
         tag = rest.partition(".")[0]
-        raise _unknown(f"{name!r}: no slice is called", tag, numbers.slices)
+        raise _unknown(f"{name!r}: no slice is called", tag, metrics.slices)
     owner = max(owners, key=len)
     return [(owner, rest[len(escaped(owner)) + 1 :])]
 
@@ -359,59 +359,59 @@ def _slices(name: str, numbers: Metrics) -> list[tuple[str, str]]:
 def _within(
     whole: str, name: str, both: tuple[Metrics, Metrics | None], tag: str | None
 ) -> Iterator[MetricName]:
-    numbers = both[0]
+    metrics = both[0]
     prefix = "" if tag is None else f"slice:{tag}."
-    unit, smallest = f"{numbers.unit}:", f"min-{numbers.unit}."
+    unit, smallest = f"{metrics.unit}:", f"min-{metrics.unit}."
     if name.startswith(smallest):
-        measure = name.removeprefix(smallest)
-        _must_have(whole, measure, numbers, of_rows=True)
-        yield MetricName(measure, None, True, tag, f"{prefix}{smallest}{measure}")
+        metric = name.removeprefix(smallest)
+        _must_have(whole, metric, metrics, of_rows=True)
+        yield MetricName(metric, None, True, tag, f"{prefix}{smallest}{metric}")
     elif name.startswith(unit):
-        label, measure = _split(name.removeprefix(unit), numbers)
-        _must_have(whole, measure, numbers, of_rows=True)
-        for row in _rows(whole, label, measure, both):
-            called = numbers.rows[row]["name"]
-            yield MetricName(measure, row, False, tag, f"{prefix}{unit}{called}.{measure}")
+        label, metric = _split(name.removeprefix(unit), metrics)
+        _must_have(whole, metric, metrics, of_rows=True)
+        for row in _rows(whole, label, metric, both):
+            called = metrics.rows[row]["name"]
+            yield MetricName(metric, row, False, tag, f"{prefix}{unit}{called}.{metric}")
     else:
-        _must_have(whole, name, numbers, of_rows=False)
+        _must_have(whole, name, metrics, of_rows=False)
         yield MetricName(name, None, False, tag, f"{prefix}{name}")
 
 
-def _split(text: str, numbers: Metrics) -> tuple[str, str]:
+def _split(text: str, metrics: Metrics) -> tuple[str, str]:
     """Return the name of a class and the measure behind the last dot, or the last but one."""
-    label, _, measure = text.rpartition(".")
+    label, _, metric = text.rpartition(".")
     longer, _, last = label.rpartition(".")
-    if measure.isdigit() and longer and numbers.row_has(f"{last}.{measure}"):
-        return longer, f"{last}.{measure}"
-    return label, measure
+    if metric.isdigit() and longer and metrics.row_has(f"{last}.{metric}"):
+        return longer, f"{last}.{metric}"
+    return label, metric
 
 
-def _rows(whole: str, label: str, measure: str, both: tuple[Metrics, Metrics | None]) -> list[int]:
-    numbers, baseline = both
-    names = [str(row["name"]) for row in numbers.rows]
+def _rows(whole: str, label: str, metric: str, both: tuple[Metrics, Metrics | None]) -> list[int]:
+    metrics, baseline = both
+    names = [str(row["name"]) for row in metrics.rows]
     if label == "*":
-        had = _had(measure, baseline)
+        had = _had(metric, baseline)
         found = [
             place
             for place, (row, value) in enumerate(
-                zip(numbers.rows, numbers.by_row(measure), strict=True)
+                zip(metrics.rows, metrics.by_row(metric), strict=True)
             )
             if not isnan(value) or row.get("ground_truths") or row_key(row) in had
         ]
         if not found:
-            raise UsageError(f"{whole!r}: no {numbers.unit} has ground truth")
+            raise UsageError(f"{whole!r}: no {metrics.unit} has ground truth")
         return found
     found = [row for row, name in enumerate(names) if escaped(name) == label]
     if not found:
-        raise _unknown(f"{whole!r}: no {numbers.unit} is called", label, names)
+        raise _unknown(f"{whole!r}: no {metrics.unit} is called", label, names)
     return found
 
 
-def _had(measure: str, baseline: Metrics | None) -> set[tuple[str, str]]:
+def _had(metric: str, baseline: Metrics | None) -> set[tuple[str, str]]:
     """Return the rows of which a baseline has the number."""
-    if baseline is None or not baseline.row_has(measure):
+    if baseline is None or not baseline.row_has(metric):
         return set()
-    values = zip(baseline.rows, baseline.by_row(measure), strict=True)
+    values = zip(baseline.rows, baseline.by_row(metric), strict=True)
     return {row_key(row) for row, value in values if not isnan(value)}
 
 
@@ -420,19 +420,19 @@ def escaped(name: str) -> str:
     return f"\\{name}" if name == "*" or _STARS.fullmatch(name) else name
 
 
-def _must_have(whole: str, measure: str, numbers: Metrics, *, of_rows: bool) -> None:
-    has = numbers.row_has if of_rows else numbers.has
-    if has(measure):
+def _must_have(whole: str, metric: str, metrics: Metrics, *, of_rows: bool) -> None:
+    has = metrics.row_has if of_rows else metrics.has
+    if has(metric):
         return
-    row = numbers.rows[0] if numbers.rows else {}
+    row = metrics.rows[0] if metrics.rows else {}
     of_row = [key for key, value in row.items() if not isinstance(value, str) and key != "id"]
-    known = of_row if of_rows else list(numbers.summary)
+    known = of_row if of_rows else list(metrics.summary)
     known += [name for name in AT_THRESHOLD if name not in known and has(name)]
-    whose = f"{numbers.unit} has" if of_rows else "summary has"
-    hint = suggest(measure, known, repr) or f"it has {', '.join(known)}"
-    if not of_rows and measure in of_row:
-        hint = f"did you mean {numbers.unit}:NAME.{measure} or min-{numbers.unit}.{measure}?"
-    raise UsageError(f"{whole!r}: no {whose} a number {measure!r}; {hint}")
+    whose = f"{metrics.unit} has" if of_rows else "summary has"
+    hint = suggest(metric, known, repr) or f"it has {', '.join(known)}"
+    if not of_rows and metric in of_row:
+        hint = f"did you mean {metrics.unit}:NAME.{metric} or min-{metrics.unit}.{metric}?"
+    raise UsageError(f"{whole!r}: no {whose} a number {metric!r}; {hint}")
 
 
 def _unknown(told: str, name: str, known: Iterable[str]) -> UsageError:

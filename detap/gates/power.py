@@ -32,38 +32,38 @@ class Spread(Noise, Protocol):
     def paired(self) -> bool:
         """Whether there is an earlier detector."""
 
-    def drop(self, name: MetricName) -> Floats | None:
+    def drops(self, name: MetricName) -> Floats | None:
         """Return the drop of a number in each resample; None where it has none."""
 
-    def number(self, name: MetricName) -> Floats | None:
+    def values(self, name: MetricName) -> Floats | None:
         """Return a number in each resample; None where it cannot be resampled."""
 
     def count(self, tag: str | None) -> int:
         """Return how many units there are, in a slice or in all."""
 
 
-def resolved(
-    gates: Sequence[Gate], numbers: Metrics, spread: Spread, demands: "GateConfig"
+def power_analysis(
+    gates: Sequence[Gate], metrics: Metrics, spread: Spread, config: "GateConfig"
 ) -> PowerAnalysis:
     """Return what the images can show of the numbers of gates; of the headline without any.
 
     Parameters
     ----------
     gates : sequence of Gate
-    numbers : Numbers
+    metrics : Numbers
         Of the detector now.
     spread : Spread
         How noisy they are.
-    demands : GateConfig
+    config : GateConfig
     """
-    criterion = Criterion(spread.confidence, spread.paired, demands.detectable_drop)
-    by_interval = spread.paired and demands.confidence is not None
+    criterion = Criterion(spread.confidence, spread.paired, config.detectable_drop)
+    by_interval = spread.paired and config.confidence is not None
 
     def reach(name: MetricName, limit: float | None) -> Iterator[DetectableDrop]:
-        counted = name.ground_truths(numbers)
-        if counted is not None and counted < demands.fewest:
+        counted = name.ground_truths(metrics)
+        if counted is not None and counted < config.min_ground_truths:
             return
-        series = spread.drop(name) if spread.paired else spread.number(name)
+        series = spread.drops(name) if spread.paired else spread.values(name)
         if series is not None:
             yield DetectableDrop.of(
                 name.text,
@@ -77,20 +77,20 @@ def resolved(
 
     held: dict[MetricName, float | None] = {}
     for gate in gates:
-        if gate.stands_for is not None:
+        if gate.metric_name is not None:
             known = [
-                entry for entry in (held.get(gate.stands_for), gate.bound) if entry is not None
+                entry for entry in (held.get(gate.metric_name), gate.bound) if entry is not None
             ]
-            held[gate.stands_for] = min(known, default=None)
+            held[gate.metric_name] = min(known, default=None)
     rows = [found for name, limit in held.items() for found in reach(name, limit)]
     if not rows:
-        held = {resolve(None, numbers)[0]: None}
+        held = {resolve(None, metrics)[0]: None}
         rows = [found for name in held for found in reach(name, None)]
     return PowerAnalysis(
         criterion,
         spread.unit,
         tuple(rows),
-        tuple(found for name in _classes_of(held, numbers) for found in reach(name, None)),
+        tuple(found for name in _classes_of(held, metrics) for found in reach(name, None)),
         tuple(_margins(gates, spread, criterion)),
     )
 
@@ -101,25 +101,25 @@ def _margins(
     """Yield how far beyond floors and ceilings numbers must be, where they can be resampled."""
     for gate in gates:
         series = None
-        if gate.kind not in CHANGES and gate.stands_for is not None:
-            series = spread.number(gate.stands_for)
+        if gate.kind not in CHANGES and gate.metric_name is not None:
+            series = spread.values(gate.metric_name)
         if series is not None:
             error = standard_error(series)
             yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.beyond(error))
 
 
-def _classes_of(held: Collection[MetricName], numbers: Metrics) -> Iterator[MetricName]:
+def _classes_of(held: Collection[MetricName], metrics: Metrics) -> Iterator[MetricName]:
     """Yield the numbers of each class beside those of all classes, where no gate holds them."""
     for name in held:
         if name.in_rows or name.slice is not None:
             continue
-        measure = numbers.row_name(name.measure)
-        if measure is not None and any(row.get("ground_truths") for row in numbers.rows):
-            of_classes = resolve(f"{numbers.unit}:*.{measure}", numbers)
+        metric = metrics.row_name(name.metric)
+        if metric is not None and any(row.get("ground_truths") for row in metrics.rows):
+            of_classes = resolve(f"{metrics.unit}:*.{metric}", metrics)
             yield from (entry for entry in of_classes if entry not in held)
 
 
-def too_fine(found: PowerAnalysis) -> list[Note]:
+def underpowered_notes(found: PowerAnalysis) -> list[Note]:
     """Return a warning where limits are smaller than any drop that is told from noise."""
     fine = [reach for reach in found.numbers if reach.too_fine]
     if not fine:

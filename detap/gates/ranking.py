@@ -33,7 +33,7 @@ class Ranked:
     unit: str
     result: "RetrievalResult | None" = None
 
-    def numbers(self) -> Metrics:
+    def metrics(self) -> Metrics:
         """Return all that gates can name."""
         return Metrics(
             primary_metric=next(iter(self.summary)),
@@ -42,13 +42,15 @@ class Ranked:
             unit=self.unit,
         )
 
-    def noise(self, before: "Ranked | None", demands: GateConfig) -> "QueryIntervals":
+    def noise(self, baseline: "Ranked | None", config: GateConfig) -> "QueryIntervals":
         """Return how noisy the drops from an earlier ranking are, or the numbers without one."""
         from detap.gates.query_intervals import QueryIntervals  # only with intervals
 
         assert self.result is not None
-        return QueryIntervals(None if before is None else before.result, self.result, demands)
+        return QueryIntervals(None if baseline is None else baseline.result, self.result, config)
 
-    def blame(self, gates: Sequence[Gate], then: Metrics | None, before: "Ranked | None") -> None:
+    def find_regressions(
+        self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Ranked | None"
+    ) -> None:
         """Return nothing: the table has every query."""
         return

@@ -53,17 +53,17 @@ class ImageErrors:
     Attributes
     ----------
     name : int or str
-    kinds : mapping of str to int
+    by_type : mapping of str to int
         How many, or how many more, of each kind of ``detap.analysis.comparison.KINDS``.
     """
 
     name: ImageName
-    kinds: Mapping[str, int]
+    by_type: Mapping[str, int]
 
     @property
-    def mistakes(self) -> int:
+    def total(self) -> int:
         """How many, or how many more, of all kinds."""
-        return sum(self.kinds.values())
+        return sum(self.by_type.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,47 +93,47 @@ class Regressions:
         The slice that all of these gates are about.
     classes : tuple of ClassRegression
         Those that fell most first.
-    looser : LocalizationRegression or None
+    localization : LocalizationRegression or None
     images : tuple of ImageErrors
         Those with most mistakes first.
-    baseline, before : bool
+    baseline, images_compared : bool
         Whether earlier numbers are known, and whether images are compared with an earlier
         detector's.
     """
 
     slice: str | None
     classes: tuple[ClassRegression, ...]
-    looser: LocalizationRegression | None
+    localization: LocalizationRegression | None
     images: tuple[ImageErrors, ...]
     baseline: bool
-    before: bool
+    images_compared: bool
 
 
-def culprits(
-    gates: Sequence[Gate], now: Parts, baseline: Metrics | None, then: Parts | None
+def regressions(
+    gates: Sequence[Gate], current: Parts, baseline_metrics: Metrics | None, then: Parts | None
 ) -> Regressions | None:
     """Return the classes and images that the gates which did not pass are about.
 
     Parameters
     ----------
     gates : sequence of Gate
-    now : callable
+    current : callable
         The results that were judged.
-    baseline : Numbers, optional
+    baseline_metrics : Numbers, optional
         What the numbers were.
     then : callable, optional
         The detector before: with it, images are those that got worse. Without it nothing tells
         which these are, and they are those with most mistakes now.
     """
-    doubtful = [gate.stands_for for gate in gates if gate.failed or gate.warned]
+    doubtful = [gate.metric_name for gate in gates if gate.failed or gate.warned]
     names = [name for name in doubtful if name is not None]
     tags = {name.slice for name in names}
     tag = tags.pop() if len(tags) == 1 else None
-    result = now(tag)
+    result = current(tag)
     if not names or result is None:
         return None
     before = None if then is None else then(tag)
-    was = None if baseline is None else baseline.part(tag)
+    was = None if baseline_metrics is None else baseline_metrics.of_slice(tag)
     labels = _labels(names, len(result.classes))
     classes = _classes(labels, result, was)
     looser = None if was is None else _looser(labels, result, was)
@@ -151,11 +151,11 @@ def _labels(names: Sequence[MetricName], count: int) -> list[int]:
     return list(range(count)) if whole or not labels else labels
 
 
-def _aligned(baseline: Metrics, measure: str, now: Result) -> Floats:
+def _aligned(baseline: Metrics, metric: str, now: Result) -> Floats:
     """Return a number of each class as it was, (K,) float64; NaN where there was none."""
-    if not baseline.row_has(measure):
+    if not baseline.row_has(metric):
         return np.full(len(now.classes), np.nan)
-    values = zip(baseline.rows, baseline.by_row(measure), strict=True)
+    values = zip(baseline.rows, baseline.by_row(metric), strict=True)
     was = {row_key(row): value for row, value in values}
     return np.array([was.get(row_key(row), nan) for row in class_rows(now)])
 

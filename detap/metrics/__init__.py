@@ -41,13 +41,13 @@ __all__ = [
 
 def summary(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers of a protocol's summary, in order, the headline first."""
-    return tuple(entry for entry in _listed(protocol) if entry.metric.scope != "class")
+    return tuple(spec for spec in _listed(protocol) if spec.metric.scope != "class")
 
 
 def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
     """Return the numbers that a protocol lists of each class, in order."""
-    entries = (entry for entry in _listed(protocol) if entry.metric.scope != "overall")
-    return tuple(entry for entry in entries if not entry.group)
+    entries = (spec for spec in _listed(protocol) if spec.metric.scope != "overall")
+    return tuple(spec for spec in entries if not spec.group)
 
 
 def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
@@ -68,12 +68,12 @@ def named(protocol: "Protocol", name: str) -> "MetricSpec":
     UnknownNameError
         If there is none, with near names. It is a KeyError too.
     """
-    for entry in _all(protocol):
-        if entry.name == name:
-            return entry
-    usual = [entry.name for entry in summary(protocol)]
+    for spec in _all(protocol):
+        if spec.name == name:
+            return spec
+    usual = [spec.name for spec in summary(protocol)]
     hint = suggest(name, usual) or suggest(
-        name, dict.fromkeys(entry.name for entry in _all(protocol))
+        name, dict.fromkeys(spec.name for spec in _all(protocol))
     )
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {protocol.name} has no number {name!r}; {hint}")
@@ -87,10 +87,10 @@ def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
     UnknownNameError
         As of :func:`named`.
     """
-    others = (entry for metric in METRICS for entry in metric.others(protocol))
-    for entry in (*columns(protocol), *others):
-        if entry.class_name == name and entry.metric.scope != "overall":
-            return entry
+    others = (spec for metric in METRICS for spec in metric.others(protocol))
+    for spec in (*columns(protocol), *others):
+        if spec.class_name == name and spec.metric.scope != "overall":
+            return spec
     return named(protocol, name)
 
 
@@ -98,9 +98,9 @@ def metric_named(protocol: "Protocol", name: str) -> Metric | None:
     """Return the metric that a number of a report is of; None for a count and the like."""
     from detap.metrics.at_threshold import AT_THRESHOLD  # a plain run has none
 
-    for entry in (*columns(protocol), *_all(protocol)):
-        if name in (entry.name, entry.class_name):
-            return entry.metric
+    for spec in (*columns(protocol), *_all(protocol)):
+        if name in (spec.name, spec.class_name):
+            return spec.metric
     return next((one for one in AT_THRESHOLD.values() if name in (one.name, one.key)), None)
 
 

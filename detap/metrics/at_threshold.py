@@ -67,5 +67,5 @@ AT_THRESHOLD = {
 """The metrics of a detector at one score threshold by name, which no protocol decides."""
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
+def _ratio(numerator: int, denominator: int) -> float:
+    return numerator / denominator if denominator else float("nan")

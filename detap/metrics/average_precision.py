@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.summary import FREQUENCIES, measure, percent
+from detap.protocols.summary import FREQUENCIES, metric_spec, percent
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
@@ -25,18 +25,18 @@ class AveragePrecision(Accumulated):
         """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
         if protocol.primary_metric == "AR":
             return
-        whole = self._at(protocol, None, 0)
-        yield whole
+        overall = self._at(protocol, None, 0)
+        yield overall
         at_thresholds = len(protocol.iou_thresholds) > 1 or protocol.primary_metric == "AP"
         if at_thresholds and not protocol.class_iou:
             indices = map(protocol.threshold_index, (0.5, 0.75))
             yield from (self._at(protocol, t, 0) for t in indices if t is not None)
         yield from (self._at(protocol, None, area) for area in range(1, len(protocol.area_ranges)))
         if protocol.class_groups != "none":
-            what, iou, _, detections = whole.title
+            what, iou, _, detections = overall.title
             for suffix, group in FREQUENCIES.items():
                 title = (what, iou, f"{group} classes", detections)
-                yield whole._replace(name=f"{whole.name}{suffix}", title=title, group=group)
+                yield overall._replace(name=f"{overall.name}{suffix}", title=title, group=group)
 
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each threshold and area range."""
@@ -46,31 +46,33 @@ class AveragePrecision(Accumulated):
         for area in range(len(protocol.area_ranges)):
             yield from (self._at(protocol, t, area) for t in thresholds)
 
-    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
+    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
         """Return the mean over thresholds, and over recall levels where the protocol has them."""
         if result.protocol.interpolation == "101-point":
-            return result._interpolated.means(entry.area, entry.thresholds)
-        return mean_over_thresholds(result.average_precision[entry.thresholds, :, entry.area])
+            return result._interpolated.means(spec.area, spec.thresholds)
+        return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
-    def overall(self, result: "Result", entry: "MetricSpec") -> float:
+    def overall(self, result: "Result", spec: "MetricSpec") -> float:
         """Return the mean over classes that have it, and over thresholds."""
         import numpy as np
 
         from detap.core.curves import mean_of_defined
 
-        average = result.average_precision[entry.thresholds, :, entry.area]
-        wanted = ~np.isnan(average[0])
-        if entry.group:
-            wanted &= result.in_group(entry.group)
-        labels = np.flatnonzero(wanted)
+        average = result.average_precision[spec.thresholds, :, spec.area]
+        defined = ~np.isnan(average[0])
+        if spec.group:
+            defined &= result.in_group(spec.group)
+        labels = np.flatnonzero(defined)
         if result.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return result._interpolated.mean(entry.area, entry.thresholds, labels)
+            return result._interpolated.mean(spec.area, spec.thresholds, labels)
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
         at = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
         name = f"{protocol.primary_metric}{at}{protocol.area_ranges[area].suffix}"
-        place = (threshold, area, len(protocol.max_dets) - 1)
-        return measure(protocol, self, name, place)._replace(class_name=name.removeprefix("m"))
+        indices = (threshold, area, len(protocol.max_dets) - 1)
+        return metric_spec(protocol, self, name, indices)._replace(
+            class_name=name.removeprefix("m")
+        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detap.metrics.metric import Accumulated, mean_over_thresholds
-from detap.protocols.summary import measure, percent
+from detap.protocols.summary import metric_spec, percent
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
@@ -34,7 +34,7 @@ class AverageRecall(Accumulated):
                 for p in sorted({50, 75}.difference(protocol.max_dets)):
                     if (t := protocol.threshold_index(p / 100)) is not None:
                         name = f"AR{percent(protocol.iou_thresholds[t])}"
-                        yield measure(protocol, self, name, (t, 0, limits[-1]))
+                        yield metric_spec(protocol, self, name, (t, 0, limits[-1]))
             yield from (self._at(protocol, area, limits[-1]) for area in bands[1:])
 
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
@@ -44,16 +44,16 @@ class AverageRecall(Accumulated):
                 for area in range(len(protocol.area_ranges)):
                     yield self._at(protocol, area, limit, both=both)
 
-    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
+    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""
-        recall = result.recall[entry.thresholds, :, entry.area, entry.limit]
+        recall = result.recall[spec.thresholds, :, spec.area, spec.max_dets_index]
         return mean_over_thresholds(recall)
 
-    def overall(self, result: "Result", entry: "MetricSpec") -> float:
+    def overall(self, result: "Result", spec: "MetricSpec") -> float:
         """Return the mean over thresholds and classes that have it."""
         from detap.core.curves import mean_of_defined
 
-        return mean_of_defined(result.recall[entry.thresholds, :, entry.area, entry.limit])
+        return mean_of_defined(result.recall[spec.thresholds, :, spec.area, spec.max_dets_index])
 
     def _at(
         self, protocol: "Protocol", area: int, limit: int, *, both: bool = False
@@ -63,7 +63,7 @@ class AverageRecall(Accumulated):
         name = f"AR{named_limit}{protocol.area_ranges[area].suffix}"
         last = area == 0 and limit == len(protocol.max_dets) - 1
         heading = "AR" if last and protocol.primary_metric != "AR" else ""
-        return measure(protocol, self, name, (None, area, limit))._replace(heading=heading)
+        return metric_spec(protocol, self, name, (None, area, limit))._replace(heading=heading)
 
 
 class FinalRecall(Accumulated):
@@ -77,9 +77,9 @@ class FinalRecall(Accumulated):
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it over all areas at the largest limit, if the primary metric is mAP."""
         if protocol.primary_metric == "mAP":
-            yield measure(protocol, self, self.name, (None, 0, len(protocol.max_dets) - 1))
+            yield metric_spec(protocol, self, self.name, (None, 0, len(protocol.max_dets) - 1))
 
-    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
+    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
         """Return the mean over thresholds."""
-        means: Floats = result.recall[:, :, entry.area, entry.limit].mean(axis=0)
+        means: Floats = result.recall[:, :, spec.area, spec.max_dets_index].mean(axis=0)
         return means

@@ -64,15 +64,15 @@ class Metric:
         """Return its numbers that a protocol has when asked by name; a name may occur again."""
         return ()
 
-    def by_class(self, result: "Result", entry: "MetricSpec") -> "Floats":
+    def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
         """Return the number of each class, (K,) float64."""
         raise NotImplementedError
 
-    def overall(self, result: "Result", entry: "MetricSpec") -> float:
+    def overall(self, result: "Result", spec: "MetricSpec") -> float:
         """Return the number over all classes: the mean of those where it is defined."""
         from detap.core.curves import mean_of_defined  # NumPy comes with a result
 
-        return mean_of_defined(result.class_values(entry))
+        return mean_of_defined(result.class_values(spec))
 
     @property
     def has_intervals(self) -> bool:
@@ -122,19 +122,19 @@ class Accumulated(Metric):
 
         protocol, match_table = result.protocol, result.match_table
         every = tuple(range(len(protocol.iou_thresholds)))
-        wanted = [
+        requests = [
             Wanted(
-                entry.metric.accumulated == "precision",
-                every if entry.threshold is None else (entry.threshold,),
-                entry.area,
-                entry.limit,
+                spec.metric.accumulated == "precision",
+                every if spec.threshold is None else (spec.threshold,),
+                spec.area,
+                spec.max_dets_index,
             )
-            for entry in entries
+            for spec in entries
         ]
-        values = resample(match_table, weights, wanted, threads=threads)
+        values = resample(match_table, weights, requests, threads=threads)
         if protocol.absent_class != "undefined":
             absent = averages_of_absent(protocol, detected_classes(match_table, weights))
-            for one, table in zip(wanted, values, strict=True):
+            for one, table in zip(requests, values, strict=True):
                 if one.precision:
                     np.copyto(table, absent, where=np.isnan(table))
         return list(values)

@@ -632,7 +632,7 @@ class Protocol(ProtocolBase, kw_only=True):
         return replace(
             self.only_area_range(metric.area),
             iou_thresholds=all_of if at is None else (all_of[at],),
-            max_dets=(self.max_dets[metric.limit],),
+            max_dets=(self.max_dets[metric.max_dets_index],),
             primary_metric=metric.metric.primary_metric,
             class_groups="none",
         )

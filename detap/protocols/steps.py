@@ -10,33 +10,33 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    axes : tuple of ProtocolField
+    fields : tuple of ProtocolField
     """
 
-    axes: tuple[ProtocolField, ...]
+    fields: tuple[ProtocolField, ...]
 
     @property
     def is_long(self) -> bool:
         """Whether there are more axes than a name lists."""
-        return len(self.axes) > 3
+        return len(self.fields) > 3
 
     @property
     def name(self) -> str:
         """What the axes are called."""
-        names = [display_name(entry.name) for entry in self.axes]
+        names = [display_name(field.name) for field in self.fields]
         return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
 
     def values(self, protocol: ProtocolBase) -> dict[str, Any]:
         """Return what a protocol has on these axes, by name."""
-        return {entry.name: getattr(protocol, entry.name) for entry in self.axes}
+        return {field.name: getattr(protocol, field.name) for field in self.fields}
 
 
 def steps(first: ProtocolBase, second: ProtocolBase) -> tuple[Step, ...]:
     """Return the steps that lead from a protocol to another of its kind, in their fixed order."""
     differing = {
-        entry.name: entry
-        for entry in protocol_fields(type(first))
-        if getattr(first, entry.name) != getattr(second, entry.name)
+        field.name: field
+        for field in protocol_fields(type(first))
+        if getattr(first, field.name) != getattr(second, field.name)
     }
     grouped = {name for group in first.together for name in group}
     groups = (*first.together, *((name,) for name in differing if name not in grouped))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from detap.protocols.detection import Protocol
 
 
-DEFAULT_FEWEST = 20
+DEFAULT_MIN_GROUND_TRUTHS = 20
 """Ground truths; numbers that count fewer have no interval, unless asked otherwise."""
 
 
@@ -30,7 +30,7 @@ class MetricSpec(NamedTuple):
         Index of the IoU threshold; None for the mean over all.
     area : int
         Index of the area range.
-    limit : int
+    max_dets_index : int
         Index of the detection limit.
     title : tuple of str
         The name written out, in parts that line up under one another: what, at which IoU, over
@@ -47,7 +47,7 @@ class MetricSpec(NamedTuple):
     metric: "Metric"
     threshold: int | None
     area: int
-    limit: int
+    max_dets_index: int
     title: tuple[str, ...]
     group: str = ""
     class_name: str = ""
@@ -59,8 +59,8 @@ class MetricSpec(NamedTuple):
         return slice(None) if self.threshold is None else slice(self.threshold, self.threshold + 1)
 
 
-def measure(
-    protocol: "Protocol", metric: "Metric", name: str, place: tuple[int | None, int, int]
+def metric_spec(
+    protocol: "Protocol", metric: "Metric", name: str, indices: tuple[int | None, int, int]
 ) -> MetricSpec:
     """Return a number of a metric.
 
@@ -69,10 +69,10 @@ def measure(
     protocol : Protocol
     metric : Metric
     name : str
-    place : (int or None, int, int)
+    indices : (int or None, int, int)
         The indices of the threshold, the area range and the detection limit.
     """
-    threshold, area, limit = place
+    threshold, area, limit = indices
     thresholds = (
         protocol.iou_thresholds if threshold is None else (protocol.iou_thresholds[threshold],)
     )
@@ -91,7 +91,7 @@ def measure(
         if most is None
         else f"at most {most} per {'image' if by_image else 'image and class'}",
     )
-    return MetricSpec(name, metric, *place, title, class_name=name)
+    return MetricSpec(name, metric, *indices, title, class_name=name)
 
 
 def percent(threshold: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from detap.errors import UsageError
 from detap.escaping import escape
-from detap.gates.baseline import numbers_of_record
+from detap.gates.baseline import metrics_of_record
 from detap.gates.metric_names import resolve
 from detap.report.numbers import share
 
@@ -37,7 +37,7 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
     UsageError
         Where no number is called so, or several.
     """
-    numbers = numbers_of_record(record)
+    numbers = metrics_of_record(record)
     number, *more = resolve(name, numbers)
     if more:
         raise UsageError(f"{name!r} stands for {1 + len(more)} numbers; a badge shows one")

@@ -146,8 +146,8 @@ def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> 
     alone = [protocol.only_metric(metrics.summary(protocol)[0]) for protocol in ends]
     declared = steps(*alone)
     found = module._standing(declared, alone, cars())
-    assert sorted(axis.name for step in found for axis in step.axes) == sorted(
-        axis.name for step in declared for axis in step.axes
+    assert sorted(axis.name for step in found for axis in step.fields) == sorted(
+        axis.name for step in declared for axis in step.fields
     )
     for context in contexts_of_walk(len(found)):
         score_tables(*cars(), module._in_context(alone, found, context))
@@ -163,7 +163,11 @@ def test_what_another_pairing_brings_with_it_is_one_step() -> None:
         "matching and 8 more",
         "strict iou",
     ]
-    assert {axis.name for axis in found.steps[1].axes} >= {"class_iou", "min_height", "recall_grid"}
+    assert {axis.name for axis in found.steps[1].fields} >= {
+        "class_iou",
+        "min_height",
+        "recall_grid",
+    }
     assert found.told[1] == "matching by-score instead of kitti, and what goes with it"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.gates.history import history, reports_in
+from detap.gates.history import history, report_paths
 from detap.report import schema
 from detap.report.sections.history import history_report
 from detap.report.writers.registry import WRITERS, Style
@@ -151,7 +151,7 @@ def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -
 
 
 def test_in_colour_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
-    paths = reports_in(["runs"])
+    paths = report_paths(["runs"])
     records = [(path, json.loads(Path(path).read_text())) for path in paths]
     found = history_report(history(records))
     text = WRITERS["table"].render(found, Style(width=80, colour=True))

@@ -92,7 +92,7 @@ def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None
         ),
         (
             ["--fail-under", "0.1", "--min-ground-truths", "5"],
-            "--min-ground-truths is of no use without --max-drop or --max-rise",
+            "--min-ground-truths requires --max-drop or --max-rise",
             [
                 *("--fail-under", "0.1", "--min-ground-truths", "5", "--max-drop", "0"),
                 *("--baseline", "base.json"),
@@ -156,7 +156,7 @@ def test_classification_without_k(detap: Run, tmp_path: Path, option: str) -> No
 
 
 def test_python_rejects_them_too(coco: Files) -> None:
-    with pytest.raises(UsageError, match="min_ground_truths is of no use without max_drop or"):
+    with pytest.raises(UsageError, match="min_ground_truths requires max_drop or"):
         assert_detections(coco.gt, coco.dt, fail_under=0.1, min_ground_truths=5)
 
 

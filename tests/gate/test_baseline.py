@@ -15,12 +15,12 @@ from jsonschema import Draft202012Validator
 from detap.errors import UsageError
 from detap.gates.baseline import (
     differences,
-    numbers_of_record,
-    other_numbers,
-    other_slices,
-    other_threshold,
-    raised,
-    refuse_differences,
+    metrics_of_record,
+    raise_baseline,
+    require_comparable,
+    slice_differences,
+    summary_differences,
+    threshold_differences,
 )
 from detap.report import schema
 from tests.cli.conftest import Ended, Files, coco, detap, instances, results, write_coco
@@ -228,7 +228,7 @@ def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) ->
 
 def test_a_slice_of_one_report_alone() -> None:
     now, then = record(slices={"day": {}}), record(slices={"night": {}})
-    assert other_slices(now, then, ["day", "night"]) == [
+    assert slice_differences(now, then, ["day", "night"]) == [
         "slice 'day': is here only",
         "slice 'night': is there only",
     ]
@@ -238,22 +238,22 @@ def test_slices_are_alike_where_they_hold_the_same_images() -> None:
     def night(digest: str | None, images: int) -> dict[str, Any]:
         return record(slices={"night": {"images": images, "images_sha256": digest}})
 
-    assert other_slices(night("a", 2), night("a", 2), ["night"]) == []
-    assert other_slices(night("a", 2), night("b", 2), []) == []
-    assert other_slices(night("a", 2), night("b", 3), ["night"]) == [
+    assert slice_differences(night("a", 2), night("a", 2), ["night"]) == []
+    assert slice_differences(night("a", 2), night("b", 2), []) == []
+    assert slice_differences(night("a", 2), night("b", 3), ["night"]) == [
         "slice 'night': holds other images (3 there, 2 here)"
     ]
     for now, then in ((None, "a"), ("a", None), (None, None)):
-        assert other_slices(night(now, 2), night(then, 2), ["night"]) == [
+        assert slice_differences(night(now, 2), night(then, 2), ["night"]) == [
             "slice 'night': the baseline does not say which images it holds"
         ]
 
 
 def test_all_that_differs_is_said_at_once() -> None:
-    refuse_differences("a.json", [], "--x")
+    require_comparable("a.json", [], "--x")
     message = "a.json cannot be compared with: b; c. Make the baseline anew, or insist with --x"
     with pytest.raises(UsageError, match=f"^{message}$"):
-        refuse_differences("a.json", ["b", "c"], "--x")
+        require_comparable("a.json", ["b", "c"], "--x")
 
 
 def at(score: float | None) -> dict[str, Any]:
@@ -272,7 +272,7 @@ def at(score: float | None) -> dict[str, Any]:
     ],
 )
 def test_numbers_at_another_threshold(now: Any, then: Any, found: list[str]) -> None:
-    assert other_threshold(now, then) == found
+    assert threshold_differences(now, then) == found
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_numbers_at_another_threshold(now: Any, then: Any, found: list[str]) -> 
 def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> None:
     night = {"summary": {"AP": 0.25}, key: [{"name": "cat", "AP": 0.125}]}
     rows = [{"name": "cat", "AP": 0.5}]
-    whole = numbers_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
-    part = whole.part("night")
+    whole = metrics_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
+    part = whole.of_slice("night")
     for numbers, overall, of_cat in ((whole, 0.5, 0.5), (part, 0.25, 0.125)):
         assert (numbers.primary_metric, numbers.unit) == ("AP", unit)
         assert numbers.overall("AP") == overall
@@ -292,13 +292,17 @@ def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> 
 
 def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
     summary: dict[str, float | None] = {"AP": 0.5, "APs": nan}
-    assert other_numbers(record(), summary, "X") == []
-    assert other_numbers(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
-    assert other_numbers(record(), {**summary, "AP": 0.51}, "X") == ["AP: 0.5 there, 0.51 of X"]
-    assert other_numbers(record(), {**summary, "APs": 0.1}, "X") == ["APs: null there, 0.1 of X"]
+    assert summary_differences(record(), summary, "X") == []
+    assert summary_differences(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
+    assert summary_differences(record(), {**summary, "AP": 0.51}, "X") == [
+        "AP: 0.5 there, 0.51 of X"
+    ]
+    assert summary_differences(record(), {**summary, "APs": 0.1}, "X") == [
+        "APs: null there, 0.1 of X"
+    ]
     both = {"AP": 0.25, "APs": 0.1}  # the first is enough
-    assert other_numbers(record(), both, "X") == ["AP: 0.5 there, 0.25 of X"]
-    assert other_numbers(record(), {**summary, "AP": nan}, "X") == ["AP: 0.5 there, nan of X"]
+    assert summary_differences(record(), both, "X") == ["AP: 0.5 there, 0.25 of X"]
+    assert summary_differences(record(), {**summary, "AP": nan}, "X") == ["AP: 0.5 there, nan of X"]
 
 
 def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:
@@ -320,14 +324,14 @@ def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:
 )
 def test_the_ratchet(old: float, new: float | None, kept: float, changes: list[Any]) -> None:
     before, after = rows(old, positives=3), rows(new, positives=9)
-    found, told = raised(before, after)
+    found, told = raise_baseline(before, after)
     assert found["summary"] == {"AP": kept}
     assert found["classes"][0]["AP"] == kept
     assert found["classes"][0]["false_positives"] == 9  # counts are today's
     assert told == changes
     fell = new is None or new < old - 1e-12
     assert found.get("retained_metrics", []) == (["AP", "class:cat.AP"] if fell else [])
-    found, told = raised(before, after, allow_drop=True)
+    found, told = raise_baseline(before, after, allow_drop=True)
     assert found["summary"] == {"AP": new}
     assert bool(told) == (fell or bool(changes))
 
@@ -335,7 +339,7 @@ def test_the_ratchet(old: float, new: float | None, kept: float, changes: list[A
 def test_the_ratchet_of_a_slice() -> None:
     before = {**rows(0.5), "slices": {"night": rows(0.5), "day": rows(0.5)}}
     after = {**rows(0.6), "slices": {"night": rows(0.4), "fog": rows(0.1)}}
-    found, told = raised(before, after)
+    found, told = raise_baseline(before, after)
     assert found["slices"]["night"]["summary"] == {"AP": 0.5}
     assert found["slices"]["fog"]["summary"] == {"AP": 0.1}
     assert found["retained_metrics"] == ["slice:night.AP", "slice:night.class:cat.AP"]
@@ -344,7 +348,7 @@ def test_the_ratchet_of_a_slice() -> None:
 
 def test_rows_are_known_by_name_and_id() -> None:
     before = record(classes=[{"name": "cat", "id": 2, "AP": 0.9}])
-    found, _ = raised(before, rows(0.1))
+    found, _ = raise_baseline(before, rows(0.1))
     assert found["classes"][0]["AP"] == 0.1
 
 
@@ -356,14 +360,14 @@ def at_threshold(score: float | None, recall: float) -> dict[str, Any]:
 def test_the_ratchet_of_numbers_at_a_threshold() -> None:
     before = {**rows(0.5), "operating_point": at_threshold(0.3, 0.9)}
     after = {**rows(0.5), "operating_point": at_threshold(0.3, 0.8)}
-    found, told = raised(before, after)
+    found, told = raise_baseline(before, after)
     assert found["operating_point"] == at_threshold(0.3, 0.9)
     assert (found["retained_metrics"], told) == (["recall", "class:cat.recall"], [])
     # At another threshold, or where one report has none, they are as they are.
     other = {**rows(0.5), "operating_point": at_threshold(0.4, 0.8)}
-    assert raised(before, other) == (other, [])
-    assert raised(rows(0.5), after) == (after, [])
-    assert raised(before, rows(0.5)) == (rows(0.5), [])
+    assert raise_baseline(before, other) == (other, [])
+    assert raise_baseline(rows(0.5), after) == (after, [])
+    assert raise_baseline(before, rows(0.5)) == (rows(0.5), [])
 
 
 @pytest.mark.parametrize("name", ["class:cat.AP", "class:*.AP", "slice:all.class:cat.AP"])

@@ -22,77 +22,116 @@ from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
 __all__ = ["coco", "detap"]
 
 Run = Callable[..., Ended]
-OPTIONS = OptionNames(options=True, earlier="--baseline-detections", names={})
+OPTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
 DROP = [Limit.of("drop", "0.1")]
 FLOOR = [Limit.of("floor", "0.1")]
 
 
-def demands(limits: list[Limit], **asked: Any) -> GateConfig:
-    return GateConfig.of(limits, OPTIONS, **{"baseline": False, "before": False, **asked})
+def gate_config(limits: list[Limit], **asked: Any) -> GateConfig:
+    return GateConfig.of(
+        limits, OPTIONS, **{"baseline": False, "baseline_detections": False, **asked}
+    )
 
 
 def test_what_is_not_said_has_a_default() -> None:
-    plain = demands(FLOOR)
-    assert (plain.resamples, plain.seed, plain.fewest) == (1000, 0, 0)
-    assert demands(DROP, before=True, confidence=0.9).fewest == 20
-    assert demands(DROP, before=True, confidence=0.9, fewest=0).fewest == 0
-    assert demands(DROP, baseline=True, fewest=7).fewest == 7
-    noisy = demands(DROP, before=True, confidence=0.9, resamples=100, seed=3)
+    plain = gate_config(FLOOR)
+    assert (plain.resamples, plain.seed, plain.min_ground_truths) == (1000, 0, 0)
+    assert gate_config(DROP, baseline_detections=True, confidence=0.9).min_ground_truths == 20
+    assert (
+        gate_config(
+            DROP, baseline_detections=True, confidence=0.9, min_ground_truths=0
+        ).min_ground_truths
+        == 0
+    )
+    assert gate_config(DROP, baseline=True, min_ground_truths=7).min_ground_truths == 7
+    noisy = gate_config(DROP, baseline_detections=True, confidence=0.9, resamples=100, seed=3)
     assert (noisy.resamples, noisy.seed) == (100, 3)
 
 
 @pytest.mark.parametrize(
     ("limits", "asked", "message"),
     [
-        (DROP, {}, "--max-drop needs --baseline or --baseline-detections to compare with"),
+        (DROP, {}, "--max-drop requires --baseline or --baseline-detections"),
         (
             [Limit.of("rise", "1")],
             {},
-            "--max-rise needs --baseline or --baseline-detections to compare with",
+            "--max-rise requires --baseline or --baseline-detections",
         ),
         (
             FLOOR,
             {"baseline": True},
-            "--baseline needs --max-drop or --max-rise, which says how much may be lost",
+            "--baseline requires --max-drop or --max-rise",
         ),
-        (FLOOR, {"before": True}, "--baseline-detections needs --max-drop or --max-rise"),
+        (
+            FLOOR,
+            {"baseline_detections": True},
+            "--baseline-detections requires --max-drop or --max-rise",
+        ),
         (
             DROP,
             {"baseline": True, "confidence": 0.9},
-            "--confidence needs --baseline-detections: a report's numbers alone",
+            "--confidence requires --baseline-detections (a JSON report cannot",
         ),
         (
             DROP,
             {"baseline": True, "confidence": 0.9, "detectable_drop": 0.1},
-            "--confidence needs --baseline-detections: a report's numbers alone",
+            "--confidence requires --baseline-detections (a JSON report cannot",
         ),
-        (DROP, {"before": True, "resamples": 200}, "--resamples is of no use without --confidence"),
-        (DROP, {"before": True, "seed": 0}, "--seed is of no use without --confidence"),
         (
             DROP,
-            {"before": True, "allow_mismatch": True},
-            "--allow-mismatch is of no use without --baseline",
+            {"baseline_detections": True, "resamples": 200},
+            "--resamples requires --confidence",
         ),
-        (DROP, {"before": True, "confidence": 1.0}, "--confidence: 1.0 is not between 0 and 1"),
         (
             DROP,
-            {"before": True, "confidence": float("nan")},
+            {"baseline_detections": True, "seed": 0},
+            "--seed requires --confidence",
+        ),
+        (
+            DROP,
+            {"baseline_detections": True, "allow_mismatch": True},
+            "--allow-mismatch requires --baseline",
+        ),
+        (
+            DROP,
+            {"baseline_detections": True, "confidence": 1.0},
+            "--confidence: 1.0 is not between 0 and 1",
+        ),
+        (
+            DROP,
+            {"baseline_detections": True, "confidence": float("nan")},
             "--confidence: nan is not between 0 and 1",
         ),
         (
             DROP,
-            {"before": True, "confidence": 0.9, "resamples": 99},
-            "--resamples: 99 is no whole number from 100 to 1000000",
+            {"baseline_detections": True, "confidence": 0.9, "resamples": 99},
+            "--resamples: 99 is not an integer from 100 to 1000000",
         ),
-        (DROP, {"before": True, "confidence": 0.9, "seed": -1}, "--seed: -1 is no whole number"),
-        (DROP, {"baseline": True, "fewest": -1}, "--min-ground-truths: -1 is no whole number"),
-        (DROP, {"baseline": True, "fewest": 0.5}, "--min-ground-truths: 0.5 is no whole number"),
-        (DROP, {"baseline": True, "fewest": True}, "--min-ground-truths: True is no whole"),
+        (
+            DROP,
+            {"baseline_detections": True, "confidence": 0.9, "seed": -1},
+            "--seed: -1 is not an integer",
+        ),
+        (
+            DROP,
+            {"baseline": True, "min_ground_truths": -1},
+            "--min-ground-truths: -1 is not an integer",
+        ),
+        (
+            DROP,
+            {"baseline": True, "min_ground_truths": 0.5},
+            "--min-ground-truths: 0.5 is not an integer",
+        ),
+        (
+            DROP,
+            {"baseline": True, "min_ground_truths": True},
+            "--min-ground-truths: True is not an integer",
+        ),
     ],
 )
 def test_what_contradicts_itself(limits: list[Limit], asked: Any, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        demands(limits, **asked)
+        gate_config(limits, **asked)
 
 
 class Scored(NamedTuple):
@@ -100,13 +139,13 @@ class Scored(NamedTuple):
 
     all: Metrics
 
-    def numbers(self) -> Metrics:
+    def metrics(self) -> Metrics:
         return self.all
 
-    def noise(self, before: "Scored | None", demands: GateConfig) -> Any:
+    def noise(self, baseline: "Scored | None", config: GateConfig) -> Any:
         raise AssertionError
 
-    def blame(self, *_: object) -> None:
+    def find_regressions(self, *_: object) -> None:
         return None
 
 
@@ -116,8 +155,8 @@ def scored(measure: str, mean: float, of_class: float, count: int = 1000) -> Sco
 
 
 def overlooked(limit: str, now: Scored, then: Scored) -> list[str]:
-    asked = demands([Limit.of("drop", limit)], before=True)
-    return [note.message for note in evaluate_gates(asked, now, dict, before=then).notes]
+    asked = gate_config([Limit.of("drop", limit)], baseline_detections=True)
+    return [note.message for note in evaluate_gates(asked, now, dict, baseline=then).notes]
 
 
 def test_what_a_mean_overlooks() -> None:
@@ -161,8 +200,8 @@ def test_the_options_of_a_command_are_what_is_asked() -> None:
     }
     gates = Gates.from_options(options)
     assert options == {"another": 1}
-    assert gates.demands == GateConfig(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
-    assert (gates.baseline, gates.before) == ("base.json", "before")
+    assert gates.config == GateConfig(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
+    assert (gates.baseline, gates.baseline_detections) == ("base.json", "before")
     assert (gates.slices, gates.slice_by) == ("tags.csv", None)
     assert gates.paths() == ["base.json", "before", "tags.csv"]
     by_time = Gates.from_options({"slice_by": "time"})
@@ -273,9 +312,9 @@ def test_few_ground_truths_warn_whoever_asks(
 def test_a_ranking_names_its_own_options(ranking: Files, detap: Run) -> None:
     npz = str(ranking.folder / "a.npz")
     ended = detap("rank", "retrieval", "--npz", npz, "--max-drop", "0")
-    assert "--max-drop needs --baseline or --baseline-ranking to compare with" in ended.err
+    assert "--max-drop requires --baseline or --baseline-ranking" in ended.err
     ended = detap("rank", "retrieval", "--npz", npz, "--baseline-ranking", npz)
-    assert "--baseline-ranking needs --max-drop or --max-rise" in ended.err
+    assert "--baseline-ranking requires --max-drop or --max-rise" in ended.err
 
 
 def test_a_ranking_held_to_a_report_of_other_scores_is_refused(ranking: Files, detap: Run) -> None:

@@ -300,7 +300,7 @@ def test_more_numbers_are_asked_for_by_name() -> None:
         return {"AP90": [0.1, 0.2]}[name]
 
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}, {"name": "b", "AP": 0.5}]
-    of = Metrics("AP", {"AP": 0.5}, rows, more=more, more_rows=more_rows)
+    of = Metrics("AP", {"AP": 0.5}, rows, compute_overall=more, compute_rows=more_rows)
     assert floor("AP90=0.2", of)[0].value == 0.3
     assert floor("class:b.AP90=0.2", of)[0].value == 0.2
     assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
@@ -504,7 +504,7 @@ def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
 
 def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}]
-    more = Metrics("AP", {"AP": 0.5}, rows, more_rows=lambda name: {"AP90": [0.1]}[name])
+    more = Metrics("AP", {"AP": 0.5}, rows, compute_rows=lambda name: {"AP90": [0.1]}[name])
     then = Metrics(
         "AP",
         {"AP": 0.5},
@@ -522,8 +522,8 @@ def test_a_slice_without_images_has_every_number_undefined() -> None:
         "AP",
         {"AP": 0.5},
         rows,
-        more=lambda name: {"AP90": 0.3}[name],
-        more_rows=lambda name: {"AP90": [0.1]}[name],
+        compute_overall=lambda name: {"AP90": 0.3}[name],
+        compute_rows=lambda name: {"AP90": [0.1]}[name],
     )
     of = Metrics("AP", {"AP": 0.5}, rows, slices={"empty": whole.undefined()})
     for name in ("AP", "AP90", "class:a.AP", "class:a.AP90", "min-class.AP"):

@@ -220,18 +220,20 @@ def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
         Scored.of(evaluate(gt, read_detections(path, gt)), {"last": [4, 5, 6], "none": []})
         for path in ("lost.json", "results.json")
     )
-    spell = OptionNames(options=True, earlier="", names={})
-    demands = GateConfig.of([Limit.of("drop", "0.01")], spell, baseline=False, before=True)
-    found = evaluate_gates(demands, now, dict, before=then).regressions
+    spell = OptionNames(options=True, interval_source="", names={})
+    demands = GateConfig.of(
+        [Limit.of("drop", "0.01")], spell, baseline=False, baseline_detections=True
+    )
+    found = evaluate_gates(demands, now, dict, baseline=then).regressions
     assert found is not None
-    assert (found.slice, found.looser, found.before) == (None, None, True)
+    assert (found.slice, found.localization, found.images_compared) == (None, None, True)
     assert [fallen.name for fallen in found.classes] == ["cat"]
     # The cats of images 4 and 6 are the two that were lost.
-    assert [(image.name, image.mistakes, image.kinds["missed"]) for image in found.images] == [
+    assert [(image.name, image.total, image.by_type["missed"]) for image in found.images] == [
         (4, 1, 1),
         (6, 1, 1),
     ]
-    slices = now.slice_numbers()
+    slices = now.slice_metrics()
     assert [(part.tag, part.images, part.ground_truths) for part in slices] == [
         ("last", 3, 6),
         ("none", 0, 0),

@@ -56,16 +56,16 @@ def test_an_earlier_report(coco: Files, detap: Callable[..., Ended]) -> None:
 
 def test_what_it_refuses(coco: Files) -> None:
     with pytest.raises(
-        UsageError, match="needs a limit: fail_under, fail_over, max_drop, max_rise"
+        UsageError, match="requires a limit: fail_under, fail_over, max_drop, max_rise"
     ):
         assert_detections(coco.gt, coco.dt)
-    with pytest.raises(UsageError, match="max_drop needs baseline to compare with"):
+    with pytest.raises(UsageError, match="max_drop requires baseline"):
         assert_detections(coco.gt, coco.dt, max_drop=0.1)
     with pytest.raises(UsageError, match=r"did you mean .*'AP50'"):
         assert_detections(coco.gt, coco.dt, fail_under={"AP5": 0.1})
     with pytest.raises(UsageError, match="is not a number"):
         assert_detections(coco.gt, coco.dt, fail_under={"AP50": "x"})
-    with pytest.raises(UsageError, match="confidence needs an earlier detector's detections"):
+    with pytest.raises(UsageError, match="confidence requires an earlier detector's detections"):
         assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=0.9)
     with pytest.raises(InputError, match=r"absent\.json"):
         assert_detections(coco.gt, coco.folder / "absent.json", fail_under=0.1)

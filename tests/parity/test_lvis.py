@@ -427,7 +427,7 @@ def test_resamples_of_a_group_are_of_its_classes() -> None:
 def test_a_group_counts_the_ground_truths_of_its_classes() -> None:
     truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
     result = run([*truths, Labelled(2, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
-    numbers = Scored(result).numbers()
+    numbers = Scored(result).metrics()
     counts = {text: resolve(text, numbers)[0].ground_truths(numbers) for text in ("AP", "APr")}
     assert counts == {"AP": 5, "APr": 3}
     assert resolve("APc", numbers)[0].ground_truths(numbers) == 2

@@ -50,9 +50,11 @@ def judged(now: Result, before: Result) -> GateResults:
     ]
     slices = {"day": now.images[:25], "night": now.images[25:]}
     subjects = [Scored.of(result, slices) for result in (now, before)]
-    spell = OptionNames(options=True, earlier="", names={})
-    asked = GateConfig.of(limits, spell, baseline=False, before=True, confidence=0.9, resamples=100)
-    return evaluate_gates(asked, subjects[0], dict, before=subjects[1])
+    spell = OptionNames(options=True, interval_source="", names={})
+    asked = GateConfig.of(
+        limits, spell, baseline=False, baseline_detections=True, confidence=0.9, resamples=100
+    )
+    return evaluate_gates(asked, subjects[0], dict, baseline=subjects[1])
 
 
 def test_gates_slices_and_intervals() -> None:

@@ -81,7 +81,7 @@ ANALYSES = {
 
 def test_of_slices() -> None:
     scored = Scored.of(fixture(), {"one": [1]})
-    block = slices_block(scored.slice_numbers())
+    block = slices_block(scored.slice_metrics())
     assert told(block.table).startswith("name slice; fraction AP; fraction AP50; fraction AP75;")
     assert told(block.table).endswith("; count images = img; count ground truths = GT")
     assert block.table is not None
@@ -204,4 +204,4 @@ def test_of_what_got_worse(found: Regressions, title: str, lines: tuple[str, ...
     block = regressions_block(found)
     assert (block.key, block.title, block.lines) == ("regressions", title, lines)
     assert block.data["slice"] == found.slice
-    assert block.data["images_compared"] == found.before
+    assert block.data["images_compared"] == found.images_compared

@@ -187,7 +187,7 @@ def _standing(
     if not clashing:
         return found
     clashing.sort(key=lambda number: any(stand[number]))
-    joined = Step(tuple(axis for number in clashing for axis in found[number].axes))
+    joined = Step(tuple(axis for number in clashing for axis in found[number].fields))
     others = [step for number, step in enumerate(found) if number not in clashing]
     place = min(clashing)
     return (*others[:place], joined, *others[place:])
@@ -207,7 +207,7 @@ def _in_context(ends: Sequence[Protocol], found: Sequence[Step], context: int) -
 
 def told_of(step: Step, ends: Sequence[Protocol], ground_truth: GroundTruth | None = None) -> str:
     """Return what a step changes: the first of its axes of which a ground truth tells."""
-    for axis in step.axes:
+    for axis in step.fields:
         before, after = (getattr(protocol, axis.name) for protocol in ends)
         if isinstance(axis.kind, Flags) and ground_truth is not None:
             before, after = (occurring(flags, ground_truth) for flags in (before, after))

@@ -89,22 +89,22 @@ def _raised(
 
     from detap.gates.baseline import (
         differences,
-        other_slices,
-        raised,
+        raise_baseline,
         read_baseline,
-        refuse_differences,
+        require_comparable,
+        slice_differences,
     )
 
     if not os.path.lexists(baseline):
         return new, f"{escape(baseline)} is new\n"
     old = read_baseline(baseline)
     found = differences(new, old)
-    found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
+    found += slice_differences(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
     if found and not options["allow_mismatch"]:
-        refuse_differences(escape(baseline), found, "--allow-mismatch")
+        require_comparable(escape(baseline), found, "--allow-mismatch")
     if found:
         return new, _told([], 0, replaced=True)
-    record, changes = raised(old, new, allow_drop=options["allow_drop"])
+    record, changes = raise_baseline(old, new, allow_drop=options["allow_drop"])
     return record, _told(changes, len(record.get("retained_metrics", ())), replaced=False)
 
 

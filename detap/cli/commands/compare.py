@@ -30,7 +30,7 @@ from detap.cli.values import Text, Whole
 from detap.errors import UsageError
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
-from detap.protocols.summary import DEFAULT_FEWEST
+from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.report.inputs import describe
 from detap.text_input import parse_fraction
 
@@ -65,9 +65,9 @@ compare_options = stack(
     _comparison(
         "--min-ground-truths",
         type=Whole(0),
-        default=DEFAULT_FEWEST,
+        default=DEFAULT_MIN_GROUND_TRUTHS,
         metavar="N",
-        help=f"Numbers that count fewer have no interval. [default: {DEFAULT_FEWEST}]",
+        help=f"Numbers that count fewer have no interval. [default: {DEFAULT_MIN_GROUND_TRUTHS}]",
     ),
     _comparison(
         "--detectable-drop",

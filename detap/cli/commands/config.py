@@ -156,11 +156,11 @@ def _check_together(shown: str, values: dict[str, Any]) -> None:
         return
     limits = [limit for asked in LIMITS for limit in values[asked]]
     if limits:
-        from detap.gates.metric_names import check_measure
+        from detap.gates.metric_names import check_metric
 
         numbers = _numbers(protocol)
         for limit in limits:
-            check_measure(limit.name, numbers)
+            check_metric(limit.name, numbers)
 
 
 def _numbers(protocol: Protocol) -> "Metrics":
@@ -182,7 +182,9 @@ def _numbers(protocol: Protocol) -> "Metrics":
 
     summary = {measure.name: nan for measure in metrics.summary(protocol)}
     row = {column.key: nan for column in class_columns(protocol)[1:]}
-    return Metrics(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
+    return Metrics(
+        next(iter(summary)), summary, [row], compute_overall=more, compute_rows=more_rows
+    )
 
 
 def _typed(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> Any:

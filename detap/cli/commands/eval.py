@@ -140,7 +140,7 @@ def command(session: Session, /, **options: Any) -> int:
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
-    sources = [*inputs.paths(gates.before), *gates.paths()]
+    sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
     outputs = Outputs.from_options(options, sources, other_files(options))
     check_report_options(options, protocol)
     if options["cross_check"]:
@@ -170,7 +170,12 @@ def _evaluate(
     sources = inputs.begin()
     baseline = gates.read_baseline()
     rows = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
-    rows = rows or bool(requested_sections(options)) or gates.want_evidence or outputs.want_material
+    rows = (
+        rows
+        or bool(requested_sections(options))
+        or gates.needs_match_table
+        or outputs.want_material
+    )
     found, check = _in_one_run((inputs, sources), how, {**options, "match_table": rows}, session)
     status = tell(found, (gates, baseline), outputs, options, session)
     if check and not check.equal:
@@ -231,7 +236,11 @@ def _in_one_run(
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")
-    earlier = None if gates.before is None else inputs.read_others(gates.before, truth)
+    earlier = (
+        None
+        if gates.baseline_detections is None
+        else inputs.read_others(gates.baseline_detections, truth)
+    )
     if earlier is not None:
         from detap.analysis.comparison import numbered_alike  # only with a detector before
 

@@ -107,7 +107,9 @@ def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> i
     if gates.slice_by is not None:
         raise UsageError("--slice-by looks into the ground truth, which is not read: give --slices")
     limits = limits_of(options)
-    earlier = () if gates.before is None else expand_patterns([gates.before])
+    earlier = (
+        () if gates.baseline_detections is None else expand_patterns([gates.baseline_detections])
+    )
     outputs = Outputs.from_options(
         options, [*paths, *earlier, *gates.paths()], other_files(options)
     )

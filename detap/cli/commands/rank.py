@@ -322,7 +322,7 @@ def _need(paths: Mapping[str, str | None]) -> None:
 
 _RANKINGS = OptionNames(
     options=True,
-    earlier="--baseline-ranking",
+    interval_source="--baseline-ranking",
     names={"baseline_detections": "baseline_ranking"},
 )
 
@@ -412,9 +412,11 @@ def _score_retrieval(work: _Work, protocol: Retrieval, given: tuple[str, ...]) -
     )
     work.session.timed("ranking")
     before = None
-    if work.gates.before is not None:
-        before = evaluate(work.read.read(work.gates.before), protocol, names=names, threads=threads)
-        _check_alike(result, before, work.gates.before)
+    if work.gates.baseline_detections is not None:
+        before = evaluate(
+            work.read.read(work.gates.baseline_detections), protocol, names=names, threads=threads
+        )
+        _check_alike(result, before, work.gates.baseline_detections)
     objectives = None
     if work.options["losses"] or work.options["batches"]:
         from detap.ranking.objectives import objectives as compute  # seldom wanted
@@ -470,11 +472,11 @@ def _judged(
         for report, result in (now, *([] if earlier is None else [earlier]))
     )
     return evaluate_gates(
-        work.gates.demands,
+        work.gates.config,
         ranked,
         lambda: as_dict(now[0]),
-        kept=baseline,
-        before=before[0] if before else None,
+        baseline_report=baseline,
+        baseline=before[0] if before else None,
     )
 
 

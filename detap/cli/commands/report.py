@@ -189,7 +189,7 @@ def _report(
         from detap.gates.detection import Scored  # only with slices
         from detap.report.sections.slices import slices_block
 
-        parts = Scored.of(result, slices, threads=threads).slice_numbers()
+        parts = Scored.of(result, slices, threads=threads).slice_metrics()
         blocks = [slices_block(parts)]
     report = detection_report(
         result,

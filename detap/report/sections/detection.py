@@ -104,7 +104,7 @@ def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
 def _column(protocol: "Protocol", entry: "MetricSpec", key: str, *, primary: bool) -> Column:
     """Return the column of a number, with the unit and the direction of its metric."""
     metric = entry.metric
-    whole = entry.area == 0 and entry.limit == len(protocol.max_dets) - 1
+    whole = entry.area == 0 and entry.max_dets_index == len(protocol.max_dets) - 1
     unit = f" [{metric.unit}]" if metric.unit else ""
     return Column(
         key,

@@ -218,7 +218,7 @@ def steps_table(found: Difference) -> Table:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": step.name,
-            "fields": ",".join(axis.name for axis in step.axes),
+            "fields": ",".join(axis.name for axis in step.fields),
             "fraction": fraction,
             "shapley": part.shapley,
             "in_order": part.forward,
@@ -279,7 +279,7 @@ def difference_blocks(found: Difference) -> list[Block]:
 def _fields(found: Difference) -> Block:
     first, second = (end.protocol.only_metric(end.measure) for end in (found.first, found.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
-    names = [axis.name for step in found.steps for axis in step.axes]
+    names = [axis.name for step in found.steps for axis in step.fields]
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": display_name(name),

@@ -98,7 +98,7 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
     ]
     data = [
         {
-            "differences": series.apart,
+            "differences": series.differences,
             "signature": series.runs[-1].signature,
             "reports": block.table.rows if block.table else (),
         }
@@ -113,14 +113,14 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
 
 def _told(series: "Series") -> tuple[str, ...]:
     """Return in what a series differs; of its protocol only the signature, which says it all."""
-    lines = [line for line in series.apart if not line.startswith(_PROTOCOL)]
-    if len(lines) < len(series.apart):
+    lines = [line for line in series.differences if not line.startswith(_PROTOCOL)]
+    if len(lines) < len(series.differences):
         lines.insert(0, series.runs[-1].signature)
     return tuple(escape(line) for line in lines)
 
 
 def _table(series: "Series") -> Table:
-    first, *others = series.runs[-1].numbers
+    first, *others = series.runs[-1].metrics
     versions = {run.version for run in series.runs}
     columns = [
         Column("name", "report", "report", "name"),
@@ -143,8 +143,8 @@ def _values(series: "Series") -> dict[str, list[Cell]]:
     runs = series.runs
     gates = [run.record.get("gates") for run in runs]
     numbers: dict[str, list[Cell]] = {}
-    for name in runs[-1].numbers:
-        values = [run.numbers[name] for run in runs]
+    for name in runs[-1].metrics:
+        values = [run.metrics[name] for run in runs]
         counted = name in series.counts
         numbers[name] = [int(v) if counted and not isnan(v) else v for v in values]
     return {

@@ -78,7 +78,7 @@ class RegressionsData(TypedDict):
 
 def regressions_block(regressions: "Regressions") -> Block:
     """Return the regressions as a block."""
-    localization = regressions.looser
+    localization = regressions.localization
     place = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
     data = {
         "slice": regressions.slice,
@@ -100,21 +100,24 @@ def regressions_block(regressions: "Regressions") -> Block:
             )
         },
         "images": [
-            {"name": entry.name, "errors": entry.mistakes, **entry.kinds}
+            {"name": entry.name, "errors": entry.total, **entry.by_type}
             for entry in regressions.images
         ],
-        "images_compared": regressions.before,
+        "images_compared": regressions.images_compared,
     }
     lines = (
         *(_class_line(entry) for entry in regressions.classes),
         *([] if localization is None else [_localization_line(localization)]),
-        *(f"{_image_line(entry, more=regressions.before)}{place}" for entry in regressions.images),
+        *(
+            f"{_image_line(entry, more=regressions.images_compared)}{place}"
+            for entry in regressions.images
+        ),
     )
     return Block(KEY, _title(regressions), data, lines)
 
 
 def _title(regressions: "Regressions") -> str:
-    if regressions.before:
+    if regressions.images_compared:
         title = "Regressions"
     elif regressions.classes and regressions.baseline:
         title = "Regressions and worst images"
@@ -141,7 +144,7 @@ def _localization_line(localization: "LocalizationRegression") -> str:
 
 
 def _image_line(entry: "ImageErrors", *, more: bool) -> str:
-    counts = [(kind, count) for kind, count in entry.kinds.items() if more or count > 0]
+    counts = [(kind, count) for kind, count in entry.by_type.items() if more or count > 0]
     counts.sort(key=lambda entry: entry[1] < 0)
     parts = [f"{count:+d} {kind}" if more else f"{count} {kind}" for kind, count in counts if count]
     return f"image {entry.name}: {', '.join(parts)}"

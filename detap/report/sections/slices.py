@@ -9,7 +9,7 @@ from detap.report.fields import ClassRow, Count, Limits, MetricValue
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
-    from detap.gates.detection import SliceNumbers
+    from detap.gates.detection import SliceMetrics
 
 
 class SliceEntry(TypedDict):
@@ -23,13 +23,13 @@ class SliceEntry(TypedDict):
 
 
 def slices_block(
-    slices: "Sequence[SliceNumbers]", columns_of: Mapping[str, Column] = MappingProxyType({})
+    slices: "Sequence[SliceMetrics]", columns_of: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
     """Return the slices, of which there is at least one, as a part of a report.
 
     Parameters
     ----------
-    slices : sequence of SliceNumbers
+    slices : sequence of SliceMetrics
     columns_of : mapping of str to Column
         Those of the numbers of the summary, as the report has them.
     """
