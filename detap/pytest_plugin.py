@@ -1,7 +1,6 @@
-"""pytest's plugin: a fixture that holds detectors to gates, and a summary of what it asserted.
+"""pytest plugin: a fixture for gates, and a summary of its assertions.
 
-pytest loads it at every start, wherever detap is installed: until a test asks for the fixture it
-imports nothing.
+pytest imports this module at every start, so it imports detap only when the fixture is used.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,18 +19,18 @@ _FAILED = "FAILED"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the one setting."""
-    told = "Whether to list at the end what the fixture detap_gate asserted."
-    parser.addini(_INI, told, type="bool", default=False)
+    """Add the setting of the summary."""
+    text = "List the assertions of the detap_gate fixture at the end."
+    parser.addini(_INI, text, type="bool", default=False)
 
 
 @pytest.fixture
 def detap_gate(request: pytest.FixtureRequest) -> "Callable[..., Result]":
-    """Return :func:`detap.testing.assert_detections`, which notes its outcome for the summary.
+    """Return :func:`detap.testing.assert_detections`, recording outcomes for the summary.
 
-    What it raises shows the line of the test and the culprits, and nothing of detap's own source.
+    Tracebacks of its errors contain the line of the test and none of detap's source.
     """
-    from detap.errors import DetapError  # only where it is used, as all of detap
+    from detap.errors import DetapError
     from detap.report.numbers import share
     from detap.testing import assert_detections
 
@@ -40,40 +39,40 @@ def detap_gate(request: pytest.FixtureRequest) -> "Callable[..., Result]":
         try:
             result = assert_detections(*arguments, **named)
         except (AssertionError, DetapError) as error:
-            told = str(error).partition("\n")[0].removeprefix("Gates: ")
-            _note(request, f"{_FAILED}  {told}")
+            summary = str(error).partition("\n")[0].removeprefix("Gates: ")
+            _record(request, f"{_FAILED}  {summary}")
             raise error.with_traceback(None) from None
         name, value = next(iter(result.summary.items()))
-        _note(request, f"passed  {name} {share(value, 4)}")
+        _record(request, f"passed  {name} {share(value, 4)}")
         return result
 
     return gate
 
 
-def _note(request: pytest.FixtureRequest, outcome: str) -> None:
-    """Keep an outcome where workers of pytest-xdist and JUnit's file will find it."""
+def _record(request: pytest.FixtureRequest, outcome: str) -> None:
+    """Store an outcome as a user property, which pytest-xdist and JUnit files pass on."""
     request.node.user_properties.append((_PROPERTY, outcome))
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """List what was asserted, where the settings ask for it."""
+    """List the assertions, if the setting is on."""
     outcomes = dict(_outcomes(terminalreporter)) if config.getini(_INI) else {}
     if not outcomes:
         return
     terminalreporter.section("detap")
-    for test, found in outcomes.items():
-        for outcome in found:
+    for test, lines in outcomes.items():
+        for outcome in lines:
             failed = outcome.startswith(_FAILED)
             terminalreporter.write_line(f"{outcome}  {test}", red=failed, green=not failed)
 
 
 def _outcomes(terminalreporter: pytest.TerminalReporter) -> Iterator[tuple[str, list[str]]]:
-    """Yield each test with its outcomes; later reports of a test have all that earlier ones had."""
+    """Yield each test with its outcomes; the last report of a test has all of them."""
     for reports in terminalreporter.stats.values():
         for report in reports:
             properties = getattr(report, "user_properties", ())
-            found = [str(value) for name, value in properties if name == _PROPERTY]
-            if found:
-                yield report.nodeid, found
+            outcomes = [str(value) for name, value in properties if name == _PROPERTY]
+            if outcomes:
+                yield report.nodeid, outcomes

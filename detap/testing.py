@@ -1,4 +1,4 @@
-"""Gates in a test suite: an assertion that says which numbers are below their limits.
+"""Gates in a test suite: an assertion that lists the metrics beyond their limits.
 
 >>> from detap.testing import assert_detections
 >>> assert_detections("instances.json", "results.json", fail_under={"AP50": 0.7})
@@ -58,12 +58,12 @@ def assert_detections(
     threads: int | None = None,
     **reading: Any,
 ) -> "Result":
-    """Assert that a detector's numbers keep to their limits.
+    """Assert that the metrics of a detector are within their limits.
 
     Parameters
     ----------
     ground_truth, detections : table or path
-        As for :func:`detap.evaluate`, or what the readers read.
+        As for :func:`detap.evaluate`, or the paths of files.
     protocol : Protocol or str, optional
         By default ``"coco"``, or ``"voc2012"`` for VOC files.
     classes : iterable of str, optional
@@ -71,65 +71,66 @@ def assert_detections(
     images : iterable of int or str, optional
         Names of the images to evaluate.
     fail_under : mapping of str to number, or a number
-        Least values by name, as for ``--fail-under``; a bare number is for the headline.
+        Minimum values by metric, as for ``--fail-under``; a single number is for the primary
+        metric.
     fail_over : mapping of str to number, or a number
-        Largest values by name, as for ``--fail-over``.
+        Maximum values by metric, as for ``--fail-over``.
     baseline : path or Detections, optional
         An earlier JSON report, or an earlier detector's detections.
     max_drop : mapping of str to number or text, or a number
-        The largest drops from the baseline, as for ``--max-drop``: 0.005, or ``"1%"``.
+        Maximum drops from the baseline, as for ``--max-drop``: 0.005, or ``"1%"``.
     max_rise : mapping of str to number or text, or a number
-        The largest rises, as for ``--max-rise``.
+        Maximum rises from the baseline, as for ``--max-rise``.
     allow_mismatch : bool
-        Whether an earlier report may be of another ground truth or protocol.
+        True to accept an earlier report of another ground truth or protocol.
     confidence : float, optional
-        With detections as the baseline: a drop or rise fails only where its whole interval is
-        beyond.
+        The level of confidence intervals; requires detections as the baseline. A drop or rise
+        fails only if its whole interval is beyond the limit.
     resamples, seed : int, optional
-        Of that interval, or of `detectable_drop`: 1000 and 0 by default.
+        Resamples and seed of the intervals and of `detectable_drop`. Defaults: 1000 and 0.
     detectable_drop : float, optional
-        A drop: a note of the result, or the assertion, says how many images would tell it from
-        noise, of these two detectors with detections as the baseline, and else of this one and
-        another as noisy.
+        A drop; a note of the result, or the assertion message, gives the number of images needed
+        to detect it. The noise is that of both detectors with detections as the baseline, and
+        otherwise estimated from this one.
     min_ground_truths : int, optional
-        Drops and rises of classes with fewer pass: 20 by default with `confidence`, else 0.
+        Classes with fewer pass limits on drops and rises. Default: 20 with `confidence`, else 0.
     score_threshold : float or "best", optional
-        Where precision, recall, F1 and false positives per image are taken; by default, and with
-        ``"best"``, where F1 is largest.
+        Score threshold of precision, recall, F1 and false positives per image. Default
+        ``"best"``: the one with the largest F1.
     threads : int, optional
-        The result does not depend on it.
+        Number of threads; the result does not depend on it.
     **reading
-        What the format's readers take besides.
+        Further arguments of the format's readers.
 
     Returns
     -------
     Result
-        For further assertions. Its notes end with those of the gates.
+        The evaluation result; its notes end with those of the gates.
 
     Raises
     ------
     AssertionError
-        Where a number is not within its limit; the message lists every gate.
+        If a metric is beyond its limit; the message lists every gate.
     UsageError, InputError
-        Where a name is unknown, or an input cannot be read.
+        If a name is unknown, or an input cannot be read.
     """
-    __tracebackhide__ = True  # pytest shows the test's own line, and the gates
+    __tracebackhide__ = True  # pytest shows the line of the test
     limits = _limits(
         fail_under=fail_under, fail_over=fail_over, max_drop=max_drop, max_rise=max_rise
     )
     if not limits:
         raise UsageError(f"assert_detections requires a limit: {', '.join(LIMITS)}")
     if protocol is not None:
-        from detap.protocols import Protocol  # only when called
+        from detap.protocols import Protocol
 
         reading = {**reading, **Protocol.of(protocol).reading}
-    truth, found, file_format = _tables(ground_truth, detections, reading)
-    before = _earlier(baseline, truth)
+    truth, detected, file_format = _tables(ground_truth, detections, reading)
+    earlier = _earlier_detections(baseline, truth)
     config = GateConfig.of(
         limits,
         _ARGUMENTS,
-        baseline=baseline is not None and before is None,
-        baseline_detections=before is not None,
+        baseline=baseline is not None and earlier is None,
+        baseline_detections=earlier is not None,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
@@ -138,19 +139,20 @@ def assert_detections(
         allow_mismatch=allow_mismatch,
     )
     resolved = protocol or ("coco" if file_format is None else file_format.protocol)
-    numbers = {"threads": threads, "score": _threshold(score_threshold)}
-    choice = {
+    subject_options = {"threads": threads, "score_threshold": _threshold(score_threshold)}
+    selection = {
         "classes": None if classes is None else [*classes],
         "images": None if images is None else [*images],
     }
-    how = numbers, choice
-    now, judged = _judged((truth, found, before), resolved, config, baseline, how)
-    shown = _images_needed(judged, detectable_drop)
-    if judged.failed:
-        raise AssertionError(_message(judged, now.overall, shown))
-    for note in judged.notes:
+    result, results = _evaluate(
+        (truth, detected, earlier), resolved, config, baseline, (subject_options, selection)
+    )
+    needed = _images_needed(results, detectable_drop)
+    if results.failed:
+        raise AssertionError(_message(results, result, needed))
+    for note in results.notes:
         warnings.warn(DetapWarning(note), stacklevel=2)
-    return replace(now.overall, notes=(*now.overall.notes, *judged.notes, *shown))
+    return replace(result, notes=(*result.notes, *results.notes, *needed))
 
 
 def _tables(
@@ -177,25 +179,25 @@ def _tables(
     return ground_truth, detections.numbered_as(ground_truth), file_format
 
 
-def _earlier(
+def _earlier_detections(
     baseline: "Path | Detections | None", ground_truth: "GroundTruth"
 ) -> "Detections | None":
-    from detap.tables.detection import Detections  # numpy
+    from detap.tables.detection import Detections
 
     return baseline.numbered_as(ground_truth) if isinstance(baseline, Detections) else None
 
 
-def _limits(**asked: Limits | None) -> "list[Limit]":
-    from detap.gates.checks import Limit  # only when called
+def _limits(**values: Limits | None) -> "list[Limit]":
+    from detap.gates.checks import Limit
 
     limits = []
-    for name, given in asked.items():
-        if given is None:
+    for name, value in values.items():
+        if value is None:
             continue
         texts = (
-            [f"{number}={bound}" for number, bound in given.items()]
-            if isinstance(given, Mapping)
-            else [str(given)]
+            [f"{metric}={bound}" for metric, bound in value.items()]
+            if isinstance(value, Mapping)
+            else [str(value)]
         )
         try:
             limits += [Limit.of(LIMITS[name], text) for text in texts]
@@ -204,46 +206,52 @@ def _limits(**asked: Limits | None) -> "list[Limit]":
     return limits
 
 
-def _judged(
+def _evaluate(
     tables: "tuple[GroundTruth, Detections, Detections | None]",
     protocol: "Protocol | str",
     config: GateConfig,
     baseline: Any,
-    how: tuple[Mapping[str, Any], Mapping[str, Any]],
-) -> "tuple[Scored, GateResults]":
+    options: tuple[Mapping[str, Any], Mapping[str, Any]],
+) -> "tuple[Result, GateResults]":
+    """Return the result and those of its gates; `options` are of the subject and the selection."""
     from detap.analysis.comparison import numbered_alike
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import evaluate, score_tables
-    from detap.gates.baseline import read_baseline  # numpy
+    from detap.gates.baseline import read_baseline
     from detap.gates.detection import Scored
 
-    truth, found, before = tables
-    numbers, choice = how
-    choice = {**choice, "threads": numbers["threads"]}
-    kept = earlier = None
-    if before is not None:
-        found, before = numbered_alike(found, before)
-        earlier = Scored(score_tables(truth, before, protocol, **choice), **numbers)
-    elif baseline is not None:
-        kept = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    now = Scored(evaluate(truth, found, protocol, **choice), **numbers)
-    judged = evaluate_gates(
-        config, now, lambda: _record(now), baseline_report=kept, baseline=earlier
-    )
+    truth, detections, earlier = tables
+    subject_options, selection = options
+    selection = {**selection, "threads": subject_options["threads"]}
+    report = baseline_subject = None
     if earlier is not None:
-        differing = comparison_notes(now.overall, earlier.overall)
-        judged = replace(judged, notes=(*differing, *judged.notes))
-    return now, judged
+        detections, earlier = numbered_alike(detections, earlier)
+        result = score_tables(truth, earlier, protocol, **selection)
+        baseline_subject = Scored(result, **subject_options)
+    elif baseline is not None:
+        report = BaselineReport(os.fspath(baseline), read_baseline(os.fspath(baseline)))
+    subject = Scored(evaluate(truth, detections, protocol, **selection), **subject_options)
+    results = evaluate_gates(
+        config,
+        subject,
+        lambda: _record(subject),
+        baseline_report=report,
+        baseline=baseline_subject,
+    )
+    if baseline_subject is not None:
+        notes = comparison_notes(subject.overall, baseline_subject.overall)
+        results = replace(results, notes=(*notes, *results.notes))
+    return subject.overall, results
 
 
-def _threshold(given: object) -> Any:
-    from detap.analysis.operating import threshold  # numpy
+def _threshold(value: object) -> Any:
+    from detap.analysis.operating import threshold
 
-    return None if given is None else threshold(given)
+    return None if value is None else threshold(value)
 
 
 def _record(scored: "Scored") -> dict[str, Any]:
-    from detap.report.inputs import describe_inputs  # only with an earlier report
+    from detap.report.inputs import describe_inputs
     from detap.report.sections.analysis import analysis_blocks
     from detap.report.sections.detection import detection_report
     from detap.report.writers.json import as_dict
@@ -257,21 +265,23 @@ def _record(scored: "Scored") -> dict[str, Any]:
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 
 
-def _images_needed(judged: GateResults, drop: float | None) -> tuple[Note, ...]:
-    """Return the note of how many images would tell a drop from noise, where that was asked."""
-    if judged.power is None or drop is None:
+def _images_needed(results: GateResults, drop: float | None) -> tuple[Note, ...]:
+    """Return a note with the number of images needed to detect a drop, if one was given."""
+    if results.power is None or drop is None:
         return ()
-    known = [(reach.name, reach.images_needed) for reach in judged.power.numbers]
-    counts = ", ".join(f"{needed:,} of {name}" for name, needed in known if needed is not None)
-    told = f"takes so many images: {counts}" if counts else "is not known: no resample differs"
+    needed = [(row.name, row.images_needed) for row in results.power.numbers]
+    counts = ", ".join(f"{count:,} for {name}" for name, count in needed if count is not None)
+    text = counts or "unknown (all resamples are equal)"
     return (
-        Note("images-needed", f"to tell a drop of {drop:g} from noise {told}", severity="info"),
+        Note(
+            "images-needed", f"images needed to detect a drop of {drop:g}: {text}", severity="info"
+        ),
     )
 
 
-def _message(judged: GateResults, result: "Result", shown: tuple[Note, ...]) -> str:
-    from detap.report.sections.gates import judged_blocks  # only where one failed
+def _message(results: GateResults, result: "Result", notes: tuple[Note, ...]) -> str:
+    from detap.report.sections.gates import judged_blocks
 
-    lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
-    lines += [*(note.message for note in shown), result.signature]
+    lines = [line for block in judged_blocks(results) for line in (block.title, *block.lines)]
+    lines += [*(note.message for note in notes), result.signature]
     return "\n".join(map(escape, lines))

@@ -281,7 +281,7 @@ def test_a_gate_refuses_an_interval_of_what_cannot_be_resampled(
     Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
     limits = ("--slices", "slices.json", "--max-rise", f"{name}=0.4")
     ended = detap(*call("one", *NOISY, *limits))
-    message = "has no interval: MPI cannot be resampled; leave it out, or leave --confidence out"
+    message = "has no interval: MPI cannot be resampled; remove it or --confidence"
     assert (ended.status, f"{name!r} {message}" in ended.err) == (2, True)
     without = [word for word in NOISY if word not in ("--confidence", "0.95")]
     assert detap(*call("one", *without, *limits)).status == 1

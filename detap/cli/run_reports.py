@@ -253,7 +253,10 @@ def _judge(
     gates, baseline = judging
     now, *then = (
         Scored.of(
-            result, found.slices, threads=options["threads"], score=options["score_threshold"]
+            result,
+            found.slices,
+            threads=options["threads"],
+            score_threshold=options["score_threshold"],
         )
         for result in (found.result, found.before)
         if result is not None

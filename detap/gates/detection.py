@@ -1,4 +1,4 @@
-"""From results to gates: which numbers there are, and how noisy they are."""
+"""Gates for detection: metrics of results, and their bootstrap intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,85 +26,93 @@ from detap.tables.detection import Name as ImageName
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """A detector's result, whole and by slice; None is a slice without any image.
+    """The result of a detector, overall and by slice: a ``Subject`` of detap/gates/evaluate.py.
 
-    What is judged of a detector: a ``Subject`` of ``detap/gates/evaluate.py``.
+    Attributes
+    ----------
+    overall : Result
+    slices : mapping of str to Result or None
+        None for a slice without images.
+    threads : int or None
+    score_threshold : float or "best", optional
+        Score threshold of precision, recall, F1 and false positives per image; None if not given.
     """
 
     overall: Result
     slices: Mapping[str, Result | None] = field(default_factory=dict)
     threads: int | None = None
     score_threshold: Threshold | None = None
-    """The score threshold of the numbers at one; None is not said, and means the best."""
 
     @classmethod
     def of(
         cls,
-        whole: Result,
+        overall: Result,
         slices: Mapping[str, Sequence[ImageName]],
         *,
         threads: int | None = None,
-        score: Threshold | None = None,
+        score_threshold: Threshold | None = None,
     ) -> "Scored":
-        """Score each slice of the images by itself."""
-        known = set(whole.images)
-        parts: dict[str, Result | None] = {}
-        for tag, images in slices.items():
-            chosen = [image for image in images if image in known]
-            parts[tag] = on_images(whole, chosen, threads=threads) if chosen else None
-        return cls(whole, parts, threads, score)
+        """Evaluate each slice of the images."""
+        known = set(overall.images)
+        results: dict[str, Result | None] = {}
+        for tag, names in slices.items():
+            images = [name for name in names if name in known]
+            results[tag] = on_images(overall, images, threads=threads) if images else None
+        return cls(overall, results, threads, score_threshold)
 
     def of_slice(self, tag: str | None) -> Result | None:
-        """Return the result of a slice; None is the whole."""
+        """Return the result of a slice, or the overall result for None."""
         return self.overall if tag is None else self.slices[tag]
 
     def metrics(self) -> Metrics:
-        """Return all that gates can name."""
-        whole = _metrics_of(self.overall, self.score_threshold)
+        """Return the metrics that gates can name."""
+        overall = _metrics_of(self.overall, self.score_threshold)
         slices = {
-            tag: whole.undefined() if part is None else _metrics_of(part, self.score_threshold)
-            for tag, part in self.slices.items()
+            tag: overall.undefined()
+            if result is None
+            else _metrics_of(result, self.score_threshold)
+            for tag, result in self.slices.items()
         }
-        return replace(whole, slices=slices)
+        return replace(overall, slices=slices)
 
     def noise(self, baseline: "Scored | None", config: GateConfig) -> "Intervals":
-        """Return how noisy the drops from an earlier detector are, or the numbers without one."""
+        """Resample the drops from a baseline, or the metrics if there is none."""
         return Intervals(self, baseline, config)
 
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Scored | None"
     ) -> Regressions | None:
-        """Return the classes and images that the gates which did not pass are about."""
+        """Return the classes and images behind the gates that did not pass."""
         return regressions(
             gates, self.of_slice, baseline_metrics, None if baseline is None else baseline.of_slice
         )
 
     def slice_metrics(self) -> tuple["SliceMetrics", ...]:
-        """Return what there is to say of each slice."""
+        """Return the metrics of each slice."""
         return tuple(
             SliceMetrics(
                 tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.overall.summary, nan), ()
             )
-            if part is None
-            else SliceMetrics.of(tag, part)
-            for tag, part in self.slices.items()
+            if result is None
+            else SliceMetrics.of(tag, result)
+            for tag, result in self.slices.items()
         )
 
 
 @dataclass(frozen=True, slots=True)
 class SliceMetrics:
-    """What a report says of a slice.
+    """The metrics of a slice in a report.
 
     Attributes
     ----------
     tag : str
     images : int
     images_sha256 : str
-        Of their names, so that a baseline knows them again.
+        Digest of the image names; a baseline of other images is detected by it.
     ground_truths : int
     summary : mapping of str to float
     classes : sequence of mapping
-        As :func:`detap.evaluation.results.class_rows` has them.
+        Rows of :func:`detap.evaluation.results.class_rows`.
     """
 
     tag: str
@@ -115,36 +123,36 @@ class SliceMetrics:
     classes: Sequence[Mapping[str, str | int | float | None]]
 
     @classmethod
-    def of(cls, tag: str, part: Result) -> "SliceMetrics":
-        """Return what there is to say of the result of a slice."""
-        images = part.images
-        truths = int(part.ground_truths.sum())
+    def of(cls, tag: str, result: Result) -> "SliceMetrics":
+        """Return the metrics of the result of a slice."""
+        images = result.images
+        count = int(result.ground_truths.sum())
         return cls(
-            tag, len(images), sha256_of_names(images), truths, part.summary, class_rows(part)
+            tag, len(images), sha256_of_names(images), count, result.summary, class_rows(result)
         )
 
 
-def _metrics_of(result: Result, score: Threshold | None) -> Metrics:
-    known = AT_THRESHOLD if result.protocol.matching == "by-score" else ()
+def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
+    at_threshold = AT_THRESHOLD if result.protocol.matching == "by-score" else ()
 
     @cache
     def point() -> OperatingPoint:
-        return operating_point(result, "best" if score is None else score)
+        return operating_point(result, "best" if score_threshold is None else score_threshold)
 
-    def more(name: str) -> float:
-        if name in known:
+    def compute_overall(name: str) -> float:
+        if name in at_threshold:
             return point().overall.numbers()[name]
         return result.measure(name)
 
-    def more_rows(name: str) -> list[float]:
-        if name in known:
-            return [entry.numbers()[name] for entry in point().by_class]
-        entry = metrics.named_of_class(result.protocol, name)
-        values: list[float] = result.class_values(entry).tolist()
+    def compute_rows(name: str) -> list[float]:
+        if name in at_threshold:
+            return [counts.numbers()[name] for counts in point().by_class]
+        spec = metrics.named_of_class(result.protocol, name)
+        values: list[float] = result.class_values(spec).tolist()
         return values
 
-    def counted(name: str) -> list[int]:
-        if name in known:
+    def compute_counts(name: str) -> list[int]:
+        if name in at_threshold:
             counts = result.ground_truths
         else:
             counts = result.counted_by(metrics.named_of_class(result.protocol, name))
@@ -153,30 +161,30 @@ def _metrics_of(result: Result, score: Threshold | None) -> Metrics:
     return Metrics(
         next(iter(result.summary)),
         result.summary,
-        drop_threshold_columns(class_rows(result), score is not None),
-        compute_overall=more,
-        compute_rows=more_rows,
-        compute_counts=counted,
+        drop_threshold_columns(class_rows(result), score_threshold is not None),
+        compute_overall=compute_overall,
+        compute_rows=compute_rows,
+        compute_counts=compute_counts,
         metric_of=cache(partial(metrics.metric_named, result.protocol)),
     )
 
 
 class Intervals:
-    """Intervals of drops, by paired resamples that are drawn once per slice.
+    """Confidence intervals of drops, by paired resamples that are drawn once per slice.
 
-    Without an earlier detector there are no drops, and the resamples are of the numbers themselves.
+    Without a baseline there are no drops, and the metrics themselves are resampled.
 
     Parameters
     ----------
     current, baseline : Scored
-        The detector and the one before it, on the same images.
+        Two detectors on the same images.
     config : GateConfig
-        The limits, the confidence, the resamples and their seed: see docs/bootstrap.md.
+        The limits, the confidence, the number of resamples and their seed.
 
     Raises
     ------
     UsageError
-        Where an interval is asked for of a number that cannot be resampled.
+        If an interval is required of a metric that cannot be resampled.
     """
 
     unit = "image"
@@ -184,106 +192,100 @@ class Intervals:
     def __init__(self, current: Scored, baseline: Scored | None, config: GateConfig) -> None:
         self.confidence = LEVEL if config.confidence is None else config.confidence
         self.paired = baseline is not None
-        self._now, self._numbers = current, current.metrics()
-        measures = self._measures(config, judged=self.paired and config.confidence is not None)
-        self._drawn: dict[str | None, tuple[Resampled | None, Resampled]] = {}
-        for tag, wanted in measures.items():
-            before, after = (
-                None if baseline is None else baseline.of_slice(tag),
-                current.of_slice(tag),
-            )
+        self._current, self._metrics = current, current.metrics()
+        required = self.paired and config.confidence is not None
+        self._resampled: dict[str | None, tuple[Resampled | None, Resampled]] = {}
+        for tag, names in self._names_by_slice(config, required=required).items():
+            before = None if baseline is None else baseline.of_slice(tag)
+            after = current.of_slice(tag)
             if after is None or (self.paired and before is None):
                 continue
             weights = draw_weights(len(after.images), config.resamples, config.seed)
             weights = leave_out(weights) if self.paired else weights
-            self._drawn[tag] = (
-                None
-                if before is None
-                else resampled(before, weights, wanted, threads=current.threads),
-                resampled(after, weights, wanted, threads=current.threads),
-            )
+            draw = partial(resampled, weights=weights, names=names, threads=current.threads)
+            self._resampled[tag] = (None if before is None else draw(before), draw(after))
 
-    def _measures(self, config: GateConfig, *, judged: bool) -> dict[str | None, list[str]]:
-        """Return what is resampled of each slice: what limits name, and else the headline."""
-        found: dict[str | None, set[str]] = {}
+    def _names_by_slice(self, config: GateConfig, *, required: bool) -> dict[str | None, list[str]]:
+        """Return the metrics to resample by slice: those with limits, else the primary metric."""
+        names: dict[str | None, set[str]] = {}
         for limit in config.limits:
-            for name in resolve(limit.name, self._numbers):
-                entry = self._entry(name)
-                if entry is not None and entry.metric.has_intervals:
-                    found.setdefault(name.slice, set()).add(entry.name)
-                elif judged and limit.kind in CHANGES:
-                    raise UsageError(_no_interval(name, entry, limit, config))
-        if not found:
-            found[None] = {self._numbers.primary_metric}
-        return {tag: sorted(measures) for tag, measures in found.items()}
+            for name in resolve(limit.name, self._metrics):
+                spec = self._spec_of(name)
+                if spec is not None and spec.metric.has_intervals:
+                    names.setdefault(name.slice, set()).add(spec.name)
+                elif required and limit.kind in CHANGES:
+                    raise UsageError(_no_interval(name, spec, limit, config))
+        if not names:
+            names[None] = {self._metrics.primary_metric}
+        return {tag: sorted(group) for tag, group in names.items()}
 
-    def _entry(self, name: MetricName) -> MetricSpec | None:
-        """Return which number of the protocol a name stands for; None if for none."""
-        if name.smallest or self._numbers.at_threshold(name):
+    def _spec_of(self, name: MetricName) -> MetricSpec | None:
+        """Return the metric of the protocol with this name; None if there is none."""
+        if name.smallest or self._metrics.at_threshold(name):
             return None
         find = metrics.named if name.row is None else metrics.named_of_class
         try:
-            return find(self._now.overall.protocol, name.metric)
+            return find(self._current.overall.protocol, name.metric)
         except UnknownNameError:
             return None
 
     def interval(self, name: MetricName) -> Interval:
-        """Return the interval of the drop of a number."""
+        """Return the confidence interval of the drop of a metric."""
         drops = self.drops(name)
         if drops is None:
             return nan, nan
-        return interval(drops, self.confidence, self._drop(name, left_out=True))
+        return interval(drops, self.confidence, self._drops(name, left_out=True))
 
     def drops(self, name: MetricName) -> Floats | None:
-        """Return the drop of a number in each resample; None where it has none."""
-        return self._drop(name, left_out=False)
+        """Return the drop of a metric in each resample; None if it has none."""
+        return self._drops(name, left_out=False)
 
     def values(self, name: MetricName) -> Floats | None:
-        """Return a number in each resample; None where it cannot be resampled."""
+        """Return a metric in each resample; None if it cannot be resampled."""
         return self._series(name, 1, left_out=False)
 
-    def _drop(self, name: MetricName, *, left_out: bool) -> Floats | None:
-        before, after = (self._series(name, side, left_out=left_out) for side in range(2))
+    def _drops(self, name: MetricName, *, left_out: bool) -> Floats | None:
+        before, after = (self._series(name, index, left_out=left_out) for index in range(2))
         return None if before is None or after is None else before - after
 
-    def _series(self, name: MetricName, side: int, *, left_out: bool) -> Floats | None:
-        entry, drawn = self._entry(name), self._drawn.get(name.slice)
-        one = None if drawn is None else drawn[side]
-        if one is not None and left_out:
-            one = one.left_out
-        if entry is None or one is None or entry.name not in one.overall:
+    def _series(self, name: MetricName, index: int, *, left_out: bool) -> Floats | None:
+        spec, pair = self._spec_of(name), self._resampled.get(name.slice)
+        values = None if pair is None else pair[index]
+        if values is not None and left_out:
+            values = values.left_out
+        if spec is None or values is None or spec.name not in values.overall:
             return None
         if name.row is None:
-            return one.overall[entry.name]
-        rows = one.by_class[entry.name]
+            return values.overall[spec.name]
+        rows = values.by_class[spec.name]
         return rows[name.row] if name.row < len(rows) else None  # a class of the baseline alone
 
     def count(self, tag: str | None) -> int:
-        """Return how many images there are, in a slice or in all."""
-        part = self._now.of_slice(tag)
-        return 0 if part is None else len(part.images)
+        """Return the number of images, in a slice or overall."""
+        result = self._current.of_slice(tag)
+        return 0 if result is None else len(result.images)
 
 
 def _no_interval(
-    name: MetricName, entry: MetricSpec | None, limit: Limit, config: GateConfig
+    name: MetricName, spec: MetricSpec | None, limit: Limit, config: GateConfig
 ) -> str:
-    """Return why a drop or rise has no interval, and what to do about it."""
-    without = f"leave {config.option_names('confidence')} out"
-    if entry is not None:
+    """Return the message for a drop or rise that has no interval."""
+    confidence = config.option_names("confidence")
+    if spec is not None:
         return (
-            f"{name.text!r} has no interval: {entry.metric.name} cannot be resampled; "
-            f"leave it out, or {without}"
+            f"{name.text!r} has no interval: {spec.metric.name} cannot be resampled; "
+            f"remove it or {confidence}"
         )
     if not name.smallest:
         return (
-            f"{name.text!r} is no average precision or recall: it has no interval; leave it out, "
-            f"or {without}"
+            f"{name.text!r} has no interval: not an average precision or recall; "
+            f"remove it or {confidence}"
         )
     prefix = "" if name.slice is None else f"slice:{escaped(name.slice)}."
     each = config.option_names.limit(
         f"max_{limit.kind}", f"{prefix}class:*.{name.metric}", limit.text
     )
     return (
-        f"{name.text!r} has no interval: that of the smallest of several numbers is biased where "
-        f"they are close; limit each class by {each}, or {without}"
+        f"{name.text!r} has no interval: that of a minimum is biased; "
+        f"limit each class with {each}, or remove {confidence}"
     )

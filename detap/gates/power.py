@@ -1,4 +1,4 @@
-"""What the images can show of the numbers that gates hold, and whether a limit asks for more."""
+"""Minimum detectable drops of metrics with gates, and warnings about underpowered gates."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -22,46 +22,47 @@ if TYPE_CHECKING:
 
 
 class Spread(Noise, Protocol):
-    """How noisy drops are, or numbers, where there is no earlier detector."""
+    """Resampled drops of metrics, or resampled metrics without a baseline."""
 
     @property
     def unit(self) -> str:
-        """What is resampled: ``"image"`` or ``"query"``."""
+        """The unit that is resampled: ``"image"`` or ``"query"``."""
 
     @property
     def paired(self) -> bool:
-        """Whether there is an earlier detector."""
+        """True if there is a baseline."""
 
     def drops(self, name: MetricName) -> Floats | None:
-        """Return the drop of a number in each resample; None where it has none."""
+        """Return the drop of a metric in each resample; None if it has none."""
 
     def values(self, name: MetricName) -> Floats | None:
-        """Return a number in each resample; None where it cannot be resampled."""
+        """Return a metric in each resample; None if it cannot be resampled."""
 
     def count(self, tag: str | None) -> int:
-        """Return how many units there are, in a slice or in all."""
+        """Return the number of units, in a slice or overall."""
 
 
 def power_analysis(
     gates: Sequence[Gate], metrics: Metrics, spread: Spread, config: "GateConfig"
 ) -> PowerAnalysis:
-    """Return what the images can show of the numbers of gates; of the headline without any.
+    """Compute the minimum detectable drops of metrics with gates.
+
+    Without gates, that of the primary metric.
 
     Parameters
     ----------
     gates : sequence of Gate
-    metrics : Numbers
-        Of the detector now.
+    metrics : Metrics
+        Of the current detector.
     spread : Spread
-        How noisy they are.
     config : GateConfig
     """
     criterion = Criterion(spread.confidence, spread.paired, config.detectable_drop)
     by_interval = spread.paired and config.confidence is not None
 
-    def reach(name: MetricName, limit: float | None) -> Iterator[DetectableDrop]:
-        counted = name.ground_truths(metrics)
-        if counted is not None and counted < config.min_ground_truths:
+    def detectable(name: MetricName, limit: float | None) -> Iterator[DetectableDrop]:
+        count = name.ground_truths(metrics)
+        if count is not None and count < config.min_ground_truths:
             return
         series = spread.drops(name) if spread.paired else spread.values(name)
         if series is not None:
@@ -72,25 +73,25 @@ def power_analysis(
                 criterion,
                 limit=limit,
                 by_interval=by_interval,
-                ground_truths=None if name.row is None else counted,
+                ground_truths=None if name.row is None else count,
             )
 
-    held: dict[MetricName, float | None] = {}
+    limits: dict[MetricName, float | None] = {}
     for gate in gates:
         if gate.metric_name is not None:
-            known = [
-                entry for entry in (held.get(gate.metric_name), gate.bound) if entry is not None
+            bounds = [
+                bound for bound in (limits.get(gate.metric_name), gate.bound) if bound is not None
             ]
-            held[gate.metric_name] = min(known, default=None)
-    rows = [found for name, limit in held.items() for found in reach(name, limit)]
+            limits[gate.metric_name] = min(bounds, default=None)
+    rows = [row for name, limit in limits.items() for row in detectable(name, limit)]
     if not rows:
-        held = {resolve(None, metrics)[0]: None}
-        rows = [found for name in held for found in reach(name, None)]
+        limits = {resolve(None, metrics)[0]: None}
+        rows = [row for name in limits for row in detectable(name, None)]
     return PowerAnalysis(
         criterion,
         spread.unit,
         tuple(rows),
-        tuple(found for name in _classes_of(held, metrics) for found in reach(name, None)),
+        tuple(row for name in _class_metrics(limits, metrics) for row in detectable(name, None)),
         tuple(_margins(gates, spread, criterion)),
     )
 
@@ -98,7 +99,7 @@ def power_analysis(
 def _margins(
     gates: Sequence[Gate], spread: Spread, criterion: Criterion
 ) -> Iterator[ThresholdMargin]:
-    """Yield how far beyond floors and ceilings numbers must be, where they can be resampled."""
+    """Yield the margins of floors and ceilings whose metric can be resampled."""
     for gate in gates:
         series = None
         if gate.kind not in CHANGES and gate.metric_name is not None:
@@ -108,34 +109,31 @@ def _margins(
             yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.beyond(error))
 
 
-def _classes_of(held: Collection[MetricName], metrics: Metrics) -> Iterator[MetricName]:
-    """Yield the numbers of each class beside those of all classes, where no gate holds them."""
-    for name in held:
+def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterator[MetricName]:
+    """Yield the class metrics behind means, except those that have a gate."""
+    for name in limited:
         if name.in_rows or name.slice is not None:
             continue
         metric = metrics.row_name(name.metric)
         if metric is not None and any(row.get("ground_truths") for row in metrics.rows):
             of_classes = resolve(f"{metrics.unit}:*.{metric}", metrics)
-            yield from (entry for entry in of_classes if entry not in held)
+            yield from (class_name for class_name in of_classes if class_name not in limited)
 
 
-def underpowered_notes(found: PowerAnalysis) -> list[Note]:
-    """Return a warning where limits are smaller than any drop that is told from noise."""
-    fine = [reach for reach in found.numbers if reach.too_fine]
-    if not fine:
+def underpowered_notes(power: PowerAnalysis) -> list[Note]:
+    """Return a warning if limits are below the minimum detectable drop."""
+    rows = [row for row in power.numbers if row.too_fine]
+    if not rows:
         return []
-    worst = max(fine, key=lambda reach: reach.min_detectable_drop / (reach.limit or 1))
-    criterion, units = found.criterion, found.units
-    others = "" if len(fine) == 1 else f"; so are {len(fine) - 1} other limits"
-    alone = "" if criterion.paired else ", or less if the earlier one errs on the same"
-    takes = units_needed(worst.units, worst.min_detectable_drop, worst.limit)
+    worst = max(rows, key=lambda row: row.min_detectable_drop / (row.limit or 1))
+    units = units_needed(worst.units, worst.min_detectable_drop, worst.limit)
+    others = "" if len(rows) == 1 else f"; {len(rows) - 1} more limits are too low"
     return [
         Note(
             "gate-underpowered",
-            f"the limit of {worst.name}, {worst.limit:.6g}, is less than these {worst.units:,} "
-            f"{units} can show: they tell a drop from {worst.min_detectable_drop:.4f} on from noise"
-            f"{alone} (at {100 * criterion.level:g} %, in {100 * criterion.power:g} of 100 cases), "
-            f"and that one would take {takes:,}{others}",
-            len(fine),
+            f"{worst.name} limit {worst.limit:.6g} is below the minimum detectable drop "
+            f"{worst.min_detectable_drop:.4f} of these {worst.units:,} {power.units}; "
+            f"{units:,} {power.units} are needed{others}",
+            len(rows),
         )
     ]

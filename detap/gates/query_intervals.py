@@ -1,4 +1,4 @@
-"""How noisy numbers of a ranking are: means over queries, which are resampled."""
+"""Bootstrap intervals of ranking metrics: means over queries, which are resampled."""
 
 from functools import cache, partial
 
@@ -15,7 +15,7 @@ from detap.tables.detection import Floats
 
 
 class QueryIntervals:
-    """Intervals of drops of means over queries."""
+    """Confidence intervals of the drops of means over queries."""
 
     unit = "query"
 
@@ -24,37 +24,37 @@ class QueryIntervals:
     ) -> None:
         self.confidence = LEVEL if config.confidence is None else config.confidence
         self.paired = baseline is not None
-        self._then, self._now = baseline, current
-        # Of one ranking each mean is drawn once, for interval and spread.
+        self._baseline, self._current = baseline, current
         self._means = cache(partial(_means_of, resamples=config.resamples, seed=config.seed))
 
     def interval(self, name: MetricName) -> Interval:
-        """Return the interval of the drop of a number.
+        """Return the confidence interval of the drop of a metric.
 
         Raises
         ------
         UsageError
-            Where it is not a mean over queries.
+            If it is not a mean over queries.
         """
         drops = self.drops(name)
-        if drops is None or self._then is None:
+        if drops is None or self._baseline is None:
             raise UsageError(
-                f"{escape(name.text)!r} is of one query: it has no interval; leave it or "
-                "--confidence out"
+                f"{escape(name.text)!r} has no interval: the metric of one query cannot be "
+                "resampled; remove it or --confidence"
             )
         before, after = (
-            left_out_means(result.contributions(name.metric)) for result in (self._then, self._now)
+            left_out_means(result.contributions(name.metric))
+            for result in (self._baseline, self._current)
         )
         return interval(drops, self.confidence, before - after)
 
     def drops(self, name: MetricName) -> Floats | None:
-        """Return the drop of a number in each resample; None where it has none."""
-        before, after = self._series(name, self._then), self._series(name, self._now)
+        """Return the drop of a metric in each resample; None if it has none."""
+        before, after = self._series(name, self._baseline), self._series(name, self._current)
         return None if before is None or after is None else before - after
 
     def values(self, name: MetricName) -> Floats | None:
-        """Return a number in each resample; None where it is not a mean over queries."""
-        return self._series(name, self._now)
+        """Return a metric in each resample; None if it is not a mean over queries."""
+        return self._series(name, self._current)
 
     def _series(self, name: MetricName, result: RetrievalResult | None) -> Floats | None:
         if result is None or name.in_rows:
@@ -62,8 +62,8 @@ class QueryIntervals:
         return self._means(result, name.metric)
 
     def count(self, tag: str | None) -> int:
-        """Return how many queries there are."""
-        return len(self._now.queries)
+        """Return the number of queries."""
+        return len(self._current.queries)
 
 
 def _means_of(result: RetrievalResult, metric: str, *, resamples: int, seed: int) -> Floats:

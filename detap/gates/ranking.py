@@ -1,4 +1,4 @@
-"""From rankings to gates: which numbers there are, and how noisy they are."""
+"""Gates for rankings: metrics of results, and their bootstrap intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """What is judged of a ranking: a ``Subject`` of ``detap/gates/evaluate.py``.
+    """The metrics of a ranking: a ``Subject`` of detap/gates/evaluate.py.
 
     Attributes
     ----------
     summary : mapping of str to float
-        The headline first.
+        The primary metric first.
     rows : sequence of mapping
-        One a query, or a class.
+        One per query or class.
     unit : {"query", "class"}
     result : RetrievalResult or None
-        Of a retrieval, whose queries can be resampled.
+        Of a retrieval; its queries can be resampled.
     """
 
     summary: Mapping[str, float]
@@ -34,7 +34,7 @@ class Ranked:
     result: "RetrievalResult | None" = None
 
     def metrics(self) -> Metrics:
-        """Return all that gates can name."""
+        """Return the metrics that gates can name."""
         return Metrics(
             primary_metric=next(iter(self.summary)),
             summary=self.summary,
@@ -43,8 +43,8 @@ class Ranked:
         )
 
     def noise(self, baseline: "Ranked | None", config: GateConfig) -> "QueryIntervals":
-        """Return how noisy the drops from an earlier ranking are, or the numbers without one."""
-        from detap.gates.query_intervals import QueryIntervals  # only with intervals
+        """Resample the drops from a baseline, or the metrics if there is none."""
+        from detap.gates.query_intervals import QueryIntervals
 
         assert self.result is not None
         return QueryIntervals(None if baseline is None else baseline.result, self.result, config)
@@ -52,5 +52,5 @@ class Ranked:
     def find_regressions(
         self, gates: Sequence[Gate], baseline_metrics: Metrics | None, baseline: "Ranked | None"
     ) -> None:
-        """Return nothing: the table has every query."""
+        """Return None: the table lists every query."""
         return

@@ -130,7 +130,7 @@ def test_the_smallest_class_has_no_interval(
     call += ["--baseline-detections", "results.json", "--min-ground-truths", "0"]
     ended = detap(*call, "--confidence", "0.95", option, f"{name}=0.1")
     assert ended.status == 2
-    assert f"{name!r} has no interval: that of the smallest" in ended.err
+    assert f"{name!r} has no interval: that of a minimum" in ended.err
     assert f"limit each class by {option} {each}, or leave --confidence out" in ended.err
     # Both hints: the bees are lost, and an AP of 1 is no rise.
     failing = int(option == "--max-drop")

@@ -109,7 +109,7 @@ def test_they_have_no_interval(detap: Run, case: list[str]) -> None:
     earlier = ("--baseline-detections", case[-1], "--confidence", "0.9", "--resamples", "100")
     ended = detap(*case, *earlier, "--max-drop", "F1=0.1")
     assert ended.status == 2
-    assert "'F1' is no average precision or recall: it has no interval" in ended.err
+    assert "'F1' has no interval: not an average precision or recall" in ended.err
 
 
 def test_recall_of_a_class_in_voc_is_the_tables_unless_a_threshold_is_given(
