@@ -72,7 +72,7 @@ def test_scores_that_would_tie_by_rounding(scores: Any, tmp_path: Path) -> None:
     save(path, scores=scores, query_labels=np.array([1]), gallery_labels=np.array([0, 1]))
     message = refused(read_npz_retrieval, path)
     assert "array 'scores', row 0, column 1: is " in message
-    assert "which double precision (float64) does not hold" in message
+    assert "which float64 cannot represent" in message
     save(path, scores=scores, labels=np.array([1]))
     assert refused(read_npz_samples, path).count("row 0, column 1") == 1
     # The remedy.
@@ -96,20 +96,24 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
         (
             f"q1 Q0 a 1 {2**53 + 1} x\n",
             QRELS,
-            ["run: line 1: score '9007199254740993' is a whole number that double precision"],
+            ["run: line 1: score '9007199254740993' is a whole number that float64"],
         ),
         (
             json.dumps({"q1": {"a": 2**53 + 1}}),
             QRELS,
-            ['item "a": score is a whole number that double precision (float64) does not hold'],
+            ['item "a": score is a whole number that float64 cannot represent'],
         ),
         ("q1 Q0 a 1 1e999 x\n", QRELS, ["run: line 1: score '1e999' is too large for a number"]),
         ("q1 Q0 a 1 0,5 x\n", QRELS, ["line 1: score '0,5' is not a number (use a decimal point"]),
         ("q1 Q0 a 1 1_0 x\n", QRELS, ["run: line 1: score '1_0' is not a number"]),
         ("q1 Q0 a 1 \uff10.5 x\n", QRELS, ["run: line 1: score '\uff10.5' is not a number"]),
         ("q1 Q0 a 1 0.5\n", QRELS, ["line 1: has 5 columns, expected 6; write `query Q0 item"]),
-        (f"{RUN}\nq1 Q0 a 3 0.1 x\n", QRELS, ["line 4: ranks item 'a' for query 'q1', as line 1"]),
-        ("q9 Q0 a 1 0.9 x\n", QRELS, ["has no query in common with", "it has 'q9'", "have 'q1'"]),
+        (
+            f"{RUN}\nq1 Q0 a 3 0.1 x\n",
+            QRELS,
+            ["line 4: duplicate item 'a' for query 'q1' (also at line 1"],
+        ),
+        ("q9 Q0 a 1 0.9 x\n", QRELS, ["no query in common with", "here: 'q9'", "judgements: 'q1'"]),
         (
             RUN,
             "q1 0 a 1\nq1 0 a 0\n",
@@ -117,24 +121,24 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
         ),
         (RUN, "q1 0 a one\n", ["qrels: line 1: relevance 'one' is not a number"]),
         (RUN, "q1 0 a\n", ["qrels: line 1: has 3 columns, expected 4"]),
-        (RUN, "", ["qrels: has no judgement"]),
+        (RUN, "", ["qrels: no judgements"]),
         (RUN, "<html><body>404</body></html>", ["qrels: looks like an HTML page"]),
         (RUN, pickle.dumps({"q1": {"a": 1}}), ["qrels: looks like a Python pickle"]),
         (b"\xff\xfeq\0", QRELS, ["is UTF-16 or UTF-32 text, expected UTF-8"]),
         (b"q1 Q0 \xe9 1 0.9 x\n", QRELS, ["byte 6: 0xe9 is not UTF-8"]),
         ("query,score\nq1,0.5\n", QRELS, ["has no column 'item'; it has 'query', 'score'"]),
         ("query,item,score\nq1,a,0.5,3\n", QRELS, ["line 2: has 4 fields, expected 3"]),
-        ("query,item,score\nq1,,0.5\n", QRELS, ["line 2: has an empty query or item"]),
+        ("query,item,score\nq1,,0.5\n", QRELS, ["line 2: empty query or item"]),
         ("query,item,score\nq1,a,x\n", QRELS, ["line 2: score 'x' is not a number"]),
-        ('query,item,score\nq1,"a,0.5\n', QRELS, ["is not CSV: unexpected end of data"]),
+        ('query,item,score\nq1,"a,0.5\n', QRELS, ["invalid CSV: unexpected end of data"]),
         ('[{"query": "q1", "item": "a"}]', QRELS, ["record 1: score is missing"]),
         ('[{"query": "q1", "score": 1}]', QRELS, ["record 1: has no query or no item"]),
         ('[{"query": true, "item": "a", "score": 1}]', QRELS, ["record 1: has no query"]),
-        ("[3]", QRELS, ["record 1: is 3, where an object is due"]),
+        ("[3]", QRELS, ["record 1: is 3, expected an object"]),
         ('[{"query": "q1", "item": "a", "score": NaN}]', QRELS, ["score is nan, which is not fin"]),
         ('{"q1": {"a": 1, "a": 2}}', QRELS, ['query "q1": duplicate key "a" in one object']),
-        ('{"q1": {"a": "x"}}', QRELS, ['query "q1", item "a": score is "x", no number']),
-        ('{"q1": 3}', QRELS, ['query "q1": is 3, where an object is due']),
+        ('{"q1": {"a": "x"}}', QRELS, ['query "q1", item "a": score is "x", not a number']),
+        ('{"q1": 3}', QRELS, ['query "q1": is 3, expected an object']),
         ('{"q1": {"a": 1}', QRELS, ["line 1, column"]),
         ('{"q1": {"a": 1' + "0" * 399 + "}}", QRELS, ["score is too large for a number"]),
     ],
@@ -150,7 +154,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     qrels = written(tmp_path, "qrels", QRELS)
     assert "no such file or directory" in refused(read_run, tmp_path / "none", qrels)
     assert "is a folder, expected a file" in refused(read_run, tmp_path, qrels)
-    assert "is given as the run and as its judgements" in refused(read_run, qrels, qrels)
+    assert "is both the run and its judgements" in refused(read_run, qrels, qrels)
 
 
 def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
@@ -193,9 +197,9 @@ SCORES = {
     [
         (CODES, {"query_codes": None}, "has neither codes, embeddings nor scores"),
         (CODES, {"gallery_codes": None}, "has no array 'gallery_codes'; it has query_codes"),
-        (CODES, {"scores": np.zeros((1, 2))}, "has both codes and scores; give one of them"),
+        (CODES, {"scores": np.zeros((1, 2))}, "has both codes and scores; use one of them"),
         (CODES, {"query_codes": np.array([[0, -1]])}, "row 0, column 0: is 0 (where another code"),
-        (CODES, {"query_codes": np.array([[2, 1]])}, "row 0, column 0: is 2, where -1 or 1 is due"),
+        (CODES, {"query_codes": np.array([[2, 1]])}, "row 0, column 0: is 2, expected -1 or 1"),
         (CODES, {"query_codes": np.array([[1, -1, 1]])}, "has 2 columns, query_codes has 3"),
         (CODES, {"query_codes": np.array([1, -1])}, "has the shape (2,); give (rows, columns)"),
         (CODES, {"query_codes": np.zeros((0, 2))}, "has the shape (0, 2); give (rows, columns)"),
@@ -209,13 +213,13 @@ SCORES = {
         (SCORES, {"scores": np.array([["a", "b"]])}, "array 'scores': has the type <U1"),
         (SCORES, {"gallery_labels": np.array([0])}, "has the shape (1,), scores has 2 columns"),
         (SCORES, {"relevance": np.zeros((2, 1))}, "'relevance': has the shape (2, 1); give (1, 2)"),
-        (SCORES, {"gallery_names": np.array(["a", "a"])}, "has the name 'a' twice"),
+        (SCORES, {"gallery_names": np.array(["a", "a"])}, "duplicate name 'a'"),
         (SCORES, {"gallery_names": np.array(["a"])}, "has 1 names; give 2"),
-        (SCORES, {"gallery_names": np.zeros((1, 2))}, "'gallery_names': is no column of names"),
+        (SCORES, {"gallery_names": np.zeros((1, 2))}, "'gallery_names': not a column of names"),
         (
             SCORES,
             {"query_labels": np.array([[1, 2]]), "gallery_labels": np.zeros((2, 2))},
-            "row 0, column 1: is 2, where 0 or 1 is due",
+            "row 0, column 1: is 2, expected 0 or 1",
         ),
         (
             SCORES,
@@ -260,9 +264,9 @@ class _Evil:
 def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([{"a": 1}], object)}))
     message = refused(read_npz_retrieval, tmp_path / "a.npz")
-    assert "array 'query_labels': holds Python objects, which are never unpickled" in message
+    assert "array 'query_labels': contains Python objects, which are never unpickled" in message
     path = written(tmp_path, "b.npz", pickle.dumps(SCORES))
-    assert "looks like a Python pickle, where an .npz archive is due" in refused(
+    assert "looks like a Python pickle, expected an .npz archive" in refused(
         read_npz_retrieval, path
     )
 
@@ -284,11 +288,14 @@ def header(text: str) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9)}"), "where (9, 9) of"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9)}"), "expected (9, 9) of"),
         (header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,)}"), "damaged header"),
         (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}"), "0 bytes"),
         (header("__import__('os').abort()"), "has a damaged header"),
-        (header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), "holds Python objects"),
+        (
+            header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"),
+            "contains Python objects",
+        ),
         (
             header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}"),
             "has the type",
@@ -314,7 +321,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
     )
     other = archive(tmp_path / "other.npz", {"x.npy": npy(np.zeros(1)), "readme.txt": b""})
     assert "has none of the arrays query_codes" in refused(read_npz_retrieval, other)
-    assert "where an .npz archive is due" in refused(
+    assert "expected an .npz archive" in refused(
         read_npz_retrieval, written(tmp_path, "text.npz", "hello")
     )
     twice = tmp_path / "twice.npz"
@@ -322,7 +329,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
         file.writestr("scores.npy", npy(np.zeros((1, 1))))
         with pytest.warns(UserWarning, match="Duplicate name"):
             file.writestr("scores.npy", npy(np.zeros((1, 1))))
-    assert "has the array 'scores' twice" in refused(read_npz_retrieval, twice)
+    assert "duplicate array 'scores'" in refused(read_npz_retrieval, twice)
 
 
 def test_byte_order_and_memory_order_do_not_matter(tmp_path: Path) -> None:
@@ -353,8 +360,8 @@ def test_separate_arrays(tmp_path: Path) -> None:
     assert read_arrays(*files, kind="codes").query.tolist() == [[True, False]]
     np.save(paths[0], np.array([[3, 1]]))
     message = refused(read_arrays, *files, kind="codes")
-    assert f"{paths[0]}: row 0, column 0: is 3, where -1 or 1 is due" in message
-    assert "where an .npy array is due" in refused(
+    assert f"{paths[0]}: row 0, column 0: is 3, expected -1 or 1" in message
+    assert "expected an .npy array" in refused(
         read_arrays, written(tmp_path, "x.npy", "x"), *files[1:]
     )
 
@@ -363,21 +370,21 @@ def test_separate_arrays(tmp_path: Path) -> None:
     ("scores", "labels", "message"),
     [
         ("sample,cat\na,nan\n", "sample,label\na,cat\n", "line 2: score 'nan' is not a finite"),
-        ("sample,cat\na,1\na,2\n", "sample,label\na,cat\n", "sample 'a' has class 'cat' twice"),
-        ("sample,cat\nb,1\n", "sample,label\na,cat\n", "has no sample in common with"),
+        ("sample,cat\na,1\na,2\n", "sample,label\na,cat\n", "duplicate class 'cat' of sample 'a'"),
+        ("sample,cat\nb,1\n", "sample,label\na,cat\n", "no sample in common with"),
         ("sample,cat\na,1\nb,1\n", "sample,label\na,cat\n", "sample 'b' has no labels in"),
-        ("sample,cat\na,1\n", "sample,label\na,dog\n", "label 'dog' is no class of"),
+        ("sample,cat\na,1\n", "sample,label\na,dog\n", "label 'dog' is not a class of"),
         ("cat,dog\n1,2\n", "sample,label\na,dog\n", "begins with the headings 'cat', 'dog'"),
-        ("sample,cat,cat\na,1,2\n", "sample,label\na,dog\n", "has the column 'cat' twice"),
+        ("sample,cat,cat\na,1,2\n", "sample,label\na,dog\n", "duplicate column 'cat'"),
         ("sample,cat\na,1,2\n", "sample,label\na,dog\n", "line 2: has 3 fields, expected 2"),
-        ("sample,cat\n,1\n", "sample,label\na,dog\n", "line 2: names no sample"),
-        ("sample,cat\n", "sample,label\na,cat\n", "has no sample; give the scores"),
-        ("sample,cat\na,1\n", "sample,cat\na,2\n", "label '2' is neither 0 nor 1"),
-        ("[1]", "sample,label\na,cat\n", "is a JSON array, where an object is due"),
-        ('{"a": 1}', "sample,label\na,cat\n", 'sample "a": is 1, no object'),
+        ("sample,cat\n,1\n", "sample,label\na,dog\n", "line 2: no sample name"),
+        ("sample,cat\n", "sample,label\na,cat\n", "no samples; use the scores"),
+        ("sample,cat\na,1\n", "sample,cat\na,2\n", "label '2' is not 0 or 1"),
+        ("[1]", "sample,label\na,cat\n", "is a JSON array, expected an object"),
+        ('{"a": 1}', "sample,label\na,cat\n", 'sample "a": is 1, expected an object'),
         ('{"a": {"cat": null}}', "sample,label\na,cat\n", 'class "cat": score is missing'),
-        ('{"a": {"cat": 1}, "a": {}}', "sample,label\na,cat\n", 'sample "a": stands twice'),
-        ('{"a": {"cat": 1}}', '{"a": [true]}', "label true is no name"),
+        ('{"a": {"cat": 1}, "a": {}}', "sample,label\na,cat\n", 'sample "a": duplicate sample'),
+        ('{"a": {"cat": 1}}', '{"a": [true]}', "label true is not a name"),
         ('{"a": {"cat": 1}', '{"a": "cat"}', "line 1, column"),
         ("<html>", "sample,label\na,cat\n", "looks like an HTML page"),
     ],
@@ -393,21 +400,24 @@ def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None
         ({"scores": np.zeros((2, 3))}, "has no array 'labels'"),
         ({"scores": np.zeros(3), "labels": np.zeros(3)}, "'scores': is float64 of the shape (3,)"),
         ({"scores": np.full((1, 2), np.nan), "labels": [0]}, "row 0, column 0': is nan"),
-        ({"scores": np.zeros((2, 3)), "labels": [0, 3]}, "row 1: is 3, where a class from 0 to 2"),
-        ({"scores": np.zeros((2, 3)), "labels": [0, -1]}, "row 1: is -1, where a class"),
-        ({"scores": np.zeros((2, 3)), "labels": [0.5, 1]}, "is float64, no class numbers"),
+        (
+            {"scores": np.zeros((2, 3)), "labels": [0, 3]},
+            "row 1: is 3, expected a class from 0 to 2",
+        ),
+        ({"scores": np.zeros((2, 3)), "labels": [0, -1]}, "row 1: is -1, expected a class"),
+        ({"scores": np.zeros((2, 3)), "labels": [0.5, 1]}, "is float64, not class numbers"),
         (
             {"scores": np.zeros((2, 3)), "labels": [0, 1, 2]},
             "has the shape (3,), scores has (2, 3)",
         ),
-        ({"scores": np.zeros((1, 2)), "labels": [[0, -1]]}, "is -1, where 0 or 1 is due"),
+        ({"scores": np.zeros((1, 2)), "labels": [[0, -1]]}, "is -1, expected 0 or 1"),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "difficult": [[2, 0]]},
             "'difficult': has the shape (1, 2); give 0 or 1",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": ["x"], "class_names": ["a", "b"]},
-            "is 'x', where a class from 0 to 1",
+            "is 'x', expected a class from 0 to 1",
         ),
         (
             {"scores": np.zeros((1, 2)), "labels": [0], "class_names": ["a"]},
@@ -431,18 +441,18 @@ def voc(folder: Path, sets: dict[str, str], results: dict[str, str]) -> tuple[Pa
 @pytest.mark.parametrize(
     ("sets", "results", "message"),
     [
-        ({"cat_t.txt": "1 2\n"}, {"_cls_t_cat.txt": "1 1\n"}, "label 2 of image '1' is none of"),
-        ({"cat_t.txt": "1 1\n1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}, "image '1' stands twice"),
+        ({"cat_t.txt": "1 2\n"}, {"_cls_t_cat.txt": "1 1\n"}, "label 2 of image '1' is not -1, 0"),
+        ({"cat_t.txt": "1 1\n1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}, "duplicate image '1'"),
         ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "2 1\n"}, "image '2' is not in cat_t.txt"),
         ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 x\n"}, "_cls_t_cat.txt: line 1: score 'x'"),
         ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1\n"}, "line 1: has 1 columns, expected 2"),
-        ({"cat_t.txt": "1 1\n"}, {"_cls_t_dog.txt": "1 1\n"}, "has no results of these classes"),
-        ({"cat_t.txt": ""}, {"_cls_t_cat.txt": "1 1\n"}, "lists no image"),
-        ({"readme": ""}, {"_cls_t_cat.txt": "1 1\n"}, "has no file <class>_<set>.txt"),
+        ({"cat_t.txt": "1 1\n"}, {"_cls_t_dog.txt": "1 1\n"}, "no results of these classes"),
+        ({"cat_t.txt": ""}, {"_cls_t_cat.txt": "1 1\n"}, "no images"),
+        ({"readme": ""}, {"_cls_t_cat.txt": "1 1\n"}, "no file <class>_<set>.txt"),
         (
             {"cat_t.txt": "1 1\n"},
             {"a_cls_t_cat.txt": "1 1\n", "b_cls_t_cat.txt": "1 1\n"},
-            "has two files of the class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt",
+            "duplicate files of class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt",
         ),
     ],
 )
@@ -454,7 +464,7 @@ def test_voc_sets_must_be_told_apart(tmp_path: Path) -> None:
     folders = voc(
         tmp_path, {"a_val.txt": "1 1\n", "a_test.txt": "1 1\n"}, {"_cls_x_a.txt": "1 1\n"}
     )
-    with pytest.raises(UsageError, match="has the sets test, val: name one"):
+    with pytest.raises(UsageError, match="has the sets test, val; use --image-set"):
         read_voc(*folders)
     assert read_voc(*folders, image_set="val").classes == ("a",)
 
@@ -465,7 +475,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
     sets = {"cat_t.txt": "1 1\n2 -1\n", "dog_t.txt": "1 -1\n2 1\n3 1\n"}
     table = read_voc(*voc(tmp_path, sets, {"c1_cls_t_cat.txt": "1 0.5\n2 0.4\n"}))
     assert [(note.code, note.count) for note in table.notes] == [("class-without-scores", 1)]
-    assert table.notes[0].message.endswith("their AP is 0: 'dog'")
+    assert table.notes[0].message.endswith("have AP 0: 'dog'")
     result = classification.evaluate(table)
     assert result.average_precision.tolist() == [1, 0]
     assert result.positives.tolist() == [1, 2]

@@ -1,7 +1,7 @@
-"""Arrays from .npy and .npz files, which come from strangers.
+"""Read arrays from untrusted .npy and .npz files.
 
-Nothing is unpickled. An archive's members are read only when they are wanted, and only as large as
-the limits allow; an array's header must fit the bytes that follow it.
+Nothing is unpickled. Only requested members of an archive are read, within the limits, and an
+array's header must match its number of bytes.
 """
 
 import os
@@ -32,29 +32,29 @@ _HEADERS = {
 }
 
 
-def read_npz(path: Path, wanted: Collection[str], limits: Limits = DEFAULT_LIMITS) -> Arrays:
-    """Return the arrays of an .npz file that are wanted and there.
+def read_npz(path: Path, requested: Collection[str], limits: Limits = DEFAULT_LIMITS) -> Arrays:
+    """Return the requested arrays of an .npz file, as far as it has them.
 
     Parameters
     ----------
     path : str or path
         The file.
-    wanted : collection of str
-        Keys. Other members are not looked at.
+    requested : collection of str
+        Keys to read.
     limits : Limits
-        `file_bytes` and `expansion` are obeyed.
+        `file_bytes` and `expansion` are checked.
 
     Raises
     ------
     InputError
-        Where the file is no such archive, damaged, too large, or holds Python objects; or where
-        it has none of the keys.
+        If the file is not such an archive, damaged, too large, contains Python objects, or has none
+        of the keys.
     """
     text = os.fspath(path)
     with _opened(text, ZIP_MAGIC, "an .npz archive", limits) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                return _members(archive, text, wanted, limits)
+                return _members(archive, text, requested, limits)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             refuse(text, f"is a damaged archive: {error}", "write it again with numpy.savez")
         except OSError as error:
@@ -67,7 +67,7 @@ def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
     Raises
     ------
     InputError
-        As :func:`read_npz`.
+        As for :func:`read_npz`.
     """
     text = os.fspath(path)
     with _opened(text, NPY_MAGIC, "an .npy array", limits) as file:
@@ -79,7 +79,7 @@ def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
 
 
 @contextmanager
-def _opened(path: str, magic: bytes, due: str, limits: Limits) -> Iterator[BinaryIO]:
+def _opened(path: str, magic: bytes, expected: str, limits: Limits) -> Iterator[BinaryIO]:
     with Stream(path, limits) as stream:
         file = stream.seekable()
         try:
@@ -88,37 +88,37 @@ def _opened(path: str, magic: bytes, due: str, limits: Limits) -> Iterator[Binar
             refuse_os_error(path, error)
         if not head.startswith(magic):
             name, _ = looks_like(head)
-            found = f"looks like {name}" if name else "is something else"
+            detected = f"looks like {name}" if name else "unknown kind of file"
             save = "numpy.savez" if magic == ZIP_MAGIC else "numpy.save"
-            refuse(path, f"{found}, where {due} is due", f"write it with {save}")
+            refuse(path, f"{detected}, expected {expected}", f"write it with {save}")
         file.seek(0)
         yield file
 
 
 def _members(
-    archive: zipfile.ZipFile, path: str, wanted: Collection[str], limits: Limits
+    archive: zipfile.ZipFile, path: str, requested: Collection[str], limits: Limits
 ) -> Arrays:
-    found: dict[str, zipfile.ZipInfo] = {}
+    members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         key = info.filename.removesuffix(".npy")
-        if key in found:
-            refuse(path, f"has the array {key!r} twice", "keep one of them")
+        if key in members:
+            refuse(path, f"duplicate array {key!r}", "keep one of them")
         if info.filename.endswith(".npy"):
-            found[key] = info
-    keys = [key for key in wanted if key in found]
+            members[key] = info
+    keys = [key for key in requested if key in members]
     if not keys:
-        have = ", ".join(sorted(found)[:20]) or "nothing"
-        refuse(path, f"has none of the arrays {', '.join(wanted)}", f"it has {have}")
-    compressed = sum(found[key].compress_size for key in keys)
-    size = sum(found[key].file_size for key in keys)
+        available = ", ".join(sorted(members)[:20]) or "nothing"
+        refuse(path, f"has none of the arrays {', '.join(requested)}", f"it has {available}")
+    compressed = sum(members[key].compress_size for key in keys)
+    size = sum(members[key].file_size for key in keys)
     allowed = min(limits.file_bytes, max(EXPANSION_FLOOR, limits.expansion * compressed))
     if size > allowed:
         refuse(
             path,
             f"expands to {size} bytes, of {compressed}",
-            f"at most {allowed} are read; raise the limit if the file is to be trusted",
+            f"the limit is {allowed}; if you trust the file, raise it with --max-expansion",
         )
-    return {key: _array(_expanded(archive, found[key], path), path, key) for key in keys}
+    return {key: _array(_expanded(archive, members[key], path), path, key) for key in keys}
 
 
 def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> bytes:
@@ -127,7 +127,7 @@ def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> byt
     with archive.open(info) as member:
         data = member.read(info.file_size + 1)
     if len(data) != info.file_size:
-        refuse(path, "is damaged: a member is not as long as it says", "", info.filename)
+        refuse(path, "is damaged: a member has another length than declared", "", info.filename)
     return data
 
 
@@ -145,7 +145,7 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
     if kind.hasobject:
         refuse(
             path,
-            "holds Python objects, which are never unpickled",
+            "contains Python objects, which are never unpickled",
             "save numbers or text: give the array a dtype",
             location,
         )
@@ -155,7 +155,7 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
     if prod(shape) * kind.itemsize != len(data) - start or min(shape, default=0) < 0:
         refuse(
             path,
-            f"has {len(data) - start} bytes, where {shape} of {kind} are due",
+            f"has {len(data) - start} bytes, expected {shape} of {kind}",
             "write it again with numpy.save",
             location,
         )
@@ -167,18 +167,18 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
 
 
 def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]:
-    """Return a column of so many names as text; where there is none, numbers from 0.
+    """Return `count` names as text; without the array, numbers from 0.
 
     Raises
     ------
     InputError
-        Where it is no column of text or whole numbers, or a name is repeated.
+        If it is not a column of text or whole numbers, or a name is repeated.
     """
     if key not in arrays:
         return tuple(map(str, range(count)))
     array, location = arrays[key], f"array {key!r}"
     if array.ndim != 1 or array.dtype.kind not in "iuUS":
-        refuse(path, "is no column of names", "give text or whole numbers, (n,)", location)
+        refuse(path, "not a column of names", "give text or whole numbers, (n,)", location)
     if array.dtype.kind == "S":
         names = tuple(name.decode("utf-8", "surrogateescape") for name in array.tolist())
     else:
@@ -186,16 +186,16 @@ def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]
     if len(set(names)) != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        refuse(path, f"has the name {twice!r} twice", "make names distinct", location)
+        refuse(path, f"duplicate name {twice!r}", "use distinct names", location)
     if len(names) != count:
         refuse(path, f"has {len(names)} names", f"give {count}", location)
     return names
 
 
 def inexact(array: NDArray[Any]) -> tuple[str, str, str] | None:
-    """Return where a matrix has a number that float64 does not, what is said of it, and a remedy.
+    """Return the location, message and hint of a number that float64 cannot hold.
 
-    Whole numbers beyond 2^53 and those of wider floats may be none: rounded, two would be one.
+    Rounding large integers or wider floats could make two values equal.
     """
     if array.dtype.itemsize < 8 or array.dtype == np.float64:
         return None
@@ -211,6 +211,6 @@ def inexact(array: NDArray[Any]) -> tuple[str, str, str] | None:
     row, column = np.argwhere(~same)[0].tolist()
     return (
         f"row {row}, column {column}",
-        f"is {array[row, column]}, which double precision (float64) does not hold",
-        "give numbers that it does: whole ones up to 2^53, or floats of at most 64 bits",
+        f"is {array[row, column]}, which float64 cannot represent",
+        "use whole numbers up to 2^53, or floats of at most 64 bits",
     )

@@ -1,7 +1,4 @@
-"""Rows of a query, an item and a number, from TREC text, CSV or JSON.
-
-Whatever the format, each row knows its place in the file, so that every problem can be named.
-"""
+"""Rows of a query, an item and a number, from TREC text, CSV or JSON."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -21,18 +18,18 @@ from detap.text_input import is_whole, quote
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the rows of a file hold.
+    """The content of a file's rows.
 
     Attributes
     ----------
     what : str
-        How messages call a file of this form.
+        The name of such a file in messages.
     number : str
         The name of the number.
     columns : tuple of str
-        Of a line of TREC text; the query, the item and the number among them.
+        The columns of a line of TREC text.
     default : float or None
-        The number where CSV or JSON has none; None where it must be there.
+        The default number in CSV and JSON; None if it is required.
     """
 
     what: str
@@ -50,17 +47,17 @@ SYNONYMS = {
     "score": ("score", "sim"),
     "relevance": ("relevance", "rel", "grade", "label"),
 }
-"""The headings and keys by which CSV and JSON may call a column."""
+"""Accepted column names and keys in CSV and JSON."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """What a file holds, in its order.
+    """The rows of a file, in order.
 
     Attributes
     ----------
     query, item : list of str
-        Names, to the letter.
+        Names, case-sensitive.
     number : list of float
         Finite.
     location : list of int
@@ -76,7 +73,7 @@ class Rows:
     location: list[int] = field(default_factory=list)
 
     def add(self, query: str, item: str, number: float, location: int) -> None:
-        """Take one more row."""
+        """Add a row."""
         self.query.append(query)
         self.item.append(item)
         self.number.append(number)
@@ -88,23 +85,23 @@ class Rows:
 
 
 def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Rows:
-    """Return the rows of a file, whichever of the three formats it is in.
+    """Return the rows of a file in any of the three formats.
 
     Parameters
     ----------
     path : str or path
         The file; ``"-"`` is stdin.
     form : Form
-        What it should hold.
+        The expected content.
     problems : Problems
-        Receives what is wrong; the caller raises it.
+        Collects problems; the caller raises them.
     limits : Limits
         Of the file's size and records.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, or holds something else altogether.
+        If the file cannot be read, or is of another kind.
     """
     data = read_bytes(path, limits)
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -119,16 +116,16 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
 
 
 def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
-    """Refuse data that is plainly something else than text of rows.
+    """Raise InputError for data that is not text.
 
     Raises
     ------
     InputError
-        Where it looks like a web page, an archive, a pickle, ...
+        If it looks like a web page, an archive, a pickle, ...
     """
     name, _ = ("", "") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else looks_like(data)
     if name and name != "Python text, not JSON":
-        problems.instead(f"looks like {name}, where {what} is due", f"give {forms}")
+        problems.instead(f"looks like {name}, expected {what}", f"use {forms}")
         problems.raise_any()
 
 
@@ -160,9 +157,9 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
 
 
 def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Give the rows of a CSV text that are not blank, with their lines; the headings first.
+    """Yield the nonblank rows of a CSV text with their lines; the headings first.
 
-    Problems are added, among them rows of other lengths than the headings.
+    Collects problems, such as rows of another length than the headings.
     """
     reader, due = csv.reader(StringIO(text, newline=""), strict=True), 0
     try:
@@ -174,7 +171,7 @@ def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
             message = f"has {len(row)} fields, expected {due}"
             problems.add(f"line {reader.line_num}", message, "quote fields with commas in them")
     except csv.Error as error:
-        problems.add(f"line {reader.line_num}", f"is not CSV: {error}", "quote it as RFC 4180 says")
+        problems.add(f"line {reader.line_num}", f"invalid CSV: {error}", "quote it as in RFC 4180")
 
 
 def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
@@ -203,9 +200,9 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         query, item = cells[places["query"]], cells[places["item"]]
         if fault := text_fault(number):
             message = f"{form.number} {quote(number)} {fault}"
-            problems.add(f"line {line}", message, "give a number")
+            problems.add(f"line {line}", message, "use a finite number")
         elif not query or not item:
-            problems.add(f"line {line}", "has an empty query or item", "name both")
+            problems.add(f"line {line}", "empty query or item", "write both")
         else:
             rows.add(query, item, float(number), line)
     return rows
@@ -233,15 +230,15 @@ def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, locatio
     where = f"record {location}"
     if not isinstance(record, dict):
         hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add(where, f"is {spelt(record)}, where an object is due", hint)
+        problems.add(where, f"is {spelt(record)}, expected an object", hint)
         return
     query, item, number = (_value(record, name) for name in ("query", "item", form.number))
     if number is None and form.default is not None:
         number = form.default
     if (query := name_of(query)) is None or (item := name_of(item)) is None:
-        problems.add(where, "has no query or no item", "give each as text or a whole number")
+        problems.add(where, "has no query or no item", "write each as text or a whole number")
     elif fault := value_fault(number):
-        problems.add(where, f"{form.number} {fault}", "give a finite number")
+        problems.add(where, f"{form.number} {fault}", "use a finite number")
     else:
         rows.add(query, item, float(number), location)
 
@@ -255,20 +252,20 @@ def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problem
     where = f"query {spelt(query)}"
     if not isinstance(items, dict):
         hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add(where, f"is {spelt(items)}, where an object is due", hint)
+        problems.add(where, f"is {spelt(items)}, expected an object", hint)
         return record
     for item, number in items.items():
         record += 1
         if fault := value_fault(number):
             location = f"{where}, item {spelt(item)}"
-            problems.add(location, f"{form.number} {fault}", "give a finite number")
+            problems.add(location, f"{form.number} {fault}", "use a finite number")
         else:
             rows.add(query, item, float(number), record)
     return record
 
 
 def name_of(value: Any) -> str | None:
-    """Return what a JSON value calls something, or None where it is no name."""
+    """Return a JSON value as a name, or None if it is not one."""
     if isinstance(value, str):
         return value or None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -277,7 +274,7 @@ def name_of(value: Any) -> str | None:
 
 
 def text_fault(text: str) -> str:
-    """Return why text is no finite number that can be held; empty where it is one."""
+    """Return the fault of a text that is not an exact finite number, or ""."""
     whole = text.lstrip("+-")
     if len(whole) > 15 and is_whole(whole) and len(whole) <= 309:
         return value_fault(int(text))
@@ -285,14 +282,14 @@ def text_fault(text: str) -> str:
 
 
 def value_fault(value: Any) -> str:
-    """Return why a JSON value is no finite number that can be held; empty where it is one."""
+    """Return the fault of a JSON value that is not an exact finite number, or ""."""
     if value is None:
         return "is missing"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"is {spelt(value)}, no number"
+        return f"is {spelt(value)}, not a number"
     try:
         if isinstance(value, int) and int(float(value)) != value:
-            return "is a whole number that double precision (float64) does not hold"
+            return "is a whole number that float64 cannot represent"
         return "" if isfinite(float(value)) else f"is {value}, which is not finite"
     except OverflowError:
         return "is too large for a number"

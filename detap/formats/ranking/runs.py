@@ -1,4 +1,4 @@
-"""Retrievals: a run with judgements, or codes, embeddings or scores with labels.
+"""Read retrievals: a run with judgements, or codes, embeddings or scores with labels.
 
 The notes of these readers: ``unjudged-query``, ``unjudged-item``, ``repeated-judgement``,
 ``empty-run``, ``packed-codes``.
@@ -43,7 +43,7 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
         The same with a relevance for a score (TREC: ``query iteration item relevance``); in CSV
         and JSON it is 1 where it is left out.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
@@ -53,12 +53,12 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     Raises
     ------
     InputError
-        Where a file is no such thing, a number is not finite, an item is ranked twice for a
-        query, or judged differently; or where the two files have no query in common.
+        If a file is invalid, a number is not finite, an item is ranked twice or judged differently
+        for a query, or the files have no query in common.
     """
     both = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
     if both and os.path.samefile(run, qrels):
-        refuse(os.fspath(run), "is given as the run and as its judgements", "give both files")
+        refuse(os.fspath(run), "is both the run and its judgements", "use two files")
     judged = _Judgements(qrels, limits)
     problems = Problems(shown(run), limits.problems)
     rows = read_rows(run, RUN, problems, limits)
@@ -90,7 +90,7 @@ class _Judgements:
                 problems.add(rows.at(row), message, hint)
         problems.raise_any()
         if not rows.query:
-            refuse(os.fspath(path), "has no judgement", "give the judgements of the run")
+            refuse(os.fspath(path), "no judgements", "use the judgements of the run")
         self.file = SourceFile(shown(path), len(rows.query))
         self.path = shown(path)
 
@@ -100,12 +100,12 @@ def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
     numbers = {query: number for number, query in enumerate(queries)}
     _refuse_repeated(rows, problems)
     number = np.array([numbers.get(query, -1) for query in rows.query], np.int64)
-    strangers = {query for query in rows.query if query not in numbers}
-    if rows.query and len(strangers) == len(set(rows.query)):
+    unknown_queries = {query for query in rows.query if query not in numbers}
+    if rows.query and len(unknown_queries) == len(set(rows.query)):
         problems.instead(
-            f"has no query in common with {judged.path}: it has {rows.query[0]!r}, the judgements "
-            f"have {queries[0]!r}",
-            "give the run and the judgements of the same queries",
+            f"no query in common with {judged.path} (here: {rows.query[0]!r}; judgements: "
+            f"{queries[0]!r})",
+            "use a run and judgements of the same queries",
         )
     problems.raise_any()
     order = np.flatnonzero(number >= 0)
@@ -113,16 +113,16 @@ def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
     grades = [judged.grades[rows.query[row]].get(rows.item[row]) for row in order.tolist()]
     notes = []
     if judged.repeated:
-        message = "a judgement is repeated: counted once"
+        message = "duplicate judgements count once"
         notes.append(Note("repeated-judgement", message, judged.repeated))
-    if strangers:
-        message = "a query of the run has no judgement: it is left out"
-        notes.append(Note("unjudged-query", message, len(strangers)))
+    if unknown_queries:
+        message = "queries of the run without judgement are dropped"
+        notes.append(Note("unjudged-query", message, len(unknown_queries)))
     if not rows.query:
-        notes.append(Note("empty-run", "the run is empty: no query has a ranking"))
+        notes.append(Note("empty-run", "empty run: no query has a ranking"))
     unjudged = sum(grade is None for grade in grades)
     if unjudged:
-        message = "a ranked item has no judgement: it counts as irrelevant"
+        message = "ranked items without judgement count as irrelevant"
         notes.append(Note("unjudged-item", message, unjudged, severity="info"))
     start = np.searchsorted(number[order], np.arange(len(queries) + 1))
     judged_above = [
@@ -148,7 +148,9 @@ def _refuse_repeated(rows: Rows, problems: Problems) -> None:
     for row, pair in enumerate(zip(rows.query, rows.item, strict=True)):
         earlier = first.setdefault(pair, row)
         if earlier != row:
-            message = f"ranks item {pair[1]!r} for query {pair[0]!r}, as {rows.at(earlier)} does"
+            message = (
+                f"duplicate item {pair[1]!r} for query {pair[0]!r} (also at {rows.at(earlier)})"
+            )
             problems.add(rows.at(row), message, "rank it once")
 
 
@@ -188,25 +190,25 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
         for each label (Q, L), (N, L); or, with `scores`, `relevance` (Q, N), grades. Optional:
         `query_names`, `gallery_names`.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
     Gallery or Run
-        A Run where relevance is given item by item.
+        A Run if relevance is given per item.
 
     Raises
     ------
     InputError
-        Where an array is missing, of another shape than due, not finite, or no code or label.
+        If an array is missing, not finite, of an unexpected shape, or not codes or labels.
     """
     text = os.fspath(path)
     arrays = read_npz(path, _KEYS, limits)
     kinds = [kind for kind in ("codes", "embeddings") if f"query_{kind}" in arrays]
     kinds += ["scores"] * ("scores" in arrays)
     if len(kinds) != 1:
-        found = f"both {' and '.join(kinds)}" if kinds else "neither codes, embeddings nor scores"
-        refuse(text, f"has {found}", f"give one of them; it has {', '.join(arrays)}")
+        content = f"both {' and '.join(kinds)}" if kinds else "neither codes, embeddings nor scores"
+        refuse(text, f"has {content}", f"use one of them; it has {', '.join(arrays)}")
     if kinds == ["scores"] and "relevance" in arrays:
         return _graded(text, arrays)
     kind = kinds[0]
@@ -238,7 +240,7 @@ def read_arrays(
     kind : {"codes", "embeddings"}
         What the first two hold.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Raises
     ------
@@ -257,7 +259,7 @@ def read_arrays(
 
 
 class _Where:
-    """Which file each array came from: one archive, with all its arrays, or a file each."""
+    """The files of the arrays: one archive, or one file per array."""
 
     def __init__(self, archive: str, paths: Mapping[str, str], arrays: Arrays) -> None:
         self.archive = archive
@@ -305,7 +307,7 @@ def _gallery(
     _check_lengths(labels, (len(query), items), first, where)
     query_labels, gallery_labels = _labels(*labels, where)
     named = "gallery_names" in arrays
-    called = names_of(arrays, where.archive, "gallery_names", items) if named else ()
+    item_names = names_of(arrays, where.archive, "gallery_names", items) if named else ()
     return Gallery(
         kind=kind,
         query=query,
@@ -313,7 +315,7 @@ def _gallery(
         query_labels=query_labels,
         gallery_labels=gallery_labels,
         queries=names_of(arrays, where.archive, "query_names", len(query)),
-        items=called,
+        items=item_names,
         files=where.files(
             {
                 first: len(query),
@@ -327,7 +329,7 @@ def _gallery(
 
 
 def _graded(path: str, arrays: Arrays) -> Run:
-    """Return scores with a grade for each as a run: every query ranks every item."""
+    """Return scores with grades as a run in which every query ranks every item."""
     where = _Where(path, {}, arrays)
     scores, grades = arrays["scores"], arrays["relevance"]
     _check_matrix(scores, "scores", where)
@@ -388,7 +390,7 @@ def _codes(
     ):
         bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in both.values()]
         _check_bits(bits[0].shape[1], where)
-        note = Note("packed-codes", "the codes are bytes: each holds 8 bits", severity="info")
+        note = Note("packed-codes", "codes are bytes with 8 bits each", severity="info")
         return bits[0], bits[1], (note,)
     low = -1 if any((array == -1).any() for array in both.values()) else 0
     for name, array in both.items():
@@ -399,7 +401,7 @@ def _codes(
             hint = " (where another code has -1)" if low == -1 and value == 0 else ""
             where.refuse(
                 name,
-                f"is {value:g}{hint}, where {low} or 1 is due",
+                f"is {value:g}{hint}, expected {low} or 1",
                 "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)",
                 f"row {row}, column {column}",
             )
@@ -446,7 +448,7 @@ def _labels(
         wrong = (array != 0) & (array != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
-            message = f"is {array[row, column].item()!r}, where 0 or 1 is due"
+            message = f"is {array[row, column].item()!r}, expected 0 or 1"
             hint = "give 1 for each label that there is; or class numbers as (n,)"
             where.refuse(name, message, hint, f"row {row}, column {column}")
     return query.astype(np.bool_), gallery.astype(np.bool_)
@@ -467,7 +469,7 @@ def _classes(
             "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
         )
     if query.dtype != gallery.dtype and query.dtype.kind in "biuf":
-        # A type for both may be a float that merges large ones: as Python's whole numbers.
+        # Python integers: a common float type may merge large numbers.
         query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))
     _, inverse = np.unique(np.concatenate([query, gallery]), return_inverse=True)
     numbers: NDArray[np.int32] = inverse.astype(np.int32)

@@ -1,4 +1,4 @@
-"""Classifications: a score for each sample and class, and the truth.
+"""Read classifications: a score per sample and class, and the ground truth.
 
 The note of these readers: ``class-without-scores``.
 """
@@ -45,12 +45,12 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         `class_names`, or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 where a
         sample counts neither way; `class_names` (K,); `sample_names` (N,).
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Raises
     ------
     InputError
-        Where an array is missing, of another shape than due, or not finite.
+        If an array is missing, not finite, or of an unexpected shape.
     """
     text = os.fspath(path)
     keys = ("scores", "labels", "difficult", "class_names", "sample_names")
@@ -66,7 +66,7 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
         message = f"is {scores[row, column]}, which is not finite"
-        refuse(text, message, "give finite scores", f"array 'scores', row {row}, column {column}")
+        refuse(text, message, "use finite numbers", f"array 'scores', row {row}, column {column}")
     if rounded := inexact(scores):
         location, message, hint = rounded
         refuse(text, message, hint, f"array 'scores', {location}")
@@ -97,7 +97,7 @@ def _truth(
         wrong = (labels != 0) & (labels != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
-            message = f"is {labels[row, column].item():g}, where 0 or 1 is due"
+            message = f"is {labels[row, column].item():g}, expected 0 or 1"
             hint = "give 1 for each label that there is; difficult ones go to 'difficult'"
             refuse(path, message, hint, f"{location}, row {row}, column {column}")
         return labels.astype(np.int8)
@@ -108,7 +108,7 @@ def _truth(
     wrong = (numbers < 0) | (numbers >= count)
     if wrong.any():
         row = int(np.argmax(wrong))
-        message = f"is {labels[row].item()!r}, where a class from 0 to {count - 1} is due"
+        message = f"is {labels[row].item()!r}, expected a class from 0 to {count - 1}"
         refuse(path, message, "number classes as the columns of scores", f"{location}, row {row}")
     truth = np.zeros(shape, np.int8)
     truth[np.arange(samples), numbers] = 1
@@ -126,7 +126,7 @@ def _class_numbers(
         and bool((labels == np.floor(labels)).all())
     )
     if not whole:
-        refuse(path, f"is {labels.dtype}, no class numbers", "give whole numbers", location)
+        refuse(path, f"is {labels.dtype}, not class numbers", "use whole numbers", location)
     return labels.astype(np.int64)
 
 
@@ -147,7 +147,7 @@ class _Cells:
         self.samples.setdefault(sample, len(self.samples))
         self.classes.setdefault(name, len(self.classes))
         if (sample, name) in self.values:
-            message = f"sample {sample!r} has class {name!r} twice"
+            message = f"duplicate class {name!r} of sample {sample!r}"
             self.problems.add(location, message, "keep one of them")
         self.values[sample, name] = value
 
@@ -165,7 +165,7 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
         ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or
         ``{sample: [label, ...]}``.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
@@ -175,23 +175,23 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     Raises
     ------
     InputError
-        Where a file is no such thing, a score is not finite or given twice, a sample of the scores
-        has no labels, or a label is no class of the scores.
+        If a file is invalid, a score is not finite or repeated, a sample of the scores has no
+        labels, or a label is not a class of the scores.
     """
     found, truth = _read(scores, "score", limits), _read(labels, "label", limits)
     problems = Problems(found.file, limits.problems)
-    strangers = [sample for sample in found.samples if sample not in truth.samples]
-    if len(strangers) == len(found.samples):
-        message = f"has no sample in common with {truth.file}"
-        problems.instead(message, "give the scores and the labels of the same samples")
-    for sample in strangers if not problems.count else ():
+    unknown = [sample for sample in found.samples if sample not in truth.samples]
+    if len(unknown) == len(found.samples):
+        message = f"no sample in common with {truth.file}"
+        problems.instead(message, "use scores and labels of the same samples")
+    for sample in unknown if not problems.count else ():
         hint = "score the samples that have labels"
         problems.add("", f"sample {sample!r} has no labels in {truth.file}", hint)
     problems.raise_any()
     problems = Problems(truth.file, limits.problems)
     for name in truth.classes:
         if name not in found.classes:
-            message = f"label {name!r} is no class of {found.file}"
+            message = f"label {name!r} is not a class of {found.file}"
             problems.add("", message, "name labels as the classes of the scores")
     problems.raise_any()
     shape = len(truth.samples), len(found.classes)
@@ -226,7 +226,7 @@ def _read(path: Path, number: str, limits: Limits) -> _Cells:
         _read_csv(decode(data, problems), number, cells, problems)
     problems.raise_any()
     if not cells.samples:
-        refuse(os.fspath(path), "has no sample", f"give the {number}s of the samples")
+        refuse(os.fspath(path), "no samples", f"use the {number}s of the samples")
     return cells
 
 
@@ -244,11 +244,11 @@ def _read_csv(text: str, number: str, cells: _Cells, problems: Problems) -> None
         return
     if len(set(headings)) != len(headings):
         twice = next(heading for heading in headings if headings.count(heading) > 1)
-        problems.instead(f"has the column {twice!r} twice", "keep one of them")
+        problems.instead(f"duplicate column {twice!r}", "keep one of them")
         return
     for line, row in table:
         if not row[0]:
-            problems.add(f"line {line}", "names no sample", "name it")
+            problems.add(f"line {line}", "no sample name", "add it")
         else:
             _add_row(headings, row, number, f"line {line}", cells)
 
@@ -274,7 +274,7 @@ def _add_row(
         if fault := text_fault(value):
             problems.add(location, f"{number} {quote(value)} {fault}", "use a decimal number")
         elif number == "label" and float(value) not in (0.0, 1.0):
-            problems.add(location, f"label {quote(value)} is neither 0 nor 1", "give 0 or 1")
+            problems.add(location, f"label {quote(value)} is not 0 or 1", "use 0 or 1")
         else:
             cells.add(row[0], name, float(value), location)
 
@@ -284,13 +284,13 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
     try:
         if reader.peek() != "{":
             form = "{class: score}" if number == "score" else "[label, ...]"
-            problems.instead("is a JSON array, where an object is due", f"write {{sample: {form}}}")
+            problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
             return
         for sample in reader.members():
             location = f"sample {spelt(sample)}"
             value = reader.value(location)
             if sample in cells.samples:
-                problems.add(location, "stands twice", "keep one of them")
+                problems.add(location, "duplicate sample", "keep one of them")
             cells.samples.setdefault(sample, len(cells.samples))
             if number == "score":
                 _add_scores(sample, value, location, cells)
@@ -304,12 +304,14 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
 def _add_scores(sample: str, value: Any, location: str, cells: _Cells) -> None:
     problems = cells.problems
     if not isinstance(value, dict):
-        problems.add(location, f"is {spelt(value)}, no object", "write {class: score, ...}")
+        problems.add(
+            location, f"is {spelt(value)}, expected an object", "write {class: score, ...}"
+        )
         return
     for name, score in value.items():
         if fault := value_fault(score):
             problems.add(
-                f"{location}, class {spelt(name)}", f"score {fault}", "give a finite number"
+                f"{location}, class {spelt(name)}", f"score {fault}", "use a finite number"
             )
         else:
             cells.add(sample, name, float(score), location)
@@ -319,7 +321,7 @@ def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
     for label in value if isinstance(value, list) else [value]:
         name = name_of(label)
         if name is None:
-            cells.problems.add(location, f"label {spelt(label)} is no name", "give text")
+            cells.problems.add(location, f"label {spelt(label)} is not a name", "use text")
         else:
             cells.add(sample, name, 1.0, location)
 
@@ -328,7 +330,7 @@ def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
 
 
 class _ImageSets(NamedTuple):
-    """The folder of image sets, the number of each image, and the file of each class."""
+    """The folder of image sets, the index of each image, and the file of each class."""
 
     folder: str
     images: Mapping[str, int]
@@ -354,7 +356,7 @@ def read_voc(
     image_set : str, optional
         The set; may be left out where the folder has one.
     limits : Limits
-        What is accepted at most.
+        Limits on the input size.
 
     Returns
     -------
@@ -383,11 +385,11 @@ def read_voc(
         for image, value, location in rows:
             images.setdefault(image, len(images))
             if value not in (-1.0, 0.0, 1.0):
-                message = f"label {value:g} of image {image!r} is none of -1, 0, 1"
-                problems.add(f"{truths[name]}: {location}", message, "give -1, 0 or 1")
+                message = f"label {value:g} of image {image!r} is not -1, 0 or 1"
+                problems.add(f"{truths[name]}: {location}", message, "use -1, 0 or 1")
     problems.raise_any()
     if not images:
-        refuse(folder, "lists no image", "give image sets with lines `image label`")
+        refuse(folder, "no images", "use image sets with lines `image label`")
     shape = len(images), len(truths)
     truth = np.full(shape, NOT_LISTED, np.int8)
     of_label = {1.0: 1, -1.0: 0, 0.0: DIFFICULT}
@@ -420,7 +422,7 @@ def _with_results(
                 continue
             score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
-    message = f"classes have no file of results, their AP is 0: {join_names(absent)}"
+    message = f"classes without a results file have AP 0: {join_names(absent)}"
     note = Note("class-without-scores", message, len(absent))
     return Samples(
         score=score,
@@ -452,13 +454,13 @@ def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
     if image_set is None:
         sets = sorted({stem.rpartition("_")[2] for stem in stems if "_" in stem})
         if len(sets) > 1:
-            raise UsageError(f"{folder} has the sets {', '.join(sets)}: name one, --image-set NAME")
+            raise UsageError(f"{folder} has the sets {', '.join(sets)}; use --image-set NAME")
         image_set = sets[0] if sets else ""
     tail = f"_{image_set}"
     found = {stem.removesuffix(tail): f"{stem}.txt" for stem in stems if stem.endswith(tail)}
     found.pop("", None)
     if not found:
-        message = f"has no file <class>_{image_set or '<set>'}.txt"
+        message = f"no file <class>_{image_set or '<set>'}.txt"
         refuse(folder, message, "give ImageSets/Main, whose files list each class's images")
     return dict(sorted(found.items()))
 
@@ -473,12 +475,12 @@ def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
             others.append(file)
             continue
         if match[1] in found:
-            message = f"has two files of the class {match[1]!r}: {found[match[1]]} and {file}"
+            message = f"duplicate files of class {match[1]!r}: {found[match[1]]} and {file}"
             refuse(folder, message, "keep one of them")
         found[match[1]] = file
     if not found:
         have = f"; it has {others[0]}" if others else ""
-        refuse(folder, f"has no results of these classes{have}", "name them _cls_<set>_<class>.txt")
+        refuse(folder, f"no results of these classes{have}", "name them _cls_<set>_<class>.txt")
     return found
 
 
@@ -501,7 +503,7 @@ def _columns(
             message = f"{columns[1]} {quote(parts[1])} {fault}"
             problems.add(f"{name}: {location}", message, "use a decimal number")
         elif parts[0] in seen:
-            problems.add(f"{name}: {location}", f"image {parts[0]!r} stands twice", "keep one line")
+            problems.add(f"{name}: {location}", f"duplicate image {parts[0]!r}", "keep one line")
         else:
             seen.add(parts[0])
             rows.append((parts[0], float(parts[1]), location))
