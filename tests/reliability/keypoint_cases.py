@@ -149,7 +149,7 @@ refused(
     "skeleton-of-the-truth",
     DT,
     r"\[0\]",
-    "keypoints has 5 keypoints, and the ground truth has 17",
+    "keypoints has 5 keypoints, expected 17",
     dt=each(lambda box: pose(box, count=5)),
 )
 # --- of what is no number of pixels

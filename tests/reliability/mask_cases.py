@@ -261,7 +261,7 @@ for _name, _text, _says in (
 
 # --- sizes
 
-both("mask-size", "transposed", listed(BOX, WIDE, HIGH), r"size \[100, 80\].*80 high and 100 wide")
+both("mask-size", "transposed", listed(BOX, WIDE, HIGH), r"size \[100, 80\], expected \[80, 100\]")
 both("mask-size", "transposed-string", squeezed(BOX, WIDE, HIGH), r"size \[100, 80\]")
 both("mask-size", "transposed-alone", {"size": [WIDE, HIGH], "counts": STRING}, r"size \[100, 80\]")
 both("mask-size", "smaller", squeezed(BOX, 40, 50), r"size \[40, 50\].*80 high and 100 wide")
@@ -287,7 +287,7 @@ refused(
     "other-than-the-truth-s",
     DT,
     r"\[0\]",
-    r"size \[100, 80\].*80 high and 100 wide",
+    r"size \[100, 80\], expected \[80, 100\]",
     gt=lambda t: (each(squeezed)(t), edit_all("images", width=..., height=...)(t))[0],
     dt=edit_result(0, segmentation=squeezed(BOX, WIDE, HIGH)),
 )
@@ -302,7 +302,7 @@ refused(
     "polygons",
     GT,
     r"annotations\[0\]",
-    "image without width and height",
+    "image has no width and height",
     gt=edit_all("images", width=..., height=...),
 )
 refused(
@@ -310,7 +310,7 @@ refused(
     "nulls",
     GT,
     r"annotations\[0\]",
-    "image without width and height",
+    "image has no width and height",
     gt=edit("images", 0, width=None, height=None),
 )
 
