@@ -7,7 +7,9 @@ of the built pages it puts the schemas there, where their addresses lead.
 import json
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from detap import metrics
 from detap.cli.commands.config import BY_SECTION
@@ -24,32 +26,68 @@ from detap.report.schemas import PAGES as PAGES_OF_PROJECT
 ROOT = Path(__file__).parents[1]
 
 
-def axes_table(rules: type[ProtocolBase]) -> list[str]:
-    """Return what each axis is, with its option and default."""
+def fields_table(rules: type[ProtocolBase]) -> list[str]:
+    """Return the fields of a protocol with their options and defaults."""
     rows = [
         f"| `{axis.name}` | `{axis.option}` | {axis.kind.values} "
         f"| `{axis.kind.format(axis.default)}` "
         f"| {axis.meaning} |"
         for axis in protocol_fields(rules)
     ]
-    return ["| field | option | values | default | what it says |", "|---|---|---|---|---|", *rows]
+    return ["| field | option | values | default | meaning |", "|---|---|---|---|---|", *rows]
 
 
-def presets_table(rules: type[ProtocolBase]) -> list[str]:
-    """Return which implementation each preset reproduces, and how nearly."""
+def presets_table() -> list[str]:
+    """Return the source, the changed fields and the tolerance of each preset."""
     rows = [
-        f"| `{name}` | {preset.source} | {_nearly(preset)} |"
-        for name, preset in rules.presets.items()
+        f"| `{name}` | {preset.source} | {_changes(preset)} | {_tolerance(preset)} |"
+        for name, preset in PRESETS.items()
     ]
-    return ["| preset | reproduces | to within |", "|---|---|---|", *rows]
+    return [
+        "| preset | reproduces | base and changed fields | tolerance |",
+        "|---|---|---|---|",
+        *rows,
+    ]
 
 
-def _nearly(preset: ProtocolBase) -> str:
+_BASES = ("voc2012", "voc2007-py", "coco", "lvis", "dota", "kitti", "open-images-v2")
+"""Presets that the table describes others by."""
+
+
+def _changes(preset: Protocol) -> str:
+    """Return the changed fields: of the defaults, or of a preset if that saves a third of them."""
+    changed = _changed_fields(preset, Protocol(name=preset.name))
+    base, longest = "defaults", 2 * len(changed) / 3
+    for name in _BASES:
+        if name == preset.name:
+            break
+        of_base = _changed_fields(preset, PRESETS[name])
+        if len(of_base) <= longest and len(of_base) < len(changed):
+            base, changed = f"`{name}`", of_base
+    return " ".join([base, *changed])
+
+
+def _changed_fields(preset: Protocol, base: Protocol) -> list[str]:
+    return [
+        f"`{axis.option[2:]}:{_option_value(axis, getattr(preset, axis.name))}`"
+        for axis in protocol_fields(Protocol)
+        if getattr(preset, axis.name) != getattr(base, axis.name)
+    ]
+
+
+def _option_value(axis: ProtocolField, value: Any) -> str:
+    """Return a value as the option takes it, by name if it has one."""
+    for name in ("coco", "proposals", "kitti", "0.5:0.95:0.05"):
+        with suppress(ValueError):
+            if value == axis.kind.parse(name):
+                return name
+    return axis.kind.format(value)
+
+
+def _tolerance(preset: ProtocolBase) -> str:
     if preset.tolerance is None:
-        return f"not known ({preset.residue})"
-    if not preset.tolerance:
-        return "0: to the last bit"
-    return f"{preset.tolerance:g}: {preset.residue}"
+        return f"unknown: {preset.residue}"
+    return f"{preset.tolerance:g}: {preset.residue}" if preset.tolerance else "0"
 
 
 def metrics_table() -> list[str]:
@@ -151,10 +189,10 @@ def format_names() -> list[str]:
 
 PAGES = {
     "docs/protocols.md": {
-        "axes": axes_table(Protocol),
+        "fields": fields_table(Protocol),
         "metrics": metrics_table(),
-        "presets": presets_table(Protocol),
     },
+    "docs/presets.md": {"presets": presets_table()},
     "docs/json.md": {"summary": summary_table()},
     "docs/commands/eval.md": {
         "axes": options_table(Protocol),

@@ -1,4 +1,4 @@
-"""The quirks of docs/protocols.md, each with a test of its number."""
+"""The quirks of docs/implementation-differences.md, each with a test of its number."""
 
 import contextlib
 import io

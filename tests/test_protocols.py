@@ -20,7 +20,7 @@ def test_grids_are_the_floats_of_those_who_made_them() -> None:
     assert_array_equal(RECALL_GRIDS["linspace"], np.linspace(0, 1, 101))
     assert_array_equal(RECALL_GRIDS["arange"], np.arange(0, 1.1, 0.1))
     assert_array_equal(COCO.iou_thresholds, np.linspace(0.5, 0.95, 10))
-    # protocols.md: of MATLAB's grid only .3 is not the nearest float to k/10.
+    # implementation-differences.md: of MATLAB's grid only .3 is not the nearest float to k/10.
     odd = [k for k, level in enumerate(RECALL_GRIDS["matlab"]) if level != k / 10]
     assert odd == [3]
     assert RECALL_GRIDS["matlab"][3] == np.nextafter(0.3, 1)

@@ -22,9 +22,9 @@ COCO_PRECISION_EPS = 2.0**-52
 
 _COCO_THRESHOLDS = linspace(0.5, 0.95, 10)
 
-_TIES = "equal scores, whose order its sort leaves open"
-_FLOAT32 = "its single precision"
-_SUMS = "the order of its sums"
+_TIES = "ties in its unstable sort"
+_FLOAT32 = "float32"
+_SUMS = "order of summation"
 
 _VOC2007 = partial(
     Protocol,
@@ -34,15 +34,15 @@ _VOC2007 = partial(
     interpolation="11-point",
     recall_grid="matlab",
     primary_metric="mAP",
-    source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2007 development kit",
-    residue="read: MATLAB was not run",
+    source="VOC 2007 development kit, VOCevaldet.m and VOCap.m",
+    residue="its MATLAB code was read, not run",
 )
 _VOC2012 = partial(
     _VOC2007,
     name="voc2012",
     interpolation="all-point",
     recall_grid="linspace",
-    source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2010-2012 development kits",
+    source="VOC 2010-2012 development kits, VOCevaldet.m and VOCap.m",
 )
 _VOC2007_PY = partial(
     _VOC2007,
@@ -100,7 +100,7 @@ _KITTI = partial(
     max_occlusion=(1, 0, 2),
     max_truncation=(0.3, 0.15, 0.5),
     primary_metric="mAP",
-    source="evaluate_object.cpp of the KITTI development kit, in 2D, through "
+    source="KITTI 2D development kit, evaluate_object.cpp, through "
     "traveller59/kitti-object-eval-python 9f385f8",
     tolerance=1e-12,
     residue=_SUMS,
@@ -118,7 +118,7 @@ _DOTA = partial(
     primary_metric="mAP",
     source="CAPTAIN-WHU/DOTA_devkit 9938855, dota_evaluation_task1.py",
     tolerance=1e-9,
-    residue="its overlaps, which it sums from the origin of coordinates, and " + _TIES,
+    residue="rounding of its IoU, and " + _TIES,
 )
 
 _OPEN_IMAGES = partial(
@@ -129,7 +129,7 @@ _OPEN_IMAGES = partial(
     primary_metric="mAP",
     source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionEvaluator",
     tolerance=1e-12,
-    residue="equal scores, which its sort reverses and partly leaves open",
+    residue="ties, which its unstable sort reverses",
 )
 
 Protocol.presets = Presets(
@@ -149,7 +149,7 @@ Protocol.presets = Presets(
         _COCO,
         name="coco-strict",
         annotation_id_zero="unmatched",
-        source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
+        source="pycocotools 2.0.11, COCOeval with iouType bbox and annotation id 0",
     ),
     partial(
         _COCO,
@@ -188,7 +188,7 @@ Protocol.presets = Presets(
         interpolation="all-point",
         recall_grid="linspace",
         absent_class="undefined",
-        source="the same, with use_07_metric=False",
+        source="CAPTAIN-WHU/DOTA_devkit 9938855, with use_07_metric=False",
     ),
     _KITTI,
     partial(
@@ -196,7 +196,7 @@ Protocol.presets = Presets(
         name="kitti-r11",
         interpolation="11-point",
         recall_grid="arange",
-        source="the same, as it was until October 2019",
+        source="traveller59/kitti-object-eval-python 9f385f8, 11 points, used until October 2019",
     ),
     partial(
         _COCO,
@@ -207,10 +207,9 @@ Protocol.presets = Presets(
         class_agnostic=True,
         matching="by-iou",
         primary_metric="AR",
-        source="Detectron2, evaluation/coco_evaluation.py, with images without proposals "
-        "counted and in float64",
+        source="Detectron2, evaluation/coco_evaluation.py",
         tolerance=None,
-        residue="its single precision, and images without proposals",
+        residue="float32 there, images without proposals excluded there",
     ),
     partial(
         _COCO,
@@ -219,8 +218,7 @@ Protocol.presets = Presets(
         recall_grid="float32",
         source="torchmetrics 1.9, detection.MeanAveragePrecision with iou_type bbox",
         tolerance=1e-6,
-        residue="its numbers are float32; where images are updated in another order than that "
-        "of their ids, equal scores rank in that order",
+        residue="its values are float32; ties rank in update order, here by image id",
     ),
     partial(
         Protocol,
@@ -235,7 +233,7 @@ Protocol.presets = Presets(
         primary_metric="mAP",
         source="Ultralytics 8.4.190, val: BaseValidator.match_predictions and ap_per_class",
         tolerance=1e-6,
-        residue="its overlaps are float32, and equal scores, whose order its sort leaves open",
+        residue=f"its IoU is float32, and {_TIES}",
     ),
     partial(
         _VOC2007_PY,
@@ -260,7 +258,7 @@ Protocol.presets = Presets(
         interpolation="101-point",
         recall_grid="hundredths",
         absent_class="zero-if-detected",
-        source="tidecv 1.0.1, TIDE.evaluate_range in its mode for boxes",
+        source="tidecv 1.0.1, TIDE.evaluate_range with mode TIDE.BOX",
         tolerance=1e-12,
         residue=_SUMS,
     ),
@@ -308,7 +306,7 @@ Protocol.presets = Presets(
         inclusive_pixels=False,
         source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
         tolerance=1e-5,
-        residue=f"{_FLOAT32}, and equal scores, which rank in reverse",
+        residue=f"{_FLOAT32}, and ties, which it reverses",
     ),
     _OPEN_IMAGES,
     partial(
@@ -316,7 +314,7 @@ Protocol.presets = Presets(
         name="open-images-challenge",
         group_of_weight=1,
         verified="listed",
-        source="the same, OpenImagesDetectionChallengeEvaluator",
+        source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionChallengeEvaluator",
     ),
 )
 

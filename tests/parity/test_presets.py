@@ -2,7 +2,7 @@
 
 The numbers are those that the implementations gave on real data; where one is installed it is run
 besides, on that data and on made boxes. What differs by more than a preset promises is here too:
-docs/protocols.md lists it with the reason.
+docs/presets.md lists it with the reason.
 """
 
 import json

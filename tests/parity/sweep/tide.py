@@ -49,7 +49,7 @@ def check(random: np.random.Generator, folder: Path) -> None:
 
 
 def _case(random: np.random.Generator) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a case without what docs/protocols.md says that tidecv treats in another way.
+    """Return a case without what docs/presets.md says that tidecv treats in another way.
 
     Scores are above 0, for which it has a rule. There are crowds only where no overlap is exactly
     a threshold, and only of classes with other ground truths.
