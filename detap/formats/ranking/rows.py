@@ -80,7 +80,7 @@ class Rows:
         self.location.append(location)
 
     def at(self, row: int) -> str:
-        """Return the place of a row as messages call it."""
+        """Return the index of a row as messages call it."""
         return f"{self.unit} {self.location[row]}"
 
 
@@ -133,16 +133,16 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
     rows = Rows("line")
     query, item = form.columns.index("query"), form.columns.index("item")
     number = form.columns.index(form.number)
-    due = len(form.columns)
+    expected = len(form.columns)
     for location, line in enumerate(text.split("\n"), 1):
         parts = line.split()
         if not parts:
             continue
-        if len(parts) != due:
+        if len(parts) != expected:
             columns = f"column{'s' * (len(parts) != 1)}"
             problems.add(
                 f"line {location}",
-                f"has {len(parts)} {columns}, expected {due}",
+                f"has {len(parts)} {columns}, expected {expected}",
                 f"write `{' '.join(form.columns)}`",
             )
         elif fault := text_fault(parts[number]):
@@ -161,14 +161,14 @@ def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
 
     Collects problems, such as rows of another length than the headings.
     """
-    reader, due = csv.reader(StringIO(text, newline=""), strict=True), 0
+    reader, expected = csv.reader(StringIO(text, newline=""), strict=True), 0
     try:
         for row in filter(None, reader):
-            due = due or len(row)
-            if len(row) == due:
+            expected = expected or len(row)
+            if len(row) == expected:
                 yield reader.line_num, [cell.strip() for cell in row]
                 continue
-            message = f"has {len(row)} fields, expected {due}"
+            message = f"has {len(row)} fields, expected {expected}"
             problems.add(f"line {reader.line_num}", message, "quote fields with commas in them")
     except csv.Error as error:
         problems.add(f"line {reader.line_num}", f"invalid CSV: {error}", "quote it as in RFC 4180")
@@ -184,8 +184,8 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
     }
     missing = [
         name
-        for name, place in places.items()
-        if place < 0 and not (name == form.number and form.default is not None)
+        for name, index in places.items()
+        if index < 0 and not (name == form.number and form.default is not None)
     ]
     if missing:
         have = ", ".join(map(repr, headings[:10]))
@@ -195,8 +195,8 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         )
         problems.raise_any()
     for line, cells in table:
-        place = places[form.number]
-        number = cells[place] if place >= 0 else str(form.default)
+        index = places[form.number]
+        number = cells[index] if index >= 0 else str(form.default)
         query, item = cells[places["query"]], cells[places["item"]]
         if fault := text_fault(number):
             message = f"{form.number} {quote(number)} {fault}"

@@ -178,10 +178,10 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
         If a file is invalid, a score is not finite or repeated, a sample of the scores has no
         labels, or a label is not a class of the scores.
     """
-    found, truth = _read(scores, "score", limits), _read(labels, "label", limits)
-    problems = Problems(found.file, limits.problems)
-    unknown = [sample for sample in found.samples if sample not in truth.samples]
-    if len(unknown) == len(found.samples):
+    scores_read, truth = _read(scores, "score", limits), _read(labels, "label", limits)
+    problems = Problems(scores_read.file, limits.problems)
+    unknown = [sample for sample in scores_read.samples if sample not in truth.samples]
+    if len(unknown) == len(scores_read.samples):
         message = f"no sample in common with {truth.file}"
         problems.instead(message, "use scores and labels of the same samples")
     for sample in unknown if not problems.count else ():
@@ -190,26 +190,26 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     problems.raise_any()
     problems = Problems(truth.file, limits.problems)
     for name in truth.classes:
-        if name not in found.classes:
-            message = f"label {name!r} is not a class of {found.file}"
+        if name not in scores_read.classes:
+            message = f"label {name!r} is not a class of {scores_read.file}"
             problems.add("", message, "name labels as the classes of the scores")
     problems.raise_any()
-    shape = len(truth.samples), len(found.classes)
+    shape = len(truth.samples), len(scores_read.classes)
     score, scored = np.zeros(shape), np.zeros(shape, np.bool_)
-    for (sample, name), value in found.values.items():
-        at = truth.samples[sample], found.classes[name]
+    for (sample, name), value in scores_read.values.items():
+        at = truth.samples[sample], scores_read.classes[name]
         score[at], scored[at] = value, True
     flags = np.zeros(shape, np.int8)
     for (sample, name), value in truth.values.items():
-        flags[truth.samples[sample], found.classes[name]] = int(value)
+        flags[truth.samples[sample], scores_read.classes[name]] = int(value)
     return Samples(
         score=score,
         scored=scored,
         truth=flags,
-        classes=tuple(found.classes),
+        classes=tuple(scores_read.classes),
         samples=tuple(truth.samples),
         files=(
-            SourceFile(found.file, len(found.samples)),
+            SourceFile(scores_read.file, len(scores_read.samples)),
             SourceFile(truth.file, len(truth.samples)),
         ),
     )
@@ -367,10 +367,10 @@ def read_voc(
     Raises
     ------
     InputError
-        Where a line is not as due, an image is scored twice or not of the set, or a file is
+        If a line is invalid, an image is scored twice or not of the set, or a file is
         missing.
     UsageError
-        Where it cannot be told which set is meant.
+        If the set is ambiguous.
     """
     folder = os.path.join(image_sets, "ImageSets", "Main")
     folder = folder if os.path.isdir(folder) else os.fspath(image_sets)
@@ -457,31 +457,33 @@ def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
             raise UsageError(f"{folder} has the sets {', '.join(sets)}; use --image-set NAME")
         image_set = sets[0] if sets else ""
     tail = f"_{image_set}"
-    found = {stem.removesuffix(tail): f"{stem}.txt" for stem in stems if stem.endswith(tail)}
-    found.pop("", None)
-    if not found:
+    file_by_class = {
+        stem.removesuffix(tail): f"{stem}.txt" for stem in stems if stem.endswith(tail)
+    }
+    file_by_class.pop("", None)
+    if not file_by_class:
         message = f"no file <class>_{image_set or '<set>'}.txt"
         refuse(folder, message, "give ImageSets/Main, whose files list each class's images")
-    return dict(sorted(found.items()))
+    return dict(sorted(file_by_class.items()))
 
 
 def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
     known = set(classes)
-    found: dict[str, str] = {}
+    file_by_class: dict[str, str] = {}
     others = []
     for file in _text_files(folder):
         match = _RESULTS.search(file.removesuffix(".txt"))
         if match is None or match[1] not in known:
             others.append(file)
             continue
-        if match[1] in found:
-            message = f"duplicate files of class {match[1]!r}: {found[match[1]]} and {file}"
+        if match[1] in file_by_class:
+            message = f"duplicate files of class {match[1]!r}: {file_by_class[match[1]]} and {file}"
             refuse(folder, message, "keep one of them")
-        found[match[1]] = file
-    if not found:
+        file_by_class[match[1]] = file
+    if not file_by_class:
         have = f"; it has {others[0]}" if others else ""
         refuse(folder, f"no results of these classes{have}", "name them _cls_<set>_<class>.txt")
-    return found
+    return file_by_class
 
 
 def _columns(
