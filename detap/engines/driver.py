@@ -140,7 +140,7 @@ def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
 
     put = Scores(
-        interpolated=Interpolated.joined([one.interpolated for one in scores]).select_classes(
+        interpolated=Interpolated.concatenate([one.interpolated for one in scores]).select_classes(
             order
         ),
         average=whole([one.average for one in scores], 1),

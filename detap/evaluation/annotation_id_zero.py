@@ -41,7 +41,7 @@ def weighed(result: Result) -> Result:
     )
     scores = one_class.score()
     interpolated = result._interpolated.copy()
-    interpolated.put(slice(label, label + 1), scores.interpolated.select_classes([label]))
+    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
     there = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),

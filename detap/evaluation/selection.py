@@ -15,7 +15,7 @@ from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
-    from detap.core.match_table import Cell, MatchTable
+    from detap.core.match_table import AreaIouPair, MatchTable
 
 
 class Selection(Record):
@@ -131,7 +131,9 @@ class ChosenClasses(EvaluationRun):
         """The scene of all classes."""
         return self.whole
 
-    def score(self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
+    def score(
+        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+    ) -> Scores:
         """Return the scores of these classes."""
         return self.whole.score(match_table=match_table, curves=curves).select_classes(self.labels)
 
@@ -139,7 +141,7 @@ class ChosenClasses(EvaluationRun):
         """Return the scores of these classes where ground truths choose detections."""
         return self.whole.chosen().select_classes(self.labels)
 
-    def match(self, cells: "tuple[Cell, ...]") -> "MatchTable":
+    def match(self, cells: "tuple[AreaIouPair, ...]") -> "MatchTable":
         """Return what became of the detections of these classes."""
         return self.whole.match(cells).select_classes(self.labels)
 

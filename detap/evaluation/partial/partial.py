@@ -29,7 +29,7 @@ from detap.checks.inputs import (
 )
 from detap.checks.sanity_notes import score_cut_notes
 from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
-from detap.core.match_table import MOST_ROWS, MatchFlags, MatchTable
+from detap.core.match_table import MAX_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
 from detap.core.proposals import accumulate_coverage
 from detap.core.threads import thread_count
@@ -603,10 +603,10 @@ class Partial:
     def _check_rows(self, classes: range) -> None:
         for what, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
             count = int(sizes[classes.start : classes.stop].sum())
-            if count > MOST_ROWS:
+            if count > MAX_ROWS:
                 raise UsageError(
                     f"{count} {what} of {_few(self.classes[classes.start : classes.stop])}; at "
-                    f"most {MOST_ROWS} can be ranked at once"
+                    f"most {MAX_ROWS} can be ranked at once"
                 )
 
     def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
@@ -680,7 +680,9 @@ class Partial:
             return self._of_classes(chunks[0], rules, threads)
         whole = Scores.undefined(rules, self.truth_counts[0], all_max_dets=False)
         for classes in chunks:
-            whole.put(slice(classes.start, classes.stop), self._of_classes(classes, rules, threads))
+            whole.set_classes(
+                slice(classes.start, classes.stop), self._of_classes(classes, rules, threads)
+            )
         return whole
 
     def _of_classes(self, classes: range, rules: MatchParams, threads: int | None) -> Scores:
@@ -700,8 +702,8 @@ class Partial:
         return accumulate_chunks(
             (partial(made, few) for few in by_score(parts, classes.start, most)),
             rules,
-            truths=counts[0],
-            most_hits=self._most_hits(classes.start),
+            truth_counts=counts[0],
+            max_hits=self._most_hits(classes.start),
             threads=threads,
         )
 
@@ -725,7 +727,7 @@ class Partial:
             code=found.code,
             match_flags=self.tallied.match_flags,
             positives=counts[1:],
-            truths=counts[0],
+            truth_counts=counts[0],
         )
 
     @cached_property
