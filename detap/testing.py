@@ -176,7 +176,7 @@ def _tables(
     if not isinstance(detections, Detections):
         assert by is not None  # detected above
         detections = by.read_detections(detections, ground_truth, reading)
-    return ground_truth, detections.numbered_as(ground_truth), file_format
+    return ground_truth, detections.reindex_like(ground_truth), file_format
 
 
 def _earlier_detections(
@@ -184,7 +184,7 @@ def _earlier_detections(
 ) -> "Detections | None":
     from detap.tables.detection import Detections
 
-    return baseline.numbered_as(ground_truth) if isinstance(baseline, Detections) else None
+    return baseline.reindex_like(ground_truth) if isinstance(baseline, Detections) else None
 
 
 def _limits(**values: Limits | None) -> "list[Limit]":

@@ -106,7 +106,7 @@ class Case:
             box_format="xywh",
             score=[f.score for f in self.found],
         )
-        return table.numbered_as(self.ground_truth())
+        return table.reindex_like(self.ground_truth())
 
     def tables(self) -> tuple[GroundTruth, Detections]:
         return self.ground_truth(), self.detections()

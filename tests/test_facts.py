@@ -220,8 +220,8 @@ def test_fact_08_ap90_is_found_though_its_threshold_is_not_nine_tenths() -> None
     # IoU .92: found up to .90, not at .95.
     case = Case(truths=(Truth(1, 1, (0, 0, 10, 100)),), found=(Found(1, 1, (0, 0, 10, 92), 1.0),))
     result = evaluate(*case.tables(), "coco")
-    assert result.measure("AP90") == pytest.approx(1, abs=1e-12)
-    assert result.measure("AP95") == 0
+    assert result.metric("AP90") == pytest.approx(1, abs=1e-12)
+    assert result.metric("AP95") == 0
     assert result.summary["AP"] == pytest.approx(9 / 10, abs=1e-12)
 
 

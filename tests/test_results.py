@@ -80,12 +80,12 @@ def test_axes_say_what_they_stand_for() -> None:
 def test_numbers_of_a_class_by_name() -> None:
     """One box of 1,600 square pixels, found: medium, and 1 wherever it is defined."""
     result = detap.evaluate(one(), found(), "coco")
-    numbers = result.class_measures(0)
+    numbers = result.class_metrics(0)
     assert list(numbers) == list(result.summary)
     assert numbers["AP"] == pytest.approx(1)
     assert numbers["APm"] == pytest.approx(1)
     assert np.isnan(numbers["APs"])
-    assert result.measure_by_class("AP75m") == pytest.approx([1])
+    assert result.metric_by_class("AP75m") == pytest.approx([1])
     assert result.full_precision().shape == (10, 101, 1, 4, 3)
     assert result.full_precision()[:, :, 0, 2] == pytest.approx(1)
 
@@ -280,9 +280,9 @@ def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_gi
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([], None), "a list stands where GroundTruth are due; GroundTruth.from_arrays makes"),
-        ((found(), one()), "a Detections stands where GroundTruth are due; .* ground truth first"),
-        ((one(), one()), "a GroundTruth stands where Detections are due"),
+        (([], None), "expected GroundTruth, got list; build it with GroundTruth.from_arrays"),
+        ((found(), one()), "expected GroundTruth, got Detections; .* first argument"),
+        ((one(), one()), "expected Detections, got GroundTruth"),
         ((one(), found(), 3), "protocol 3 is not a Protocol or the name of a preset"),
     ],
 )

@@ -184,7 +184,7 @@ _halves = st.builds(
 @given(st.lists(_numbers | _halves), st.integers(0, 30))
 def test_rounding_is_that_of_text(values: list[float], decimals: int) -> None:
     expected = [float(f"{value:.{decimals}f}") for value in values]
-    found = run._through_text(np.array(values, np.float64), decimals)
+    found = run._round_as_text(np.array(values, np.float64), decimals)
     assert [repr(value) for value in found.tolist()] == [repr(value) for value in expected]
 
 

@@ -81,16 +81,16 @@ def test_areas_come_from_the_file_s_own_encoding() -> None:
 
 def test_detections_are_renumbered_and_strange_classes_put_last() -> None:
     table = found(image=["a", "b"], label=["ape", "dog"], boxes=[BOX] * 2, score=[1, 2])
-    numbered = table.numbered_as(truth())
+    numbered = table.reindex_like(truth())
     assert numbered.classes == ("cat", "dog", "ape")
     assert_array_equal(numbered.label, [2, 1])
     assert_array_equal(numbered.image, [0, 1])
-    assert numbered.numbered_as(truth()) is numbered
+    assert numbered.reindex_like(truth()) is numbered
 
 
 def test_detections_on_a_strange_image_are_refused() -> None:
     with pytest.raises(InputError, match="image 'q' is not in the ground truth, nor are 1 others"):
-        found(image=["q", "r"], label=["dog"] * 2, boxes=[BOX] * 2, score=[1, 2]).numbered_as(
+        found(image=["q", "r"], label=["dog"] * 2, boxes=[BOX] * 2, score=[1, 2]).reindex_like(
             truth()
         )
 
@@ -152,7 +152,7 @@ def test_negative_annotated_area_is_refused() -> None:
 
 def test_no_detections_at_all() -> None:
     empty = found(image=[], label=[], boxes=[], score=[])
-    assert len(empty.numbered_as(truth())) == 0
+    assert len(empty.reindex_like(truth())) == 0
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_large_ids_stay_apart(ids: object) -> None:
     assert table.images == table.class_ids == tuple(sorted(plain))
     assert [table.images[number] for number in table.image] == plain
     detections = found(image=ids, label=ids, boxes=[BOX] * 3, score=[1, 2, 3])
-    assert [table.images[n] for n in detections.numbered_as(table).image] == plain
+    assert [table.images[n] for n in detections.reindex_like(table).image] == plain
 
 
 @given(
@@ -305,7 +305,7 @@ def test_numbers_on_one_side_and_text_on_the_other_are_refused(
     changes: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        found(**changes).numbered_as(truth())
+        found(**changes).reindex_like(truth())
 
 
 def test_detections_on_an_image_without_ground_truth_keep_their_weight() -> None:

@@ -129,7 +129,7 @@ def outside(
     truth: GroundTruth, found: Detections, protocol: Protocol
 ) -> tuple[list[object], dict[str, float]]:
     """Return which numbers of any order leave the range, and how wide each is beyond need."""
-    found = found.numbered_as(truth)
+    found = found.reindex_like(truth)
     ranges = tie_range(score_tables(truth, found, protocol))
     protocol = replace(protocol, tie_break="file")
     orders = [
@@ -157,7 +157,7 @@ def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
     """By brute force: also where the states are too many to be followed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tie_orders, "MOST_STATES", states)
-        patch.setattr(tie_range_module, "MOST_ORDERS", states - 2)
+        patch.setattr(tie_range_module, "MAX_ORDERS", states - 2)
         wrong, _ = outside(*random_ties(seed), RULES[rules])
     assert not wrong
 

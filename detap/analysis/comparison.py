@@ -38,7 +38,7 @@ from detap.decimals import nearly_equal
 from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.selection import ChosenClasses
+from detap.evaluation.selection import SelectedClasses
 from detap.protocols.summary import DEFAULT_MIN_GROUND_TRUTHS
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
@@ -90,8 +90,8 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     protocol = result.protocol
     protocol.require_score_matching("compare with another protocol")
     run = result._run
-    if result.whole is not None and isinstance(run, ChosenClasses):
-        return _of_selected(count_errors(result.whole, threshold=threshold), run)
+    if result.full is not None and isinstance(run, SelectedClasses):
+        return _of_selected(count_errors(result.full, threshold=threshold), run)
     match_table = result.match_table_for((0, threshold))
     kept = _at_operating_points(match_table, threshold)
     good = match_table.is_true_positive(0, threshold, kept)
@@ -110,10 +110,10 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     )
 
 
-def _of_selected(found: ErrorCounts, chosen: ChosenClasses) -> ErrorCounts:
+def _of_selected(found: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
     """Return the mistakes of the selected classes."""
     image, label, kind = found.rows
-    number = np.full(len(chosen.whole.classes), -1, np.int32)
+    number = np.full(len(chosen.full.classes), -1, np.int32)
     number[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
     kept = number[label] >= 0
     return ErrorCounts(
@@ -219,11 +219,11 @@ class Comparison:
 
     def difference(self, name: str) -> float:
         """Return by how much the second's number is above the first's; rounding is nothing."""
-        return difference(self.first.measure(name), self.second.measure(name))
+        return difference(self.first.metric(name), self.second.metric(name))
 
     def counted(self, name: str, label: int | None = None) -> int:
         """Return how many ground truths a number, or a class's, counts."""
-        counts = self.first.counted(name)
+        counts = self.first.ground_truth_counts(name)
         return int(counts.sum() if label is None else counts[label])
 
     def has_interval(self, name: str, label: int | None = None) -> bool:

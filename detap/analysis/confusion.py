@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from detap.analysis.match_results import Counts, MatchResults
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.evaluation.selection import ChosenClasses
+from detap.evaluation.selection import SelectedClasses
 from detap.tables.detection import Integers
 
 Rule = Literal["protocol", "class-agnostic"]
@@ -156,7 +156,7 @@ def confusion(
     )
 
 
-def _of_classes(found: Confusion, chosen: ChosenClasses) -> Confusion:
+def _of_classes(found: Confusion, chosen: SelectedClasses) -> Confusion:
     """Return the cells of the selected classes and the background."""
     kept = [*chosen.labels, len(found.classes)]
     rows = [

@@ -51,7 +51,7 @@ from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.selection import ChosenClasses
+from detap.evaluation.selection import SelectedClasses
 from detap.metrics.metric import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
 from detap.tables.detection import Flags, Floats, Integers
@@ -182,9 +182,9 @@ def errors(
         return _of_classes(analysis.errors(selected.labels), selected)
     if isinstance(result, MatchResults):
         raise UsageError("the convention tidecv matches by its own rules: give the result")
-    run, whole = result._run, result.whole or result
+    run, whole = result._run, result.full or result
     results, wrong, rows = _as_tidecv(whole, iou)
-    chosen = run if isinstance(run, ChosenClasses) else None
+    chosen = run if isinstance(run, SelectedClasses) else None
     found = _Analysis(results, "tidecv", wrong).errors(None if chosen is None else chosen.labels)
     found = _on_all_rows(found, rows, len(whole.ground_truth))
     return found if chosen is None else _of_classes(found, chosen)
@@ -372,7 +372,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~run.ignored).astype(np.int32)
     truths = run.ground_truth.select(kept)
-    own = EvaluationRun(truths, run.detections, protocol, run.threads, as_seen=True)
+    own = EvaluationRun(truths, run.detections, protocol, run.threads, prepared=True)
     results = MatchResults.of(
         replace(result, protocol=protocol, _source=own, _match_table=None),
         protocol.iou_thresholds[0],
@@ -403,7 +403,7 @@ def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(run.protocol, inclusive_pixels=False)
-    same = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, as_seen=True)
+    same = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
     around = ground_truth_index(same, run.ignored, crowd=True)
     overlap = around.nearest(results.boxes[0], rows, threads=run.threads).own_similarity
     covered = np.zeros(len(wrong), np.bool_)
@@ -411,7 +411,7 @@ def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
     return covered
 
 
-def _of_classes(found: Errors, chosen: ChosenClasses) -> Errors:
+def _of_classes(found: Errors, chosen: SelectedClasses) -> Errors:
     """Return errors with the rows of the selected classes; a target of another class is -1."""
     target = chosen.new_rows[1][found.target[chosen.rows]]
     return replace(

@@ -242,7 +242,7 @@ class _Judge:
                 return "zero-area"
             return "unverified" if results.run.unverified[row] else "beyond-max-dets"
         if results.ignored[row] and results.matched_gt[row] < 0:
-            return "not-exhaustive" if results.run.open_ended[row] else "outside-area-range"
+            return "not-exhaustive" if results.run.not_exhaustive[row] else "outside-area-range"
         if results.ignored[row]:
             return "ignored"
         if results.matched_gt[row] >= 0:

@@ -13,7 +13,7 @@ from detap.core.overlap import paired_overlaps
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.selection import ChosenClasses
+from detap.evaluation.selection import SelectedClasses
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats, Integers
 
@@ -79,16 +79,16 @@ class MatchResults:
         return _adapted(result, threshold_of(result.protocol, iou))
 
     @cached_property
-    def whole(self) -> "tuple[MatchResults, ChosenClasses] | None":
+    def whole(self) -> "tuple[MatchResults, SelectedClasses] | None":
         """The outcome of all classes, and which were selected; None if all are reported.
 
         What looks beyond a class, such as which class a detection is confused with, asks it.
         """
-        if self.result.whole is None:
+        if self.result.full is None:
             return None
         chosen = self.result._run
-        assert isinstance(chosen, ChosenClasses)
-        return _adapted(self.result.whole, self.threshold), chosen
+        assert isinstance(chosen, SelectedClasses)
+        return _adapted(self.result.full, self.threshold), chosen
 
     @property
     def protocol(self) -> Protocol:
@@ -252,11 +252,11 @@ def _adapted(result: Result, threshold: int) -> MatchResults:
         area_ranges=protocol.area_ranges[:1],
     )
     return MatchResults(
-        run=EvaluationRun(run.ground_truth, run.detections, one, run.threads, as_seen=True),
+        run=EvaluationRun(run.ground_truth, run.detections, one, run.threads, prepared=True),
         threshold=threshold,
         matched_gt=match_table.matched_gt_at(0, threshold),
         ignored=match_table.is_ignored(0, threshold),
-        counted=match_table.within_max_dets,
+        counted=match_table.counted,
         positive=match_table.positive[0],
         match_table=match_table,
         result=result,

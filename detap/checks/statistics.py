@@ -195,7 +195,7 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
 def _common_statistics(
     truth: GroundTruth, detections: Detections, sample: "Sample"
 ) -> Iterator[Statistic]:
-    has_gt, has_dt = truth.filled, detections.filled
+    has_gt, has_dt = truth.images_with_rows, detections.images_with_rows
     yield Statistic("images_with_detections", "images with detections", int(has_dt.sum()))
     missing = int(np.count_nonzero(has_gt & ~has_dt))
     yield Statistic("images_undetected", "  with ground truth, but no detection", missing)
@@ -226,7 +226,7 @@ def _only(table: GroundTruth | Detections, other: GroundTruth | Detections) -> l
 def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]:
     if not len(detections):
         return
-    has_gt, has_dt = truth.filled, detections.filled
+    has_gt, has_dt = truth.images_with_rows, detections.images_with_rows
     undetected = int(np.count_nonzero(has_gt & ~has_dt))
     if 2 * undetected > int(has_gt.sum()):
         message = (

@@ -41,12 +41,12 @@ def evaluate_shards(
     run = _Run(inputs, protocol, gates, options, session)
     union, before = run.union(), None
     from detap.evaluation.partial import merge  # numpy is there by now
-    from detap.evaluation.partial.merging import numbered_alike
+    from detap.evaluation.partial.merging import align_classes
     from detap.report.inputs import describe_partial
 
     if gates.baseline_detections is not None:
         earlier = replace(inputs, dt=inputs.meant(gates.baseline_detections))
-        union, before = numbered_alike(
+        union, before = align_classes(
             union, _Run(earlier, protocol, gates, options, session).union()
         )
     if options["classes"]:
@@ -55,7 +55,7 @@ def evaluate_shards(
         before = None if before is None else before.select(names)
     results = [
         (merge([one], images="seen") if options["images"] else one).compute(
-            threads=options["threads"], refuse=not inputs.part
+            threads=options["threads"], check_inputs=not inputs.part
         )
         for one in (union, before)
         if one is not None
@@ -151,7 +151,7 @@ class _Run:
             union = self._by_engine(shards, rest)
             assert union is not None  # as none is paired
             return union
-        from detap.engines.shards import evaluated
+        from detap.engines.shards import evaluate_shard
 
         truth = self.ground_truth
         assert truth is not None  # read above
@@ -162,8 +162,8 @@ class _Run:
         rests = []
         if rest is not None:
             elsewhere = tuple(image for part in parts for image in part.images)
-            rest, threads = rest._replace(elsewhere=elsewhere), self.options["threads"]
-            rests.append(evaluated(rest, truth, None, threads=threads))
+            rest, threads = rest._replace(images_with_detections=elsewhere), self.options["threads"]
+            rests.append(evaluate_shard(rest, truth, None, threads=threads))
         return self._merged(parts, rests)
 
     def _begin(self) -> tuple[Iterable[Any], Iterable[Any]]:
@@ -176,7 +176,9 @@ class _Run:
         return truths, sources
 
     def _truth(self, shard: "Shard", sources: Iterable[Any]) -> "GroundTruth":
-        truth: GroundTruth = shard.ground_truth.named(self.inputs.read_ground_truth(sources))
+        truth: GroundTruth = shard.ground_truth.with_given_paths(
+            self.inputs.read_ground_truth(sources)
+        )
         self.read += truth.files
         return truth
 
@@ -202,15 +204,15 @@ class _Run:
         ties = self.options["tie_range"]
         truth = InputFiles(inputs.format.name, gt, given, self._folder, inputs.merge_images)
         if dt is None:
-            return Shard(truth, None, self.protocol, whole, images, ties=ties)
+            return Shard(truth, None, self.protocol, whole, images, tie_range=ties)
         found = InputFiles(inputs.format_of(dt).name, (dt,), given, self._folder)
-        return Shard(truth, found, self.protocol, whole, images, ties=ties)
+        return Shard(truth, found, self.protocol, whole, images, tie_range=ties)
 
     def _partial(
         self, shard: "Shard", truth: "Callable[[], GroundTruth]", source: Any
     ) -> "Partial":
         """Return the partial of an input that is read here, or was kept."""
-        from detap.engines.shards import evaluated, kept
+        from detap.engines.shards import evaluate_shard, load_or_create
         from detap.evaluation.partial import Partial
 
         inputs, threads = self.inputs, self.options["threads"]
@@ -218,13 +220,15 @@ class _Run:
         def made(shard: "Shard") -> "Partial":
             assert shard.detections is not None  # it is of an input
             known, entry = truth(), inputs.format_of(source)
-            table = shard.detections.named(entry.read_detections(source, known, inputs.reading))
+            table = shard.detections.with_given_paths(
+                entry.read_detections(source, known, inputs.reading)
+            )
             self.read.extend(table.files)
-            return evaluated(shard, known, table, threads=threads)
+            return evaluate_shard(shard, known, table, threads=threads)
 
         if self.options["resume"] is None:
             return made(shard)
-        blob = kept(shard, self.options["resume"], lambda shard: made(shard).to_bytes())
+        blob = load_or_create(shard, self.options["resume"], lambda shard: made(shard).to_bytes())
         return Partial.from_bytes(blob, name=shard.name)
 
     def _by_engine(self, shards: "list[Shard]", rest: "Shard | None" = None) -> "Partial | None":
@@ -237,7 +241,7 @@ class _Run:
                 return evaluate(
                     begun,
                     shards,
-                    rest=rest,
+                    remaining=rest,
                     rows=self.wants_rows,
                     folder=None if resume is None else os.path.abspath(resume),
                     threads=self.options["threads"],
@@ -246,8 +250,8 @@ class _Run:
                 files = {problem.file for problem in error.problems}
                 for shard in shards:
                     found = shard.detections
-                    at_fault = found is not None and files & {*map(found.place, found.paths)}
-                    if at_fault and not shard.whole and self._strays(shard):
+                    at_fault = found is not None and files & {*map(found.resolve, found.paths)}
+                    if at_fault and not shard.shared_ground_truth and self._strays(shard):
                         return None
                 raise
 
@@ -264,11 +268,11 @@ class _Run:
         """Return the images that were chosen; None where all are due."""
         if not self.options["images"] or only_seen(self.options["images"]):
             return None
-        from detap.evaluation.detection import wanted
+        from detap.evaluation.detection import name_mask
 
         assert self.ground_truth is not None  # as images were chosen
         names = chosen_images(self.options["images"], self.ground_truth.images)
-        wanted("image", self.ground_truth.images, names)
+        name_mask("image", self.ground_truth.images, names)
         return tuple(names)
 
     def attribute(self, name: str) -> "Mapping[Name, Any]":

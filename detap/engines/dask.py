@@ -17,35 +17,35 @@ from detap.errors import InputError, Problem, UsageError
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_deferred() -> Iterator[None]:
     """Let signals wait until the processes that are begun inside know what to do.
 
     One that is left before prints a traceback of Python's. They hear no Ctrl-C themselves: they are
     ended by who began them.
     """
-    with _terminated_later(), _deaf_to_interrupts():
+    with _sigterm_deferred(), _interrupts_blocked():
         yield
 
 
 @contextmanager
-def _terminated_later() -> Iterator[None]:
+def _sigterm_deferred() -> Iterator[None]:
     """Let SIGTERM, which is not blocked, as processes begun inside are to hear it, wait here."""
-    usual = signal.getsignal(signal.SIGTERM)
-    if current_thread() is not main_thread() or usual is None:
+    previous = signal.getsignal(signal.SIGTERM)
+    if current_thread() is not main_thread() or previous is None:
         yield
         return
-    heard: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    received: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, usual)
-        if heard:
+        signal.signal(signal.SIGTERM, previous)
+        if received:
             signal.raise_signal(signal.SIGTERM)
 
 
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _interrupts_blocked() -> Iterator[None]:
     """Let processes that are begun inside hear no Ctrl-C."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -55,17 +55,17 @@ def _deaf_to_interrupts() -> Iterator[None]:
     sys.warnoptions.append("ignore:resource_tracker")
     ensure_running()
     sys.warnoptions.pop()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 RETRIES = 2
 """How often a function is called again that has raised."""
 
-NO_WORKERS = 60.0
+NO_WORKERS_TIMEOUT = 60.0
 """Seconds after which a run fails that has lost all workers it began, and got none again."""
 
 
@@ -94,7 +94,7 @@ class Engine:
         # What its tasks say when a run is interrupted is nothing to a person at a terminal.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         self._cluster: Any = None
-        self._others = active_children()
+        self._existing_processes = active_children()
         if scheduler is None:
             self._cluster = self._begin_workers()
         try:
@@ -119,8 +119,8 @@ class Engine:
 
     @property
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        workers: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return workers
 
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
@@ -148,8 +148,8 @@ class Engine:
             hint = "see their logs; it may need more memory than they have"
             raise InputError(Problem(name, "", message, hint)) from None
         except (OSError, CancelledError) as error:
-            told = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise UsageError(f"the scheduler of --engine dask went away ({told})") from error
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise UsageError(f"the scheduler of --engine dask went away ({reason})") from error
         return values
 
     def close(self) -> None:
@@ -166,10 +166,10 @@ class Engine:
 
         # Dask does not replace a worker that dies while it starts: without a limit, a run that has
         # lost all of them so would wait for ever.
-        limit = {"distributed.scheduler.no-workers-timeout": NO_WORKERS}
+        limit = {"distributed.scheduler.no-workers-timeout": NO_WORKERS_TIMEOUT}
         for _ in range(1 + RETRIES):
             try:
-                with _undisturbed(), dask.config.set(limit):
+                with _signals_deferred(), dask.config.set(limit):
                     return LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,
@@ -178,17 +178,17 @@ class Engine:
                     )
             except RuntimeError as error:
                 self._end_workers()
-                told = str(error)
+                reason = str(error)
             except BaseException:  # an interrupt, say: workers half begun would wait for a minute
                 self._end_workers()
                 raise
         raise UsageError(
-            f"--engine dask: the workers died {1 + RETRIES} times while starting ({told}); give "
+            f"--engine dask: the workers died {1 + RETRIES} times while starting ({reason}); give "
             "them more memory, or start dask scheduler and dask worker and give --scheduler"
         )
 
     def _end_workers(self) -> None:
         """End the processes that were begun for this and are still there."""
         for child in active_children():
-            if child not in self._others:
+            if child not in self._existing_processes:
                 child.kill()

@@ -11,20 +11,20 @@ from detap.core.accumulate import Scores
 from detap.core.interpolated import Interpolated
 from detap.engines import Engine
 from detap.engines.shards import (
-    Classes,
+    ClassScores,
     PartialHeader,
     Shard,
-    finish_classes,
-    head_of,
-    kept,
-    of_classes,
+    accumulate_classes,
+    header_of,
+    load_or_create,
+    select_classes,
 )
 from detap.engines.shards import shard_to_partial as to_partial
 from detap.evaluation.partial import Partial, merge
 from detap.tables.concat import refuse_shared
 from detap.tables.detection import Name
 
-_GROUPS = 4
+_GROUPS_PER_WORKER = 4
 """Groups of classes for each worker, so that a class of many detections does not hold all up."""
 
 
@@ -34,7 +34,7 @@ class RemoteScores(Partial):
 
     scores: Scores
 
-    def accumulated(self, *, threads: int | None = None) -> Scores:
+    def accumulate(self, *, threads: int | None = None) -> Scores:
         """Return the scores."""
         return self.scores
 
@@ -49,7 +49,7 @@ def evaluate(
     engine: Engine,
     shards: Sequence[Shard],
     *,
-    rest: Shard | None = None,
+    remaining: Shard | None = None,
     rows: bool = False,
     folder: str | None = None,
     threads: int | None = None,
@@ -61,7 +61,7 @@ def evaluate(
     engine : Engine
     shards : sequence of Shard
         At least one.
-    rest : Shard, optional
+    remaining : Shard, optional
         What is to be evaluated for the images that no shard names, which are filled in.
     rows : bool
         Whether the rows are wanted here, and not only the numbers: for curves, parts of the images,
@@ -72,75 +72,79 @@ def evaluate(
         At most so many in a process; by default as many as the engine allows.
     """
     blobs = [_submit(engine, shard, folder) for shard in shards]
-    heads = _heads(engine, shards, blobs)
-    named = [Partial.from_bytes(head.blob).images for head in heads]
-    refuse_shared(zip([shard.name for shard in shards], named, strict=True))
-    if rest is not None:
-        rest = rest._replace(elsewhere=tuple(image for images in named for image in images))
-        blobs.append(_submit(engine, rest, folder))
-        heads += _heads(engine, [rest], blobs[-1:])
+    headers = _headers(engine, shards, blobs)
+    images_by_shard = [Partial.from_bytes(header.blob).images for header in headers]
+    refuse_shared(zip([shard.name for shard in shards], images_by_shard, strict=True))
+    if remaining is not None:
+        remaining = remaining._replace(
+            images_with_detections=tuple(image for images in images_by_shard for image in images)
+        )
+        blobs.append(_submit(engine, remaining, folder))
+        headers += _headers(engine, [remaining], blobs[-1:])
     if rows:
         return merge(engine.gather(blobs))
-    union = merge([head.blob for head in heads])
+    union = merge([header.blob for header in headers])
     groups = [union.class_ids]
     if not union.protocol.class_agnostic:
-        groups = _groups(heads, engine.workers * _GROUPS)
-    names = [shard.name for shard in (*shards, *([rest] if rest else []))]
+        groups = _class_groups(headers, engine.workers * _GROUPS_PER_WORKER)
+    names = [shard.name for shard in (*shards, *([remaining] if remaining else []))]
     # Many groups are finished side by side, one alone by all the threads of its worker.
-    allowed = min(engine.threads, threads or engine.threads) if len(groups) == 1 else 1
+    max_threads = min(engine.threads, threads or engine.threads) if len(groups) == 1 else 1
     finished = []
     for group in groups:
-        pieces = blobs
+        selected = blobs
         if not union.protocol.class_agnostic:
-            pieces = [
-                engine.submit(name, of_classes, blob, group)
+            selected = [
+                engine.submit(name, select_classes, blob, group)
                 for name, blob in zip(names, blobs, strict=True)
             ]
         name = f"{len(group)} classes"
-        finished.append(engine.submit(name, finish_classes, *pieces, threads=allowed))
-    return _put_together(union, engine.gather(finished))
+        finished.append(engine.submit(name, accumulate_classes, *selected, threads=max_threads))
+    return _join_scores(union, engine.gather(finished))
 
 
 def _submit(engine: Engine, shard: Shard, folder: str | None) -> object:
     if folder is None:
         return engine.submit(shard.name, to_partial, shard)
-    return engine.submit(shard.name, kept, shard, folder)
+    return engine.submit(shard.name, load_or_create, shard, folder)
 
 
-def _heads(engine: Engine, shards: Sequence[Shard], blobs: Sequence[object]) -> list[PartialHeader]:
+def _headers(
+    engine: Engine, shards: Sequence[Shard], blobs: Sequence[object]
+) -> list[PartialHeader]:
     pairs = zip(shards, blobs, strict=True)
-    return engine.gather([engine.submit(shard.name, head_of, blob) for shard, blob in pairs])
+    return engine.gather([engine.submit(shard.name, header_of, blob) for shard, blob in pairs])
 
 
-def _groups(heads: Sequence[PartialHeader], most: int) -> list[tuple[Name, ...]]:
+def _class_groups(headers: Sequence[PartialHeader], max_groups: int) -> list[tuple[Name, ...]]:
     """Return the classes dealt out to groups of about equal size."""
     sizes: dict[Name, int] = {}
-    for head in heads:
-        for name, size in head.sizes:
+    for header in headers:
+        for name, size in header.sizes:
             sizes[name] = sizes.get(name, 0) + size
-    groups: list[list[Name]] = [[] for _ in range(min(most, max(len(sizes), 1)))]
-    held = [0] * len(groups)
+    groups: list[list[Name]] = [[] for _ in range(min(max_groups, max(len(sizes), 1)))]
+    sizes_of_groups = [0] * len(groups)
     for name in sorted(sizes, key=lambda name: -sizes[name]):
-        least = held.index(min(held))
-        groups[least].append(name)
-        held[least] += sizes[name] + 1
+        smallest = sizes_of_groups.index(min(sizes_of_groups))
+        groups[smallest].append(name)
+        sizes_of_groups[smallest] += sizes[name] + 1
     return [tuple(group) for group in groups]
 
 
-def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
+def _join_scores(union: Partial, finished: Sequence[ClassScores]) -> RemoteScores:
     """Return the union with the scores of its classes, each in its place."""
     scores = [one.scores for one in finished]
     order = [0]
     if not union.protocol.class_agnostic:
-        listed = [name for one in finished for name in one.ids]
-        index_of = {name: n for n, name in enumerate(listed)}
+        class_ids = [name for one in finished for name in one.ids]
+        index_of = {name: n for n, name in enumerate(class_ids)}
         order = [index_of[name] for name in union.class_ids]
 
     def whole(columns: Sequence[NDArray[Any]], axis: int) -> NDArray[Any]:
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
 
-    put = Scores(
-        interpolated=Interpolated.concatenate([one.interpolated for one in scores]).select_classes(
+    joined = Scores(
+        interpolated=Interpolated.joined([one.interpolated for one in scores]).select_classes(
             order
         ),
         average=whole([one.average for one in scores], 1),
@@ -148,4 +152,4 @@ def _put_together(union: Partial, finished: Sequence[Classes]) -> RemoteScores:
         positives=whole([one.positives for one in scores], 1),
         counts=whole([one.counts for one in scores], 1),
     )
-    return RemoteScores(**{f.name: getattr(union, f.name) for f in fields(union)}, scores=put)
+    return RemoteScores(**{f.name: getattr(union, f.name) for f in fields(union)}, scores=joined)

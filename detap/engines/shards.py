@@ -56,22 +56,22 @@ class InputFiles(NamedTuple):
     folder: str = ""
     merge_images: bool = False
 
-    def place(self, path: str) -> str:
+    def resolve(self, path: str) -> str:
         """Return where a file lies."""
         return path if is_url(path) else os.path.join(self.folder, path)
 
-    def named(self, table: Any) -> Any:
+    def with_given_paths(self, table: Any) -> Any:
         """Return a table whose files are called as they were given, with digests if wanted."""
-        given = {self.place(path): path for path in self.paths}
-        wanted = dict(self.options).get("limits", DEFAULT_LIMITS).digests
-        files = [
+        path_by_location = {self.resolve(path): path for path in self.paths}
+        digests = dict(self.options).get("limits", DEFAULT_LIMITS).digests
+        sources = [
             file._replace(
-                path=given.get(file.path, file.path),
-                sha256=(sha256_of_source(file) or "") if wanted else "",
+                path=path_by_location.get(file.path, file.path),
+                sha256=(sha256_of_source(file) or "") if digests else "",
             )
             for file in table.files
         ]
-        return replace(table, files=tuple(files))
+        return replace(table, files=tuple(sources))
 
 
 class Shard(NamedTuple):
@@ -83,24 +83,24 @@ class Shard(NamedTuple):
     detections : InputFiles or None
         None is for the images that no input has detections on.
     protocol : Protocol
-    whole : bool
+    shared_ground_truth : bool
         Whether the ground truth is that of all shards, of which this has the images that its
         detections are on; otherwise it is this shard's own, with all of its images.
     images : tuple of int or str, optional
         Only these.
-    elsewhere : tuple of int or str
+    images_with_detections : tuple of int or str
         Without detections: the images that inputs have detections on.
-    ties : bool
+    tie_range : bool
         Whether what other orders of equal scores would give is kept.
     """
 
     ground_truth: InputFiles
     detections: InputFiles | None
     protocol: Protocol
-    whole: bool = True
+    shared_ground_truth: bool = True
     images: tuple[Name, ...] | None = None
-    elsewhere: tuple[Name, ...] = ()
-    ties: bool = False
+    images_with_detections: tuple[Name, ...] = ()
+    tie_range: bool = False
 
     @property
     def name(self) -> str:
@@ -116,24 +116,24 @@ def shard_to_partial(shard: Shard) -> bytes:
     InputError
         Where an input is not right.
     """
-    placed, truth = _truth(shard.ground_truth, _stamp(shard.ground_truth))
+    resolved_truth, truth = _read_ground_truth(shard.ground_truth, _stamp(shard.ground_truth))
     detections = None
     if shard.detections is not None:
         # A reader may look into the files of the ground truth again, wherever this process runs.
-        detections = read_detections(shard.detections, placed)
-    return evaluated(shard, truth, detections, threads=1).to_bytes()
+        detections = read_detections(shard.detections, resolved_truth)
+    return evaluate_shard(shard, truth, detections, threads=1).to_bytes()
 
 
-def read_detections(reading: InputFiles, ground_truth: GroundTruth) -> Detections:
+def read_detections(files: InputFiles, ground_truth: GroundTruth) -> Detections:
     """Return the detections of a shard, numbered as `ground_truth`."""
-    entry, path = FORMATS[reading.format], reading.place(reading.paths[0])
-    found: Detections = reading.named(
-        entry.read_detections(path, ground_truth, dict(reading.options))
+    format, path = FORMATS[files.format], files.resolve(files.paths[0])
+    detections: Detections = files.with_given_paths(
+        format.read_detections(path, ground_truth, dict(files.options))
     )
-    return found
+    return detections
 
 
-def evaluated(
+def evaluate_shard(
     shard: Shard,
     ground_truth: GroundTruth,
     detections: Detections | None,
@@ -141,82 +141,82 @@ def evaluated(
     threads: int | None = None,
 ) -> Partial:
     """Return a shard's partial from its tables."""
-    due = chosen(ground_truth, shard.images)
+    mask = image_mask(ground_truth, shard.images)
     if detections is None:
-        elsewhere = set(shard.elsewhere)
-        due &= np.array([name not in elsewhere for name in ground_truth.images], np.bool_)
+        excluded = set(shard.images_with_detections)
+        mask &= np.array([name not in excluded for name in ground_truth.images], np.bool_)
         return partial_of_images(
             ground_truth,
             no_detections(ground_truth),
             shard.protocol,
-            due,
-            tie_range=shard.ties,
+            mask,
+            tie_range=shard.tie_range,
             threads=threads,
         )
-    images = detections.filled & due if shard.whole else due
+    images = detections.images_with_rows & mask if shard.shared_ground_truth else mask
     return partial_of_images(
         ground_truth,
         detections,
         shard.protocol,
         images,
-        whole=shard.whole,
+        shared_ground_truth=shard.shared_ground_truth,
         input=shard.name,
-        tie_range=shard.ties,
+        tie_range=shard.tie_range,
         threads=threads,
     )
 
 
-def chosen(ground_truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
+def image_mask(ground_truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
     """Return which images are among those chosen, (I,) bool."""
     if images is None:
         return np.ones(len(ground_truth.images), np.bool_)
-    wanted = set(images)
-    return np.array([name in wanted for name in ground_truth.images], np.bool_)
+    names = set(images)
+    return np.array([name in names for name in ground_truth.images], np.bool_)
 
 
-def _stamp(reading: InputFiles) -> tuple[Any, ...]:
+def _stamp(files: InputFiles) -> tuple[Any, ...]:
     """Return what changes when a file does: a worker outlives a run."""
-    return tuple(_look(reading.place(path)) for path in reading.paths)
+    return tuple(_file_stamp(files.resolve(path)) for path in files.paths)
 
 
-def _look(path: str) -> Any:
+def _file_stamp(path: str) -> Any:
     if is_url(path):
         from detap.io.remote import RemoteFile  # seldom needed
 
         with RemoteFile(path) as remote:
             return remote.stamp()
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None  # its reader says what is wrong
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=1)
-def _truth(reading: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
+def _read_ground_truth(files: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
     """Return a ground truth, which a process reads once for all of its shards.
 
     Its files are called by where they lie, and as they were given.
     """
-    entry, options = FORMATS[reading.format], dict(reading.options)
+    format, options = FORMATS[files.format], dict(files.options)
     table = ground_truth_of(
-        map(reading.place, reading.paths),
-        lambda path: entry.read_ground_truth(path, options),
+        map(files.resolve, files.paths),
+        lambda path: format.read_ground_truth(path, options),
         options.get("limits", DEFAULT_LIMITS),
-        merge_images=reading.merge_images,
+        merge_images=files.merge_images,
     )
-    return table, reading.named(table)
+    return table, files.with_given_paths(table)
 
 
-def of_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
+def select_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
     """Return the bytes of a partial with some classes alone, by what the files call them."""
     partial = Partial.from_bytes(blob)
-    wanted = set(classes)
-    labels = [n for n, name in enumerate(partial.class_ids) if name in wanted]
+    names = set(classes)
+    labels = [n for n, name in enumerate(partial.class_ids) if name in names]
     return partial.select_classes(labels).to_bytes()
 
 
-class Classes(NamedTuple):
+class ClassScores(NamedTuple):
     """Some classes, finished.
 
     Attributes
@@ -231,7 +231,7 @@ class Classes(NamedTuple):
     scores: Scores
 
 
-def finish_classes(*blobs: bytes, threads: int = 1) -> Classes:
+def accumulate_classes(*blobs: bytes, threads: int = 1) -> ClassScores:
     """Return the scores of the classes that partials have.
 
     Parameters
@@ -242,7 +242,7 @@ def finish_classes(*blobs: bytes, threads: int = 1) -> Classes:
         The scores do not depend on it.
     """
     union = merge(blobs)
-    return Classes(union.class_ids, union.accumulated(threads=threads))
+    return ClassScores(union.class_ids, union.accumulate(threads=threads))
 
 
 class PartialHeader(NamedTuple):
@@ -259,7 +259,7 @@ class PartialHeader(NamedTuple):
     sizes: tuple[tuple[Name, int], ...]
 
 
-def head_of(blob: bytes) -> PartialHeader:
+def header_of(blob: bytes) -> PartialHeader:
     """Return what a partial says of itself: all but its rows."""
     partial = Partial.from_bytes(blob)
     sizes = partial.sizes.sum(axis=0).tolist()
@@ -271,14 +271,16 @@ def head_of(blob: bytes) -> PartialHeader:
 # --- partials kept in a folder, for a run that is resumed
 
 
-def kept(shard: Shard, folder: str, act: Callable[[Shard], bytes] = shard_to_partial) -> bytes:
+def load_or_create(
+    shard: Shard, folder: str, create: Callable[[Shard], bytes] = shard_to_partial
+) -> bytes:
     """Return a shard's partial from a folder, where it is made from the same; else put it there.
 
     Parameters
     ----------
     shard : Shard
     folder : str
-    act : callable
+    create : callable
         Makes the partial.
 
     Raises
@@ -292,25 +294,30 @@ def kept(shard: Shard, folder: str, act: Callable[[Shard], bytes] = shard_to_par
             blob = file.read()
         Partial.from_bytes(blob, name=path)
     except (OSError, InputError):  # absent, or of a run that was killed by the machine's end
-        blob = act(shard)
+        blob = create(shard)
         write(path, blob)
     return blob
 
 
 def _key(shard: Shard) -> str:
     """Return the digest of all that a shard's partial depends on."""
-    sides = [side for side in (shard.ground_truth, shard.detections) if side is not None]
-    digests = [[_digest(side.place(p), _stamp(side)) for p in side.paths] for side in sides]
+    inputs = [files for files in (shard.ground_truth, shard.detections) if files is not None]
+    digests = [[_digest(files.resolve(p), _stamp(files)) for p in files.paths] for files in inputs]
     record = {
         "version": __version__,
         "protocol": shard.protocol.as_dict(),
         "inputs": [
-            [side.format, side.paths, repr(side.options), of_side]
-            for side, of_side in zip(sides, digests, strict=True)
+            [files.format, files.paths, repr(files.options), file_digests]
+            for files, file_digests in zip(inputs, digests, strict=True)
         ],
         "chosen": [
-            *(shard.whole, shard.images, shard.elsewhere, shard.ties),
-            sides[0].merge_images,
+            *(
+                shard.shared_ground_truth,
+                shard.images,
+                shard.images_with_detections,
+                shard.tie_range,
+            ),
+            inputs[0].merge_images,
         ],
     }
     return blake2b(json.dumps(record).encode(), digest_size=20).hexdigest()

@@ -14,7 +14,7 @@ _CODE = "annotation-id-zero"
 _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
 
 
-def weighed(result: Result) -> Result:
+def add_zero_id_note(result: Result) -> Result:
     """Return the result with what an annotation of id 0 comes to: the headline either way.
 
     Only its class is scored again.
@@ -30,28 +30,28 @@ def weighed(result: Result) -> Result:
         return result
     from detap.decimals import format_distinct
 
-    here, other = next(iter(result.summary.items())), _OTHER[current.name]
+    primary_metric, other_protocol = next(iter(result.summary.items())), _OTHER[current.name]
     label = 0 if current.class_agnostic else int(truth.label[truth.zero_id][0])
     one_class = EvaluationRun(
         truth.select(_rows(result, truth, label)),
         result.detections.select(_rows(result, result.detections, label)),
-        replace(current, annotation_id_zero=protocol(other).annotation_id_zero),
+        replace(current, annotation_id_zero=protocol(other_protocol).annotation_id_zero),
         result._run.threads,
-        as_seen=True,
+        prepared=True,
     )
-    scores = one_class.score()
+    scores = one_class.evaluate_by_score()
     interpolated = result._interpolated.copy()
-    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
-    there = replace(
+    interpolated.put(slice(label, label + 1), scores.interpolated.select_classes([label]))
+    alternative = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),
         _interpolated=interpolated,
         recall=_replaced(result.recall, label, scores.recall),
     )
-    ours, theirs = format_distinct(here[1], there.summary[here[0]])
+    ours, theirs = format_distinct(primary_metric[1], alternative.summary[primary_metric[0]])
     message = (
         "an annotation has the id 0, a match with which pycocotools takes for none: "
-        f"{here[0]} is {ours} here and {theirs} with --protocol {other}"
+        f"{primary_metric[0]} is {ours} here and {theirs} with --protocol {other_protocol}"
     )
     notes = (replace(n, message=message) if n.code == _CODE else n for n in result.notes)
     return replace(result, notes=tuple(notes))
@@ -61,8 +61,8 @@ def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArra
     return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
 
 
-def _replaced(values: Floats, label: int, by: Floats) -> Floats:
+def _replaced(values: Floats, label: int, new_values: Floats) -> Floats:
     """Return an array with the numbers of one class replaced."""
-    changed = values.copy()
-    changed[:, label] = by[:, label]
-    return changed
+    copied = values.copy()
+    copied[:, label] = new_values[:, label]
+    return copied

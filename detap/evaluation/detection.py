@@ -17,7 +17,7 @@ from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.results import Curve, Matches, Result, all_area_iou_pairs, result_of
 from detap.evaluation.run import EvaluationRun, match_params
-from detap.evaluation.subset import select, shrink, wanted
+from detap.evaluation.subset import name_mask, select, shrink
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.notes import AS_IS
@@ -26,12 +26,12 @@ __all__ = [
     "Curve",
     "Matches",
     "Result",
+    "add_sanity_notes",
     "evaluate",
+    "name_mask",
     "on_images",
     "select",
     "shrink",
-    "wanted",
-    "with_advice",
 ]
 
 
@@ -94,7 +94,7 @@ def evaluate(
     """
     if as_is and isinstance(ground_truth, GroundTruth) and AS_IS not in ground_truth.notes:
         ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))
-    result = with_advice(
+    result = add_sanity_notes(
         score_tables(
             ground_truth,
             detections,
@@ -112,18 +112,18 @@ def evaluate(
     return result
 
 
-def with_advice(result: Result) -> Result:
+def add_sanity_notes(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
     if result.ground_truth.zero_id.any():
-        from detap.evaluation.annotation_id_zero import weighed  # seldom needed
+        from detap.evaluation.annotation_id_zero import add_zero_id_note  # seldom needed
 
-        result = weighed(result)
+        result = add_zero_id_note(result)
     from_files = result.ground_truth.files and result.detections.files
-    found = [] if from_files else list(notes_of_arrays(result))
-    found += [*written_twice(result), *score_cut_notes(result)]
-    result = replace(result, notes=(*result.notes, *found)) if found else result
-    unlikely = suspicions_of(result)
-    return replace(result, notes=(*result.notes, *unlikely)) if unlikely else result
+    notes = [] if from_files else list(notes_of_arrays(result))
+    notes += [*written_twice(result), *score_cut_notes(result)]
+    result = replace(result, notes=(*result.notes, *notes)) if notes else result
+    mismatches = suspicions_of(result)
+    return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result
 
 
 def score_tables(
@@ -137,43 +137,50 @@ def score_tables(
     matches: bool = False,
     match_table: bool = False,
     curves: bool = True,
-    judge: bool = True,
+    check_formats: bool = True,
 ) -> Result:
     """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
 
-    For what scores the same tables again: their parts, or another order of them. Without `curves`,
-    only evidence and counts are there to be asked, and the rest is not worked out. Without `judge`,
-    boxes that look like another convention are not refused: of a part, which is judged with others.
+    For callers that score the same tables repeatedly, such as subsets or other orders.
+
+    Parameters
+    ----------
+    curves : bool
+        If False, compute only the match table and the counts.
+    check_formats : bool
+        If False, skip the box format checks: of a part, they are made once for all parts.
     """
-    for table, kind in ((ground_truth, GroundTruth), (detections, Detections)):
-        if not isinstance(table, kind):
+    for table, table_class in ((ground_truth, GroundTruth), (detections, Detections)):
+        if not isinstance(table, table_class):
             raise UsageError(
-                f"a {type(table).__name__} stands where {kind.__name__} are due; "
-                f"{kind.__name__}.from_arrays makes them, and evaluate takes the ground truth first"
+                f"expected {table_class.__name__}, got {type(table).__name__}; build it with "
+                f"{table_class.__name__}.from_arrays (first argument of evaluate: ground truth)"
             )
     resolved = Protocol.of(protocol)
     check_units(ground_truth, detections)
     _check_units(ground_truth, resolved)
-    detections = detections.numbered_as(ground_truth)
-    if judge:
+    detections = detections.reindex_like(ground_truth)
+    if check_formats:
         boxes = resolved.iou_type == "bbox"
         notes = check_boxes(ground_truth, detections, boxes=boxes)
         if notes:
             detections = replace(detections, notes=(*detections.notes, *notes))
-    selection = chosen = None
+    selection = selected_classes = None
     if classes is not None or images is not None:
         from detap.evaluation.selection import Selection
 
         selection = Selection.of(ground_truth, detections, classes, images)
-        pooled, chosen = None, selection.classes
+        pooled, selected_classes = None, selection.classes
         if resolved.class_agnostic:
-            pooled, chosen = chosen, None
+            pooled, selected_classes = selected_classes, None
         ground_truth, detections = select(
             ground_truth, detections, classes=pooled, images=selection.images
         )
     run = EvaluationRun(ground_truth, detections, resolved, threads)
-    cells = all_area_iou_pairs(resolved) if matches else [(0, 0)] if match_table else None
-    result = _result(run, run.evaluate(match_table=cells, curves=curves), chosen)
+    area_iou_pairs = all_area_iou_pairs(resolved) if matches else [(0, 0)] if match_table else None
+    result = _name_scores(
+        run, run.evaluate(match_table=area_iou_pairs, curves=curves), selected_classes
+    )
     return replace(result, selection=selection)
 
 
@@ -181,14 +188,14 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
     """Refuse to count pixels where boxes are in fractions of images of unknown size."""
     if not of_unknown_size(ground_truth):
         return
-    for asked, what, otherwise in (
+    for set_value, reason, hint in (
         (protocol.inclusive_pixels, "counts whole pixels", "--no-inclusive-pixels"),
         (len(protocol.area_ranges) > 1, "has area ranges in pixels", "--area-ranges none"),
         (protocol.min_height, "requires heights in pixels", ""),
     ):
-        if asked:
-            why = f"the protocol {protocol.name} {what}"
-            raise InputError(unsized_problem(ground_truth, why, otherwise))
+        if set_value:
+            cause = f"the protocol {protocol.name} {reason}"
+            raise InputError(unsized_problem(ground_truth, cause, hint))
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
@@ -207,23 +214,23 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     UsageError
         Where a name is unknown, with near ones, or none is given.
     """
-    kept = frozenset(images)
-    whole = result if result.whole is None else result.whole
-    source = whole._source
-    numbers = np.flatnonzero(wanted("image", source.images, kept)).tolist()
+    names = frozenset(images)
+    full = result if result.full is None else result.full
+    source = full._source
+    numbers = np.flatnonzero(name_mask("image", source.images, names)).tolist()
     if not isinstance(source, EvaluationRun):
         return source.on_images(numbers, threads=threads)
-    truth, detections = select(source.ground_truth, source.detections, images=kept)
-    run = EvaluationRun(truth, detections, result.protocol, threads, as_seen=True)
+    truth, detections = select(source.ground_truth, source.detections, images=names)
+    run = EvaluationRun(truth, detections, result.protocol, threads, prepared=True)
     if result.protocol.matching == "by-score":
-        scores = accumulate(whole.match_table.select_images(numbers), threads=threads)
+        scores = accumulate(full.match_table.select_images(numbers), threads=threads)
     else:
         scores = run.evaluate()
-    part = _result(run, scores, None if whole is result else result.classes)
-    return replace(part, selection=result.selection)
+    subset = _name_scores(run, scores, None if full is result else result.classes)
+    return replace(subset, selection=result.selection)
 
 
-def accumulated_by(result: Result, protocol: Protocol) -> Result:
+def reaccumulate(result: Result, protocol: Protocol) -> Result:
     """Return the result by another protocol that matches alike; no box is matched again.
 
     Parameters
@@ -235,18 +242,20 @@ def accumulated_by(result: Result, protocol: Protocol) -> Result:
     """
     run = result._source
     scores = accumulate(result.match_table, params=match_params(protocol), threads=run.threads)
-    found = result_of(run, protocol, result.classes, scores, result.notes)
-    return replace(found, selection=result.selection)
+    reaccumulated = result_of(run, protocol, result.classes, scores, result.notes)
+    return replace(reaccumulated, selection=result.selection)
 
 
-def _result(run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None) -> Result:
+def _name_scores(
+    run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None
+) -> Result:
     """Put names on scores; of some classes alone, if they are named."""
-    notes = (*run.notes_of_tables(), *run.notes(scores))
-    whole = result_of(run, run.protocol, run.classes, scores, notes)
+    notes = (*run.table_notes(), *run.score_notes(scores))
+    full = result_of(run, run.protocol, run.classes, scores, notes)
     if classes is None:
-        return whole
-    from detap.evaluation.selection import ChosenClasses
+        return full
+    from detap.evaluation.selection import SelectedClasses
 
-    labels = np.flatnonzero(wanted("class", run.classes, classes)).tolist()
-    chosen = _result(ChosenClasses(run, labels), scores.select_classes(labels))
-    return replace(chosen, whole=whole)
+    labels = np.flatnonzero(name_mask("class", run.classes, classes)).tolist()
+    selected_classes = _name_scores(SelectedClasses(run, labels), scores.select_classes(labels))
+    return replace(selected_classes, full=full)

@@ -17,7 +17,7 @@ COLUMNS = {"max_occlusion": "occluded", "max_truncation": "truncated"}
 """The column of the ground truth that each axis looks at."""
 
 
-class Choosers(NamedTuple):
+class KittiTables(NamedTuple):
     """N detections and G ground truths, as the protocol sees them.
 
     Attributes
@@ -35,8 +35,8 @@ class Choosers(NamedTuple):
     extra: Mapping[str, Floats]
 
 
-def parts_of(
-    protocol: Protocol, classes: Sequence[str], columns: Choosers
+def kitti_parts(
+    protocol: Protocol, classes: Sequence[str], tables: KittiTables
 ) -> tuple[list[Part], Flags]:
     """Return what the rows are to each class that is scored, and which detections are outside.
 
@@ -52,21 +52,23 @@ def parts_of(
         Where the protocol scores other classes than there are, or looks at a column that is not
         there.
     """
-    label, inside = columns.truths.label, _inside(protocol, columns)
-    chooses = ~columns.crowd
+    label, inside = tables.truths.label, _inside_range(protocol, tables)
+    chooses = ~tables.crowd
     parts = []
-    for number, threshold in thresholds_of(protocol, classes).items():
-        own = label == number
-        concerned = own | np.isin(label, _neighbours(protocol, classes, classes[number]))
+    for class_label, threshold in thresholds_of(protocol, classes).items():
+        of_class = label == class_label
+        relevant = of_class | np.isin(
+            label, _neighbor_labels(protocol, classes, classes[class_label])
+        )
         part = Part(
-            label=number,
+            label=class_label,
             threshold=protocol.searched(threshold),
-            chooses=concerned & chooses,
-            crowd=concerned & columns.crowd,
-            due=inside & own & ~columns.ignored,
+            chooses=relevant & chooses,
+            crowd=relevant & tables.crowd,
+            due=inside & of_class & ~tables.ignored,
         )
         parts.append(part)
-    return parts, _low(protocol, columns.detections)
+    return parts, _outside_range(protocol, tables.detections)
 
 
 def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
@@ -77,78 +79,86 @@ def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float
     UsageError
         Where no class is.
     """
-    found = _scored(protocol, classes)
-    if protocol.class_iou and not found:
+    thresholds = _scored_classes(protocol, classes)
+    if protocol.class_iou and not thresholds:
         listed = ", ".join(name for name, _ in protocol.class_iou)
         raise UsageError(
             f"protocol {protocol.name} scores {listed}, and there is none of them; name the "
             "classes and their thresholds with --class-iou, or say --class-iou none for all"
         )
-    return found
+    return thresholds
 
 
-def _scored(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
+def _scored_classes(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
     if not protocol.class_iou:
         return dict.fromkeys(range(len(classes)), protocol.iou_thresholds[0])
-    due = {name.casefold(): threshold for name, threshold in protocol.class_iou}
+    threshold_by_name = {name.casefold(): threshold for name, threshold in protocol.class_iou}
     names = [name.casefold() for name in classes]
-    return {number: due[name] for number, name in enumerate(names) if name in due}
+    return {
+        number: threshold_by_name[name]
+        for number, name in enumerate(names)
+        if name in threshold_by_name
+    }
 
 
 def without_unscored(
     protocol: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
     """Return counts (7, K), 0 for classes that are not scored, and a note of their detections."""
-    kept = np.zeros_like(counts)
-    scored = [*_scored(protocol, classes)]
-    kept[:, scored] = counts[:, scored]
-    rest = counts[2] - kept[2]
-    if not rest.any():
-        return kept, ()
-    names = join_names([classes[number] for number in np.flatnonzero(rest).tolist()])
+    scored_counts = np.zeros_like(counts)
+    scored = [*_scored_classes(protocol, classes)]
+    scored_counts[:, scored] = counts[:, scored]
+    remaining = counts[2] - scored_counts[2]
+    if not remaining.any():
+        return scored_counts, ()
+    names = join_names([classes[number] for number in np.flatnonzero(remaining).tolist()])
     message = f"{protocol.name} does not score classes of which there are detections ({names}); "
     message += "--class-iou says which it does"
-    return kept, (Note("classes-not-scored", message, int(rest.sum()), severity="info"),)
+    return scored_counts, (
+        Note("classes-not-scored", message, int(remaining.sum()), severity="info"),
+    )
 
 
-def _neighbours(protocol: Protocol, classes: Sequence[str], name: str) -> list[int]:
+def _neighbor_labels(protocol: Protocol, classes: Sequence[str], name: str) -> list[int]:
     """Return the numbers of the classes that are neutral to another."""
-    near = {
-        neighbour.casefold()
-        for owner, neighbour in protocol.neighbor_classes
-        if owner == "*" or owner.casefold() == name.casefold()
+    neighbors = {
+        neighbor.casefold()
+        for class_name, neighbor in protocol.neighbor_classes
+        if class_name == "*" or class_name.casefold() == name.casefold()
     }
-    return [k for k, other in enumerate(classes) if other.casefold() in near and other != name]
+    return [k for k, other in enumerate(classes) if other.casefold() in neighbors and other != name]
 
 
-def _inside(protocol: Protocol, columns: Choosers) -> Flags:
+def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
     """Return which ground truths are in each range, (A, G) bool."""
-    truths, bands = columns.truths, protocol.area_ranges
-    inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in bands])
+    truths, area_ranges = tables.truths, protocol.area_ranges
+    inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in area_ranges])
     if protocol.min_height:
         inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(protocol.min_height)
-    for axis, column in COLUMNS.items():
-        most = getattr(protocol, axis)
-        if most and column not in columns.extra:
-            option = f"--{axis.replace('_', '-')}"
+    for field, column in COLUMNS.items():
+        maximum = getattr(protocol, field)
+        if maximum and column not in tables.extra:
+            option = f"--{field.replace('_', '-')}"
             raise UsageError(
                 f"protocol {protocol.name} asks how far each ground truth is {column}, which these "
                 "do not say: give labels of KITTI's form (--gt-format kitti), or leave it out with "
                 f"{option} none"
             )
-        if most:
-            inside &= columns.extra[column] <= _by_range(most)
+        if maximum:
+            inside &= tables.extra[column] <= _by_range(maximum)
     return inside
 
 
-def _low(protocol: Protocol, detections: Boxes) -> Flags:
+def _outside_range(protocol: Protocol, detections: Boxes) -> Flags:
     """Return which detections are outside each range, (A, N) bool."""
-    bands = protocol.area_ranges
-    low = np.array([(detections.area < b.low) | (detections.area > b.high) for b in bands])
+    area_ranges = protocol.area_ranges
+    outside = np.array(
+        [(detections.area < b.low) | (detections.area > b.high) for b in area_ranges]
+    )
     if protocol.min_height:
         height = np.abs(detections.corners[:, 3] - detections.corners[:, 1])
-        low |= height < _by_range(protocol.min_height)
-    return low
+        outside |= height < _by_range(protocol.min_height)
+    return outside
 
 
 def _by_range(values: tuple[float, ...]) -> Floats:

@@ -10,22 +10,22 @@ NO_CHANGE = frozenset({"as_is"})
 
 def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the options that changed how the inputs of a report were read, and their values."""
-    found: dict[str, set[str]] = {}
-    for entry in record["inputs"]:
-        for name, value in (entry.get("reading") or {}).items():
+    values_by_option: dict[str, set[str]] = {}
+    for source in record["inputs"]:
+        for name, value in (source.get("reading") or {}).items():
             if name not in NO_CHANGE:
-                found.setdefault(name, set()).add(str(value))
-    return {name: ", ".join(sorted(values)) for name, values in sorted(found.items())}
+                values_by_option.setdefault(name, set()).add(str(value))
+    return {name: ", ".join(sorted(values)) for name, values in sorted(values_by_option.items())}
 
 
-def reading_differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
     """Return in which options of reading two reports differ, and how."""
-    here, there = recorded_reading(now), recorded_reading(then)
+    current_options, baseline_options = recorded_reading(current), recorded_reading(baseline)
     return [
-        f"--{name.replace('_', '-')} {there.get(name, 'not given')} there, "
-        f"{here.get(name, 'not given')} here"
-        for name in sorted({*here, *there})
-        if here.get(name) != there.get(name)
+        f"--{name.replace('_', '-')} {baseline_options.get(name, 'not given')} there, "
+        f"{current_options.get(name, 'not given')} here"
+        for name in sorted({*current_options, *baseline_options})
+        if current_options.get(name) != baseline_options.get(name)
     ]
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
-    from detap.core.match_table import AreaIouPair, MatchTable
+    from detap.core.match_table import Cell, MatchTable
     from detap.evaluation.partial import Partial
     from detap.evaluation.selection import Selection
 
@@ -127,7 +127,7 @@ within_max_dets : (K,) int64
         What the readers and the evaluation noticed.
     selection : Selection or None
         Which classes and images were selected; None if all are reported.
-    whole : Result or None
+    full : Result or None
         The result of all classes, of which this one has the selected ones. None without a selection
         of classes, and for a result of partials or of a class-agnostic protocol.
     """
@@ -149,7 +149,7 @@ within_max_dets : (K,) int64
     _source: "EvaluationRun | Partial"
     _match_table: "MatchTable | None" = None
     selection: "Selection | None" = None
-    whole: "Result | None" = None
+    full: "Result | None" = None
 
     @property
     def ground_truth(self) -> GroundTruth:
@@ -199,7 +199,7 @@ within_max_dets : (K,) int64
     @property
     def area_ranges(self) -> tuple[str, ...]:
         """The names of the A area ranges."""
-        return tuple(band.name for band in self.protocol.area_ranges)
+        return tuple(area_range.name for area_range in self.protocol.area_ranges)
 
     @property
     def max_dets(self) -> tuple[int | None, ...]:
@@ -214,15 +214,15 @@ within_max_dets : (K,) int64
     @property
     def signature(self) -> str:
         """The protocol, what was selected and the version, as reports show them."""
-        selected = () if self.selection is None else self.selection.spelled
+        selected = () if self.selection is None else self.selection.signature_parts
         return self.protocol.signature(__version__, selected)
 
     @cached_property
     def summary(self) -> dict[str, float]:
         """The protocol's numbers by name, the headline first; NaN where undefined."""
         return {
-            entry.name: entry.metric.overall(self, entry)
-            for entry in metrics.summary(self.protocol)
+            metric.name: metric.metric.overall(self, metric)
+            for metric in metrics.summary(self.protocol)
         }
 
     @cached_property
@@ -232,13 +232,13 @@ within_max_dets : (K,) int64
         A mean over one class is called AP whatever the protocol calls the mean over all.
         """
         entries = metrics.columns(self.protocol)
-        return {entry.class_name: self.class_values(entry) for entry in entries}
+        return {metric.class_name: self.class_values(metric) for metric in entries}
 
-    def class_measures(self, label: int) -> dict[str, float]:
+    def class_metrics(self, label: int) -> dict[str, float]:
         """Return the numbers of one class, by name."""
         return {name: float(values[label]) for name, values in self.by_class.items()}
 
-    def measure(self, name: str) -> float:
+    def metric(self, name: str) -> float:
         """Return a number by its name, also one that the summary leaves out, such as ``"AP90"``.
 
         Raises
@@ -246,10 +246,10 @@ within_max_dets : (K,) int64
         UnknownNameError
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
-        entry = metrics.named(self.protocol, name)
-        return entry.metric.overall(self, entry)
+        metric = metrics.named(self.protocol, name)
+        return metric.metric.overall(self, metric)
 
-    def measure_by_class(self, name: str) -> Floats:
+    def metric_by_class(self, name: str) -> Floats:
         """Return a number of each class, (K,) float64, by the name of the mean over classes.
 
         Raises
@@ -259,7 +259,7 @@ within_max_dets : (K,) int64
         """
         return self.class_values(metrics.named(self.protocol, name))
 
-    def counted(self, name: str) -> Counts:
+    def ground_truth_counts(self, name: str) -> Counts:
         """Return how many ground truths of each class a number counts, (K,) int64.
 
         They are those of its area range and group of classes.
@@ -269,12 +269,12 @@ within_max_dets : (K,) int64
         UnknownNameError
             If the protocol has no such number, with near names. It is a KeyError too.
         """
-        return self.counted_by(metrics.named(self.protocol, name))
+        return self.ground_truth_counts_of(metrics.named(self.protocol, name))
 
-    def counted_by(self, entry: MetricSpec) -> Counts:
+    def ground_truth_counts_of(self, metric: MetricSpec) -> Counts:
         """Return how many ground truths of each class a number counts, (K,) int64."""
-        counts = self._positives[entry.area]
-        return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
+        counts = self._positives[metric.area]
+        return np.where(self.in_group(metric.group), counts, 0) if metric.group else counts
 
     @cached_property
     def match_table(self) -> "MatchTable":
@@ -288,10 +288,10 @@ within_max_dets : (K,) int64
         UsageError
             Where the protocol does not rank detections: it pairs by coverage or by ground truth.
         """
-        self._refuse_unranked()
+        self._require_score_matching()
         return self._match_table or self._source.match_table()
 
-    def match_table_for(self, *cells: "AreaIouPair") -> "MatchTable":
+    def match_table_for(self, *area_iou_pairs: "Cell") -> "MatchTable":
         """Return the evidence with the ground truths matched in area ranges at thresholds.
 
         Parameters
@@ -306,29 +306,29 @@ within_max_dets : (K,) int64
         """
         return (
             self.match_table
-            if {*cells} <= {*self.match_table.area_iou_pairs}
-            else self._match(cells)
+            if {*area_iou_pairs} <= {*self.match_table.area_iou_pairs}
+            else self._match(area_iou_pairs)
         )
 
-    def _match(self, cells: "Iterable[AreaIouPair]") -> "MatchTable":
-        self._refuse_unranked()
-        return self._run.match(tuple(cells))
+    def _match(self, area_iou_pairs: "Iterable[Cell]") -> "MatchTable":
+        self._require_score_matching()
+        return self._run.match(tuple(area_iou_pairs))
 
-    def _refuse_unranked(self) -> None:
+    def _require_score_matching(self) -> None:
         self.protocol.require_score_matching("evaluate with another protocol for that")
 
     @cached_property
     def matches(self) -> Matches | None:
         """What became of each detection as arrays, where they were asked for."""
-        match_table, cells = self._match_table, all_area_iou_pairs(self.protocol)
-        if match_table is None or match_table.area_iou_pairs != cells:
+        match_table, area_iou_pairs = self._match_table, all_area_iou_pairs(self.protocol)
+        if match_table is None or match_table.area_iou_pairs != area_iou_pairs:
             return None
-        ignored = np.array([match_table.is_ignored(*cell) for cell in cells])
+        ignored = np.array([match_table.is_ignored(*cell) for cell in area_iou_pairs])
         shape = (len(self.area_ranges), len(self.iou_thresholds), len(match_table))
         return Matches(
             match_table.matched_gt.reshape(shape),
             ignored.reshape(shape),
-            match_table.within_max_dets,
+            match_table.counted,
             match_table.max_iou,
         )
 
@@ -445,10 +445,10 @@ within_max_dets : (K,) int64
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.match_table.ranking.of_class(label)
         rows = rows[~self.match_table.is_ignored(0, t, rows)]
-        good = self.match_table.is_true_positive(0, t, rows)
-        found = np.cumsum(good)
+        is_true_positive = self.match_table.is_true_positive(0, t, rows)
+        true_positives = np.cumsum(is_true_positive)
         positives = int(self.ground_truths[label])
-        hits = core_curves.hits_of(good)
+        hits = core_curves.hits_of(is_true_positive)
         guard = self.protocol.precision_eps
         levels = self.recall_levels
         if len(levels):
@@ -462,8 +462,8 @@ within_max_dets : (K,) int64
             label=label,
             threshold=self.protocol.iou_thresholds[t],
             score=self.match_table.score[rows],
-            precision=found / (np.arange(1, len(rows) + 1) + guard),
-            recall=found / positives,
+            precision=true_positives / (np.arange(1, len(rows) + 1) + guard),
+            recall=true_positives / positives,
             levels=levels,
             interpolated=interpolated,
             average_precision=float(self.average_precision[t, label, 0]),
@@ -474,10 +474,10 @@ within_max_dets : (K,) int64
         groups = self._source.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
-    def class_values(self, entry: MetricSpec) -> Floats:
+    def class_values(self, metric: MetricSpec) -> Floats:
         """Return a number of each class, (K,) float64; NaN for classes outside its group."""
-        values = entry.metric.by_class(self, entry)
-        return np.where(self.in_group(entry.group), values, np.nan) if entry.group else values
+        values = metric.metric.by_class(self, metric)
+        return np.where(self.in_group(metric.group), values, np.nan) if metric.group else values
 
 
 def result_of(
@@ -492,7 +492,7 @@ def result_of(
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
         average = np.where(np.isnan(average), absent[:, None], average)
-        interpolated = interpolated.fill_undefined(absent)
+        interpolated = interpolated.filled(absent)
     return Result(
         protocol=protocol,
         classes=classes,
@@ -513,7 +513,7 @@ def result_of(
     )
 
 
-def all_area_iou_pairs(protocol: Protocol) -> "tuple[AreaIouPair, ...]":
+def all_area_iou_pairs(protocol: Protocol) -> "tuple[Cell, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 
@@ -521,15 +521,15 @@ def all_area_iou_pairs(protocol: Protocol) -> "tuple[AreaIouPair, ...]":
 def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
     """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
     protocol = result.protocol
-    numbers = {name: values.tolist() for name, values in result.by_class.items()}
-    average = (entry for entry in metrics.columns(protocol) if entry.metric.name == "AP")
+    values_by_metric = {name: values.tolist() for name, values in result.by_class.items()}
+    average = (metric for metric in metrics.columns(protocol) if metric.metric.name == "AP")
     undefined = [nan] * len(result.classes)
     columns: dict[str, Sequence[str | int | float | None]] = {
         "name": result.classes,
         "id": [None] * len(undefined) if protocol.class_agnostic else result.class_ids,
         # AP comes first and is always there, undefined where the protocol has none.
-        "AP": next((numbers[entry.class_name] for entry in average), undefined),
-        **numbers,
+        "AP": next((values_by_metric[metric.class_name] for metric in average), undefined),
+        **values_by_metric,
         "ground_truths": result.ground_truths.tolist(),
         "ignored": result.ignored.tolist(),
         "detections": result.detections_count.tolist(),

@@ -22,22 +22,21 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integ
 from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
 
 if TYPE_CHECKING:  # a plain run keeps none
-    from detap.core.match_table import AreaIouPair, MatchTable
+    from detap.core.match_table import Cell, MatchTable
     from detap.core.matching import Pairs
 
 
 Rows = NDArray[np.integer[Any]]
 
 
-_LISTS = {
+_CLASS_LISTS = {
     "verified": (
         "negative",
-        "which classes are known to be absent (LVIS's neg_category_ids, Open Images' "
-        "--image-labels)",
+        "the classes known to be absent (LVIS's neg_category_ids, Open Images' --image-labels)",
     ),
     "not_exhaustive": (
         "not_exhaustive",
-        "which classes are not annotated to the last object (LVIS's not_exhaustive_category_ids)",
+        "the classes not exhaustively annotated (LVIS's not_exhaustive_category_ids)",
     ),
 }
 """The list of the ground truth that each axis looks at, and what it says."""
@@ -52,7 +51,7 @@ class EvaluationRun:
     protocol : Protocol
     threads : int or None
         No result depends on it.
-    as_seen : bool
+    prepared : bool
         Whether the detections are those of another scene, which was made of what was read: what a
         protocol rounds or leaves out it does once.
 
@@ -71,7 +70,7 @@ class EvaluationRun:
         protocol: Protocol,
         threads: int | None,
         *,
-        as_seen: bool = False,
+        prepared: bool = False,
     ) -> None:
         check_threads(threads)
         if protocol.class_agnostic and protocol.tie_break == "image":
@@ -81,50 +80,52 @@ class EvaluationRun:
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = protocol
         self.ground_truth = ground_truth
-        written = detections if as_seen else _as_written(detections, protocol)
-        self.detections = written
-        if protocol.degenerate_boxes == "drop" and not as_seen:
-            kept = (written.corners[:, 2:] > written.corners[:, :2]).all(axis=1)
-            self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
-        self.below_floor = len(detections) - len(written)
-        self.flat = len(written) - len(self.detections)
+        loaded = detections if prepared else _prepare_detections(detections, protocol)
+        self.detections = loaded
+        if protocol.degenerate_boxes == "drop" and not prepared:
+            mask = (loaded.corners[:, 2:] > loaded.corners[:, :2]).all(axis=1)
+            self.detections = loaded if mask.all() else loaded.select(np.flatnonzero(mask))
+        self.below_min_score = len(detections) - len(loaded)
+        self.degenerate = len(loaded) - len(self.detections)
         if protocol.zero_area == "drop":
             area = _range_areas(shapes_of(ground_truth, self.detections, protocol, threads))
             if not (area > 0).all():
                 ground_truth = ground_truth.select(np.flatnonzero(area > 0))
-        self.truths_dropped = len(self.ground_truth) - len(ground_truth)
+        self.ground_truths_dropped = len(self.ground_truth) - len(ground_truth)
         self.ground_truth = ground_truth
         self.threads = threads
         self.classes = ("all",) if protocol.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (protocol.group_of_weight is not None)
-        self.ignored = _flagged(ground_truth, protocol.ignore_flags)
+        self.ignored = _any_flag(ground_truth, protocol.ignore_flags)
         self.ignored |= self.group & (protocol.group_of_weight == 0)
-        self.crowd = _flagged(ground_truth, protocol.crowd_flags) | self.group
+        self.crowd = _any_flag(ground_truth, protocol.crowd_flags) | self.group
         self.unmatchable = ground_truth.zero_id & (protocol.annotation_id_zero == "unmatched")
         self.images = ground_truth.images
         self.class_ids = self.detections.class_ids
         self._boxes: tuple[Boxes, Boxes] | None = None
-        self._check_lists()
+        self._check_class_lists()
 
-    def _check_lists(self) -> None:
+    def _check_class_lists(self) -> None:
         """Refuse ground truth that does not say what the protocol asks of it."""
-        protocol, known = self.protocol, self.ground_truth.listed
-        asked = {"verified": "all", "not_exhaustive": "count"}
+        protocol, listed = self.protocol, self.ground_truth.listed
+        default_by_field = {"verified": "all", "not_exhaustive": "count"}
         missing = {
-            axis: plain
-            for axis, plain in asked.items()
-            if getattr(protocol, axis) != plain and _LISTS[axis][0] not in known
+            field: default
+            for field, default in default_by_field.items()
+            if getattr(protocol, field) != default and _CLASS_LISTS[field][0] not in listed
         }
         if missing:
-            what = " and ".join(_LISTS[axis][1] for axis in missing)
-            options = (f"--{axis.replace('_', '-')} {plain}" for axis, plain in missing.items())
+            content = " and ".join(_CLASS_LISTS[field][1] for field in missing)
+            options = (
+                f"--{field.replace('_', '-')} {default}" for field, default in missing.items()
+            )
             raise UsageError(
-                f"protocol {protocol.name} asks of each image {what}, which this ground truth does "
-                f"not say: give annotations that do, or do without, {' '.join(options)}"
+                f"protocol {protocol.name} requires, per image, {content}; the ground truth "
+                f"lacks them; add them or use {' '.join(options)}"
             )
 
     @property
-    def of_all_classes(self) -> "EvaluationRun":
+    def full_run(self) -> "EvaluationRun":
         """The scene that this has some classes of; itself, where it has them all."""
         return self
 
@@ -137,20 +138,20 @@ class EvaluationRun:
     @cached_property
     def unverified(self) -> Flags:
         """Detections of classes of which it is not known whether they are in the image, (N,)."""
-        claims = self.detections
+        detections = self.detections
         if self.protocol.verified == "all":
-            return np.zeros(len(claims), np.bool_)
-        looked_for = "negative", "positive"
-        where = claims.image, claims.label
-        return ~self.ground_truth.in_lists(looked_for, *where, or_present=True)
+            return np.zeros(len(detections), np.bool_)
+        list_names = "negative", "positive"
+        image_and_label = detections.image, detections.label
+        return ~self.ground_truth.in_lists(list_names, *image_and_label, or_present=True)
 
     @cached_property
     def without_area(self) -> Flags:
         """Detections that the protocol drops because they have no area, (N,)."""
         if self.protocol.zero_area == "count":
             return np.zeros(len(self.detections), np.bool_)
-        own = self.shapes.areas()[0]
-        return ~(self.shapes.deciding(own) > 0)
+        areas = self.shapes.areas()[0]
+        return ~(self.shapes.range_areas(areas) > 0)
 
     @cached_property
     def not_scored(self) -> Flags:
@@ -158,12 +159,12 @@ class EvaluationRun:
         return self.unverified | self.without_area
 
     @cached_property
-    def open_ended(self) -> Flags:
+    def not_exhaustive(self) -> Flags:
         """Detections of classes of which not every object of the image is annotated, (N,)."""
-        claims = self.detections
+        detections = self.detections
         if self.protocol.not_exhaustive == "count":
-            return np.zeros(len(claims), np.bool_)
-        return self.ground_truth.in_lists(("not_exhaustive",), claims.image, claims.label)
+            return np.zeros(len(detections), np.bool_)
+        return self.ground_truth.in_lists(("not_exhaustive",), detections.image, detections.label)
 
     @property
     def groups(self) -> Mapping[Name, str]:
@@ -178,18 +179,25 @@ class EvaluationRun:
         """Return the columns of the detections and of the ground truths, made once."""
         if self._boxes is not None:
             return self._boxes
-        truth, claim = self.ground_truth, self.detections
-        claim_area, truth_area = self.shapes.areas()
-        decisive = self.shapes.deciding(claim_area)
-        if self.open_ended.any():
+        truth, detections = self.ground_truth, self.detections
+        detection_area, truth_area = self.shapes.areas()
+        range_area = self.shapes.range_areas(detection_area)
+        if self.not_exhaustive.any():
             # An area within no range: what is outside counts neither way where it has no match.
-            decisive = np.where(self.open_ended, np.nan, decisive)
-        annotated = _range_areas(self.shapes)
-        one = self.protocol.class_agnostic
-        labels = [np.zeros_like(t.label) if one else t.label for t in (claim, truth)]
+            range_area = np.where(self.not_exhaustive, np.nan, range_area)
+        truth_range_area = _range_areas(self.shapes)
+        agnostic = self.protocol.class_agnostic
+        labels = [np.zeros_like(t.label) if agnostic else t.label for t in (detections, truth)]
         self._boxes = (
-            Boxes(claim.image, labels[0], claim.corners, claim_area, decisive, claim.score),
-            Boxes(truth.image, labels[1], truth.corners, truth_area, annotated, np.zeros(0)),
+            Boxes(
+                detections.image,
+                labels[0],
+                detections.corners,
+                detection_area,
+                range_area,
+                detections.score,
+            ),
+            Boxes(truth.image, labels[1], truth.corners, truth_area, truth_range_area, np.zeros(0)),
         )
         return self._boxes
 
@@ -206,8 +214,10 @@ class EvaluationRun:
     @cached_property
     def pairs_of_any_class(self) -> "Pairs | None":
         """The same of whatever classes, where nothing absorbs."""
-        claims, truths = (side._replace(label=np.zeros_like(side.label)) for side in self.boxes())
-        return self.shapes.pairs((claims, truths), np.zeros_like(self.crowd), 0.0)
+        detections, truths = (
+            columns._replace(label=np.zeros_like(columns.label)) for columns in self.boxes()
+        )
+        return self.shapes.pairs((detections, truths), np.zeros_like(self.crowd), 0.0)
 
     def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
         """Return the overlap (n, g) of some detections with some ground truths of their image.
@@ -232,8 +242,8 @@ class EvaluationRun:
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
-    def score(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+    def evaluate_by_score(
+        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
     ) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
@@ -267,8 +277,8 @@ class EvaluationRun:
         What is not scored takes its place, and is beyond every limit itself.
         """
         protocol = self.protocol
-        every = protocol.verified == "all" and protocol.zero_area == "count"
-        if protocol.max_dets_scope == "class" and every:
+        all_scored = protocol.verified == "all" and protocol.zero_area == "count"
+        if protocol.max_dets_scope == "class" and all_scored:
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
         if self.protocol.max_dets_scope == "class":
@@ -281,14 +291,14 @@ class EvaluationRun:
         """Return what became of each detection, and in the first cell of which ground truth."""
         return self.match(((0, 0),))
 
-    def match(self, cells: "tuple[AreaIouPair, ...]") -> "MatchTable":
+    def match(self, area_iou_pairs: "tuple[Cell, ...]") -> "MatchTable":
         """Return what became of each detection, and in these cells of which ground truth."""
-        match_table = self.score(match_table=cells).match_table
+        match_table = self.evaluate_by_score(match_table=area_iou_pairs).match_table
         assert match_table is not None
         return match_table
 
     def evaluate(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
     ) -> Scores:
         """Pair detections with ground truths as the protocol has it, and score them.
 
@@ -297,20 +307,20 @@ class EvaluationRun:
         if self.protocol.matching == "by-iou":
             from detap.core.proposals import accumulate_coverage  # seldom needed
 
-            return accumulate_coverage(*self.covered(), match_params(self.protocol))
+            return accumulate_coverage(*self.coverage(), match_params(self.protocol))
         if self.protocol.matching == "kitti":
-            return self.chosen()
-        return self.score(match_table=match_table, curves=curves)
+            return self.evaluate_kitti()
+        return self.evaluate_by_score(match_table=match_table, curves=curves)
 
-    def chosen(self) -> Scores:
+    def evaluate_kitti(self) -> Scores:
         """Let ground truths choose detections."""
         from detap.core.kitti import match_kitti  # seldom needed
-        from detap.evaluation.kitti import Choosers, parts_of
+        from detap.evaluation.kitti import KittiTables, kitti_parts
 
         detections, truths = self.boxes()
         extra = self.ground_truth.extra
-        columns = Choosers(detections, truths, self.ignored, self.crowd, extra)
-        parts, low = parts_of(self.protocol, self.classes, columns)
+        columns = KittiTables(detections, truths, self.ignored, self.crowd, extra)
+        parts, low = kitti_parts(self.protocol, self.classes, columns)
         return match_kitti(
             detections,
             truths,
@@ -321,7 +331,7 @@ class EvaluationRun:
             params=match_params(self.protocol),
         )
 
-    def covered(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
+    def coverage(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
         """Return at which thresholds each ground truth is covered by a proposal.
 
         Returns
@@ -339,11 +349,11 @@ class EvaluationRun:
         if not protocol.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
         detections, truths = self.boxes()
-        self._check_pairs(detections, truths)
+        self._check_pair_count(detections, truths)
         counted = np.array(
             [
-                (truths.area >= band.low) & (truths.area <= band.high) & ~self.ignored
-                for band in protocol.area_ranges
+                (truths.area >= area_range.low) & (truths.area <= area_range.high) & ~self.ignored
+                for area_range in protocol.area_ranges
             ]
         )
         if protocol.empty_images == "exclude":
@@ -358,66 +368,70 @@ class EvaluationRun:
             inclusive_pixels=protocol.inclusive_pixels,
         )
         thresholds = np.array(protocol.search_thresholds)
-        words = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
-        return words, counted, np.bincount(detections.image, minlength=images)
+        bits = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
+        return bits, counted, np.bincount(detections.image, minlength=images)
 
-    def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
+    def _check_pair_count(self, detections: Boxes, truths: Boxes) -> None:
         """Refuse images of more pairs than int32 can number."""
         images = len(self.ground_truth.images)
-        most = self.protocol.max_dets[-1]
+        max_dets = self.protocol.max_dets[-1]
         proposals = np.bincount(detections.image, minlength=images)
         pairs = np.bincount(truths.image, minlength=images) * (
-            proposals if most is None else np.minimum(proposals, most)
+            proposals if max_dets is None else np.minimum(proposals, max_dets)
         )
         if pairs.max(initial=0) > MOST_ROWS:
-            at = int(pairs.argmax())
+            index = int(pairs.argmax())
             raise UsageError(
-                f"image {self.ground_truth.images[at]!r} has {pairs[at]} pairs of proposal and "
-                f"ground truth; at most {MOST_ROWS} can be numbered: lower the detection limit"
+                f"image {self.images[index]!r} has {pairs[index]} pairs of proposal and ground "
+                f"truth, more than {MOST_ROWS}; lower --max-dets"
             )
 
-    def notes(self, scores: Scores) -> list[Note]:
+    def score_notes(self, scores: Scores) -> list[Note]:
         """Return what is worth saying about the evaluation itself."""
         # Of classes that the ground truth does not even list, the VOC reader has said so.
-        said = any(note.code == "unknown-classes" for note in self.detections.notes)
-        of_truth = len(self.ground_truth.classes) if said else len(self.classes)
+        already_noted = any(note.code == "unknown-classes" for note in self.detections.notes)
+        class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
         counts, unscored = scores.counts, tuple[Note, ...]()
         if self.protocol.class_iou:
             from detap.evaluation.kitti import without_unscored  # seldom needed
 
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
-        strangers = unknown_class_notes(counts, self.classes[:of_truth], self.protocol)
-        nothing = note_of_nothing(scores.counts, self.detections.notes)
-        return [*nothing, *strangers, *unscored]
+        unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
+        no_detections = no_detections_note(scores.counts, self.detections.notes)
+        return [*no_detections, *unknown_classes, *unscored]
 
-    def notes_of_tables(self) -> list[Note]:
+    def table_notes(self) -> list[Note]:
         """Return what readers noticed and matters under this protocol, and what flags come to."""
-        found = [
+        notes = [
             note
             for note in self.detections.notes
             if note != INTERLEAVED or self.protocol.tie_break == "file"
         ]
-        of_truth = notes_of_truth(self.ground_truth, self.protocol)
-        return [*of_truth, *found, *self.flag_notes()]
+        truth_notes = ground_truth_notes(self.ground_truth, self.protocol)
+        return [*truth_notes, *notes, *self.flag_notes()]
 
     def flag_notes(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""
-        found = []
+        notes = []
         truth, protocol = self.ground_truth, self.protocol
-        if self.below_floor:
-            floor = exact(protocol.min_score or 0.0)
-            message = f"detections score below {floor}, the floor of the protocol, and are left out"
-            found.append(Note("below-min-score", message, self.below_floor, severity="info"))
-        if self.flat:
+        if self.below_min_score:
+            min_score = exact(protocol.min_score or 0.0)
+            message = (
+                f"detections score below {min_score}, the floor of the protocol, and are left out"
+            )
+            notes.append(Note("below-min-score", message, self.below_min_score, severity="info"))
+        if self.degenerate:
             message = "detections have no width or height, and are left out, as the protocol has it"
-            found.append(Note("degenerate-detections-dropped", message, self.flat, severity="info"))
-        for code, what, count in (
-            ("zero-area-ground-truth-dropped", "ground truths", self.truths_dropped),
+            notes.append(
+                Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
+            )
+        for code, rows, count in (
+            ("zero-area-ground-truth-dropped", "ground truths", self.ground_truths_dropped),
             ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
             if count:
-                message = f"{what} have no area and are left out under {protocol.name}"
-                found.append(Note(code, message, int(count), severity="info"))
+                message = f"{rows} have no area and are left out under {protocol.name}"
+                notes.append(Note(code, message, int(count), severity="info"))
         unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
@@ -425,17 +439,17 @@ class EvaluationRun:
                 f"in the image: under {protocol.name} they count nowhere, but for their places in "
                 "the detection limit"
             )
-            found.append(Note("unverified", message, unverified, severity="info"))
+            notes.append(Note("unverified", message, unverified, severity="info"))
         if protocol.class_groups != "none":
-            without = [i for i in self.ground_truth.class_ids if i not in self.groups]
-            if without:
+            ungrouped = [i for i in self.ground_truth.class_ids if i not in self.groups]
+            if ungrouped:
                 message = "classes are in no group by frequency, and in none of APr, APc, APf"
-                found.append(Note("classes-without-group", message, len(without)))
-        found += self.shapes.notes()
+                notes.append(Note("classes-without-group", message, len(ungrouped)))
+        notes += self.shapes.notes()
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
             if count and flag not in protocol.ignore_flags:
-                found.append(
+                notes.append(
                     Note(
                         f"{flag}-not-ignored",
                         f"{flag} ground truths are not ignored by protocol {protocol.name}; use "
@@ -443,10 +457,10 @@ class EvaluationRun:
                         count,
                     )
                 )
-        return found
+        return notes
 
 
-def note_of_nothing(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
+def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
     """Return a warning if no detection is scored, unless the notes have it.
 
     Parameters
@@ -478,19 +492,19 @@ def unknown_class_notes(
     positives, ignored, detections = counts[:3, : len(classes)]
     if protocol.verified != "all" or protocol.zero_area == "drop":
         detections = counts[6, : len(classes)]  # no other is a false positive
-    strangers = (positives == 0) & (ignored == 0) & (detections > 0)
-    if strangers.any():
-        names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
+    unknown = (positives == 0) & (ignored == 0) & (detections > 0)
+    if unknown.any():
+        names = [classes[k] for k in np.flatnonzero(unknown).tolist()]
         yield Note(
             "classes-only-in-detections",
             f"detections of classes without ground truth ({', '.join(names[:3])}"
             + (", ..." if len(names) > 3 else "")
             + ") are false positives that no AP shows",
-            int(detections[strangers].sum()),
+            int(detections[unknown].sum()),
         )
 
 
-def notes_of_truth(ground_truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
+def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
     """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
     moot = {
         "ignore-without-effect": "ignore" in protocol.ignore_flags,
@@ -506,7 +520,7 @@ def match_params(protocol: Protocol) -> MatchParams:
         strict=protocol.strict_iou,
         best_unmatched=protocol.candidate == "best-unmatched",
         last_of_equal=protocol.equal_iou == "last",
-        area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
+        area_ranges=tuple((area_range.low, area_range.high) for area_range in protocol.area_ranges),
         max_dets=protocol.max_dets,
         ties_by_image=protocol.tie_break == "image",
         levels=protocol.recall_levels,
@@ -523,30 +537,30 @@ def _range_areas(shapes: Shapes) -> Floats:
     return shapes.areas()[1]
 
 
-def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
-    marked = np.zeros(len(truth), np.bool_)
+def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
+    mask = np.zeros(len(truth), np.bool_)
     for flag in flags:
-        marked |= truth.marked(flag)
-    return marked
+        mask |= truth.marked(flag)
+    return mask
 
 
-def _as_written(table: Detections, protocol: Protocol) -> Detections:
+def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
     """Return the detections as the protocol sees them: rounded or left out, where it says so.
 
     Rounding goes through text, as it does in the implementation that rounds. What scores below the
     floor was never written.
     """
     if protocol.min_score is not None:
-        kept = table.score >= protocol.min_score
-        table = table if kept.all() else table.select(np.flatnonzero(kept))
+        mask = table.score >= protocol.min_score
+        table = table if mask.all() else table.select(np.flatnonzero(mask))
     if protocol.score_decimals is not None:
-        table = replace(table, score=_through_text(table.score, protocol.score_decimals))
+        table = replace(table, score=_round_as_text(table.score, protocol.score_decimals))
     if protocol.box_decimals is not None:
-        corners = _through_text(table.corners, protocol.box_decimals)
-        sides = corners[:, 2:] - corners[:, :2]
-        table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+        corners = _round_as_text(table.corners, protocol.box_decimals)
+        width_height = corners[:, 2:] - corners[:, :2]
+        table = replace(table, corners=corners, box_area=width_height[:, 0] * width_height[:, 1])
         if table.polygons is not None:
-            table = replace(table, polygons=_through_text(table.polygons, protocol.box_decimals))
+            table = replace(table, polygons=_round_as_text(table.polygons, protocol.box_decimals))
     return table
 
 
@@ -559,18 +573,18 @@ def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
     return rank
 
 
-def _through_text(values: Floats, decimals: int) -> Floats:
+def _round_as_text(values: Floats, decimals: int) -> Floats:
     """Return numbers as they are when written with so many decimals and read again.
 
     What is read is the float nearest to k/10**d: their quotient, where both are exact. Which k it
     is, only text tells where the number is near a half of it.
     """
-    flat, tenths = values.ravel(), 10.0 ** min(decimals, 15)
+    flat, factor = values.ravel(), 10.0 ** min(decimals, 15)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = flat * tenths
-        whole = np.rint(scaled)
-        plain = (np.abs(scaled) < 2**30) & (np.abs(scaled - whole) < 0.499999)
-    found = whole / tenths
-    doubtful = ~plain | (decimals > 15)
-    found[doubtful] = [float(f"{value:.{decimals}f}") for value in flat[doubtful].tolist()]
-    return found.reshape(values.shape)
+        scaled = flat * factor
+        nearest = np.rint(scaled)
+        unambiguous = (np.abs(scaled) < 2**30) & (np.abs(scaled - nearest) < 0.499999)
+    rounded = nearest / factor
+    via_text = ~unambiguous | (decimals > 15)
+    rounded[via_text] = [float(f"{value:.{decimals}f}") for value in flat[via_text].tolist()]
+    return rounded.reshape(values.shape)

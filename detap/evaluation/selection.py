@@ -9,13 +9,13 @@ import numpy as np
 from detap.core.accumulate import Scores
 from detap.errors import Note, UsageError
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.subset import shrink, wanted
+from detap.evaluation.subset import name_mask, shrink
 from detap.io.digest import sha256_of_names
 from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
-    from detap.core.match_table import AreaIouPair, MatchTable
+    from detap.core.match_table import Cell, MatchTable
 
 
 class Selection(Record):
@@ -53,21 +53,21 @@ class Selection(Record):
         UsageError
             If a name is unknown, with similar ones, or none is given.
         """
-        for what, given in (("classes", classes), ("images", images)):
-            if isinstance(given, str):
-                raise UsageError(f"{what} is {given!r}: give a list of names")
-        names, left_out = detections.classes, tuple[Name, ...]()
-        chosen_classes = chosen_images = None
+        for role, values in (("classes", classes), ("images", images)):
+            if isinstance(values, str):
+                raise UsageError(f"{role} is {values!r}: give a list of names")
+        names, unselected = detections.classes, tuple[Name, ...]()
+        selected_classes = selected_images = None
         if classes is not None:
-            kept = np.flatnonzero(wanted("class", names, classes)).tolist()
-            chosen_classes = tuple(names[label] for label in kept)
-            chosen_ids = (detections.class_ids[label] for label in kept)
-            left_out = in_order({*ground_truth.class_ids}.difference(chosen_ids))
+            indices = np.flatnonzero(name_mask("class", names, classes)).tolist()
+            selected_classes = tuple(names[label] for label in indices)
+            selected_ids = (detections.class_ids[label] for label in indices)
+            unselected = sort_names({*ground_truth.class_ids}.difference(selected_ids))
         if images is not None:
-            kept = np.flatnonzero(wanted("image", ground_truth.images, images)).tolist()
-            if len(kept) < len(ground_truth.images):
-                chosen_images = tuple(ground_truth.images[place] for place in kept)
-        return cls(chosen_classes, left_out, chosen_images, len(ground_truth.images))
+            indices = np.flatnonzero(name_mask("image", ground_truth.images, images)).tolist()
+            if len(indices) < len(ground_truth.images):
+                selected_images = tuple(ground_truth.images[index] for index in indices)
+        return cls(selected_classes, unselected, selected_images, len(ground_truth.images))
 
     @property
     def total_classes(self) -> int:
@@ -75,35 +75,35 @@ class Selection(Record):
         return len(self.classes or ()) + len(self.unselected)
 
     @property
-    def spelled(self) -> tuple[str, ...]:
+    def signature_parts(self) -> tuple[str, ...]:
         """What the signature says: ``classes:2-of-80-`` and the beginning of a digest."""
         parts = (
             ("classes", self.classes, self.total_classes),
             ("images", self.images, self.total_images),
         )
         return tuple(
-            f"{what}:{len(names)}-of-{total}-{digest_of(names)[:8]}"
-            for what, names, total in parts
+            f"{role}:{len(names)}-of-{total}-{digest_names(names)[:8]}"
+            for role, names, total in parts
             if names is not None
         )
 
 
-def in_order(names: Iterable[Name]) -> tuple[Name, ...]:
+def sort_names(names: Iterable[Name]) -> tuple[Name, ...]:
     """Return names in one order, whatever order they come in."""
     return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
 
 
-def digest_of(names: Iterable[Name]) -> str:
+def digest_names(names: Iterable[Name]) -> str:
     """Return the sha256 of names as UTF-8 text, sorted by code point and joined by newlines."""
     return sha256_of_names(sorted(map(str, names)))
 
 
-class ChosenClasses(EvaluationRun):
+class SelectedClasses(EvaluationRun):
     """Some classes of a scene, which are matched and scored among all of its classes.
 
     Attributes
     ----------
-    whole : EvaluationRun
+    full : EvaluationRun
         Of all classes.
     labels : list of K int
         The selected classes, as the whole numbers them.
@@ -111,54 +111,56 @@ class ChosenClasses(EvaluationRun):
         The detections and ground truths of these classes, as rows of the whole's tables.
     """
 
-    def __init__(self, whole: EvaluationRun, labels: Sequence[int]) -> None:
-        keep = np.zeros(len(whole.classes), np.bool_)
-        keep[list(labels)] = True
-        every = np.ones(len(whole.images), np.bool_)
+    def __init__(self, full: EvaluationRun, labels: Sequence[int]) -> None:
+        mask = np.zeros(len(full.classes), np.bool_)
+        mask[list(labels)] = True
+        all_images = np.ones(len(full.images), np.bool_)
         super().__init__(
-            shrink(whole.ground_truth, every, keep),
-            shrink(whole.detections, every, keep),
-            whole.protocol,
-            whole.threads,
-            as_seen=True,
+            shrink(full.ground_truth, all_images, mask),
+            shrink(full.detections, all_images, mask),
+            full.protocol,
+            full.threads,
+            prepared=True,
         )
-        self.whole, self.labels = whole, list(labels)
-        self.rows = np.flatnonzero(keep[whole.detections.label])
-        self.truths = np.flatnonzero(keep[whole.ground_truth.label])
+        self.full, self.labels = full, list(labels)
+        self.rows = np.flatnonzero(mask[full.detections.label])
+        self.truths = np.flatnonzero(mask[full.ground_truth.label])
 
     @property
-    def of_all_classes(self) -> EvaluationRun:
+    def full_run(self) -> EvaluationRun:
         """The scene of all classes."""
-        return self.whole
+        return self.full
 
-    def score(
-        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
+    def evaluate_by_score(
+        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
     ) -> Scores:
         """Return the scores of these classes."""
-        return self.whole.score(match_table=match_table, curves=curves).select_classes(self.labels)
+        return self.full.evaluate_by_score(match_table=match_table, curves=curves).select_classes(
+            self.labels
+        )
 
-    def chosen(self) -> Scores:
+    def evaluate_kitti(self) -> Scores:
         """Return the scores of these classes where ground truths choose detections."""
-        return self.whole.chosen().select_classes(self.labels)
+        return self.full.evaluate_kitti().select_classes(self.labels)
 
-    def match(self, cells: "tuple[AreaIouPair, ...]") -> "MatchTable":
+    def match(self, area_iou_pairs: "tuple[Cell, ...]") -> "MatchTable":
         """Return what became of the detections of these classes."""
-        return self.whole.match(cells).select_classes(self.labels)
+        return self.full.match(area_iou_pairs).select_classes(self.labels)
 
     @cached_property
     def new_rows(self) -> tuple[Integers, Integers]:
         """The number here of each detection and ground truth of the whole; -1 of other classes."""
-        sides = (
-            (self.rows, len(self.whole.detections)),
-            (self.truths, len(self.whole.ground_truth)),
+        tables = (
+            (self.rows, len(self.full.detections)),
+            (self.truths, len(self.full.ground_truth)),
         )
-        numbers = []
-        for kept, count in sides:
-            number = np.full(count + 1, -1, np.int32)  # the last is that of -1
-            number[kept] = np.arange(len(kept), dtype=np.int32)
-            numbers.append(number)
-        return numbers[0], numbers[1]
+        new_indices = []
+        for indices, count in tables:
+            new_index = np.full(count + 1, -1, np.int32)  # the last is that of -1
+            new_index[indices] = np.arange(len(indices), dtype=np.int32)
+            new_indices.append(new_index)
+        return new_indices[0], new_indices[1]
 
     def flag_notes(self) -> list[Note]:
         """Return what is worth saying about all that was scored."""
-        return self.whole.flag_notes()
+        return self.full.flag_notes()

@@ -42,32 +42,32 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     InputError
         Where the file is neither.
     """
-    known = {str(name): name for name in images}
+    name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
-    for image, tag in _pairs(path, known):
+    for image, tag in _pairs(path, name_by_text):
         members = tags.setdefault(tag, set())
         if image is not None:
             members.add(image)
     tagged = set[str]().union(*tags.values())
-    strangers = tagged - known.keys()
-    if strangers and strangers == tagged:
+    unknown = tagged - name_by_text.keys()
+    if unknown and unknown == tagged:
         raise InputError(
             Problem(
                 path,
                 "",
-                f"no image that it names is in the ground truth; one is {min(strangers)!r}",
+                f"no image that it names is in the ground truth; one is {min(unknown)!r}",
                 "name images as the ground truth does",
             )
         )
     notes = []
-    if strangers:
-        told = f"slices name images that the ground truth has not, such as {min(strangers)!r}"
-        notes.append(Note("slice-unknown-image", told, len(strangers)))
-    bare = [name for name in known if name not in tagged]
-    if bare:
-        told = f"images are in no slice, such as {bare[0]!r}"
-        notes.append(Note("images-without-slice", told, len(bare), severity="info"))
-    return _in_order(tags, known), notes
+    if unknown:
+        message = f"slices name images that the ground truth has not, such as {min(unknown)!r}"
+        notes.append(Note("slice-unknown-image", message, len(unknown)))
+    untagged = [name for name in name_by_text if name not in tagged]
+    if untagged:
+        message = f"images are in no slice, such as {untagged[0]!r}"
+        notes.append(Note("images-without-slice", message, len(untagged), severity="info"))
+    return _ordered(tags, name_by_text), notes
 
 
 def slices_by(
@@ -84,28 +84,30 @@ def slices_by(
     images : iterable of int or str
         The images that there are.
     """
-    known = {str(name): name for name in images}
+    name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
     for image, value in attributes.items():
-        if value is not None and str(image) in known:
+        if value is not None and str(image) in name_by_text:
             text = value if isinstance(value, str) else json.dumps(value)
             tags.setdefault(f"{attribute}={text[:_LONGEST]}", set()).add(str(image))
     notes = []
-    bare = len(known) - sum(map(len, tags.values()))
-    if bare:
-        told = f"images have no attribute {attribute!r} and are in no slice"
-        notes.append(Note("images-without-slice", told, bare, severity="info"))
-    return dict(sorted(_in_order(tags, known).items())), notes
+    untagged = len(name_by_text) - sum(map(len, tags.values()))
+    if untagged:
+        message = f"images have no attribute {attribute!r} and are in no slice"
+        notes.append(Note("images-without-slice", message, untagged, severity="info"))
+    return dict(sorted(_ordered(tags, name_by_text).items())), notes
 
 
-def _in_order(tags: Mapping[str, set[str]], known: "Mapping[str, Name]") -> dict[str, list["Name"]]:
+def _ordered(
+    tags: Mapping[str, set[str]], name_by_text: "Mapping[str, Name]"
+) -> dict[str, list["Name"]]:
     return {
-        tag: [name for text, name in known.items() if text in members]
+        tag: [name for text, name in name_by_text.items() if text in members]
         for tag, members in tags.items()
     }
 
 
-def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
+def _pairs(path: str, name_by_text: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
     """Yield each pair of image and tag; the image of a tag that lists none is None."""
     from detap.io.stream import read_bytes
 
@@ -115,7 +117,7 @@ def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str | None,
         raise InputError(Problem(path, f"byte {error.start}", "is not UTF-8")) from None
     if os.path.splitext(path)[1].lower() == ".csv":
         return _csv_pairs(path, text)
-    return _json_pairs(path, text, known)
+    return _json_pairs(path, text, name_by_text)
 
 
 def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
@@ -144,7 +146,7 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
 
 
 def _json_pairs(
-    path: str, text: str, known: "Mapping[str, Name]"
+    path: str, text: str, name_by_text: "Mapping[str, Name]"
 ) -> Iterator[tuple[str | None, str]]:
     try:
         record = json.loads(text, object_pairs_hook=_without_repeats)
@@ -155,12 +157,14 @@ def _json_pairs(
             Problem(path, "", "is no JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}')
         )
     # Keys are images where more of them are known images than of the values.
-    keys = sum(key in known for key in record)
-    values = sum(str(entry) in known for value in record.values() for entry in _listed(value))
+    keys = sum(key in name_by_text for key in record)
+    values = sum(
+        str(entry) in name_by_text for value in record.values() for entry in _as_list(value)
+    )
     for key, value in record.items():
         if value == [] and (keys < values or not keys):
             yield None, key
-        for entry in _listed(value):
+        for entry in _as_list(value):
             if isinstance(entry, bool) or not isinstance(entry, str | int):
                 raise InputError(
                     Problem(path, f"entry {key!r}", f"{entry!r} is no name", "list names")
@@ -168,14 +172,14 @@ def _json_pairs(
             yield (key, str(entry)) if keys >= values else (str(entry), key)
 
 
-def _listed(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in record:
             raise ValueError(f"the key {key!r} is there twice")
-        found[key] = value
-    return found
+        record[key] = value
+    return record

@@ -39,9 +39,9 @@ def select(
     UsageError
         Where a name is unknown, with near ones, or none is given.
     """
-    detections = detections.numbered_as(ground_truth)
-    keep_class = wanted("class", detections.classes, classes)
-    keep_image = wanted("image", ground_truth.images, images)
+    detections = detections.reindex_like(ground_truth)
+    keep_class = name_mask("class", detections.classes, classes)
+    keep_image = name_mask("image", ground_truth.images, images)
     return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)
 
 
@@ -63,52 +63,52 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
         new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
         changes["classes"] = _names(table.classes, keep_class)
         changes["class_ids"] = _names(table.class_ids, keep_class)
-    chosen = table if rows.all() else table.select(np.flatnonzero(rows))
+    selected = table if rows.all() else table.select(np.flatnonzero(rows))
     if keep_class is not None:
-        changes["label"] = new_class[chosen.label]
+        changes["label"] = new_class[selected.label]
     if isinstance(table, GroundTruth):
         new_numbers = new_image, new_class if keep_class is not None else None
         changes["listed"] = {
-            name: _shrunk(pairs, (keep_image, keep_class), new_numbers)
+            name: _select_pairs(pairs, (keep_image, keep_class), new_numbers)
             for name, pairs in table.listed.items()
         }
         if table.image_sizes is not None:
             changes["image_sizes"] = table.image_sizes[keep_image]
-    return replace(chosen, image=new_image[chosen.image], **changes)
+    return replace(selected, image=new_image[selected.image], **changes)
 
 
-def _shrunk(
+def _select_pairs(
     pairs: Integers,
     keep: tuple[Flags, Flags | None],
     numbers: tuple[Integers, Integers | None],
 ) -> Integers:
     """Return the pairs of image and class that are kept, by their new numbers."""
     image, label = pairs.T
-    kept = keep[0][image]
+    mask = keep[0][image]
     if keep[1] is not None and numbers[1] is not None:
-        kept = kept & keep[1][label]
+        mask = mask & keep[1][label]
         label = numbers[1][label]
     both = np.stack([numbers[0][image], label], axis=1).astype(np.int32)
-    found: Integers = both[kept]
-    return found
+    selected: Integers = both[mask]
+    return selected
 
 
 def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
     return tuple(values[number] for number in np.flatnonzero(keep[: len(values)]).tolist())
 
 
-def wanted(
-    what: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
+def name_mask(
+    subject: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
 ) -> Flags:
     """Return which names are chosen, (n,) bool; errors are those of :func:`select`."""
     if chosen is None:
         return np.ones(len(names), np.bool_)
-    due = set(chosen)
-    if not due:
-        raise UsageError(f"no {what} is selected")
-    unknown = sorted(map(str, due - set(names)))
+    requested = set(chosen)
+    if not requested:
+        raise UsageError(f"no {subject} is selected")
+    unknown = sorted(map(str, requested - set(names)))
     if unknown:
         hint = suggest(unknown[0], map(str, names))
-        told = f"{what} {unknown[0]!r} is not in the ground truth"
-        raise UsageError("; ".join(filter(None, (told, hint))))
-    return np.array([name in due for name in names], np.bool_)
+        message = f"{subject} {unknown[0]!r} is not in the ground truth"
+        raise UsageError("; ".join(filter(None, (message, hint))))
+    return np.array([name in requested for name in names], np.bool_)

@@ -20,12 +20,12 @@ from detap.core.proposals import coverage
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, spans
 from detap.errors import UsageError
 from detap.evaluation.run import EvaluationRun
-from detap.evaluation.selection import ChosenClasses
+from detap.evaluation.selection import SelectedClasses
 from detap.tables.detection import Flags, Floats
 
 Rows = NDArray[np.int64]
 
-MOST_ORDERS = 720
+MAX_ORDERS = 720
 """How many orders of one image's proposals are tried."""
 
 
@@ -46,7 +46,7 @@ class TieBounds(NamedTuple):
     bounds: tuple[tuple[CountBounds, ...], ...]
 
     @property
-    def moves(self) -> Flags:
+    def can_change(self) -> Flags:
         """Where the order of ties may change something, (T, M) bool."""
         moves: Flags = np.any(self.bounds_index >= 0, axis=1)
         return moves
@@ -92,13 +92,17 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
             f"protocol {run.protocol.name} matches to boxes and then to groups, where no bounds "
             "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
         )
-    if isinstance(run, ChosenClasses):
-        number = {label: place for place, label in enumerate(run.labels)}
-        everything = tie_groups(run.whole, run.whole.match_table())
-        return [one._replace(label=number[one.label]) for one in everything if one.label in number]
+    if isinstance(run, SelectedClasses):
+        index_by_label = {label: index for index, label in enumerate(run.labels)}
+        all_groups = tie_groups(run.full, run.full.match_table())
+        return [
+            group._replace(label=index_by_label[group.label])
+            for group in all_groups
+            if group.label in index_by_label
+        ]
     if match_table is None:
         return [*_ProposalOrders(run).tie_groups()]
-    return [*_Orders(run, match_table).tie_groups()]
+    return [*_RankedOrders(run, match_table).tie_groups()]
 
 
 class _Ranks(NamedTuple):
@@ -107,7 +111,7 @@ class _Ranks(NamedTuple):
     The place of each in the protocol's order, and of the first and the last of its tie.
     """
 
-    own: Rows
+    rank: Rows
     first: Rows
     last: Rows
 
@@ -117,20 +121,20 @@ def _ranks(scope: Rows, score: Floats) -> _Ranks:
     order = np.lexsort((-score, scope))
     starts = np.flatnonzero(np.diff(scope[order], prepend=-1))
     begin = np.repeat(starts, np.diff(starts, append=len(order)))
-    place = np.arange(len(order)) - begin
+    rank = np.arange(len(order)) - begin
     changed = np.diff(scope[order], prepend=-1) != 0
     changed[1:] |= np.diff(score[order]) != 0
     tie = np.cumsum(changed) - 1
     first = np.flatnonzero(changed)
     size = np.diff(first, append=len(order))
-    columns = (place, place[first][tie], (place[first] + size - 1)[tie]) if len(order) else ()
-    found = [np.zeros(len(order), np.int64) for _ in range(3)]
-    for column, values in zip(found, columns, strict=False):
+    columns = (rank, rank[first][tie], (rank[first] + size - 1)[tie]) if len(order) else ()
+    ranks = [np.zeros(len(order), np.int64) for _ in range(3)]
+    for column, values in zip(ranks, columns, strict=False):
         column[order] = values
-    return _Ranks(*found)
+    return _Ranks(*ranks)
 
 
-class _Orders:
+class _RankedOrders:
     """The orders of detections that rank by score."""
 
     def __init__(self, run: EvaluationRun, match_table: MatchTable) -> None:
@@ -139,125 +143,133 @@ class _Orders:
         self.detections, self.truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         image = self.detections.image.astype(np.int64)
-        self.pair = self.detections.label * np.int64(len(run.images)) + image
-        scope = self.pair if self.protocol.max_dets_scope == "class" else image
+        self.class_and_image = self.detections.label * np.int64(len(run.images)) + image
+        scope = self.class_and_image if self.protocol.max_dets_scope == "class" else image
         self.rank = _ranks(scope, self.detections.score)
-        self.within = _ranks(self.pair, self.detections.score)
+        self.within = _ranks(self.class_and_image, self.detections.score)
 
     def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the contests, by class and image."""
         images = len(self.run.images)
-        pairs = np.unique(self.pair[self._in_tie_groups()])
-        by_pair = np.argsort(self.pair, kind="stable")
+        pairs = np.unique(self.class_and_image[self._in_tie_groups()])
+        by_pair = np.argsort(self.class_and_image, kind="stable")
         by_pair = by_pair[~self.run.not_scored[by_pair]]
-        ends = [np.searchsorted(self.pair[by_pair], pairs, side=end) for end in ("left", "right")]
+        ends = [
+            np.searchsorted(self.class_and_image[by_pair], pairs, side=end)
+            for end in ("left", "right")
+        ]
         truths = self.truths.label * np.int64(images) + self.truths.image
         order = np.argsort(truths, kind="stable")
-        near = [np.searchsorted(truths[order], pairs, side=end) for end in ("left", "right")]
+        truth_ends = [np.searchsorted(truths[order], pairs, side=end) for end in ("left", "right")]
         for n, pair in enumerate(pairs.tolist()):
             rows = by_pair[ends[0][n] : ends[1][n]]
-            found = _Pair(self, rows, order[near[0][n] : near[1][n]])
-            course = found.bounds()
-            if course.bounds:
+            candidates = _ImageClass(self, rows, order[truth_ends[0][n] : truth_ends[1][n]])
+            bounds = candidates.bounds()
+            if bounds.bounds:
                 label, image = divmod(pair, images)
-                yield TieGroup(label, image, self.detections.score[found.tops], course)
+                yield TieGroup(label, image, self.detections.score[candidates.first_rows], bounds)
 
     def _in_tie_groups(self) -> Flags:
         """Return the detections whose tie may have more than one outcome in its image and class."""
-        straddles = np.zeros(len(self.pair), np.bool_)
+        straddles = np.zeros(len(self.class_and_image), np.bool_)
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
         # Two of a tie that reach any ground truth may want the same one.
         reaches = np.flatnonzero(self.match_table.max_iou >= self.protocol.search_thresholds[0])
-        tie = np.stack([self.pair[reaches], self.within.first[reaches]])
-        _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
-        straddles[reaches[count[place.ravel()] > 1]] = True
+        tie = np.stack([self.class_and_image[reaches], self.within.first[reaches]])
+        _, index, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
+        straddles[reaches[count[index.ravel()] > 1]] = True
         straddles &= ~self.run.not_scored
         return straddles
 
 
-class _Pair:
+class _ImageClass:
     """The detections of one image and class, some of which may compete."""
 
-    def __init__(self, orders: _Orders, rows: Rows, truths: Rows) -> None:
+    def __init__(self, orders: _RankedOrders, rows: Rows, truths: Rows) -> None:
         self.orders = orders
         run, protocol = orders.run, orders.protocol
         detections = orders.detections
-        self.all = rows
+        self.all_rows = rows
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
         self.rows = rows[orders.rank.first[rows] < orders.limits[-1]]
         self.truths = truths
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
-        self.tops = self.rows[self.starts]
-        self.overlap = run.overlaps((detections, orders.truths), self.rows, truths)
+        self.first_rows = self.rows[self.starts]
+        self.similarity = run.overlaps((detections, orders.truths), self.rows, truths)
         thresholds = np.array(protocol.search_thresholds)[:, None, None]
         strict = protocol.strict_iou
         self.reached: Flags = np.asarray(
-            self.overlap > thresholds if strict else self.overlap >= thresholds
+            self.similarity > thresholds if strict else self.similarity >= thresholds
         )
         sharing = np.add.reduceat(self.reached.astype(np.int32), self.starts, axis=1) > 1
-        self.rivals = np.any(sharing, axis=(1, 2)).reshape(-1)
-        first, last = orders.rank.first[self.tops], orders.rank.last[self.tops]
+        self.compete = np.any(sharing, axis=(1, 2)).reshape(-1)
+        first, last = orders.rank.first[self.first_rows], orders.rank.last[self.first_rows]
         limits = orders.limits[:, None]
         self.straddles = np.any((first < limits) & (last >= limits), axis=1)
-        self.preferred = [self._preferred(place) for place in range(len(self.rows))]
+        self.preferred = [self._preferred(index) for index in range(len(self.rows))]
         area = detections.area[self.rows]
-        self.inside = [(area >= band.low) & (area <= band.high) for band in protocol.area_ranges]
-        self.known: dict[object, tuple[CountBounds, ...]] = {}
+        self.inside = [
+            (area >= area_range.low) & (area <= area_range.high)
+            for area_range in protocol.area_ranges
+        ]
+        self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
     def bounds(self) -> TieBounds:
         """Return what comes of it."""
         protocol, bounds = self.orders.protocol, dict[tuple[CountBounds, ...], int]()
         shape = len(protocol.iou_thresholds), len(protocol.area_ranges), len(self.orders.limits)
-        cells = np.full(shape, -1, np.int32)
+        bounds_index = np.full(shape, -1, np.int32)
         for t, a, m in product(*map(range, shape)):
-            if self.rivals[t] or self.straddles[m]:
-                cells[t, a, m] = bounds.setdefault(self._spans(a, t, m), len(bounds))
-        return TieBounds(cells, tuple(bounds))
+            if self.compete[t] or self.straddles[m]:
+                bounds_index[t, a, m] = bounds.setdefault(self._spans(a, t, m), len(bounds))
+        return TieBounds(bounds_index, tuple(bounds))
 
     def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie, in one area range, at one threshold and limit."""
         positive = self.orders.match_table.positive[a, self.truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
-        if key not in self.known:
-            claims = tuple(self._match_options(place, a, t) for place in range(len(self.rows)))
+        if key not in self.cache:
+            options = tuple(self._match_options(index, a, t) for index in range(len(self.rows)))
             unmatchable = self.orders.run.unmatchable[self.truths]
-            found = spans(self._ties(claims, m), int((positive & ~unmatchable).sum()))
-            self.known[key] = tuple(found)
-        return self.known[key]
+            bounds = spans(self._ties(options, m), int((positive & ~unmatchable).sum()))
+            self.cache[key] = tuple(bounds)
+        return self.cache[key]
 
-    def _preferred(self, place: int) -> list[int]:
+    def _preferred(self, index: int) -> list[int]:
         """Return the ground truths that a detection may be matched to, the best first."""
-        protocol, overlap = self.orders.protocol, self.overlap[place]
+        protocol, similarity = self.orders.protocol, self.similarity[index]
         sign = -1 if protocol.equal_iou == "last" else 1
-        reached = np.flatnonzero(self.reached[0, place]).tolist()
-        ranked = sorted(reached, key=lambda i: (-overlap[i], sign * i))
+        reached = np.flatnonzero(self.reached[0, index]).tolist()
+        ranked = sorted(reached, key=lambda i: (-similarity[i], sign * i))
         return ranked[:1] if protocol.candidate == "best" else ranked
 
-    def _match_options(self, place: int, a: int, t: int) -> MatchOptions:
+    def _match_options(self, index: int, a: int, t: int) -> MatchOptions:
         orders = self.orders
-        otherwise = MISS if self.inside[a][place] else NEITHER
+        otherwise = MISS if self.inside[a][index] else NEITHER
         tries: tuple[list[tuple[int, str, bool]], list[tuple[int, str, bool]]] = [], []
-        for number in self.preferred[place]:
-            if not self.reached[t, place, number]:
+        for gt in self.preferred[index]:
+            if not self.reached[t, index, gt]:
                 continue
-            row = self.truths[number]
+            row = self.truths[gt]
             ignored = not orders.match_table.positive[a, row]
             becomes = NEITHER if ignored else otherwise if orders.run.unmatchable[row] else HIT
             shared = ignored and orders.protocol.candidate == "best"
-            tries[ignored].append((number, becomes, not (shared or orders.run.crowd[row])))
+            tries[ignored].append((gt, becomes, not (shared or orders.run.crowd[row])))
         return MatchOptions((*tries[0], *tries[1]), otherwise)
 
-    def _ties(self, claims: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
+    def _ties(self, options: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
         """Give the ties with how many of each are within the limit."""
         limit = int(self.orders.limits[m])
         stops = [*self.starts[1:], len(self.rows)]
         for start, stop in zip(self.starts, stops, strict=True):
             row = self.rows[start]
             first, last = (int(rank[row]) for rank in self.orders.rank[1:])
-            size, whole = int(stop - start), last - first + 1
-            room = min(max(limit - first, 0), whole)
-            yield Tie(claims[start:stop], max(0, size - (whole - room)), min(size, room))
+            size, tie_size = int(stop - start), last - first + 1
+            admitted = min(max(limit - first, 0), tie_size)
+            yield Tie(
+                options[start:stop], max(0, size - (tie_size - admitted)), min(size, admitted)
+            )
 
 
 class _ProposalOrders:
@@ -271,8 +283,8 @@ class _ProposalOrders:
         area, ignored = self.truths.area, run.ignored
         self.counted = np.array(
             [
-                (area >= band.low) & (area <= band.high) & ~ignored
-                for band in self.protocol.area_ranges
+                (area >= area_range.low) & (area <= area_range.high) & ~ignored
+                for area_range in self.protocol.area_ranges
             ]
         )
         if self.protocol.empty_images == "exclude":
@@ -286,24 +298,24 @@ class _ProposalOrders:
             truths = np.flatnonzero(self.truths.image == image)
             if not len(truths):
                 continue
-            own = self._found(rows, truths)
-            least, most = self._bounds(rows, truths, own)
+            reported = self._covered_counts(rows, truths)
+            least, most = self._bounds(rows, truths, reported)
             bounds: dict[tuple[CountBounds, ...], int] = {}
-            cells = np.full(own.shape, -1, np.int32)
-            for cell in zip(*np.nonzero((least < own) | (most > own)), strict=True):
+            bounds_index = np.full(reported.shape, -1, np.int32)
+            for cell in zip(*np.nonzero((least < reported) | (most > reported)), strict=True):
                 span = CountBounds(
-                    int(own[cell] - least[cell]), int(most[cell] - own[cell]), 0, 0, 0
+                    int(reported[cell] - least[cell]), int(most[cell] - reported[cell]), 0, 0, 0
                 )
-                cells[cell] = bounds.setdefault((span,), len(bounds))
+                bounds_index[cell] = bounds.setdefault((span,), len(bounds))
             if bounds:
-                yield TieGroup(0, image, np.zeros(1), TieBounds(cells, tuple(bounds)))
+                yield TieGroup(0, image, np.zeros(1), TieBounds(bounds_index, tuple(bounds)))
 
-    def _reached(self, overlap: Floats) -> Flags:
+    def _reached(self, iou: Floats) -> Flags:
         """Return which overlaps reach which threshold, (T, ...)."""
-        at = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * overlap.ndim)
-        return np.asarray(overlap > at if self.protocol.strict_iou else overlap >= at)
+        thresholds = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * iou.ndim)
+        return np.asarray(iou > thresholds if self.protocol.strict_iou else iou >= thresholds)
 
-    def _found(self, rows: Rows, truths: Rows) -> Rows:
+    def _covered_counts(self, rows: Rows, truths: Rows) -> Rows:
         """Return how many ground truths of one image its proposals cover, (T, A, M) int64."""
         covered = coverage(
             self.detections._replace(
@@ -328,8 +340,8 @@ class _ProposalOrders:
         counted = self.counted[:, None, truths]
         return np.asarray((self._reached(covered) & counted).sum(axis=-1))
 
-    def _bounds(self, rows: Rows, truths: Rows, own: Rows) -> tuple[Rows, Rows]:
-        overlap = overlaps(
+    def _bounds(self, rows: Rows, truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
+        iou = overlaps(
             self.detections.corners[rows],
             self.truths.corners[truths],
             detection_areas=self.detections.overlap_area[rows],
@@ -338,28 +350,28 @@ class _ProposalOrders:
         )
         first, last = self.rank.first[rows], self.rank.last[rows]
         groups = []
-        for place in np.unique(first[last > first]):
-            members = np.flatnonzero(first == place)
+        for rank in np.unique(first[last > first]):
+            members = np.flatnonzero(first == rank)
             stop = last[members[0]]
-            straddles = ((place < self.limits) & (stop >= self.limits)).any()
+            straddles = ((rank < self.limits) & (stop >= self.limits)).any()
             # Of pairs of equal overlap with a ground truth the better-ranked proposal is taken.
-            part = np.sort(overlap[members], axis=0)
-            equal = ((part[1:] == part[:-1]) & (part[1:] > 0)).any()
-            if straddles or (equal and place < self.limits[-1]):
+            ious = np.sort(iou[members], axis=0)
+            equal = ((ious[1:] == ious[:-1]) & (ious[1:] > 0)).any()
+            if straddles or (equal and rank < self.limits[-1]):
                 groups.append(members)
         if not groups:
-            return own, own
-        if prod(factorial(min(len(members), 20)) for members in groups) > MOST_ORDERS:
-            return self._loosely(rows, truths, overlap)
-        found = []
+            return reported, reported
+        if prod(factorial(min(len(members), 20)) for members in groups) > MAX_ORDERS:
+            return self._wide_bounds(rows, truths, iou)
+        counts = []
         for orders in product(*(permutations(members) for members in groups)):
             moved = rows.copy()
             for members, order in zip(groups, orders, strict=True):
                 moved[members] = rows[list(order)]
-            found.append(self._found(moved, truths))
-        return np.min(found, axis=0), np.max(found, axis=0)
+            counts.append(self._covered_counts(moved, truths))
+        return np.min(counts, axis=0), np.max(counts, axis=0)
 
-    def _loosely(self, rows: Rows, truths: Rows, overlap: Floats) -> tuple[Rows, Rows]:
+    def _wide_bounds(self, rows: Rows, truths: Rows, iou: Floats) -> tuple[Rows, Rows]:
         """Return bounds where orders are too many to be tried.
 
         Pairing off by falling overlap ends, at each threshold, where no two that reach it are left:
@@ -371,8 +383,8 @@ class _ProposalOrders:
         )
         high = low.copy()
         for m, limit in enumerate(self.limits):
-            sure = self.rank.last[rows] < limit
-            low[:, :, m] = (self._found(rows[sure], truths)[:, :, m] + 1) // 2
-            reached = np.any(self._reached(overlap[self.rank.first[rows] < limit]), axis=1)
+            certain = self.rank.last[rows] < limit
+            low[:, :, m] = (self._covered_counts(rows[certain], truths)[:, :, m] + 1) // 2
+            reached = np.any(self._reached(iou[self.rank.first[rows] < limit]), axis=1)
             high[:, :, m] = (reached[:, None] & self.counted[:, truths]).sum(axis=-1)
         return low, high

@@ -63,7 +63,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
         groups = tie_groups(source, None if proposals else result.match_table)
     else:
         groups = source.tie_groups()
-    ends = _covered(result, groups) if proposals else _Bounds(result, groups).ends()
+    ends = _coverage_bounds(result, groups) if proposals else _Bounds(result, groups).ends()
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
     # Those of arrays that are bounded: nothing is known of other metrics.
@@ -95,13 +95,13 @@ class _Bounds:
 
     def ends(self) -> tuple[Result, Result]:
         """Return the result with the least numbers, and with the greatest."""
-        empty = self.result
+        base = self.result
         ends = tuple(
             replace(
-                empty,
-                average_precision=empty.average_precision.copy(),
-                recall=empty.recall.copy(),
-                _interpolated=empty._interpolated.copy(),
+                base,
+                average_precision=base.average_precision.copy(),
+                recall=base.recall.copy(),
+                _interpolated=base._interpolated.copy(),
             )
             for _ in range(2)
         )
@@ -116,30 +116,34 @@ class _Bounds:
         score = self.match_table.score[rows]
         changed = np.diff(score, prepend=np.nan) != 0
         level, scores = np.cumsum(changed) - 1, score[changed]
-        placed = [_levels(scores, tie_group.score) for tie_group in self.tie_groups[k]]
+        levels = [_levels(scores, tie_group.score) for tie_group in self.tie_groups[k]]
         tie_group_of = np.full(self.match_table.images, -1)
-        tie_group_of[[tie_group.image for tie_group in self.tie_groups[k]]] = np.arange(len(placed))
-        owner = tie_group_of[self.match_table.image[rows]]
-        moves = np.array([tie_group.bounds.moves for tie_group in self.tie_groups[k]], np.bool_)
+        tie_group_of[[tie_group.image for tie_group in self.tie_groups[k]]] = np.arange(len(levels))
+        group_index = tie_group_of[self.match_table.image[rows]]
+        can_change = np.array(
+            [tie_group.bounds.can_change for tie_group in self.tie_groups[k]], np.bool_
+        )
         positives = self.positives[:, k]
         last = len(self.protocol.max_dets) - 1
         for t, m in product(range(len(self.protocol.iou_thresholds)), range(last + 1)):
             counted = self.match_table.max_dets_index[rows] <= m
-            moving: list[int] = []
-            if len(moves):
-                counted &= ~((owner >= 0) & moves[owner, t, m])
-                moving = np.flatnonzero(moves[:, t, m]).tolist()
+            changing: list[int] = []
+            if len(can_change):
+                counted &= ~((group_index >= 0) & can_change[group_index, t, m])
+                changing = np.flatnonzero(can_change[:, t, m]).tolist()
             steady = np.flatnonzero(counted)
             steady_rows = rows[steady]
             for a in np.flatnonzero(positives).tolist():
                 hit = self.match_table.is_true_positive(a, t, steady_rows)
                 miss = ~hit & ~self.match_table.is_ignored(a, t, steady_rows)
-                known = [(placed[n], self.tie_groups[k][n].bounds.spans(a, t, m)) for n in moving]
-                found = int(np.count_nonzero(hit))
-                least = found + sum(each[-1].hits_least for _, each in known)
-                most = found + sum(each[-1].hits_most for _, each in known)
+                tie_bounds = [
+                    (levels[n], self.tie_groups[k][n].bounds.spans(a, t, m)) for n in changing
+                ]
+                hit_count = int(np.count_nonzero(hit))
+                least = hit_count + sum(each[-1].hits_least for _, each in tie_bounds)
+                most = hit_count + sum(each[-1].hits_most for _, each in tie_bounds)
                 if most > positives[a]:
-                    raise _damaged("more may be found than there is to find")
+                    raise _corrupt("more may be found than there is to find")
                 ends[0].recall[t, k, a, m] = least / positives[a]
                 ends[1].recall[t, k, a, m] = most / positives[a]
                 if m < last:
@@ -148,17 +152,17 @@ class _Bounds:
                     np.bincount(level[steady[flags]], minlength=len(scores)).cumsum()
                     for flags in (hit, miss)
                 ]
-                for end, find in zip(ends, (_last, _first), strict=True):
-                    hits = find(_Totals(*totals), known)
+                for end, hits_of in zip(ends, (_late_hits, _early_hits), strict=True):
+                    hits = hits_of(_Totals(*totals), tie_bounds)
                     self._write(end, (t, k, a), hits, int(positives[a]))
 
     def _write(
-        self, end: Result, at: tuple[int, int, int], hits: NDArray[np.int32], positives: int
+        self, end: Result, index: tuple[int, int, int], hits: NDArray[np.int32], positives: int
     ) -> None:
-        t, k, a = at
+        t, k, a = index
         levels = self.result.recall_levels
         guard = self.protocol.precision_eps
-        end.average_precision[at] = curves.average_precision(
+        end.average_precision[index] = curves.average_precision(
             hits,
             positives,
             levels=levels if len(levels) else None,
@@ -174,30 +178,30 @@ class _Bounds:
 
 def _levels(scores: Floats, ties: Floats) -> Rows:
     """Return where the scores of ties stand among the falling scores of their class."""
-    places = np.searchsorted(-scores, -ties)
-    if len(scores) <= places.max(initial=-1) or (scores[places] != ties).any():
-        raise _damaged("a tie is of a score that no detection has")
-    return places
+    levels = np.searchsorted(-scores, -ties)
+    if len(scores) <= levels.max(initial=-1) or (scores[levels] != ties).any():
+        raise _corrupt("a tie is of a score that no detection has")
+    return levels
 
 
-def _damaged(what: str) -> InputError:
-    return InputError(Problem("merged partials", "", f"are damaged: {what}", "make them anew"))
+def _corrupt(problem: str) -> InputError:
+    return InputError(Problem("merged partials", "", f"are damaged: {problem}", "make them anew"))
 
 
-def _covered(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
+def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
     """Return the result with the fewest ground truths covered, and with most."""
     positives = result._positives[:, 0].astype(float)
     positives[positives == 0] = np.nan
     total = np.nan_to_num(np.round(result.recall[:, 0] * positives[:, None]))
     low, high = total.copy(), total.copy()
     for tie_group in tie_groups:
-        cells = tie_group.bounds.bounds_index
-        for t, a, m in zip(*np.nonzero(cells >= 0), strict=True):
+        bounds_index = tie_group.bounds.bounds_index
+        for t, a, m in zip(*np.nonzero(bounds_index >= 0), strict=True):
             (span,) = tie_group.bounds.spans(a, t, m)
             low[t, a, m] -= span.hits_least
             high[t, a, m] += span.hits_most
     if (low < 0).any() or (high > positives[:, None]).any():
-        raise _damaged("more may be found than there is to find")
+        raise _corrupt("more may be found than there is to find")
     ends = (low / positives[:, None], high / positives[:, None])
     least, most = (replace(result, recall=recall[:, None]) for recall in ends)
     return least, most
@@ -206,39 +210,39 @@ def _covered(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Re
 _Known = list[tuple[Rows, tuple[CountBounds, ...]]]
 
 
-def _summed(base: Rows, known: _Known, name: str) -> Rows:
+def _add_tie_groups(base: Rows, tie_bounds: _Known, name: str) -> Rows:
     """Return totals by level with those of contested images added."""
     steps = np.zeros(len(base), np.int64)
-    for levels, found in known:
-        np.add.at(steps, levels, np.diff([getattr(span, name) for span in found], prepend=0))
+    for levels, bounds in tie_bounds:
+        np.add.at(steps, levels, np.diff([getattr(span, name) for span in bounds], prepend=0))
     return np.asarray(base + steps.cumsum())
 
 
-def _first(totals: _Totals, known: _Known) -> NDArray[np.int32]:
+def _early_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
     """Return the hits with as many true positives as possible, as early as possible."""
-    found = _summed(totals.hits, known, "hits_most")
-    above = np.concatenate([[0], _summed(totals.misses, known, "misses_least")])[:-1]
-    return np.repeat(above, np.diff(found, prepend=0)).astype(np.int32)
+    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "hits_most")
+    above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "misses_least")])[:-1]
+    return np.repeat(above, np.diff(hits_by_level, prepend=0)).astype(np.int32)
 
 
-def _last(totals: _Totals, known: _Known) -> NDArray[np.int32]:
+def _late_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
     """Return the hits with as few true positives as possible, as late as possible.
 
     A false positive that is one because its rival was first stands behind that one. So many of
     them at most are before a hit as there are hits of its level before it.
     """
-    found = _summed(totals.hits, known, "hits_least")
-    before = _summed(totals.misses, known, "misses_most")
+    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "hits_least")
+    before = _add_tie_groups(totals.misses, tie_bounds, "misses_most")
     behind: dict[int, list[int]] = {}
-    for levels, spans_of in known:
+    for levels, spans_of in tie_bounds:
         for level, span in zip(levels.tolist(), spans_of, strict=True):
             if span.misses_most > span.misses_ahead:
                 behind.setdefault(level, []).append(span.misses_most - span.misses_ahead)
-    hits = np.repeat(before, np.diff(found, prepend=0))
+    hits = np.repeat(before, np.diff(hits_by_level, prepend=0))
     for level, counts in behind.items():
-        start = int(found[level - 1]) if level else 0
-        stop = int(found[level])
+        start = int(hits_by_level[level - 1]) if level else 0
+        stop = int(hits_by_level[level])
         sums = np.concatenate([[0], np.cumsum(sorted(counts, reverse=True))])
-        place = np.minimum(np.arange(stop - start), len(counts))
-        hits[start:stop] += sums[place] - sums[-1]
+        index = np.minimum(np.arange(stop - start), len(counts))
+        hits[start:stop] += sums[index] - sums[-1]
     return hits.astype(np.int32)

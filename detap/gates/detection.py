@@ -142,7 +142,7 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
     def compute_overall(name: str) -> float:
         if name in at_threshold:
             return point().overall.numbers()[name]
-        return result.measure(name)
+        return result.metric(name)
 
     def compute_rows(name: str) -> list[float]:
         if name in at_threshold:
@@ -155,7 +155,7 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
         if name in at_threshold:
             counts = result.ground_truths
         else:
-            counts = result.counted_by(metrics.named_of_class(result.protocol, name))
+            counts = result.ground_truth_counts_of(metrics.named_of_class(result.protocol, name))
         return counts.tolist()  # type: ignore[no-any-return]
 
     return Metrics(

@@ -155,7 +155,7 @@ def _joined_note(notes: Sequence[tuple[str, Note]]) -> Note:
 
 def images_seen(table: Detections) -> list[Name]:
     """Return the images with detections."""
-    return [table.images[number] for number in np.flatnonzero(table.filled).tolist()]
+    return [table.images[number] for number in np.flatnonzero(table.images_with_rows).tolist()]
 
 
 def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:

@@ -152,7 +152,7 @@ class _Table(Record, kw_only=True):
         return self.files[0].path if self.files else self._title
 
     @property
-    def filled(self) -> Flags:
+    def images_with_rows(self) -> Flags:
         """Flags of the images that have rows, (I,) bool."""
         return np.bincount(self.image, minlength=len(self.images)) > 0
 
@@ -465,7 +465,7 @@ class Detections(_Table, kw_only=True):
             **rows.shapes,
         )
 
-    def numbered_as(self, ground_truth: GroundTruth) -> "Detections":
+    def reindex_like(self, ground_truth: GroundTruth) -> "Detections":
         """Return these detections with the numbering of `ground_truth`.
 
         Classes that only the detections have are put behind those of `ground_truth`, so that their

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
-from detap.evaluation.loop.batches import BOX_FORMS
+from detap.evaluation.loop.batches import BOX_FORMATS
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
@@ -105,9 +105,9 @@ class MeanAveragePrecision:
         image_key: str | None = None,
     ) -> None:
         del backend
-        if box_format not in BOX_FORMS:
-            known = ", ".join(BOX_FORMS)
-            raise UsageError(f"box_format {box_format!r} is unknown; choose from {known}")
+        if box_format not in BOX_FORMATS:
+            accepted = ", ".join(BOX_FORMATS)
+            raise UsageError(f"box_format {box_format!r} is unknown; choose from {accepted}")
         types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not types or len(set(types)) < len(types) or not set(types) <= set(_TYPES):
             raise UsageError(f"iou_type {iou_type!r} is unknown; choose from bbox, segm, or both")
@@ -129,12 +129,12 @@ class MeanAveragePrecision:
         self._protocol = _protocol(iou_thresholds, rec_thresholds, max_detection_thresholds)
         self._count = 0
         self._by_class = self._new_evaluators()
-        self._as_one = self._new_evaluators()
+        self._agnostic = self._new_evaluators()
 
     def reset(self) -> None:
         """Forget all updates."""
         self._count = 0
-        for evaluator in (*self._by_class.values(), *self._as_one.values()):
+        for evaluator in (*self._by_class.values(), *self._agnostic.values()):
             evaluator.reset()
 
     def _new_evaluators(self) -> dict[str, Evaluator]:
@@ -142,8 +142,10 @@ class MeanAveragePrecision:
         repeats: Any = "error" if self.image_key is None else "identical"
         protocols = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
         return {
-            kind: Evaluator(protocol=protocols[kind], boxes="xywh", repeats=repeats, as_is=True)
-            for kind in self.iou_type
+            iou_type: Evaluator(
+                protocol=protocols[iou_type], boxes="xywh", repeats=repeats, as_is=True
+            )
+            for iou_type in self.iou_type
         }
 
     def to(self, device: Any) -> Self:
@@ -172,67 +174,73 @@ class MeanAveragePrecision:
         """
         if len(preds) != len(target):
             raise UsageError(f"preds are {len(preds)} images, target {len(target)}")
-        kinds = [{"bbox": "boxes", "segm": "masks"}[kind] for kind in self.iou_type]
-        _check("preds", preds, (*kinds, "scores", "labels"))
-        _check("target", target, (*kinds, "labels"))
-        images = self._names(target)
+        shape_keys = [{"bbox": "boxes", "segm": "masks"}[iou_type] for iou_type in self.iou_type]
+        _check_items("preds", preds, (*shape_keys, "scores", "labels"))
+        _check_items("target", target, (*shape_keys, "labels"))
+        images = self._image_names(target)
         scores, labels = _column(preds, "scores"), _column(preds, "labels")
-        found = self._places("detections", images, preds)
-        there = self._places("ground truth", images, target)
-        truth = {
+        detections = self._convert("detections", images, preds)
+        ground_truths = self._convert("ground truth", images, target)
+        annotations = {
             "labels": _column(target, "labels"),
-            "area": _areas(target, there.get("segm"), there.get("bbox")),
+            "area": _areas(target, ground_truths.get("segm"), ground_truths.get("bbox")),
             "crowd": _crowds(target),
         }
-        self._take(self._by_class, images, (found, scores, labels), there, truth)
+        self._update(
+            self._by_class, images, (detections, scores, labels), ground_truths, annotations
+        )
         if self.average == "micro":
-            truth["labels"] = [np.zeros_like(label) for label in truth["labels"]]
-            one = [np.zeros_like(label) for label in labels]
-            self._take(self._as_one, images, (found, scores, one), there, truth)
+            annotations["labels"] = [np.zeros_like(label) for label in annotations["labels"]]
+            zeros = [np.zeros_like(label) for label in labels]
+            self._update(
+                self._agnostic, images, (detections, scores, zeros), ground_truths, annotations
+            )
 
-    def _places(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
+    def _convert(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
         """Return the boxes of each item as x, y, width, height, and its masks as runs."""
-        found: dict[str, list[Any]] = {}
+        shapes: dict[str, list[Any]] = {}
         if "bbox" in self.iou_type:
-            found["bbox"] = _boxes(items, self.box_format)
+            shapes["bbox"] = _boxes(items, self.box_format)
         if "segm" in self.iou_type:
-            found["segm"] = _masks(table, images, items)
-        return found
+            shapes["segm"] = _masks(table, images, items)
+        return shapes
 
     @staticmethod
-    def _take(
+    def _update(
         evaluators: Mapping[str, Evaluator],
         images: list[Any],
         preds: tuple[dict[str, list[Any]], list[Any], list[Any]],
-        there: dict[str, list[Any]],
-        truth: dict[str, list[Any]],
+        ground_truths: dict[str, list[Any]],
+        annotations: dict[str, list[Any]],
     ) -> None:
         """Update the evaluator of each type; what is wrong in a batch is wrong for the first."""
-        found, scores, labels = preds
-        for kind, evaluator in evaluators.items():
-            of_boxes = kind == "bbox"
-            boxes, masks = (found[kind], None) if of_boxes else (None, found[kind])
-            known = truth | {"boxes" if of_boxes else "masks": there[kind]}
-            evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=known)
+        detections, scores, labels = preds
+        for iou_type, evaluator in evaluators.items():
+            of_boxes = iou_type == "bbox"
+            boxes, masks = (
+                (detections[iou_type], None) if of_boxes else (None, detections[iou_type])
+            )
+            ground_truth = annotations | {"boxes" if of_boxes else "masks": ground_truths[iou_type]}
+            evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=ground_truth)
 
-    def _names(self, target: Items) -> list[Any]:
+    def _image_names(self, target: Items) -> list[Any]:
         """Return what the images of a batch are called: in turn with those of other processes."""
         if self.image_key is not None:
-            for at, item in enumerate(target):
+            for index, item in enumerate(target):
                 if self.image_key not in item:
                     raise UsageError(
-                        f"target {at} has no {self.image_key!r}, which names its image"
+                        f"target {index} has no {self.image_key!r}, which names its image"
                     )
             names = [item[self.image_key] for item in target]
             return [name.item() if isinstance(name, Tensor) else name for name in names]
         first, self._count = self._count, self._count + len(target)
-        rank, ranks = self._place()
+        rank, ranks = self._rank_and_world_size()
         return [number * ranks + rank for number in range(first, self._count)]
 
-    def _place(self) -> tuple[int, int]:
+    def _rank_and_world_size(self) -> tuple[int, int]:
         """Return which of how many processes this is."""
-        there = torch.distributed.is_available() and torch.distributed.is_initialized()
-        if not (self.sync_on_compute and there):
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if not (self.sync_on_compute and distributed):
             return 0, 1
         group = self.process_group
         return torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
@@ -241,7 +249,7 @@ class MeanAveragePrecision:
         """Take a batch, and return the numbers of this batch alone, in this process."""
         alone = copy(self)
         alone.sync_on_compute = False
-        alone._by_class, alone._as_one = self._new_evaluators(), self._new_evaluators()
+        alone._by_class, alone._agnostic = self._new_evaluators(), self._new_evaluators()
         alone.update(preds, target)
         self.update(preds, target)
         return alone.compute()
@@ -254,26 +262,26 @@ class MeanAveragePrecision:
         """
         values: dict[str, Tensor] = {}
         ids: Any = ()
-        for kind in self.iou_type:
-            by_class = self._gathered(self._by_class[kind])
+        for iou_type in self.iou_type:
+            by_class = self._gather_result(self._by_class[iou_type])
             micro = self.average == "micro"
-            result = self._gathered(self._as_one[kind]) if micro else by_class
-            prefix = f"{kind}_" if len(self.iou_type) > 1 else ""
-            numbers = self._numbers(result, by_class)
-            values |= {prefix + key: value for key, value in numbers.items()}
+            result = self._gather_result(self._agnostic[iou_type]) if micro else by_class
+            prefix = f"{iou_type}_" if len(self.iou_type) > 1 else ""
+            metrics = self._metrics(result, by_class)
+            values |= {prefix + key: value for key, value in metrics.items()}
             ids = () if by_class is None else by_class.class_ids
         return values | {"classes": self._tensor(ids, torch.int32)}
 
-    def _numbers(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
+    def _metrics(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
         """Return the numbers of a type by their names."""
-        most = self._protocol.max_dets[-1]
+        max_dets = self._protocol.max_dets[-1]
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
         names |= {f"mar_{limit}": f"AR{limit}" for limit in self._protocol.max_dets}
         names |= {f"mar_{area}": f"AR{area[0]}" for area in _AREAS}
         summary = {} if result is None else result.summary
         values = {key: self._tensor([summary.get(name, nan)]) for key, name in names.items()}
-        for key, name in (("map_per_class", "AP"), (f"mar_{most}_per_class", f"AR{most}")):
+        for key, name in (("map_per_class", "AP"), (f"mar_{max_dets}_per_class", f"AR{max_dets}")):
             given = None if by_class is None or not self.class_metrics else by_class.by_class
             values[key] = self._tensor([nan] if given is None else given[name].tolist())
         return values
@@ -296,10 +304,12 @@ class MeanAveragePrecision:
         kind = self.iou_type[0] if iou_type is None else iou_type
         if kind not in self.iou_type:
             raise UsageError(f"iou_type {kind!r} is not compared; {', '.join(self.iou_type)} is")
-        return self._gathered((self._as_one if self.average == "micro" else self._by_class)[kind])
+        return self._gather_result(
+            (self._agnostic if self.average == "micro" else self._by_class)[kind]
+        )
 
-    def _gathered(self, evaluator: Evaluator) -> Result | None:
-        _, ranks = self._place()
+    def _gather_result(self, evaluator: Evaluator) -> Result | None:
+        _, ranks = self._rank_and_world_size()
         if ranks == 1:
             return evaluator.compute() if evaluator.seen else None
         blobs: list[Any] = [None] * ranks
@@ -317,37 +327,41 @@ class MeanAveragePrecision:
 def _protocol(
     iou_thresholds: Sequence[float] | None,
     rec_thresholds: Sequence[float] | None,
-    limits: Sequence[int] | None,
+    max_dets: Sequence[int] | None,
 ) -> Protocol:
     """Return torchmetrics' protocol with other numbers in it: those that are given are kept."""
-    wanted = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
-    of_101: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
-    grids = [name for name in of_101 if RECALL_GRIDS[name] == wanted]
+    levels_requested = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
+    grid_names: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
+    grids = [name for name in grid_names if RECALL_GRIDS[name] == levels_requested]
     if not grids:
-        known = ", ".join(of_101)
-        raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {known}")
+        accepted = ", ".join(grid_names)
+        raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {accepted}")
     changes: dict[str, Any] = {"recall_grid": grids[0]}
     if iou_thresholds is not None:
         changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_dtype": "float64"}
-    if limits is not None:
-        changes["max_dets"] = tuple(sorted(limits))
+    if max_dets is not None:
+        changes["max_dets"] = tuple(sorted(max_dets))
     return replace(PRESETS["torchmetrics"], **changes)
 
 
-def _check(what: str, items: Items, keys: Sequence[str]) -> None:
+def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
     """Refuse items that lack a tensor, or whose boxes are not of four numbers."""
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item.get(key), Tensor):
-                raise UsageError(f"{what} {at} has no tensor {key!r}; give {', '.join(keys)}")
+                raise UsageError(
+                    f"{argument} {index} has no tensor {key!r}; give {', '.join(keys)}"
+                )
         boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
         if boxes.numel() and boxes.shape[1:] != (4,):
-            raise UsageError(f"{what} {at}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)")
+            raise UsageError(
+                f"{argument} {index}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)"
+            )
 
 
 def _column(items: Items, key: str) -> list[NDArray[Any]]:
     """Return an entry of each item; all are brought here at once."""
-    return _apart(torch.cat([item[key] for item in items]), items, key) if items else []
+    return _split_by_item(torch.cat([item[key] for item in items]), items, key) if items else []
 
 
 def _boxes(items: Items, box_format: str) -> list[NDArray[Any]]:
@@ -357,12 +371,12 @@ def _boxes(items: Items, box_format: str) -> list[NDArray[Any]]:
     boxes = torch.cat([item["boxes"] for item in items])
     if not boxes.numel():
         boxes = boxes.reshape(-1, 4)
-    return _apart(_as_xywh(boxes, box_format), items, "boxes")
+    return _split_by_item(_as_xywh(boxes, box_format), items, "boxes")
 
 
-def _apart(joined: Tensor, items: Items, key: str) -> list[NDArray[Any]]:
+def _split_by_item(concatenated: Tensor, items: Items, key: str) -> list[NDArray[Any]]:
     """Return what was joined, item by item again."""
-    column = as_array(joined)
+    column = as_array(concatenated)
     ends = [*accumulate(len(item[key]) for item in items)]
     return [column[start:end] for start, end in pairwise([0, *ends])]
 
@@ -381,12 +395,12 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
 
 def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
     """Return the masks of each item, which several evaluators take."""
-    found = []
+    masks = []
     for name, item in zip(images, items, strict=True):
         columns = Columns(table)
         columns.whole = f"image {name!r}"
-        found.append(KINDS["masks"].read(columns, item["masks"], None))
-    return found
+        masks.append(KINDS["masks"].read(columns, item["masks"], None))
+    return masks
 
 
 def _areas(
@@ -396,12 +410,12 @@ def _areas(
     if masks is not None:
         areas = [mask.measured()[0] for mask in masks]
     else:
-        sides = [box[:, 2:].astype(np.float64) for box in boxes or ()]
-        areas = [side[:, 0] * side[:, 1] for side in sides]
-    for at, item in enumerate(items):
+        width_height = [box[:, 2:].astype(np.float64) for box in boxes or ()]
+        areas = [side[:, 0] * side[:, 1] for side in width_height]
+    for index, item in enumerate(items):
         if "area" in item:
             given = as_array(item["area"]).astype(np.float64)
-            areas[at] = np.where(given > 0, given, areas[at])
+            areas[index] = np.where(given > 0, given, areas[index])
     return areas
 
 

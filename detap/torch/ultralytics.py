@@ -42,43 +42,43 @@ class UltralyticsEvaluator:
         self.result: Result | None = None
         self._protocol = protocol
         self._evaluator: Evaluator | None = None
-        self._heard: Any = None
+        self._validator: Any = None
         model.add_callback("on_val_start", self._start)
         model.add_callback("on_val_end", self._end)
 
     def _start(self, validator: Any) -> None:
         if self._evaluator is not None:
             self._evaluator.reset()
-        if self._heard is validator:  # a trainer has one for all its epochs
+        if self._validator is validator:  # a trainer has one for all its epochs
             return
-        self._heard, update_metrics = validator, validator.update_metrics
+        self._validator, update_metrics = validator, validator.update_metrics
 
         def listen(preds: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> None:
-            self._take(validator, preds, batch)
+            self._update(validator, preds, batch)
             update_metrics(preds, batch)
 
         validator.update_metrics = listen
 
-    def _take(
+    def _update(
         self, validator: Any, preds: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]
     ) -> None:
         if self._evaluator is None:  # the classes are known from the first batch on
             names = validator.names
             classes = names if isinstance(names, Mapping) else dict(enumerate(names))
             self._evaluator = Evaluator(protocol=self._protocol, boxes="xyxy", classes=classes)
-        there = [validator._prepare_batch(at, batch) for at in range(len(preds))]
-        found = [
+        images = [validator._prepare_batch(index, batch) for index in range(len(preds))]
+        detections = [
             validator.scale_preds(validator._prepare_pred(pred), image)
-            for pred, image in zip(preds, there, strict=True)
+            for pred, image in zip(preds, images, strict=True)
         ]
         self._evaluator.update(
-            [str(image["im_file"]) for image in there],
-            [pred["bboxes"] for pred in found],
-            [pred["conf"] for pred in found],
-            [pred["cls"] for pred in found],
+            [str(image["im_file"]) for image in images],
+            [pred["bboxes"] for pred in detections],
+            [pred["conf"] for pred in detections],
+            [pred["cls"] for pred in detections],
             ground_truth={
-                "boxes": [validator.scale_preds(image, image)["bboxes"] for image in there],
-                "labels": [image["cls"] for image in there],
+                "boxes": [validator.scale_preds(image, image)["bboxes"] for image in images],
+                "labels": [image["cls"] for image in images],
             },
         )
 

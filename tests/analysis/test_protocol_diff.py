@@ -41,7 +41,7 @@ def cars() -> Tables:
         extra={"occluded": [0.0], "truncated": [0.0]},
     )
     found = Detections.from_arrays(image=[1], label=["Car"], boxes=[[0, 0, 90, 99]], score=[0.5])
-    return truth, found.numbered_as(truth)
+    return truth, found.reindex_like(truth)
 
 
 def parts(found: Difference) -> dict[str, tuple[float, ...]]:

@@ -65,7 +65,7 @@ def read(real_data: Path, name: str) -> Tables:
     sizes = {k: real_data / v for k, v in options.items() if k == "image_sizes"}
     truth = detap.read_ground_truth(real_data / gt, **{**options, **sizes})
     found = detap.read_detections(real_data / dt, truth, **sizes)
-    return truth, found.numbered_as(truth)
+    return truth, found.reindex_like(truth)
 
 
 def best(tables: Tables) -> Tables:

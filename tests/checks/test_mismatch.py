@@ -21,7 +21,7 @@ from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
-from detap.evaluation.detection import evaluate, score_tables, select, with_advice
+from detap.evaluation.detection import add_sanity_notes, evaluate, score_tables, select
 from detap.formats.coco import tables as coco
 from detap.formats.registry import format_named
 from detap.formats.voc import tables as voc
@@ -60,7 +60,7 @@ def detector(table: GroundTruth, jitter: float = 2.0, seed: int = 1) -> Detectio
         label=np.concatenate((ids[table.label], random.choice(ids, 2 * IMAGES))),
         boxes=boxes,
         score=random.uniform(0, 1, len(boxes)),
-    ).numbered_as(table)
+    ).reindex_like(table)
 
 
 def with_corners(table: Any, corners: Any) -> Any:
@@ -342,9 +342,9 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     found = detector(table)
     assert suspicions_of(score_tables(table, found)) == ()
     wrong = with_corners(found, as_sides(found.corners))
-    assert [note.code for note in suspicions_of(score_tables(table, wrong, judge=False))] == [
-        "detections-look-xyxy"
-    ]
+    assert [
+        note.code for note in suspicions_of(score_tables(table, wrong, check_formats=False))
+    ] == ["detections-look-xyxy"]
 
 
 def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() -> None:
@@ -373,16 +373,16 @@ def test_detections_that_are_there_twice_are_told() -> None:
     found = detector(table)
     twice = found.select(np.tile(np.arange(len(found)), 2))
     assert "repeated-detections" not in [
-        n.code for n in with_advice(score_tables(table, found)).notes
+        n.code for n in add_sanity_notes(score_tables(table, found)).notes
     ]
     [note] = [
         note
-        for note in with_advice(score_tables(table, twice)).notes
+        for note in add_sanity_notes(score_tables(table, twice)).notes
         if note.code == "repeated-detections"
     ]
     assert (note.count, note.severity) == (len(found), "warning")
     said = replace(twice, notes=(Note("repeated-rows", "of a reader", 200),))
-    codes_said = [note.code for note in with_advice(score_tables(table, said)).notes]
+    codes_said = [note.code for note in add_sanity_notes(score_tables(table, said)).notes]
     assert "repeated-detections" not in codes_said
 
 
@@ -402,7 +402,7 @@ def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
     found = Detections.from_arrays(
         image=[1, 2, 3], label=[1, 1, 1], boxes=ends, score=[1e308, -1e308, 0]
     )
-    found = found.numbered_as(table)
+    found = found.reindex_like(table)
     assert statistics(examine(table, found))["met"] >= 0
     shifted = with_corners(found, found.corners[[1, 2, 0]])
     examine(table, shifted)
@@ -506,7 +506,7 @@ def test_statistics_are_counted() -> None:
         label=["cat", "cat", "cat", "bird"],
         boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 60, 60], [0, 0, 9, 10]],
         score=[0.5, 0.5, 0.25, 0.5],
-    ).numbered_as(table)
+    ).reindex_like(table)
     seen = statistics(examine(table, found))
     assert (
         seen
@@ -557,7 +557,7 @@ def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
         table = GroundTruth.from_arrays(**rows, boxes=boxes, difficult=difficult)
         (note,) = (
             note
-            for note in examine(table, found.numbered_as(table)).notes
+            for note in examine(table, found.reindex_like(table)).notes
             if note.code == "classes-undetected"
         )
         assert re.search(rf"\(bee, cat\): their AP is 0{more}", note.message)

@@ -72,9 +72,8 @@ def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path:
     arguments = written(tmp_path, truth, found)
     ended = detap("eval", *arguments, *KEYPOINTS)
     assert ended.status == 2
-    assert (
-        "there are 17 sigmas, and 2 keypoints in each row of the ground truth: give --sigmas"
-        in (ended.err)
+    assert "the protocol has 17 sigmas, but rows of the ground truth have 2 keypoints" in (
+        ended.err
     )
     ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0.1", "-o", "json=-")
     assert "coco-keypoints|sigmas:0.05,0.1|" in json.loads(ended.out)["signature"]

@@ -188,9 +188,9 @@ def test_the_challenge_needs_labels_and_a_file_of_none_will_do(data: Path, detap
     ended = detap(*challenge)
     assert ended.status == 2
     assert (
-        "protocol open-images-challenge asks of each image which classes are known to be absent "
-        "(LVIS's neg_category_ids, Open Images' --image-labels), which this ground truth does not "
-        "say: give annotations that do, or do without, --verified all"
+        "protocol open-images-challenge requires, per image, the classes known to be absent "
+        "(LVIS's neg_category_ids, Open Images' --image-labels); the ground truth lacks them; add "
+        "them or use --verified all"
     ) in " ".join(ended.err.split())
     # As by V2, but for the group: dog 0 0 1 1 over two, cat 0 1 over one.
     ended = detap(*challenge, "--verified", "all", "--output-format", "json")

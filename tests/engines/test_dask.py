@@ -115,7 +115,9 @@ def test_some_images_and_their_slices(shards: Path, detap: Run, scheduler: str) 
     assert numbers(detap("eval", *SHARDS, *engine, *asked)) == numbers(one)
 
 
-@pytest.mark.parametrize("stage", ["shard_to_partial", "head_of", "of_classes", "finish_classes"])
+@pytest.mark.parametrize(
+    "stage", ["shard_to_partial", "header_of", "select_classes", "accumulate_classes"]
+)
 def test_a_worker_killed_at_any_stage_changes_no_number(
     shards: Path, detap: Run, scheduler: str, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +314,7 @@ def test_a_run_whose_workers_are_all_gone_ends(
         cluster.scale(0)
         return cluster
 
-    monkeypatch.setattr("detap.engines.dask.NO_WORKERS", 1.0)
+    monkeypatch.setattr("detap.engines.dask.NO_WORKERS_TIMEOUT", 1.0)
     monkeypatch.setattr(Engine, "_begin_workers", begin_and_lose)
     ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
     assert ended.status == 2

@@ -58,7 +58,7 @@ def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
 
 
 def test_a_partial_does_not_tell_a_signature() -> None:
-    from detap.evaluation.partial.provenance import public
+    from detap.evaluation.partial.provenance import displayed_path
 
-    assert public("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."
-    assert public("dts/a?b.json") == "dts/a?b.json"
+    assert displayed_path("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."
+    assert displayed_path("dts/a?b.json") == "dts/a?b.json"

@@ -23,13 +23,13 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from detap.engines import shards as tasks
 
     seen: list[str] = []
-    evaluate = tasks.evaluated
+    evaluate = tasks.evaluate_shard
 
     def noted(shard: tasks.Shard, *rest: object, **options: object) -> object:
         seen.append(shard.name)
         return evaluate(shard, *rest, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(tasks, "evaluated", noted)
+    monkeypatch.setattr(tasks, "evaluate_shard", noted)
     return seen
 
 

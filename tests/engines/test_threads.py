@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detap.engines.driver import evaluate
-from detap.engines.shards import InputFiles, Shard, finish_classes
+from detap.engines.shards import InputFiles, Shard, accumulate_classes
 from detap.protocols import protocol
 from tests.cli.test_shards import shards
 
@@ -27,7 +27,7 @@ class Here:
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
     ) -> Any:
-        if function is finish_classes:
+        if function is accumulate_classes:
             self.noted.append(options["threads"])
         return function(*arguments, **options)
 
@@ -52,7 +52,7 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
         Shard(truth, InputFiles("coco", (str(path),), folder=str(shards)), rules)
         for path in sorted(shards.glob("dts/*.json"))
     ]
-    evaluate(engine, inputs, rest=Shard(truth, None, rules), threads=threads)
+    evaluate(engine, inputs, remaining=Shard(truth, None, rules), threads=threads)
     assert set(engine.noted) == due
 
 
@@ -63,7 +63,7 @@ def test_classes_that_an_engine_finished_are_selected(shards: Path) -> None:
         for part in range(4)
     ]
     rest = Shard(truth, None, protocol("coco"))
-    union = evaluate(Here(), inputs, rest=rest)
+    union = evaluate(Here(), inputs, remaining=rest)
     whole, part = union.compute(), union.select(["class 3"]).compute()
-    assert repr(part.class_measures(0)) == repr(whole.class_measures(2))
+    assert repr(part.class_metrics(0)) == repr(whole.class_metrics(2))
     assert part.signature.split("|")[1].startswith("classes:1-of-3-")

@@ -365,7 +365,7 @@ def test_boxes_that_are_not_kept_change_no_number(
     kept = Evaluator(case.ground_truth(), protocol)
     lean = Evaluator(case.ground_truth(), protocol, keep_boxes=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MANY", 3)
+        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 3)
         for names in images:
             for evaluator in (kept, lean):
                 evaluator.update(*batch_of(case, names))
@@ -374,7 +374,7 @@ def test_boxes_that_are_not_kept_change_no_number(
 
 
 def test_a_result_whose_boxes_were_not_kept_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.evaluation.loop.evaluator._MANY", 1)
+    monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 1)
     evaluator = Evaluator(truth(), boxes="xyxy", keep_boxes=False, images="seen")
     update(evaluator, [1])
     update(evaluator, [2])

@@ -86,7 +86,7 @@ def test_masks_count_where_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -
     """A row of masks takes more than one of boxes, by its runs."""
     checkered = np.indices((50, 50)).sum(axis=0) % 2 > 0  # 2500 runs are 10,000 bytes
     table = GroundTruth.from_arrays(image=["a"], label=[1], masks=checkered[None])
-    monkeypatch.setattr("detap.evaluation.loop.evaluator._MANY", 200)
+    monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 200)
     evaluator = Evaluator(table, "coco-segm", keep_boxes=False)
     evaluator.update(["a"], None, [[0.5]], [[1]], masks=[checkered[None]])
     result = evaluator.compute()

@@ -49,7 +49,7 @@ def read_detections(
         score=[float(row[6]) for row in rows],
         box_format="xywh",
     )
-    return found.numbered_as(truth)
+    return found.reindex_like(truth)
 
 
 MADE_UP = Format(

@@ -125,7 +125,7 @@ def test_every_way_to_write_a_box(
         label=columns["category_id"],
         boxes=np.array(corners),
         score=columns["score"],
-    ).numbered_as(truth)
+    ).reindex_like(truth)
     assert flat.corners.tolist() == due.corners.tolist()
     assert flat.box_area.tolist() == due.box_area.tolist()
     for name in ("xyxy", "corners"):

@@ -306,7 +306,7 @@ def test_check_refuses_a_skeleton_as_eval_does(
         call += ["--dt", str(tmp_path / "dt.json")]
     assert main(["check", *call]) == 2
     said = capsys.readouterr().err
-    assert "there are 17 sigmas, and 2 keypoints in each row of the ground truth" in said
+    assert "the protocol has 17 sigmas, but rows of the ground truth have 2 keypoints" in said
     # The hint, followed, in both commands.
     assert main(["check", *call, "--sigmas", "0.05,0.1"]) == 0
     pair = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]

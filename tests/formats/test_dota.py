@@ -223,7 +223,7 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
     assert join_ground_truths([truth, boxes]).polygons is None
     found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     plain = Detections.from_arrays(image=["P2"], label=["ship"], boxes=[[0, 0, 1, 1]], score=[1])
-    assert join_detections([found, plain.numbered_as(truth)], truth).polygons is None
+    assert join_detections([found, plain.reindex_like(truth)], truth).polygons is None
 
 
 def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Det
         box_format=box_format,
         score=column(st.floats(-5, 5), m),
     )
-    return truth, found.numbered_as(truth)
+    return truth, found.reindex_like(truth)
 
 
 @given(tables("xywh", flags=True))

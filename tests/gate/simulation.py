@@ -78,7 +78,7 @@ class World:
             label=np.concatenate([truth.label[kept], self.labels(rng, len(image))]),
             boxes=np.concatenate([found, stray]),
             score=np.concatenate([rng.beta(5, 2, len(kept)), rng.beta(2, 4, len(image))]),
-        ).numbered_as(truth)
+        ).reindex_like(truth)
 
 
 def boxes(rng: np.random.Generator, count: int) -> Floats:
@@ -162,9 +162,9 @@ class Pool:
     def drop(self, label: int | None = None) -> float:
         """Return the true drop, of all classes or of one."""
         first, second = (
-            result.measure(self.name)
+            result.metric(self.name)
             if label is None
-            else float(result.measure_by_class(self.name)[label])
+            else float(result.metric_by_class(self.name)[label])
             for result in self.pair
         )
         return first - second

@@ -161,7 +161,7 @@ def few(expected: float, seeds: Sequence[int], resamples: int) -> tuple[Tally, T
         if np.isnan(values).all():
             continue
         without.add(interval(values, 0.95), 0.0)
-        if int(results[0].counted("APs").sum()) >= 20:
+        if int(results[0].ground_truth_counts("APs").sum()) >= 20:
             ruled.add(interval(values, 0.95, left_out), 0.0)
     return without, ruled
 
@@ -199,9 +199,9 @@ def _of_classes(
         return np.concatenate([getattr(table, name)[rows] for table, rows in parts])
 
     image, label, corners, score = map(column, ("image", "label", "corners", "score"))
-    return Detections.from_arrays(image=image, label=label, boxes=corners, score=score).numbered_as(
-        truth
-    )
+    return Detections.from_arrays(
+        image=image, label=label, boxes=corners, score=score
+    ).reindex_like(truth)
 
 
 def main() -> None:

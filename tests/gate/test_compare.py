@@ -31,7 +31,7 @@ TRUTH = GroundTruth.from_arrays(
 
 def detections(*rows: tuple[int, str, Sequence[float], float]) -> Detections:
     image, label, boxes, score = zip(*rows, strict=True)
-    return Detections.from_arrays(image=image, label=label, boxes=boxes, score=score).numbered_as(
+    return Detections.from_arrays(image=image, label=label, boxes=boxes, score=score).reindex_like(
         TRUTH
     )
 

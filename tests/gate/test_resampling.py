@@ -46,7 +46,7 @@ def scene(
     score = rng.permutation(found) / found
     return truth, Detections.from_arrays(
         image=image[source], label=label[source], boxes=drawn, score=score, box_format="xywh"
-    ).numbered_as(truth)
+    ).reindex_like(truth)
 
 
 MANY = replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.5, 0.99, 64)), max_dets=(2, 5))
@@ -96,7 +96,7 @@ def test_precision_is_guarded_as_in_the_reference() -> None:
     result = evaluate(truth, found, "coco")
     again = resampled(result, Weights.of(np.ones((1, 1), np.uint8)), ["AP50"])
     assert 1 - 1e-15 < again.overall["AP50"][0] < 1
-    assert 1 - 1e-15 < result.measure("AP50") < 1
+    assert 1 - 1e-15 < result.metric("AP50") < 1
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
@@ -148,7 +148,7 @@ def test_numbers_beyond_the_summary_are_resampled_too() -> None:
     result = evaluate(*scene(3), "coco")
     ones = Weights.of(np.ones((1, IMAGES), np.uint8))
     for name in ("AP90", "AP75s", "AR10", "AR100m", "APl"):
-        assert_same(resampled(result, ones, [name]).overall[name][0], result.measure(name))
+        assert_same(resampled(result, ones, [name]).overall[name][0], result.metric(name))
 
 
 def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:

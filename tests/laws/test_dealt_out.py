@@ -24,7 +24,7 @@ COUNTS = (2, 3, 8)
 def dealing_out(stretch: int) -> Iterator[None]:
     """Deal out whatever is more than a thread's share, in stretches of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "MIN_SPLIT_ROWS", 1)
+        patch.setattr(threads, "LARGE", 1)
         patch.setattr(matching, "CHUNK_SIZE", stretch)
         yield
 
@@ -47,13 +47,13 @@ def assert_dealing_changes_nothing(
         protocol = replace(protocol, **every)
     scene = score_tables(truth, found, protocol)._run
     scene.threads = 1
-    plain = scene.score()
+    plain = scene.evaluate_by_score()
     match_table = scene.match_table()
     levels = accumulate(match_table, threads=1, all_max_dets=True)
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
-            assert_same_scores(scene.score(), plain)
+            assert_same_scores(scene.evaluate_by_score(), plain)
             kept = scene.match_table()
             for name in (
                 "max_dets_index",
@@ -90,17 +90,17 @@ def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int
     """Some classes are dealt out, others are not."""
     scene = score_tables(*case.tables_for(protocol), protocol)._run
     scene.threads = 1
-    plain, match_table = scene.score(), scene.match_table()
+    plain, match_table = scene.evaluate_by_score(), scene.match_table()
     with dealing_out(stretch):
         for count in COUNTS:
             scene.threads = count
-            assert_same_scores(scene.score(), plain)
+            assert_same_scores(scene.evaluate_by_score(), plain)
             kept = scene.match_table()
             assert_same_bits(kept.true_positive, match_table.true_positive, "true_positive")
             assert_same_bits(kept.ranking.rows, match_table.ranking.rows, "ranking")
 
 
 def test_shares() -> None:
-    assert threads.max_rows_per_thread(10**6, 1) == 10**6
-    assert threads.max_rows_per_thread(10**6, 4) == 312_500
-    assert threads.max_rows_per_thread(1000, 4) == threads.MIN_SPLIT_ROWS
+    assert threads.fair_share(10**6, 1) == 10**6
+    assert threads.fair_share(10**6, 4) == 312_500
+    assert threads.fair_share(1000, 4) == threads.LARGE

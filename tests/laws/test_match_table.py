@@ -42,9 +42,11 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
 ) -> None:
     result = evaluate(*case.tables_for(protocol), protocol)
     for threads in (1, 2):
-        assert_same_scores(accumulate(result.match_table, threads=threads), result._run.score())
+        assert_same_scores(
+            accumulate(result.match_table, threads=threads), result._run.evaluate_by_score()
+        )
     last = accumulate(result.match_table, all_max_dets=True).precision[-1:]
-    assert_same_bits(last, result._run.score().precision, "the largest of all limits")
+    assert_same_bits(last, result._run.evaluate_by_score().precision, "the largest of all limits")
 
 
 @given(cases(), any_rules)
@@ -57,7 +59,7 @@ def test_a_small_limit_has_the_precision_of_being_the_largest(
     ).precision
     for m in range(1, len(protocol.max_dets)):
         alone = replace(protocol, max_dets=protocol.max_dets[:m])
-        fused = evaluate(*case.tables_for(protocol), alone)._run.score()
+        fused = evaluate(*case.tables_for(protocol), alone)._run.evaluate_by_score()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 
@@ -147,7 +149,7 @@ def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol)
     result = evaluate(*case.tables_for(protocol), protocol, matches=True)
     bits = evaluate(*case.tables_for(protocol), protocol, match_table=True).match_table
     assert result.matches is not None
-    assert_same_bits(bits.within_max_dets, result.matches.counted, "counted")
+    assert_same_bits(bits.counted, result.matches.counted, "counted")
     assert_same_bits(bits.matched_gt[0], result.matches.ground_truth[0, 0], "matched_gt")
     for a in range(len(protocol.area_ranges)):
         for t in range(len(protocol.iou_thresholds)):

@@ -224,7 +224,7 @@ def test_cars_of_kitti_as_in_the_kit(real_data: Path, tmp_path: Path) -> None:
     with pytest.warns(detap.DetapWarning):
         result = detap.evaluate(truth, found, "kitti", classes=["Car"])
     assert result.classes == ("Car",)
-    assert [result.measure(f"mAP-{level}") for level in ("moderate", "easy", "hard")] == [
+    assert [result.metric(f"mAP-{level}") for level in ("moderate", "easy", "hard")] == [
         pytest.approx(value, abs=1e-6) for value in (0.766823, 0.868199, 0.604959)
     ]
     assert "|classes:1-of-9-" in result.signature

@@ -55,7 +55,7 @@ def compare(ours: Result, theirs: Reference, truth: GroundTruth, detections: Det
     assert_same_bits(ours.precision, theirs.precision[..., -1], "precision at the largest limit")
     assert_same_bits(ours.recall, theirs.recall, "recall")
     for name, value in theirs.summary.items():
-        assert_same_bits(ours.measure(name), value, name)
+        assert_same_bits(ours.metric(name), value, name)
 
 
 def check(case: Case, protocol: Protocol = COCO, threads: int | None = None) -> None:
@@ -227,7 +227,7 @@ def test_coco_val2014_100_has_the_official_numbers(
     assert ours.summary == expected["stats"]
     per_class = dict(zip(ours.classes, range(len(ours.classes)), strict=True))
     for name, numbers in expected["per_class"].items():
-        found = ours.class_measures(per_class[name])
+        found = ours.class_metrics(per_class[name])
         for key, value in numbers.items():
             due = np.nan if value == -1 else value  # -1 is pycocotools' "undefined"
             assert found[key] == pytest.approx(due, abs=1e-15, nan_ok=True), (name, key)

@@ -188,7 +188,7 @@ def test_any_quadrilaterals_as_a_plain_evaluator_has_them(seed: int, due: int, c
     )
     detections = found(
         claims, made.permutation(count) / count, image=names[made.integers(0, 2, count)]
-    ).numbered_as(truth)
+    ).reindex_like(truth)
     rules = protocol("dota")
     expected = plain_ap(truth, detections, rules)
     assert ap(evaluate(truth, detections, rules)) == pytest.approx(expected, abs=1e-12)

@@ -22,7 +22,7 @@ Tables = tuple[GroundTruth, Detections]
 
 
 def per_class(result: Result) -> dict[str, dict[str, float]]:
-    return {name: result.class_measures(k) for k, name in enumerate(result.classes)}
+    return {name: result.class_metrics(k) for k, name in enumerate(result.classes)}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_voc2007_test_is_what_our_own_voc_eval_says(voc2007: Tables, label: int)
     truth, detections = voc2007
     recall, precision, average = voc_eval(truth, detections, label, eleven_points=True)
     result = evaluate(truth, detections, "voc2007-py")
-    assert result.class_measures(label)["AP"] == pytest.approx(average, abs=1e-14)
+    assert result.class_metrics(label)["AP"] == pytest.approx(average, abs=1e-14)
     curve = next(curve for curve in result.curves() if curve.label == label)
     ours = set(zip(curve.recall.tolist(), curve.precision.tolist(), strict=True))
     # Neutral detections repeat the point before them; leading ones have none.
@@ -197,7 +197,7 @@ def test_cartucho_85_as_text(real_data: Path) -> None:
     result = evaluate(*_cartucho(folder), "voc2012")
     assert set(result.classes) == set(due)
     for k, name in enumerate(result.classes):
-        found = result.class_measures(k)["AP"]
+        found = result.class_metrics(k)["AP"]
         assert found == pytest.approx(due[name]["ap"], abs=1e-12, nan_ok=True), name
         assert result.true_positives[k] == due[name]["tp"]
         assert result.false_positives[k] == due[name]["fp"]

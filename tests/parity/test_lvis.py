@@ -255,7 +255,7 @@ def test_the_groups_are_means_over_classes_that_have_ground_truth() -> None:
     assert result.summary["APc"] == 0.0
     assert math.isnan(result.summary["APf"])
     assert result.summary["AP"] == pytest.approx(0.5)
-    rare = result.measure_by_class("APr")
+    rare = result.metric_by_class("APr")
     assert rare[0] == pytest.approx(1.0)
     assert np.isnan(rare[1:]).all()
     assert "APr" not in result.by_class
@@ -329,7 +329,7 @@ def test_parts_that_are_merged_give_the_very_numbers(
     ends = tie_range(merged)
     for name, due in tie_range(whole).items():
         assert tuple(ends[name]) == pytest.approx(tuple(due), nan_ok=True), name
-    detections = detections.numbered_as(truth)
+    detections = detections.reindex_like(truth)
     loop = Evaluator(truth, RULES, keep_boxes=False)
     for image in (1, 2):
         rows = detections.image == truth.images.index(image)

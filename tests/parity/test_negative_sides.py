@@ -42,4 +42,4 @@ def test_a_real_detector_with_its_negative_sides(real_data: Path, tmp_path: Path
     assert_same_bits(ours.full_precision(), theirs.precision, "precision")
     assert_same_bits(ours.recall, theirs.recall, "recall")
     for name, value in theirs.summary.items():
-        assert_same_bits(ours.measure(name), value, name)
+        assert_same_bits(ours.metric(name), value, name)

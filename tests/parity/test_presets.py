@@ -109,7 +109,7 @@ ROWS: list[Row] = [
 
 
 def value(tables: Tables, protocol: Protocol, name: str) -> float:
-    return evaluate(*tables, protocol).measure(name)
+    return evaluate(*tables, protocol).metric(name)
 
 
 def difference(data: dict[str, Tables], row: Row) -> float:
@@ -247,7 +247,7 @@ def made(seed: int) -> Tables:
         label=np.concatenate([label[source], random.integers(0, 5, strangers)]),
         boxes=np.concatenate([close, moved]),
         score=random.permutation(320) / 320,
-    ).numbered_as(truth)
+    ).reindex_like(truth)
     order = np.argsort(found.image, kind="stable")
     return truth, found.select(order)
 
@@ -270,7 +270,7 @@ def _hold(tables: Tables, preset: str, changes: dict[str, Any], theirs: dict[str
     result = evaluate(*tables, rules)
     # Sums in another order are all that is allowed where the bits of arrays are equal.
     due = {name: pytest.approx(v, abs=max(rules.tolerance, 1e-12)) for name, v in theirs.items()}
-    assert {name: result.measure(name) for name in theirs} == due
+    assert {name: result.metric(name) for name in theirs} == due
 
 
 @pytest.mark.parametrize(("preset", "changes", "reference"), REFERENCES)

@@ -86,4 +86,4 @@ def test_a_file_is_held_once(tmp_path: Path) -> None:
 def test_repeats_are_looked_for_in_little_more_than_a_number_an_image() -> None:
     images = 100_000
     parts: Any = [SimpleNamespace(images=range(n * images, (n + 1) * images)) for n in range(3)]
-    assert peak(lambda: [*merging._without_repeats(parts, [], identical=False)]) < 3 * images * 48
+    assert peak(lambda: [*merging._kept_images(parts, [], identical=False)]) < 3 * images * 48

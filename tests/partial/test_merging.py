@@ -11,7 +11,7 @@ import pytest
 import detap
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.partial import Partial
-from detap.evaluation.partial.provenance import GroundTruthDigest, united_notes
+from detap.evaluation.partial.provenance import GroundTruthDigest, merge_notes
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
@@ -194,7 +194,7 @@ def test_a_class_that_is_called_otherwise() -> None:
     tables = replace(truth, classes=names), replace(found, classes=names)
     other = Partial.of(detap.evaluate(*tables, "coco"))
     assert refusal(part(1), other) == (
-        "partial 2: classes: 9 is 'nine', where another partial has '9'; evaluate both with the "
+        "partial 2: class 9 is 'nine', but '9' in another partial; evaluate both with the "
         "same classes"
     )
 
@@ -297,7 +297,7 @@ def test_the_first_record_of_a_note_does_not_depend_on_the_order() -> None:
     texts = [f"boxes (the first: image {n}, row 0)" for n in ("10", "2", "2" + 5000 * "0")]
     notes = [(Note("boxes", text, 3),) for text in texts]
     for several in (notes, notes[::-1]):
-        assert united_notes(several, add=True) == (Note("boxes", texts[1], 9),)
+        assert merge_notes(several, add=True) == (Note("boxes", texts[1], 9),)
 
 
 # --- what is due
@@ -361,9 +361,9 @@ def test_a_class_of_more_than_can_be_ranked_is_refused(monkeypatch: pytest.Monke
     """Numbers of rows within a class are int32; those of all classes together are not."""
     module = import_module("detap.evaluation.partial.partial")
     monkeypatch.setattr(module, "CHUNK", 1)
-    monkeypatch.setattr(module, "MAX_ROWS", 3)
+    monkeypatch.setattr(module, "MOST_ROWS", 3)
     assert int(detap.merge([part(1, 2), part(3)]).compute().detections_count.sum()) == 6
-    monkeypatch.setattr(module, "MAX_ROWS", 2)
+    monkeypatch.setattr(module, "MOST_ROWS", 2)
     with pytest.raises(UsageError, match=r"3 detections of class '7'; at most 2 can be ranked at"):
         detap.merge([part(1, 2), part(3)]).compute()
 
@@ -405,7 +405,7 @@ def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
 
     merged = detap.merge([alone(1, 9, 20), alone(2, 7, 9), alone(3, 30, 3)])
     assert merged.class_ids == (7, 9, 30, 3, 20)
-    assert merged.known == 3
+    assert merged.ground_truth_classes == 3
     result = merged.compute()
     assert result.ground_truths.tolist() == [1, 1, 1, 0, 0]
     assert result.detections_count.tolist() == [0, 1, 0, 1, 1]

@@ -88,7 +88,7 @@ def test_a_misspelt_measure_has_near_names(name: str, message: str) -> None:
     truth = GroundTruth.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"])
     found = Detections.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"], score=[1])
     numbers = evaluate(truth, found)
-    for ask in (numbers.measure, numbers.measure_by_class):
+    for ask in (numbers.metric, numbers.metric_by_class):
         with pytest.raises(UsageError) as caught:
             ask(name)
         assert isinstance(caught.value, KeyError)

@@ -54,7 +54,7 @@ def found(*places: tuple[str, int]) -> Detections:
         label=["cat"] * len(places),
         boxes=[[20 * n, 0, 20 * n + 10, 10] for _, n in places],
         score=[1 - 0.01 * n for n in range(len(places))],
-    ).numbered_as(TRUTH)
+    ).reindex_like(TRUTH)
 
 
 def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() -> None:

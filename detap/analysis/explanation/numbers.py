@@ -8,7 +8,7 @@ import numpy as np
 
 from detap import metrics
 from detap.errors import InputError, UnknownNameError, UsageError
-from detap.evaluation.detection import Result, accumulated_by, score_tables
+from detap.evaluation.detection import Result, reaccumulate, score_tables
 from detap.protocols import MetricSpec, Protocol
 from detap.protocols.fields import protocol_fields
 from detap.tables.detection import Detections, GroundTruth
@@ -71,7 +71,7 @@ def _results(
     how: dict[str, Any] = {"classes": classes, "threads": threads}
     matched = score_tables(*tables, first, **how, match_table=True, curves=False)
     for protocol in protocols:
-        yield accumulated_by(matched, protocol)
+        yield reaccumulate(matched, protocol)
 
 
 def _matching(protocol: Protocol) -> Protocol:

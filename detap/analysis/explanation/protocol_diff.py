@@ -126,7 +126,7 @@ def difference(
     ]
     _check_comparable(protocols, measures, alone)
     truth, detections = tables
-    tables = truth, detections.numbered_as(truth)
+    tables = truth, detections.reindex_like(truth)
     ends = ask(tables, alone, headline, classes=classes, threads=threads)
     _check_defined(protocols, ends, measures[0].name)
     found = _standing(steps(*alone), alone, tables)

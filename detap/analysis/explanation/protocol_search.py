@@ -183,7 +183,7 @@ class _Search:
         how: Mapping[str, Any],
     ) -> None:
         truth, detections = tables
-        self.tables = truth, detections.numbered_as(truth)
+        self.tables = truth, detections.reindex_like(truth)
         self.wanted, self.at, self.how = wanted, at, how
         self.given, self.fixed = given
         self.pairs = 0

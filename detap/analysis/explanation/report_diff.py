@@ -267,7 +267,7 @@ def _from_tables(
         for entry, name in zip(protocols, told.names, strict=True)
     ]
     truth, detections = made.tables
-    tables = truth, detections.numbered_as(truth)
+    tables = truth, detections.reindex_like(truth)
     scored = ask(tables, asked, headline, classes=made.classes, threads=threads)
     # From the first report's number to what its protocol gives on these inputs now, to what the
     # other's gives there, to what that gives with the other's options of reading, to the second
@@ -319,7 +319,7 @@ def _read_as_the_other(
         truth, detections = made.read_again(recorded_reading(record))
     except DetapError:
         return None
-    tables = truth, detections.numbered_as(truth)
+    tables = truth, detections.reindex_like(truth)
     return ask(tables, [protocol], headline, classes=made.classes, threads=threads)[0]
 
 

@@ -229,7 +229,7 @@ def _in_one_run(
     """Evaluate all inputs as one table, and compare with pycocotools where that is asked for."""
     (inputs, sources), (protocol, gates) = files, how
     # numpy is imported here, while threads read the files.
-    from detap.evaluation.detection import score_tables, with_advice
+    from detap.evaluation.detection import add_sanity_notes, score_tables
 
     session.timed("starting")
     session.doing("Reading", lambda: inputs.fraction(sources))
@@ -253,9 +253,9 @@ def _in_one_run(
         **choice,
         threads=threads,
         match_table=options["match_table"],
-        judge=not inputs.part,
+        check_formats=not inputs.part,
     )
-    result, before = with_advice(scored), None
+    result, before = add_sanity_notes(scored), None
     if earlier is not None:
         before = score_tables(truth, earlier, protocol, **choice, threads=threads, match_table=True)
     session.timed("evaluating")

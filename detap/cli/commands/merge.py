@@ -139,7 +139,7 @@ def _evaluated(
     union: "Partial", before: "Partial | None", gates: Gates, options: Mapping[str, Any]
 ) -> Evaluated:
     from detap.evaluation.partial import merge
-    from detap.evaluation.partial.merging import numbered_alike
+    from detap.evaluation.partial.merging import align_classes
 
     threads, of_images = options["threads"], len(union.images)
     chosen = _chosen(union, options)
@@ -147,7 +147,7 @@ def _evaluated(
         union = merge([union], images=chosen)
         before = None if before is None else merge([before], images=chosen)
     if before is not None:
-        union, before = numbered_alike(union, before)
+        union, before = align_classes(union, before)
     if options["classes"]:
         names = chosen_names(options["classes"], union.class_names)
         union = union.select(names)

@@ -161,7 +161,7 @@ def _report(
     # As for eval: numpy would start a thread of its linear algebra for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from detap.checks.sanity_notes import comparison_notes
-    from detap.evaluation.detection import score_tables, with_advice
+    from detap.evaluation.detection import add_sanity_notes, score_tables
 
     session.doing("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
@@ -178,7 +178,7 @@ def _report(
     scoring = {**choice, "threads": threads, "match_table": True}
     if options["before"] is not None:
         before = score_tables(truth, others, protocol, **scoring)
-    result = with_advice(score_tables(truth, detections, protocol, **scoring))
+    result = add_sanity_notes(score_tables(truth, detections, protocol, **scoring))
     slices, notes = slicing.read_slices(
         result.images, lambda name: inputs.format.image_attribute(truth, name)
     )

@@ -14,7 +14,7 @@ from detap.tables.masks import UNKNOWN, Masks, refuse_sizes, sizes_by_image
 from detap.tables.shapes import KINDS, Column, areas_of, boxes_of
 from detap.text_input import suggest
 
-BOX_FORMS = ("xyxy", "xywh", "cxcywh")
+BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 FLAGS = ("crowd", "difficult", "ignore", "group_of")
 _FRACTION = 2.0
 """A box in fractions of its image may reach beyond the border, hardly by its whole width."""
@@ -66,34 +66,34 @@ class Batch(Columns):
     def location(self, row: int) -> str:
         """Return the image of a row, and its place there."""
         ends = np.cumsum(self.counts)
-        at = int(np.searchsorted(ends, row, side="right"))
-        return f"image {self.images[at]!r}, row {row - int(ends[at] - self.counts[at])}"
+        index = int(np.searchsorted(ends, row, side="right"))
+        return f"image {self.images[index]!r}, row {row - int(ends[index] - self.counts[index])}"
 
-    def boxes(self, parts: Ragged, form: str, sizes: object) -> Floats:
+    def boxes(self, parts: Ragged, box_format: str, sizes: object) -> Floats:
         """Return boxes, (n, 4) float64: corners of ``xyxy``, else x, y, width and height.
 
         Parameters
         ----------
         parts : sequence of (n, 4) arrays
-        form : {"xyxy", "xywh", "cxcywh"}
+        box_format : {"xyxy", "xywh", "cxcywh"}
         sizes : (B, 2) array or None
             Width and height of each image in pixels, where boxes are fractions of them.
         """
         arrays = [self._taken("boxes", as_array(part)) for part in self._entries("boxes", parts)]
         self._count("boxes", arrays)
-        for at, array in enumerate(arrays):
+        for index, array in enumerate(arrays):
             if len(array) and array.shape[1:] != (4,):
-                self._refuse_shape("boxes", at, array, f"({len(array)}, 4)")
+                self._refuse_shape("boxes", index, array, f"({len(array)}, 4)")
         column = _joined(arrays, (0, 4))
         boxes = self.numbers("boxes", column, (len(column), 4))
         self._check_finite("boxes", boxes)
         if sizes is not None:
             boxes *= self._scale(boxes, sizes)
-        if form == "cxcywh":
+        if box_format == "cxcywh":
             boxes[:, :2] -= boxes[:, 2:] / 2
         return boxes
 
-    def shapes(self, name: str, parts: Ragged, due: int | None) -> Column:
+    def shapes(self, name: str, parts: Ragged, keypoint_count: int | None) -> Column:
         """Return what rows have beside boxes, or in their place.
 
         Parameters
@@ -101,124 +101,130 @@ class Batch(Columns):
         name : str
             One of :data:`detap.tables.shapes.KINDS`.
         parts : sequence of arrays, or of lists
-        due : int or None
+        keypoint_count : int or None
             How many keypoints a row has.
         """
         kind, entries = KINDS[name], enumerate(self._entries(name, parts))
-        columns = [kind.read(_OfImage(self, at), part, due) for at, part in entries]
+        columns = [
+            kind.read(_ImageColumns(self, index), part, keypoint_count) for index, part in entries
+        ]
         self._count(name, columns)
-        return joined([kind.read(self, [], due), *columns])
+        return joined([kind.read(self, [], keypoint_count), *columns])
 
-    def values(self, what: str, parts: Ragged) -> Floats:
+    def values(self, name: str, parts: Ragged) -> Floats:
         """Return a column of finite numbers, (n,) float64."""
-        column = self._column(what, parts)
-        values = self.numbers(what, column, (len(column),))
-        self._check_finite(what, values)
+        column = self._column(name, parts)
+        values = self.numbers(name, column, (len(column),))
+        self._check_finite(name, values)
         return values
 
-    def marks(self, what: str, parts: Ragged) -> Flags:
+    def mask(self, name: str, parts: Ragged) -> Flags:
         """Return a column of flags, (n,) bool."""
-        column = self._column(what, parts)
-        return self.flags(what, column, len(column))
+        column = self._column(name, parts)
+        return self.flags(name, column, len(column))
 
     def labels(self, parts: Ragged) -> Names:
         """Return what the rows' classes are called."""
         return self.numbered("labels", self._column("labels", parts))
 
-    def _check_finite(self, what: str, values: Floats) -> None:
+    def _check_finite(self, name: str, values: Floats) -> None:
         finite = np.isfinite(values)
         if not finite.all():
-            wrong = ~finite if values.ndim == 1 else np.asarray(~finite.all(axis=1))
-            self.refuse(what, values, wrong, "a finite number")
+            invalid = ~finite if values.ndim == 1 else np.asarray(~finite.all(axis=1))
+            self.refuse(name, values, invalid, "a finite number")
 
-    def _column(self, what: str, parts: Ragged) -> NDArray[Any]:
-        arrays = [self._taken(what, as_array(part)) for part in self._entries(what, parts)]
-        self._count(what, arrays)
-        for at, array in enumerate(arrays):
+    def _column(self, name: str, parts: Ragged) -> NDArray[Any]:
+        arrays = [self._taken(name, as_array(part)) for part in self._entries(name, parts)]
+        self._count(name, arrays)
+        for index, array in enumerate(arrays):
             if len(array) and array.ndim != 1:
-                self._refuse_shape(what, at, array, f"({len(array)},)")
+                self._refuse_shape(name, index, array, f"({len(array)},)")
         return _joined(arrays, (0,))
 
-    def _count(self, what: str, columns: Sequence[Sized]) -> None:
+    def _count(self, name: str, columns: Sequence[Sized]) -> None:
         """Take from the first that comes how many rows each image has, and refuse others."""
         counts = np.array([len(column) for column in columns], np.intp)
         if not self._first:
-            self.counts, self._first = counts, what
-        for at in np.flatnonzero(counts != self.counts)[:1].tolist():
-            one = {"boxes": "box"}.get(self._first) or KINDS[self._first].one
-            message = f"{self.counts[at]} {self._first} and {counts[at]} {what}"
-            self.fail(message, f"give one for each {one}", f"image {self.images[at]!r}")
+            self.counts, self._first = counts, name
+        for index in np.flatnonzero(counts != self.counts)[:1].tolist():
+            singular = {"boxes": "box"}.get(self._first) or KINDS[self._first].one
+            message = f"{self.counts[index]} {self._first} and {counts[index]} {name}"
+            self.fail(message, f"give one for each {singular}", f"image {self.images[index]!r}")
 
-    def _entries(self, what: str, parts: object) -> Iterable[Any]:
+    def _entries(self, name: str, parts: object) -> Iterable[Any]:
         if not isinstance(parts, Sized):
             kind = type(parts).__name__
-            self.fail(f"{what} is a {kind}", "give a list, an entry for each image of the batch")
+            self.fail(f"{name} is a {kind}", "give a list, an entry for each image of the batch")
         if len(parts) != len(self.images):
             self.fail(
-                f"{what} has {len(parts)} entries for {len(self.images)} images",
+                f"{name} has {len(parts)} entries for {len(self.images)} images",
                 "give one for each image, an empty one where it has none",
             )
         return parts  # type: ignore[return-value]  # of a length, as was seen
 
-    def _taken(self, what: str, values: Any) -> NDArray[Any]:
+    def _taken(self, name: str, values: Any) -> NDArray[Any]:
         # What is an array is one; only masks, lists and the like need a closer look.
         if type(values) is np.ndarray and values.ndim:
             return values
-        return super()._taken(what, values)
+        return super()._taken(name, values)
 
-    def _refuse_shape(self, what: str, at: int, array: NDArray[Any], due: str) -> None:
-        location = f"image {self.images[at]!r}"
-        self.fail(f"{what} has shape {array.shape}", f"expected {due}", location)
+    def _refuse_shape(self, name: str, index: int, array: NDArray[Any], expected: str) -> None:
+        location = f"image {self.images[index]!r}"
+        self.fail(f"{name} has shape {array.shape}", f"expected {expected}", location)
 
     def _scale(self, boxes: Floats, sizes: object) -> Floats:
         """Return what fractions are multiplied with, (n, 4)."""
         given = self.numbers("sizes", as_array(sizes), (len(self.images), 2))
-        wrong = ~(np.isfinite(given) & (given > 0)).all(axis=1)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            location = f"image {self.images[at]!r}"
-            self.fail(f"sizes is {given[at].tolist()}", "give width and height in pixels", location)
-        beyond = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
-        if 2 * np.count_nonzero(beyond) > len(boxes):
-            due = "a fraction of the image's size where sizes are given; leave sizes out for pixels"
-            self.refuse("boxes", boxes, beyond, due)
+        invalid = ~(np.isfinite(given) & (given > 0)).all(axis=1)
+        if invalid.any():
+            index = int(np.argmax(invalid))
+            location = f"image {self.images[index]!r}"
+            self.fail(
+                f"sizes is {given[index].tolist()}", "give width and height in pixels", location
+            )
+        too_large = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
+        if 2 * np.count_nonzero(too_large) > len(boxes):
+            expected = (
+                "a fraction of the image's size where sizes are given; leave sizes out for pixels"
+            )
+            self.refuse("boxes", boxes, too_large, expected)
         scale: Floats = np.repeat(np.tile(given, 2), self.counts, axis=0)
         return scale
 
 
-class _OfImage(Columns):
+class _ImageColumns(Columns):
     """Refuses the rows of one image of a batch."""
 
-    def __init__(self, batch: Batch, at: int) -> None:
+    def __init__(self, batch: Batch, index: int) -> None:
         super().__init__(batch.table)
-        self.whole = f"image {batch.images[at]!r}"
+        self.whole = f"image {batch.images[index]!r}"
 
     def location(self, row: int) -> str:
         """Return the image, and the row's place there."""
         return f"{self.whole}, row {row}"
 
 
-class Terms(NamedTuple):
+class BatchFormat(NamedTuple):
     """How the batches of a loop are given.
 
     Attributes
     ----------
-    form : {"xyxy", "xywh", "cxcywh"}
+    box_format : {"xyxy", "xywh", "cxcywh"}
         What the numbers of a box are.
     protocol : Protocol
         Which says what rows have beside boxes.
     """
 
-    form: str
+    box_format: str
     protocol: Protocol
 
-    def asked(self, given: Mapping[str, Any], spelt: str) -> dict[str, Ragged]:
+    def select_shapes(self, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
         """Return what of the shapes that are given is compared; the rest must not be given.
 
         Parameters
         ----------
         given : mapping of str to sequence, or None
-        spelt : str
+        template : str
             How one is given, with its name left open.
 
         Raises
@@ -226,20 +232,20 @@ class Terms(NamedTuple):
         UsageError
         """
         for name in KINDS:
-            asked, there = name in self.protocol.reading, given.get(name) is not None
-            if asked and not there:
-                hint = f"give {spelt.format(name)}, an entry for each image"
+            required, is_given = name in self.protocol.reading, given.get(name) is not None
+            if required and not is_given:
+                hint = f"give {template.format(name)}, an entry for each image"
                 raise UsageError(f"protocol {self.protocol.name} compares {name}: {hint}")
-            if there and not asked:
-                others = (preset.name for preset in PRESETS.values() if name in preset.reading)
+            if is_given and not required:
+                presets = (preset.name for preset in PRESETS.values() if name in preset.reading)
                 raise UsageError(
                     f"protocol {self.protocol.name} does not look at {name}: leave "
-                    f"{spelt.format(name)} out, or choose one that compares them, such as "
-                    f"{next(others)}"
+                    f"{template.format(name)} out, or choose one that compares them, such as "
+                    f"{next(presets)}"
                 )
         return {name: given[name] for name in self.protocol.reading}
 
-    def places(
+    def read_shapes(
         self, batch: Batch, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
     ) -> dict[str, Column]:
         """Return where the rows of a batch are: ``boxes``, and their shapes by name.
@@ -256,14 +262,16 @@ class Terms(NamedTuple):
             batch.fail("boxes is a NoneType", "give a list, an entry for each image of the batch")
         if sizes is not None and "keypoints" in shapes:
             raise UsageError("sizes are for boxes alone: give boxes and keypoints in pixels")
-        found = {} if boxes is None else {"boxes": batch.boxes(boxes, self.form, sizes)}
-        due = len(self.protocol.sigmas) or None
-        found |= {name: batch.shapes(name, parts, due) for name, parts in shapes.items()}
+        columns = {} if boxes is None else {"boxes": batch.boxes(boxes, self.box_format, sizes)}
+        keypoint_count = len(self.protocol.sigmas) or None
+        columns |= {
+            name: batch.shapes(name, parts, keypoint_count) for name, parts in shapes.items()
+        }
         if boxes is None:
-            found["boxes"] = boxes_of(batch, {name: found[name] for name in shapes})
-            if self.form == "xyxy":
-                found["boxes"][:, 2:] += found["boxes"][:, :2]
-        return found
+            columns["boxes"] = boxes_of(batch, {name: columns[name] for name in shapes})
+            if self.box_format == "xyxy":
+                columns["boxes"][:, 2:] += columns["boxes"][:, :2]
+        return columns
 
 
 def joined(columns: Sequence[Column]) -> Column:
@@ -279,63 +287,73 @@ def detection_rows(
     labels: Ragged,
     *,
     shapes: Mapping[str, Ragged],
-    terms: Terms,
+    batch_format: BatchFormat,
     sizes: object,
 ) -> Rows:
     """Return the detections of a batch.
 
-    `shapes` is what :meth:`Terms.asked` gives. An area is NaN where it is that of the box.
+    `shapes` is what :meth:`BatchFormat.asked` gives. An area is NaN where it is that of the box.
     """
     batch = Batch("detections", images)
-    columns = terms.places(batch, boxes, shapes, sizes)
+    columns = batch_format.read_shapes(batch, boxes, shapes, sizes)
     columns["score"] = batch.values("scores", scores)
     if shapes:
-        own = areas_of({name: columns[name] for name in shapes}) if boxes is None else None
-        columns["area"] = np.full(len(columns["boxes"]), np.nan) if own is None else own
+        shape_areas = areas_of({name: columns[name] for name in shapes}) if boxes is None else None
+        columns["area"] = (
+            np.full(len(columns["boxes"]), np.nan) if shape_areas is None else shape_areas
+        )
     return Rows(batch.counts, columns, batch.labels(labels))
 
 
 def truth_rows(
-    images: Sequence[Name], truth: Mapping[str, Any], *, terms: Terms, sizes: object
+    images: Sequence[Name],
+    ground_truth: Mapping[str, Any],
+    *,
+    batch_format: BatchFormat,
+    sizes: object,
 ) -> Rows:
     """Return the ground truths of a batch; an area is NaN where it is that of the box."""
-    known = ("boxes", "labels", "area", *FLAGS, *terms.protocol.reading)
-    for name in truth:
-        if name not in (*known, *KINDS):
-            hint = suggest(str(name), known)
-            told = f"ground_truth has {name!r}; it can have {', '.join(known)}"
-            raise UsageError("; ".join(filter(None, (told, hint))))
-    shapes = terms.asked(truth, "truth[{!r}]")
+    accepted = ("boxes", "labels", "area", *FLAGS, *batch_format.protocol.reading)
+    for name in ground_truth:
+        if name not in (*accepted, *KINDS):
+            hint = suggest(str(name), accepted)
+            message = f"ground_truth has {name!r}; it can have {', '.join(accepted)}"
+            raise UsageError("; ".join(filter(None, (message, hint))))
+    shapes = batch_format.select_shapes(ground_truth, "truth[{!r}]")
     for name in ("labels",) if "masks" in shapes else ("boxes", "labels"):
-        if name not in truth:
+        if name not in ground_truth:
             raise UsageError(
                 f"ground_truth has no {name!r}: give a list of arrays, one for each image"
             )
     batch = Batch("ground truth", images)
-    columns = terms.places(batch, truth.get("boxes"), shapes, sizes)
-    own = areas_of({name: columns[name] for name in shapes})
-    if "area" in truth:
-        columns["area"] = batch.values("area", truth["area"])
+    columns = batch_format.read_shapes(batch, ground_truth.get("boxes"), shapes, sizes)
+    shape_areas = areas_of({name: columns[name] for name in shapes})
+    if "area" in ground_truth:
+        columns["area"] = batch.values("area", ground_truth["area"])
         batch.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
     else:
-        columns["area"] = np.full(len(columns["boxes"]), np.nan) if own is None else own
-    for flag in FLAGS:
-        given = truth.get(flag)
-        columns[flag] = (
-            np.zeros(len(columns["boxes"]), np.bool_) if given is None else batch.marks(flag, given)
+        columns["area"] = (
+            np.full(len(columns["boxes"]), np.nan) if shape_areas is None else shape_areas
         )
-    return Rows(batch.counts, columns, batch.labels(truth["labels"]))
+    for flag in FLAGS:
+        given = ground_truth.get(flag)
+        columns[flag] = (
+            np.zeros(len(columns["boxes"]), np.bool_) if given is None else batch.mask(flag, given)
+        )
+    return Rows(batch.counts, columns, batch.labels(ground_truth["labels"]))
 
 
-def check_sizes(images: Sequence[Name], found: Rows, due: Integers | None, table: str) -> Integers:
+def check_sizes(
+    images: Sequence[Name], rows: Rows, known_sizes: Integers | None, table: str
+) -> Integers:
     """Refuse masks of another size than others of their image.
 
     Parameters
     ----------
     images : sequence of B names
-    found : Rows
+    rows : Rows
         With masks.
-    due : (B, 2) int32 or None
+    known_sizes : (B, 2) int32 or None
         The heights and widths that are known.
     table : str
         What errors call it.
@@ -349,20 +367,20 @@ def check_sizes(images: Sequence[Name], found: Rows, due: Integers | None, table
     ------
     InputError
     """
-    sizes, others = found.mask_sizes()
-    if others.any():
-        row = int(np.argmax(others))
-        at = int(np.repeat(np.arange(len(images)), found.counts)[row])
-        refuse_sizes(table, images[at], found.columns["masks"].sizes[row], sizes[at])
-    if due is None:
+    sizes, mismatched = rows.mask_sizes()
+    if mismatched.any():
+        row = int(np.argmax(mismatched))
+        index = int(np.repeat(np.arange(len(images)), rows.counts)[row])
+        refuse_sizes(table, images[index], rows.columns["masks"].sizes[row], sizes[index])
+    if known_sizes is None:
         return sizes
-    unlike = ((sizes != due) & (sizes != UNKNOWN) & (due != UNKNOWN)).any(axis=1)
-    for at in np.flatnonzero(unlike)[:1].tolist():
-        refuse_sizes(table, images[at], sizes[at], due[at])
-    return np.where(due == UNKNOWN, sizes, due)
+    differs = ((sizes != known_sizes) & (sizes != UNKNOWN) & (known_sizes != UNKNOWN)).any(axis=1)
+    for index in np.flatnonzero(differs)[:1].tolist():
+        refuse_sizes(table, images[index], sizes[index], known_sizes[index])
+    return np.where(known_sizes == UNKNOWN, sizes, known_sizes)
 
 
 def _joined(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...]) -> NDArray[Any]:
     """Return arrays one after the other; those without rows, of whatever type, do not count."""
-    filled = [array for array in arrays if len(array)]
-    return np.concatenate(filled) if filled else np.zeros(empty)
+    nonempty = [array for array in arrays if len(array)]
+    return np.concatenate(nonempty) if nonempty else np.zeros(empty)

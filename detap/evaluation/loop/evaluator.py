@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, score_tables, select
 from detap.evaluation.loop.batches import (
-    BOX_FORMS,
+    BOX_FORMATS,
     FLAGS,
+    BatchFormat,
     Ragged,
     Rows,
-    Terms,
     check_sizes,
     detection_rows,
     joined,
     truth_rows,
 )
-from detap.evaluation.loop.name_index import of_classes, of_images, refuse
+from detap.evaluation.loop.name_index import class_index, image_index, refuse
 from detap.evaluation.partial import Partial
-from detap.evaluation.partial.provenance import natural
+from detap.evaluation.partial.provenance import natural_key
 from detap.evaluation.results import Result
 from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
@@ -46,7 +46,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _REPEATS = ("error", "identical")
-_MANY = 1 << 20
+_MATCH_ROWS = 1 << 20
 """So many detections are matched at a time where boxes are not kept."""
 _BOX_BYTES = 48
 """What a box takes with its score, image and label; what else a row has counts as so many more."""
@@ -126,9 +126,14 @@ class Evaluator:
                 "one from files, GroundTruth.from_arrays makes one, and without "
                 "ground_truth each update brings its own"
             )
-        for what, value, known in (("boxes", boxes, BOX_FORMS), ("repeats", repeats, _REPEATS)):
-            if value not in known:
-                raise UsageError(f"{what} {value!r} is unknown; choose from {', '.join(known)}")
+        for option, value, accepted in (
+            ("boxes", boxes, BOX_FORMATS),
+            ("repeats", repeats, _REPEATS),
+        ):
+            if value not in accepted:
+                raise UsageError(
+                    f"{option} {value!r} is unknown; choose from {', '.join(accepted)}"
+                )
         self.protocol = Protocol.of(protocol)
         if ground_truth is not None and classes is not None:
             raise UsageError(
@@ -148,7 +153,7 @@ class Evaluator:
                 )
         self.ground_truth = ground_truth
         self.boxes = boxes
-        self._terms = Terms(boxes, self.protocol)
+        self._batch_format = BatchFormat(boxes, self.protocol)
         self._mask_sizes: Integers | None = None
         if (
             ground_truth is not None
@@ -162,12 +167,14 @@ class Evaluator:
         self.repeats = repeats
         self.as_is = as_is
         self.keep_boxes = keep_boxes
-        listed = None if images is None or isinstance(images, str) else _listed(images)
-        self._images = of_images(ground_truth, listed)
-        self._classes = of_classes(ground_truth, classes)
-        due = ground_truth.images if ground_truth is not None and images is None else listed
-        self._due = due or ()
-        self._examined = False
+        image_names = None if images is None or isinstance(images, str) else _names_of(images)
+        self._images = image_index(ground_truth, image_names)
+        self._classes = class_index(ground_truth, classes)
+        required_images = (
+            ground_truth.images if ground_truth is not None and images is None else image_names
+        )
+        self._required_images = required_images or ()
+        self._checked = False
         self._lock = RLock()
         self.reset()
 
@@ -182,21 +189,25 @@ class Evaluator:
     def reset(self) -> None:
         """Forget all updates; the ground truth stays numbered."""
         self._seen: dict[Name, bytes] = {}
-        self._parts: list[Partial] = []
+        self._partials: list[Partial] = []
         self._images.reset()
         self._classes.reset()
-        self._begin()
+        self._clear_rows()
 
-    def _begin(self) -> None:
+    def _clear_rows(self) -> None:
         """Begin with no rows and no images of which there are any."""
-        self._fresh: list[Name] = []
-        self._rows = 0
-        none: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
-        found = detection_rows((), (), (), (), shapes=none, terms=self._terms, sizes=None)
-        empty = {"boxes": (), "labels": (), **none}
-        truths = truth_rows((), empty, terms=self._terms, sizes=None)
+        self._pending_images: list[Name] = []
+        self._pending_rows = 0
+        no_shapes: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
+        detections = detection_rows(
+            (), (), (), (), shapes=no_shapes, batch_format=self._batch_format, sizes=None
+        )
+        empty = {"boxes": (), "labels": (), **no_shapes}
+        ground_truths = truth_rows((), empty, batch_format=self._batch_format, sizes=None)
         numbers = {name: np.zeros(0, np.int32) for name in ("image", "label")}
-        self._found, self._truths = ([{**numbers, **rows.columns}] for rows in (found, truths))
+        self._detections, self._ground_truths = (
+            [{**numbers, **rows.columns}] for rows in (detections, ground_truths)
+        )
 
     @property
     @_locked
@@ -262,39 +273,45 @@ class Evaluator:
                 if ground_truth is None
                 else "the evaluator has its ground truth; an update brings none besides"
             )
-        names, terms = self._image_names(image_ids), self._terms
-        shapes = terms.asked({"masks": masks, "keypoints": keypoints}, "{}=")
+        names, batch_format = self._image_names(image_ids), self._batch_format
+        shapes = batch_format.select_shapes({"masks": masks, "keypoints": keypoints}, "{}=")
         rows = [
-            detection_rows(names, boxes, scores, labels, shapes=shapes, terms=terms, sizes=sizes)
+            detection_rows(
+                names, boxes, scores, labels, shapes=shapes, batch_format=batch_format, sizes=sizes
+            )
         ]
         if ground_truth is not None:
-            rows.append(truth_rows(names, ground_truth, terms=terms, sizes=sizes))
+            rows.append(truth_rows(names, ground_truth, batch_format=batch_format, sizes=sizes))
         if "masks" in shapes:
             self._check_sizes(names, rows)
         self._classes.check([label for table in rows for label in table.labels.distinct])
-        new = self._new(names, rows)
-        numbers = self._images.number(names)
-        for table, blocks in zip(rows, (self._found, self._truths), strict=False):
-            label = self._classes.number(table.labels.distinct)[table.labels.number]
+        new = self._record_images(names, rows)
+        numbers = self._images.indices(names)
+        for table, blocks in zip(rows, (self._detections, self._ground_truths), strict=False):
+            label = self._classes.indices(table.labels.distinct)[table.labels.number]
             image = np.repeat(numbers, table.counts)
             block = {"image": image, "label": label, **table.columns}
             if not new.all():
-                kept = np.repeat(new, table.counts)
-                block = {name: column[kept] for name, column in block.items()}
+                mask = np.repeat(new, table.counts)
+                block = {name: column[mask] for name, column in block.items()}
             blocks.append(block)
-        self._fresh += [name for name, first in zip(names, new.tolist(), strict=True) if first]
-        self._rows += sum(column.nbytes for column in self._found[-1].values()) // _BOX_BYTES
-        if self._rows >= _MANY and not self.keep_boxes:
-            self._parts.append(self._rest())
-            self._begin()
+        self._pending_images += [
+            name for name, first in zip(names, new.tolist(), strict=True) if first
+        ]
+        self._pending_rows += (
+            sum(column.nbytes for column in self._detections[-1].values()) // _BOX_BYTES
+        )
+        if self._pending_rows >= _MATCH_ROWS and not self.keep_boxes:
+            self._partials.append(self._pending_partial())
+            self._clear_rows()
 
     def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
         """Refuse masks of a batch of another size than those of the ground truth of their image."""
         if self._mask_sizes is not None:
-            due: Integers | None = self._mask_sizes[self._images.number(names)]
+            known_sizes: Integers | None = self._mask_sizes[self._images.indices(names)]
         else:
-            due = check_sizes(names, rows[1], None, "ground truth") if rows[1:] else None
-        check_sizes(names, rows[0], due, "detections")
+            known_sizes = check_sizes(names, rows[1], None, "ground truth") if rows[1:] else None
+        check_sizes(names, rows[0], known_sizes, "detections")
 
     @_locked
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
@@ -320,25 +337,29 @@ class Evaluator:
             raise UsageError("records have x, y, width, height: give boxes='xywh' to the evaluator")
         images = self._image_names(image_ids)
         rows: dict[Name, list[Mapping[str, Any]]] = {image: [] for image in images}
-        listed = list(records)
+        record_list = list(records)
         shapes = {name: KINDS[name].key for name in self.protocol.reading}
-        bare = bool(shapes and listed) and not any("bbox" in record for record in listed)
-        places = [] if bare else ["bbox"]
-        due = ("image_id", "category_id", *places, *shapes.values(), "score")
-        for number, record in enumerate(listed):
-            where = f"record {number}"
-            for key in due:
+        without_boxes = bool(shapes and record_list) and not any(
+            "bbox" in record for record in record_list
+        )
+        box_keys = [] if without_boxes else ["bbox"]
+        required = ("image_id", "category_id", *box_keys, *shapes.values(), "score")
+        for number, record in enumerate(record_list):
+            location = f"record {number}"
+            for key in required:
                 if key not in record:
-                    refuse(f"{key} is missing", f"give {', '.join(due)}", where)
+                    refuse(f"{key} is missing", f"give {', '.join(required)}", location)
             if record["image_id"] not in rows:
                 hint = "name every image of the batch in image_ids"
-                refuse(f"image {record['image_id']!r} is not in the batch", hint, where)
+                refuse(f"image {record['image_id']!r} is not in the batch", hint, location)
             rows[record["image_id"]].append(record)
         columns: dict[str, Any] = {
-            key: [[record[key] for record in rows[image]] for image in images] for key in due
+            key: [[record[key] for record in rows[image]] for image in images] for key in required
         }
         if "keypoints" in shapes:
-            columns["keypoints"] = [[*map(_in_threes, poses)] for poses in columns["keypoints"]]
+            columns["keypoints"] = [
+                [*map(_keypoint_triples, keypoints)] for keypoints in columns["keypoints"]
+            ]
         self.update(
             images,
             columns.get("bbox"),
@@ -353,27 +374,27 @@ class Evaluator:
         self._images.check(names)
         return names
 
-    def _new(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
+    def _record_images(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
         """Note that images were updated, and return which of them for the first time, (B,) bool."""
         if self.repeats == "error":
             seen = self._seen.keys()
             if len(set(names)) == len(names) and seen.isdisjoint(names):
                 self._seen.update(dict.fromkeys(names, b""))
                 return np.ones(len(names), np.bool_)
-            twice = next(n for at, n in enumerate(names) if n in seen or n in names[:at])
+            repeated = next(n for index, n in enumerate(names) if n in seen or n in names[:index])
             hint = "repeats='identical' leaves repeats of equal rows out, as samplers make them"
-            refuse(f"image {twice!r} is updated twice", hint)
+            refuse(f"image {repeated!r} is updated twice", hint)
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
-        for at, (name, digest) in enumerate(zip(names, self._digests(rows), strict=True)):
-            before = self._seen.get(name) or seen_now.get(name)
-            if before not in (None, digest):
+        for index, (name, digest) in enumerate(zip(names, self._digests(rows), strict=True)):
+            previous = self._seen.get(name) or seen_now.get(name)
+            if previous not in (None, digest):
                 hint = (
                     "where what is found depends on the batch, deal images out without repeats, "
                     "images[rank::processes]"
                 )
                 refuse(f"image {name!r} is updated twice, with different rows", hint)
-            new[at] = before is None
+            new[index] = previous is None
             seen_now[name] = digest
         self._seen.update(seen_now)
         return new
@@ -386,7 +407,10 @@ class Evaluator:
             code = np.frombuffer(
                 b"".join(blake2b(key, digest_size=8).digest() for key in keys), np.uint64
             )
-            columns = (code[table.labels.number], *map(_unsigned, table.columns.values()))
+            columns = (
+                code[table.labels.number],
+                *map(_without_negative_zero, table.columns.values()),
+            )
             ends = [0, *np.cumsum(table.counts).tolist()]
             for digest, (start, end) in zip(digests, pairwise(ends), strict=True):
                 digest.update(str(end - start).encode())
@@ -422,7 +446,7 @@ class Evaluator:
         DetapWarning
             As :func:`detap.evaluate`.
         """
-        missing = [name for name in self._due if name not in self._seen]
+        missing = [name for name in self._required_images if name not in self._seen]
         if missing:
             others = f", nor were {len(missing) - 1} others" if len(missing) > 1 else ""
             hint = (
@@ -432,25 +456,27 @@ class Evaluator:
             refuse(f"image {missing[0]!r} was not updated{others}", hint)
         if not self._seen:
             refuse("no image was updated", "update each batch of the loop")
-        if self._parts:
+        if self._partials:
             union = Partial.merge([self.partial()], images="seen")
             return (union if classes is None else union.select(classes)).compute(threads=threads)
-        how: dict[str, Any] = {"classes": classes, "threads": threads}
-        if self._examined:
-            result = score_tables(*self._tables(), self.protocol, **how)
+        options: dict[str, Any] = {"classes": classes, "threads": threads}
+        if self._checked:
+            result = score_tables(*self._tables(), self.protocol, **options)
         else:
-            result = evaluate(*self._tables(), self.protocol, **how, as_is=self.as_is)
-        self._examined = True
-        return self._with_images(result)
+            result = evaluate(*self._tables(), self.protocol, **options, as_is=self.as_is)
+        self._checked = True
+        return self._add_selection(result)
 
-    def _with_images(self, result: Result) -> Result:
+    def _add_selection(self, result: Result) -> Result:
         """Return the result with the selection of images, if not all of the ground truth."""
-        whole = len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
-        if len(result.images) == whole:
+        total_images = (
+            len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
+        )
+        if len(result.images) == total_images:
             return result
         selection = result.selection or Selection()
         return replace(
-            result, selection=replace(selection, images=result.images, total_images=whole)
+            result, selection=replace(selection, images=result.images, total_images=total_images)
         )
 
     def to_bytes(self) -> bytes:
@@ -475,13 +501,17 @@ class Evaluator:
         threads : int, optional
             As for :func:`detap.evaluate`.
         """
-        rest = self._rest(threads)
-        return Partial.merge([*self._parts, rest]) if self._parts else rest
+        pending = self._pending_partial(threads)
+        return Partial.merge([*self._partials, pending]) if self._partials else pending
 
-    def _rest(self, threads: int | None = None) -> Partial:
+    def _pending_partial(self, threads: int | None = None) -> Partial:
         """Return what remains of the images whose rows are here."""
         result = score_tables(
-            *self._tables(part=True), self.protocol, threads=threads, match_table=True, judge=False
+            *self._tables(part=True),
+            self.protocol,
+            threads=threads,
+            match_table=True,
+            check_formats=False,
         )
         return Partial.of(result, ground_truth=self.ground_truth)
 
@@ -490,45 +520,49 @@ class Evaluator:
 
         Negative sides of a part are judged with those of others.
         """
-        truth = self._gathered(part=part) if self.ground_truth is None else self.ground_truth
-        columns = self._joined(self._found)
-        found = Detections(
-            **self._boxes("detections", columns, truth.images, part=part),
-            images=truth.images,
-            classes=truth.classes,
-            class_ids=truth.class_ids,
+        ground_truth = (
+            self._ground_truth_table(part=part) if self.ground_truth is None else self.ground_truth
+        )
+        columns = self._join_blocks(self._detections)
+        detections = Detections(
+            **self._box_columns("detections", columns, ground_truth.images, part=part),
+            images=ground_truth.images,
+            classes=ground_truth.classes,
+            class_ids=ground_truth.class_ids,
             score=columns["score"],
         )
         if "area" in columns and not np.isnan(columns["area"]).all():
             area = columns["area"]
-            found = replace(found, area=np.where(np.isnan(area), found.box_area, area))
-        if len(self._fresh) == len(truth.images):
-            return truth, found
-        if self._fresh:
-            return select(truth, found, images=self._fresh)
-        return replace(truth.select(found.image), images=(), image_sizes=None), replace(
-            found, images=()
+            detections = replace(
+                detections, area=np.where(np.isnan(area), detections.box_area, area)
+            )
+        if len(self._pending_images) == len(ground_truth.images):
+            return ground_truth, detections
+        if self._pending_images:
+            return select(ground_truth, detections, images=self._pending_images)
+        return replace(ground_truth.select(detections.image), images=(), image_sizes=None), replace(
+            detections, images=()
         )
 
-    def _gathered(self, *, part: bool) -> GroundTruth:
+    def _ground_truth_table(self, *, part: bool) -> GroundTruth:
         """Return the ground truths that the updates brought."""
-        images = self._images.in_order()
-        columns = self._joined(self._truths)
-        boxes = self._boxes("ground truth", columns, images, part=part)
+        images = self._images.ordered_names()
+        columns = self._join_blocks(self._ground_truths)
+        boxes = self._box_columns("ground truth", columns, images, part=part)
         area = columns["area"]
         flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
-        ids = self._classes.in_order()
+        ids = self._classes.ordered_names()
         return GroundTruth(
             **boxes,
             images=images,
             classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
             class_ids=ids,
             area=np.where(np.isnan(area), boxes["box_area"], area),
-            sides=_sides(columns["boxes"], self.boxes) if "keypoints" in columns else None,
+            sides=_width_height(columns["boxes"], self.boxes) if "keypoints" in columns else None,
             **flags,
         )
 
-    def _joined(self, blocks: Sequence[Block]) -> Block:
+    def _join_blocks(self, blocks: Sequence[Block]) -> Block:
         """Return the columns of all updates, image by image, with the final numbers."""
         columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
         if self.ground_truth is None:
@@ -540,12 +574,12 @@ class Evaluator:
             columns = {name: column[order] for name, column in columns.items()}
         return columns
 
-    def _boxes(
+    def _box_columns(
         self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
     ) -> dict[str, Any]:
         """Return what both tables have of their rows."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
-        reader = _Kept(table, columns["image"], images)
+        reader = _UpdatedRows(table, columns["image"], images)
         boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, part=part)
         names = ("corners", "box_area", "notes")
         return {
@@ -556,7 +590,7 @@ class Evaluator:
         }
 
 
-class _Kept(Columns):
+class _UpdatedRows(Columns):
     """Refuses rows of several updates in the name of their images."""
 
     def __init__(self, table: str, image: Integers, images: tuple[Name, ...]) -> None:
@@ -567,7 +601,7 @@ class _Kept(Columns):
     def first(self, rows: NDArray[Any]) -> int:
         """Return the row whose note merging would keep, of whichever updates it is."""
         numbers = np.unique(self._image[rows]).tolist()
-        number = min(numbers, key=lambda number: natural(f"{self._images[number]!r},"))
+        number = min(numbers, key=lambda number: natural_key(f"{self._images[number]!r},"))
         return int(rows[np.argmax(self._image[rows] == number)])
 
     def location(self, row: int) -> str:
@@ -577,25 +611,25 @@ class _Kept(Columns):
         return f"image {self._images[number]!r}, row {row - first}"
 
 
-def _listed(images: Iterable[Name]) -> tuple[Name, ...]:
+def _names_of(images: Iterable[Name]) -> tuple[Name, ...]:
     """Return names of images as plain numbers or text, from a list, a set or an array."""
     values: Any = images if hasattr(images, "__array__") else [*images]
     return tuple(Columns("detections").names("images", values))
 
 
-def _sides(boxes: Floats, form: str) -> Floats:
+def _width_height(boxes: Floats, box_format: str) -> Floats:
     """Return the widths and heights of boxes as they were given, (n, 2)."""
-    sides: Floats = boxes[:, 2:] - boxes[:, :2] if form == "xyxy" else boxes[:, 2:]
-    return sides
+    width_height: Floats = boxes[:, 2:] - boxes[:, :2] if box_format == "xyxy" else boxes[:, 2:]
+    return width_height
 
 
-def _unsigned(column: Column) -> Column:
+def _without_negative_zero(column: Column) -> Column:
     """Return a column without negative zeros, which equal zeros."""
     real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
     return column + 0.0 if real else column
 
 
-def _in_threes(values: Any) -> Any:
+def _keypoint_triples(values: Any) -> Any:
     """Return x, y and v of each keypoint, where a record has them in turn."""
     array = np.asarray(values, object)
     return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values

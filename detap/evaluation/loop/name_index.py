@@ -11,16 +11,16 @@ from detap.tables.detection import GroundTruth, Integers
 from detap.text_input import join_names, suggest
 
 
-class Numbering:
+class NameIndex:
     """Numbers for names: for those of a list, or for all that come.
 
     Parameters
     ----------
-    what : str
+    subject : str
         What the names are names of.
-    numbers : mapping of int or str to int, or None
+    index_by_name : mapping of int or str to int, or None
         The numbers that are known; None where they are given as names come.
-    strange, hint : str
+    unknown_message, hint : str
         What is said of a name that is not known.
     titles : mapping, optional
         What else the names stand for.
@@ -28,105 +28,107 @@ class Numbering:
 
     def __init__(
         self,
-        what: str,
-        numbers: Mapping[Name, int] | None,
-        strange: str = "",
+        subject: str,
+        index_by_name: Mapping[Name, int] | None,
+        unknown_message: str = "",
         hint: str = "",
         titles: Mapping[Name, str] | None = None,
     ) -> None:
-        self._what = what
-        self._known = numbers
-        self._strange = strange
+        self._subject = subject
+        self._known = index_by_name
+        self._unknown_message = unknown_message
         self._hint = hint
         self.titles = titles or {}
         self.reset()
 
     def reset(self) -> None:
         """Forget the names that came."""
-        self._numbers = dict(self._known or {})
+        self._indices = dict(self._known or {})
 
     def check(self, names: Sequence[Name]) -> None:
         """Refuse names that are not known, or are of another kind than those that came before."""
         if self._known is None:
-            first = next(iter(self._numbers), names[0] if names else "")
+            first = next(iter(self._indices), names[0] if names else "")
             for name in names:
                 if isinstance(name, str) != isinstance(first, str):
                     hint = "use only numbers, or only text"
-                    refuse(f"{self._what} {name!r} beside {first!r}", hint)
+                    refuse(f"{self._subject} {name!r} next to {first!r}", hint)
             return
         for name in names:
             if name not in self._known:
                 nearest = suggest(name, map(str, self._known)) if isinstance(name, str) else ""
                 hint = "; ".join(filter(None, (nearest, self._hint)))
-                refuse(f"{self._what} {name!r} {self._strange}", hint)
+                refuse(f"{self._subject} {name!r} {self._unknown_message}", hint)
 
-    def number(self, names: Sequence[Name]) -> Integers:
+    def indices(self, names: Sequence[Name]) -> Integers:
         """Return the numbers of names that were checked, new ones where they are not known."""
         if self._known is None:
             for name in names:
-                self._numbers.setdefault(name, len(self._numbers))
-        return np.array([self._numbers[name] for name in names], np.int32)
+                self._indices.setdefault(name, len(self._indices))
+        return np.array([self._indices[name] for name in names], np.int32)
 
     def key(self, name: Name) -> Name:
         """Return what all spellings of a name share: its number, if it is known."""
         return name if self._known is None else self._known[name]
 
-    def in_order(self) -> tuple[Name, ...]:
+    def ordered_names(self) -> tuple[Name, ...]:
         """Return the names: as they were listed, or those that came, sorted."""
         if self._known is None:
-            return tuple(sorted(self._numbers))
+            return tuple(sorted(self._indices))
         return tuple(self._known)
 
     def ranks(self) -> Integers:
         """Return the place in that order of each number, (n,) int32."""
-        ranks = np.zeros(len(self._numbers), np.int32)
-        for rank, name in enumerate(self.in_order()):
-            ranks[self._numbers[name]] = rank
+        ranks = np.zeros(len(self._indices), np.int32)
+        for rank, name in enumerate(self.ordered_names()):
+            ranks[self._indices[name]] = rank
         return ranks
 
 
-def of_images(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> Numbering:
+def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> NameIndex:
     """Return the numbering of images: of those listed, of the ground truth's, or of all."""
     if ground_truth is None:
         if listed is None:
-            return Numbering("image", None)
+            return NameIndex("image", None)
         names = Columns("detections").numbered("images", list(listed)).distinct
-        return Numbering("image", _places(names), "is not among images=")
-    every = _places(ground_truth.images)
+        return NameIndex("image", _index_by_name(names), "is not among images=")
+    index_by_name = _index_by_name(ground_truth.images)
     if listed is None:
         hint = (
             "name every image of the test set in images= of GroundTruth.from_arrays, those without "
             "ground truth too"
         )
-        return Numbering("image", every, "is not in the ground truth", hint)
-    strangers = [name for name in listed if name not in every]
-    if strangers:
-        raise UsageError(f"images: {join_names(strangers)} not in the ground truth")
-    return Numbering("image", {name: every[name] for name in listed}, "is not among images=")
+        return NameIndex("image", index_by_name, "is not in the ground truth", hint)
+    unknown = [name for name in listed if name not in index_by_name]
+    if unknown:
+        raise UsageError(f"images: {join_names(unknown)} not in the ground truth")
+    return NameIndex(
+        "image", {name: index_by_name[name] for name in listed}, "is not among images="
+    )
 
 
-def of_classes(
+def class_index(
     ground_truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
-) -> Numbering:
+) -> NameIndex:
     """Return the numbering of classes: the ground truth's, by identifier or name, or as listed."""
     if ground_truth is not None:
-        ids = _places(ground_truth.class_ids)
+        ids = _index_by_name(ground_truth.class_ids)
         hint = (
             f"labels are class names or category ids, such as {join_names(ground_truth.class_ids)}"
         )
         # An identifier goes before a name that is spelt like it.
-        return Numbering(
-            "label", _places(ground_truth.classes) | ids, "is not in the ground truth", hint
+        return NameIndex(
+            "label", _index_by_name(ground_truth.classes) | ids, "is not in the ground truth", hint
         )
     if classes is None:
-        return Numbering("label", None)
+        return NameIndex("label", None)
     names = Columns("ground truth").names("classes", list(classes))
     titles = dict(classes) if isinstance(classes, Mapping) else {}
-    return Numbering("label", _places(names), "is not among classes=", titles=titles)
+    return NameIndex("label", _index_by_name(names), "is not among classes=", titles=titles)
 
 
-def _places(names: Sequence[Name]) -> dict[Name, int]:
-    return {name: place for place, name in enumerate(names)}
+def _index_by_name(names: Sequence[Name]) -> dict[Name, int]:
+    return {name: index for index, name in enumerate(names)}
 
 
 def refuse(message: str, hint: str, location: str = "") -> NoReturn:

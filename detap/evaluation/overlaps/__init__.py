@@ -10,7 +10,7 @@ from detap.tables.detection import Detections, GroundTruth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_KINDS = {
+_SHAPES = {
     "segm": ("masks", "MaskShapes"),
     "boundary": ("masks", "MaskShapes"),
     "keypoints": ("keypoints", "KeypointShapes"),
@@ -23,8 +23,8 @@ def shapes_of(
     ground_truth: GroundTruth, detections: Detections, protocol: Protocol, threads: int | None
 ) -> Shapes:
     """Return the shapes of two tables that a protocol compares."""
-    kind: Callable[..., Shapes] = Shapes
-    if protocol.iou_type in _KINDS:
-        file, name = _KINDS[protocol.iou_type]
-        kind = getattr(import_module(f"{__name__}.{file}"), name)
-    return kind(ground_truth, detections, protocol, threads)
+    shapes_class: Callable[..., Shapes] = Shapes
+    if protocol.iou_type in _SHAPES:
+        file, name = _SHAPES[protocol.iou_type]
+        shapes_class = getattr(import_module(f"{__name__}.{file}"), name)
+    return shapes_class(ground_truth, detections, protocol, threads)

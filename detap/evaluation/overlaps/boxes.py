@@ -36,22 +36,22 @@ class Shapes:
     def areas(self) -> tuple[Floats, Floats]:
         """Return the areas of the N detections and of the G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
-        claim, truth = (
+        detection_areas, truth = (
             pixel_areas(table.corners) if self.protocol.inclusive_pixels else table.box_area
             for table in tables
         )
-        return claim, truth
+        return detection_areas, truth
 
-    def deciding(self, own: Floats) -> Floats:
+    def range_areas(self, areas: Floats) -> Floats:
         """Return the areas (N,) that decide the ranges of unmatched detections.
 
         Parameters
         ----------
-        own : (N,) float64
+        areas : (N,) float64
             Those of :meth:`areas`. A row of results may have another, of its mask.
         """
         area = self.detections.area
-        return own if area is None or self.protocol.inclusive_pixels else area
+        return areas if area is None or self.protocol.inclusive_pixels else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
         """Return what overlaps of the same image and class; None where boxes say so themselves.
@@ -67,28 +67,30 @@ class Shapes:
         del boxes, crowd, lowest
         return None
 
-    def of_boxes(self, shapes: Floats, whose: str, choice: str) -> Iterator[Note]:
+    def box_area_notes(self, shapes: Floats, shape_name: str, value: str) -> Iterator[Note]:
         """Say of how many detections the box is of another range than the shape in it.
 
         Parameters
         ----------
         shapes : (N,) float64
             The areas of the shapes.
-        whose, choice : str
+        shape_name, value : str
             What these are called, and the value of `detection_area` that takes them.
         """
-        areas, ranges = self.deciding(self.areas()[0]), self.protocol.area_ranges
+        areas, ranges = self.range_areas(self.areas()[0]), self.protocol.area_ranges
         moved = np.zeros(len(areas), np.bool_)
-        for band in ranges:
-            within = [(found >= band.low) & (found <= band.high) for found in (areas, shapes)]
+        for area_range in ranges:
+            within = [
+                (found >= area_range.low) & (found <= area_range.high) for found in (areas, shapes)
+            ]
             moved |= within[0] != within[1]
         count = int(np.count_nonzero(moved))
         if count and len(ranges) > 1:
             yield Note(
                 "detection-area-of-box",
-                f"detections have a bbox whose area is of another range than their {whose}: it "
-                "decides where they count if unmatched, as in pycocotools; --detection-area "
-                f"{choice} takes the {whose}",
+                f"detections have a bbox in another area range than their {shape_name}; the bbox "
+                "decides the range of unmatched detections, as in pycocotools; use "
+                f"--detection-area {value} for the area of the {shape_name}",
                 count,
                 severity="info",
             )
@@ -98,8 +100,8 @@ class Shapes:
         tables = self.ground_truth, self.detections
         count = sum(len(table) for table in tables if table.polygons is not None)
         if count:
-            how = (
+            hint = (
                 "--iou-type polygon" if self.protocol.matching == "by-score" else "--protocol dota"
             )
-            message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
+            message = f"quadrilaterals count as the boxes around them; {hint} compares themselves"
             yield Note("polygons-as-boxes", message, count)

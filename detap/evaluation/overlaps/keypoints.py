@@ -20,21 +20,23 @@ class KeypointShapes(Shapes):
         area: Floats = (right - left) * (bottom - top)
         return area
 
-    def deciding(self, own: Floats) -> Floats:
-        """As :meth:`Shapes.deciding`: of a detection's own row, or its extent."""
+    def range_areas(self, areas: Floats) -> Floats:
+        """As :meth:`Shapes.range_areas`: of a detection's own row, or its extent."""
         if self.protocol.detection_area == "extent":
             return self._extents()
-        return super().deciding(own)
+        return super().range_areas(areas)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`; what absorbs overlaps no other way."""
         del crowd
-        truth, poses = self.ground_truth, self._keypoints(self.ground_truth)
-        sides = truth.corners[:, 2:] - truth.corners[:, :2] if truth.sides is None else truth.sides
+        truth, keypoints = self.ground_truth, self._keypoints(self.ground_truth)
+        width_height = (
+            truth.corners[:, 2:] - truth.corners[:, :2] if truth.sides is None else truth.sides
+        )
         return keypoint_pairs(
             *boxes,
             claims=self._keypoints(self.detections)[:, :, :2],
-            poses=Poses(poses, np.hstack([truth.corners[:, :2], sides])),
+            poses=Poses(keypoints, np.hstack([truth.corners[:, :2], width_height])),
             sigmas=self.protocol.sigmas,
             lowest=lowest,
             threads=self.threads,
@@ -55,7 +57,7 @@ class KeypointShapes(Shapes):
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its keypoints, decides the range."""
         if self.protocol.detection_area == "box":
-            yield from self.of_boxes(self._extents(), "keypoints'", "extent")
+            yield from self.box_area_notes(self._extents(), "keypoints'", "extent")
 
 
 def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:
@@ -67,9 +69,9 @@ def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> 
     """
     if table.keypoints is None or not len(table):
         return
-    due, count = len(sigmas), table.keypoints.shape[1]
-    if count != due:
+    expected, count = len(sigmas), table.keypoints.shape[1]
+    if count != expected:
         raise UsageError(
-            f"there are {due} sigmas, and {count} keypoints in each row of the {table._title}: "
-            f"give --sigmas, {count} numbers in their order (crowdpose names its 14)"
+            f"the protocol has {expected} sigmas, but rows of the {table._title} have {count} "
+            f"keypoints; pass {count} values with --sigmas (or the name crowdpose for its 14)"
         )

@@ -22,9 +22,11 @@ class MaskShapes(Shapes):
         masks, number = _masks_of(self.detections)
         return pixel_counts(masks.arrays).astype(np.float64)[number]
 
-    def deciding(self, own: Floats) -> Floats:
-        """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
-        return self._pixels if self.protocol.detection_area == "pixels" else super().deciding(own)
+    def range_areas(self, areas: Floats) -> Floats:
+        """As :meth:`Shapes.range_areas`: of a mask's own row, or its pixels."""
+        return (
+            self._pixels if self.protocol.detection_area == "pixels" else super().range_areas(areas)
+        )
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`.
@@ -34,14 +36,14 @@ class MaskShapes(Shapes):
         InputError
             Where masks of an image are of different sizes: those of files are not, others may be.
         """
-        claims, claim = _masks_of(self.detections)
-        truths, truth = _masks_of(self.ground_truth)
-        self._check_sizes((truths.sizes[truth], claims.sizes[claim]))
+        detection_masks, detection_areas = _masks_of(self.detections)
+        truth_masks, truth = _masks_of(self.ground_truth)
+        self._check_sizes((truth_masks.sizes[truth], detection_masks.sizes[detection_areas]))
         of_boundaries = self.protocol.iou_type == "boundary"
         return mask_pairs(
             *boxes,
-            masks=(claims.arrays, truths.arrays),
-            numbers=(claim, truth),
+            masks=(detection_masks.arrays, truth_masks.arrays),
+            numbers=(detection_areas, truth),
             crowd=crowd,
             lowest=lowest,
             dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
@@ -52,18 +54,18 @@ class MaskShapes(Shapes):
         """Refuse masks of the G ground truths and N detections of another size than their image."""
         tables = self.ground_truth, self.detections
         image = np.concatenate([table.image for table in tables])
-        both = np.concatenate(sizes)
-        known, others = sizes_by_image(image, both, len(self.ground_truth.images))
-        if others.any():
-            row = int(np.argmax(others))
+        all_sizes = np.concatenate(sizes)
+        expected, mismatched = sizes_by_image(image, all_sizes, len(self.ground_truth.images))
+        if mismatched.any():
+            row = int(np.argmax(mismatched))
             table = tables[row >= len(self.ground_truth)]
             name = self.ground_truth.images[image[row]]
-            refuse_sizes(table._title, name, both[row], known[image[row]])
+            refuse_sizes(table._title, name, all_sizes[row], expected[image[row]])
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its mask, decides the range of a detection."""
         if self.protocol.detection_area == "box":
-            yield from self.of_boxes(self._pixels, "mask's", "pixels")
+            yield from self.box_area_notes(self._pixels, "mask's", "pixels")
 
 
 def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:

@@ -35,16 +35,16 @@ class PolygonShapes(Shapes):
                         " give four corners of each, as YOLO or DOTA files, or compare boxes "
                         "(--iou-type bbox)"
                     )
-        claim, truth = (
+        detection_areas, truth = (
             rectangles(table.corners) if table.polygons is None else table.polygons
             for table in tables
         )
-        return claim, truth
+        return detection_areas, truth
 
     def areas(self) -> tuple[Floats, Floats]:
         """As :meth:`Shapes.areas`."""
-        claim, truth = map(polygon_areas, self._polygons())
-        return claim, truth
+        detection_areas, truth = map(polygon_areas, self._polygons())
+        return detection_areas, truth
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`; none is left out that meets another."""

@@ -20,7 +20,7 @@ from detap.core.params import MatchParams
 from detap.evaluation.partial.tie_columns import Ties
 from detap.tables.detection import Flags, Floats, Integers
 
-Words = NDArray[np.unsignedinteger[Any]]
+Bits = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.int64]
 
 
@@ -37,7 +37,7 @@ class GroundTruthKinds(NamedTuple):
     """
 
     positive: Flags
-    covered: Words
+    covered: Bits
 
 
 Tables = TypeVar("Tables", MatchFlags, GroundTruthKinds)
@@ -57,24 +57,24 @@ class ClassColumns(NamedTuple):
     """
 
     start: Rows
-    image: Words
-    code: Words
+    image: Bits
+    code: Bits
     score: Floats
 
-    def select_images(self, kept: Flags) -> "ClassColumns":
+    def select_images(self, mask: Flags) -> "ClassColumns":
         """Return the rows of some images alone, which keep their numbers."""
-        rows = kept[self.image]
-        return self._chosen(
+        rows = mask[self.image]
+        return self._select(
             np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
         )
 
-    def select_classes(self, kept: Flags) -> "ClassColumns":
+    def select_classes(self, mask: Flags) -> "ClassColumns":
         """Return the rows of some classes alone, which are numbered anew."""
         counts = np.diff(self.start)
-        start = np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)])
-        return self._chosen(start, np.repeat(kept, counts))
+        start = np.concatenate([[0], np.cumsum(counts[mask], dtype=np.int64)])
+        return self._select(start, np.repeat(mask, counts))
 
-    def _chosen(self, start: Rows, rows: Flags) -> "ClassColumns":
+    def _select(self, start: Rows, rows: Flags) -> "ClassColumns":
         score = self.score[rows] if len(self.score) else self.score
         return ClassColumns(start, self.image[rows], self.code[rows], score)
 
@@ -98,7 +98,7 @@ class Block(NamedTuple):
     truths: ClassColumns
     match_flags: MatchFlags
     kinds: GroundTruthKinds
-    proposals: Words
+    proposals: Bits
     ties: Ties | None = None
 
 
@@ -119,35 +119,35 @@ class BlockSlice(NamedTuple):
     labels: Integers
 
     @classmethod
-    def whole(cls, block: Block, images: int) -> "BlockSlice":
+    def full(cls, block: Block, images: int) -> "BlockSlice":
         """Return a block as the only part."""
         classes = len(block.detections.start) - 1
         return cls(block, np.arange(images, dtype=np.int32), np.arange(classes, dtype=np.int32))
 
-    def select_images(self, number: Integers) -> "BlockSlice":
+    def select_images(self, new_index: Integers) -> "BlockSlice":
         """Return the part of some images of the union: the new number of each, or -1."""
-        images = np.append(number, np.int32(-1))[self.images]
-        kept = images >= 0
+        images = np.append(new_index, np.int32(-1))[self.images]
+        mask = images >= 0
         block = self.block
-        if not kept.all():
+        if not mask.all():
             block = block._replace(
-                detections=block.detections.select_images(kept),
-                truths=block.truths.select_images(kept),
-                ties=None if block.ties is None else block.ties.select_images(kept),
+                detections=block.detections.select_images(mask),
+                truths=block.truths.select_images(mask),
+                ties=None if block.ties is None else block.ties.select_images(mask),
             )
         return self._replace(block=block, images=images)
 
-    def select_classes(self, number: Integers) -> "BlockSlice":
+    def select_classes(self, new_index: Integers) -> "BlockSlice":
         """Return the part of some classes of the union: the new number of each, or -1."""
-        labels = number[self.labels]
-        kept, block = labels >= 0, self.block
-        if not kept.all():
+        labels = new_index[self.labels]
+        mask, block = labels >= 0, self.block
+        if not mask.all():
             block = block._replace(
-                detections=block.detections.select_classes(kept),
-                truths=block.truths.select_classes(kept),
-                ties=None if block.ties is None else block.ties.select_classes(kept),
+                detections=block.detections.select_classes(mask),
+                truths=block.truths.select_classes(mask),
+                ties=None if block.ties is None else block.ties.select_classes(mask),
             )
-        return self._replace(block=block, labels=labels[kept])
+        return self._replace(block=block, labels=labels[mask])
 
 
 class Gathered(NamedTuple):
@@ -192,7 +192,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     by_image : bool
         Whether equal scores rank by image and then by row; else by row alone.
     """
-    match_flags, match_code = _coded(match_table.match_flags)
+    match_flags, match_code = _distinct_columns(match_table.match_flags)
     rows = grouped(match_table.image, match_table.images).order if by_image else None
     start, order = grouped(match_table.label, match_table.classes, rows)
     image = match_table.image.astype(narrow(max(match_table.images - 1, 0)))
@@ -204,12 +204,12 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
         (match_table.classes, match_table.images),
     )
     score = match_table.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
-    found = ClassColumns(start, image[order], match_code[order], score)
-    return Block(found, truths, match_flags, kinds, np.zeros(0, np.uint8))
+    detections = ClassColumns(start, image[order], match_code[order], score)
+    return Block(detections, truths, match_flags, kinds, np.zeros(0, np.uint8))
 
 
 def block_of_coverage(
-    words: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, rules: MatchParams
+    bits: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, params: MatchParams
 ) -> Block:
     """Return the block of ground truths that proposals cover, or not.
 
@@ -219,53 +219,55 @@ def block_of_coverage(
         As :meth:`detap.evaluation.run.EvaluationRun.covered` has them.
     image : (G,) int32
         Of each ground truth.
-    rules : Rules
+    params : Rules
     """
-    none = np.zeros(0, np.uint8)
-    cells = words.shape[0] * words.shape[1]
-    narrower = words.reshape(cells, len(image)).astype(empty_bits(rules, 0).dtype)
+    empty = np.zeros(0, np.uint8)
+    areas_and_limits = bits.shape[0] * bits.shape[1]
+    narrower = bits.reshape(areas_and_limits, len(image)).astype(empty_bits(params, 0).dtype)
     truths, kinds = _truths(
         (np.zeros_like(image), image), GroundTruthKinds(counted, narrower), (1, len(proposals))
     )
     return Block(
-        ClassColumns(np.zeros(2, np.int64), none, none, np.zeros(0)),
+        ClassColumns(np.zeros(2, np.int64), empty, empty, np.zeros(0)),
         truths,
-        no_match_flags(rules),
+        no_match_flags(params),
         kinds,
         proposals.astype(narrow(int(proposals.max(initial=0)))),
     )
 
 
-def no_bits(rules: MatchParams, truths: int) -> Words:
+def no_bits(params: MatchParams, truths: int) -> Bits:
     """Return of what width words are where no proposal covers anything, (0, G)."""
-    return empty_bits(rules, truths)[:0]
+    return empty_bits(params, truths)[:0]
 
 
-def no_match_flags(rules: MatchParams) -> MatchFlags:
+def no_match_flags(params: MatchParams) -> MatchFlags:
     """Return the table of outcomes of no detection."""
-    words = empty_bits(rules, 0)
-    return MatchFlags(np.zeros(0, np.uint8), words, words, np.zeros(0, np.bool_))
+    bits = empty_bits(params, 0)
+    return MatchFlags(np.zeros(0, np.uint8), bits, bits, np.zeros(0, np.bool_))
 
 
 def _truths(
-    where: tuple[Integers, Integers], tables: GroundTruthKinds, counts: tuple[int, int]
+    labels_and_images: tuple[Integers, Integers], tables: GroundTruthKinds, counts: tuple[int, int]
 ) -> tuple[ClassColumns, GroundTruthKinds]:
-    (label, image), (classes, images) = where, counts
-    kinds, kind = _coded(tables)
+    (label, image), (classes, images) = labels_and_images, counts
+    kinds, kind = _distinct_columns(tables)
     by_kind = grouped(kind.astype(np.int32), kinds.positive.shape[1]).order
     start, order = grouped(label, classes, grouped(image, images, by_kind).order)
     narrower = image.astype(narrow(max(images - 1, 0)))
     return ClassColumns(start, narrower[order], kind[order], np.zeros(0)), kinds
 
 
-def _coded(tables: Tables) -> tuple[Tables, Words]:
+def _distinct_columns(tables: Tables) -> tuple[Tables, Bits]:
     """Return the distinct columns of tables, in their order, and the number of each column."""
     code, first = distinct(*tables)
-    few, (rank,) = united([type(tables)._make(table.take(first, axis=-1) for table in tables)])
+    few, (rank,) = merge_tables(
+        [type(tables)._make(table.take(first, axis=-1) for table in tables)]
+    )
     return few, rank.astype(narrow(max(len(rank) - 1, 0)))[code]
 
 
-def united(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
+def merge_tables(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
     """Return the distinct columns of several tables, in their order, and where each one went.
 
     Parameters
@@ -273,12 +275,12 @@ def united(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
     parts : sequence of MatchFlags, or of GroundTruthKinds
         At least one.
     """
-    whole = [np.concatenate(tables, axis=-1) for tables in zip(*parts, strict=True)]
+    merged = [np.concatenate(tables, axis=-1) for tables in zip(*parts, strict=True)]
     rank, columns = ranked_columns(
-        np.concatenate([np.atleast_2d(table).astype(np.uint64) for table in whole])
+        np.concatenate([np.atleast_2d(table).astype(np.uint64) for table in merged])
     )
     ends = np.cumsum([part[0].shape[-1] for part in parts])[:-1]
-    return type(parts[0])._make(table.take(columns, axis=-1) for table in whole), np.split(
+    return type(parts[0])._make(table.take(columns, axis=-1) for table in merged), np.split(
         rank.astype(np.uint32), ends
     )
 
@@ -299,32 +301,34 @@ def gather(
         Which classes of the union.
     order : Order
     """
-    picked = [_picked(*part, classes) for part in parts]
-    whole = picked[0]
-    if len(picked) > 1:
-        whole = Gathered._make(map(np.concatenate, zip(*picked, strict=True)))
-    group = order.group[whole.image]
-    if in_order(whole.label, group):
-        return whole
+    gathered = [_select_rows(*part, classes) for part in parts]
+    merged = gathered[0]
+    if len(gathered) > 1:
+        merged = Gathered._make(map(np.concatenate, zip(*gathered, strict=True)))
+    group = order.group[merged.image]
+    if in_order(merged.label, group):
+        return merged
     by_group = grouped(group, order.groups).order
-    moved = grouped(whole.label, len(classes), by_group).order
-    return Gathered._make(column[moved] if len(column) else column for column in whole)
+    moved = grouped(merged.label, len(classes), by_group).order
+    return Gathered._make(column[moved] if len(column) else column for column in merged)
 
 
-def _picked(
-    piece: BlockSlice, side: ClassColumns, code: NDArray[np.uint32], classes: range
+def _select_rows(
+    block_slice: BlockSlice, columns: ClassColumns, code: NDArray[np.uint32], classes: range
 ) -> Gathered:
     """Return the rows of a part that are of some classes."""
-    chosen = np.flatnonzero((piece.labels >= classes.start) & (piece.labels < classes.stop))
-    counts = np.diff(side.start)[chosen]
-    label = np.repeat(piece.labels[chosen] - np.int32(classes.start), counts)
-    if not len(chosen):
+    indices = np.flatnonzero(
+        (block_slice.labels >= classes.start) & (block_slice.labels < classes.stop)
+    )
+    counts = np.diff(columns.start)[indices]
+    label = np.repeat(block_slice.labels[indices] - np.int32(classes.start), counts)
+    if not len(indices):
         rows: Any = slice(0, 0)
-    elif len(chosen) == chosen[-1] - chosen[0] + 1:
-        rows = slice(side.start[chosen[0]], side.start[chosen[-1] + 1])
+    elif len(indices) == indices[-1] - indices[0] + 1:
+        rows = slice(columns.start[indices[0]], columns.start[indices[-1] + 1])
     else:
-        ends = side.start[chosen], side.start[chosen + 1]
+        ends = columns.start[indices], columns.start[indices + 1]
         rows = np.concatenate([np.arange(*each) for each in zip(*ends, strict=True)])
-    image = piece.images[side.image[rows]]
-    score = side.score[rows] if len(side.score) else side.score
-    return Gathered(label, image, code[side.code[rows]], score)
+    image = block_slice.images[columns.image[rows]]
+    score = columns.score[rows] if len(columns.score) else columns.score
+    return Gathered(label, image, code[columns.code[rows]], score)

@@ -44,9 +44,9 @@ Columns = dict[str, NDArray[Any]]
 VERSION = 2
 _MAGIC = b"detapPT"
 _CHECKSUM = 32
-_SOME = 1 << 22
-_ANEW = "make it anew"
-_NUMBERS = ("<u1", "<u2", "<u4", "<u8")
+_CHUNK = 1 << 22
+_RECREATE = "make it anew"
+_INTEGER_TYPES = ("<u1", "<u2", "<u4", "<u8")
 
 
 # --- written
@@ -57,42 +57,42 @@ class _Column(NamedTuple):
 
     Attributes
     ----------
-    kind : str
+    dtype : str
         The type of its numbers, little-endian.
     length : int
         How many it has.
     parts : iterable of (n,) arrays
-        Made as they are taken; together `length` numbers, which `kind` can hold.
+        Made as they are taken; together `length` numbers, which `dtype` can hold.
     """
 
-    kind: str
+    dtype: str
     length: int
     parts: Iterable[NDArray[Any]]
 
     @classmethod
     def whole(cls, column: NDArray[Any]) -> "_Column":
-        return cls(_kind(column), len(column), (column,))
+        return cls(_dtype_name(column), len(column), (column,))
 
-    def pieces(self) -> Iterator[bytes | memoryview]:
+    def encoded_chunks(self) -> Iterator[bytes | memoryview]:
         """Yield its bytes, up to a multiple of 8."""
         size = 0
         for part in self.parts:
-            piece = np.ascontiguousarray(part, self.kind)
-            size += piece.nbytes
-            yield piece.view(np.uint8).data
+            chunk = np.ascontiguousarray(part, self.dtype)
+            size += chunk.nbytes
+            yield chunk.view(np.uint8).data
         yield bytes(-size % 8)
 
 
 def encode(partial: "Partial") -> Iterator[bytes | memoryview]:
     """Yield a partial as pieces of bytes, each made when the one before has been written."""
-    taken = blake2b(digest_size=_CHECKSUM)
-    for piece in _pieces(partial):
-        taken.update(piece)
-        yield piece
-    yield taken.digest()
+    hasher = blake2b(digest_size=_CHECKSUM)
+    for chunk in _body(partial):
+        hasher.update(chunk)
+        yield chunk
+    yield hasher.digest()
 
 
-def _pieces(partial: "Partial") -> Iterator[bytes | memoryview]:
+def _body(partial: "Partial") -> Iterator[bytes | memoryview]:
     """Yield all but the checksum."""
     columns = _columns(partial)
     protocol = partial.protocol
@@ -101,13 +101,13 @@ def _pieces(partial: "Partial") -> Iterator[bytes | memoryview]:
             "boxes": list(partial.counts),
             "categories": partial.categories,
             "classes": [*zip(partial.class_ids, partial.class_names, strict=True)],
-            "columns": [[name, column.kind, column.length] for name, column in columns.items()],
-            "due": partial.due,
+            "columns": [[name, column.dtype, column.length] for name, column in columns.items()],
+            "requires_all_images": partial.requires_all_images,
             "ground_truth": partial.ground_truth,
             "groups": [[n, partial.groups[n]] for n in partial.class_ids if n in partial.groups],
             "images": partial.images,
             "inputs": [entry if entry.reading else entry[:-1] for entry in partial.inputs],
-            "known": partial.known,
+            "ground_truth_classes": partial.ground_truth_classes,
             "lowest_score": partial.lowest_score,
             "notes": [_note(note) for note in partial.own_notes],
             "protocol": protocol.as_dict(),
@@ -121,10 +121,10 @@ def _pieces(partial: "Partial") -> Iterator[bytes | memoryview]:
     yield _MAGIC + bytes([VERSION]) + len(heading).to_bytes(8, "little")
     yield heading
     for column in columns.values():
-        yield from column.pieces()
+        yield from column.encoded_chunks()
 
 
-def _kind(column: NDArray[Any]) -> str:
+def _dtype_name(column: NDArray[Any]) -> str:
     return f"<{column.dtype.kind}{column.dtype.itemsize}"
 
 
@@ -142,17 +142,21 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
     Those of rows are put together a few classes at a time, and each by itself: together they are as
     large as the partial.
     """
-    tables = partial.tallied
-    match_flags, match_code = _used(
-        tables.match_flags, tables.match_code, [piece.block.detections for piece in partial.pieces]
+    tables = partial.merged_tables
+    match_flags, match_code = _used_entries(
+        tables.match_flags,
+        tables.match_code,
+        [block_slice.block.detections for block_slice in partial.block_slices],
     )
-    kinds, kind = _used(
-        tables.kinds, tables.kind_code, [piece.block.truths for piece in partial.pieces]
+    kinds, kind = _used_entries(
+        tables.kinds,
+        tables.kind_code,
+        [block_slice.block.truths for block_slice in partial.block_slices],
     )
     counts, images = partial.sizes, len(partial.images)
-    found, truths = (int(count) for count in counts.sum(axis=1))
+    detection_count, truth_count = (int(count) for count in counts.sum(axis=1))
     coverage = partial.protocol.matching == "by-iou"
-    image = _unsigned(images - 1)
+    image = _dtype_for(images - 1)
     ties = Ties.of(partial.tie_groups() if partial.has_ties else ())
     small = {
         "position": _narrowed(partial.position),
@@ -167,51 +171,57 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
         "kind_positive": kinds.positive.ravel().view(np.uint8),
         "kind_covered": kinds.covered.ravel(),
     }
-    of_ties = {
+    tie_columns = {
         name: column if name == "tie_score" else _narrowed(column)
         for name, column in ties.columns().items()
     }
     return {
         **{name: _Column.whole(column) for name, column in small.items()},
-        "score": _Column("<f8", found, (rows.score for rows in partial.detections_in_order())),
+        "score": _Column(
+            "<f8", detection_count, (rows.score for rows in partial.detections_in_order())
+        ),
         "image": _Column(
-            image, found, (rows.image for rows in partial.detections_in_order(scores=False))
+            image,
+            detection_count,
+            (rows.image for rows in partial.detections_in_order(scores=False)),
         ),
         "match_code": _Column(
-            _kind(match_code),
-            found,
+            _dtype_name(match_code),
+            detection_count,
             (match_code[rows.code] for rows in partial.detections_in_order(scores=False)),
         ),
-        "truth_image": _Column(image, truths, (rows.image for rows in partial.truths_in_order())),
-        "truth_kind": _Column(
-            _kind(kind), truths, (kind[rows.code] for rows in partial.truths_in_order())
+        "truth_image": _Column(
+            image, truth_count, (rows.image for rows in partial.truths_in_order())
         ),
-        **{name: _Column.whole(column) for name, column in of_ties.items()},
+        "truth_kind": _Column(
+            _dtype_name(kind), truth_count, (kind[rows.code] for rows in partial.truths_in_order())
+        ),
+        **{name: _Column.whole(column) for name, column in tie_columns.items()},
         "sample_key": _Column.whole(partial.boxes.key),
         "sample_counts": _Column.whole(_narrowed(partial.boxes.counts.ravel())),
     }
 
 
-def _used(
-    tables: Any, codes: Sequence[NDArray[np.uint32]], sides: Sequence[ClassColumns]
+def _used_entries(
+    tables: Any, codes: Sequence[NDArray[np.uint32]], column_sets: Sequence[ClassColumns]
 ) -> tuple[Any, NDArray[Any]]:
     """Return the tables with the entries that occur alone, and the new number of each."""
     used = np.zeros(tables[0].shape[-1], np.bool_)
-    for code, side in zip(codes, sides, strict=True):
-        there = np.zeros(len(code), np.bool_)
-        for begin in range(0, len(side.code), _SOME):
-            there[side.code[begin : begin + _SOME]] = True
-        used[code[there]] = True
+    for code, columns in zip(codes, column_sets, strict=True):
+        occurs = np.zeros(len(code), np.bool_)
+        for begin in range(0, len(columns.code), _CHUNK):
+            occurs[columns.code[begin : begin + _CHUNK]] = True
+        used[code[occurs]] = True
     number = _narrowed(np.cumsum(used) - 1)
     return tables._make(table.compress(used, axis=-1) for table in tables), number
 
 
-def _unsigned(most: int) -> str:
-    return narrow(max(most, 0))
+def _dtype_for(maximum: int) -> str:
+    return narrow(max(maximum, 0))
 
 
 def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
-    return column.astype(_unsigned(int(column.max(initial=0))))
+    return column.astype(_dtype_for(int(column.max(initial=0))))
 
 
 # --- read
@@ -256,8 +266,8 @@ def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
 
 
-def _ascend(position: NDArray[np.int64], most: int) -> bool:
-    return not len(position) or bool((np.diff(position) > 0).all() and position[-1] < most)
+def _is_ascending(position: NDArray[np.int64], count: int) -> bool:
+    return not len(position) or bool((np.diff(position) > 0).all() and position[-1] < count)
 
 
 class _Reader:
@@ -266,12 +276,12 @@ class _Reader:
     def __init__(self, data: memoryview, limits: Limits, name: str) -> None:
         self.data, self.limits, self.name = data, limits, name
 
-    def refuse(self, message: str, hint: str = _ANEW) -> NoReturn:
+    def refuse(self, message: str, hint: str = _RECREATE) -> NoReturn:
         raise InputError(Problem(self.name, "", message, hint))
 
-    def need(self, condition: bool, what: str) -> None:
+    def require(self, condition: bool, subject: str) -> None:
         if not condition:
-            self.refuse(f"is damaged: {what}")
+            self.refuse(f"is damaged: {subject}")
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of a Partial."""
@@ -299,7 +309,7 @@ class _Reader:
                 "raise the limit, or merge fewer at a time",
             )
         if data[:7] != _MAGIC or len(data) < 16 + _CHECKSUM:
-            self.refuse("is no partial, or only the beginning of one", _ANEW)
+            self.refuse("is no partial, or only the beginning of one", _RECREATE)
         if data[7] != VERSION:
             self.refuse(
                 f"format version: {data[7]}, where this detap reads {VERSION}",
@@ -310,12 +320,12 @@ class _Reader:
                 "is damaged: its checksum is that of other bytes", "make it or copy it anew"
             )
         size = int.from_bytes(data[8:16], "little")
-        self.need(size % 8 == 0 and size <= len(data) - 16 - _CHECKSUM, "no heading")
+        self.require(size % 8 == 0 and size <= len(data) - 16 - _CHECKSUM, "no heading")
         text = bytes(data[16 : 16 + size]).rstrip(b" ")
         try:
             record = json.loads(text, parse_constant=_refuse_constant)
             check_text(record)
-            self.need(isinstance(record, dict) and _json(record) == text, "heading")
+            self.require(isinstance(record, dict) and _json(record) == text, "heading")
         except (ValueError, RecursionError) as error:
             self.refuse(f"is damaged: heading: {error}")
         return record, 16 + size
@@ -323,51 +333,51 @@ class _Reader:
     def _fields(self, record: dict[str, Any], begin: int) -> dict[str, Any]:
         protocol = Protocol.from_dict(record["protocol"])
         coverage = protocol.matching == "by-iou"
-        self.need(protocol.class_agnostic or not coverage, "proposals have no classes")
+        self.require(protocol.class_agnostic or not coverage, "proposals have no classes")
         images = self._names(record["images"])
         ids = self._names([name for name, _ in record["classes"]])
         texts = tuple(self._text(text) for _, text in record["classes"])
         sources = tuple(self._text(text) for text in record["sources"])
-        self.need(list(sources) == sorted(set(sources)), "inputs")
-        self.need(bool(sources) or not images, "inputs")
+        self.require(list(sources) == sorted(set(sources)), "inputs")
+        self.require(bool(sources) or not images, "inputs")
         truth = None
         if record["ground_truth"] is not None:
             digest, count = record["ground_truth"]
             truth = GroundTruthDigest(self._text(digest), self._count(count))
-            self.need(len(images) <= truth.images, "ground truth")
-        known = self._count(record["known"])
-        self.need(known <= len(ids), "classes")
-        self.need(type(record["due"]) is bool, "due")
+            self.require(len(images) <= truth.images, "ground truth")
+        ground_truth_classes = self._count(record["ground_truth_classes"])
+        self.require(ground_truth_classes <= len(ids), "classes")
+        self.require(type(record["requires_all_images"]) is bool, "requires_all_images")
         columns = self._columns(record["columns"], begin)
         classes = 1 if protocol.class_agnostic else len(ids)
-        self.need(type(record["tie_range"]) is bool, "ties")
+        self.require(type(record["tie_range"]) is bool, "ties")
         sizes = classes, len(images)
         block = self._block(columns, protocol, sizes, with_ties=record["tie_range"])
         position = self._indices(columns["position"], len(images) if truth else 0, "position")
-        self.need(
-            truth is None or _ascend(position, truth.images),
+        self.require(
+            truth is None or _is_ascending(position, truth.images),
             "position",
         )
         source = self._indices(columns["source"], len(images) if len(sources) > 1 else 0, "source")
-        self.need(int(source.max(initial=0)) < max(len(sources), 1), "source")
+        self.require(int(source.max(initial=0)) < max(len(sources), 1), "source")
         return {
             "protocol": protocol,
             "images": images,
             "class_ids": ids,
             "class_names": texts,
-            "known": known,
+            "ground_truth_classes": ground_truth_classes,
             "lowest_score": self._score(record["lowest_score"]),
             "groups": self._groups(record["groups"]),
             "ground_truth": truth,
             "position": position,
-            "due": record["due"],
+            "requires_all_images": record["requires_all_images"],
             "unselected": self._unselected(record.get("unselected"), ids),
             "sources": sources,
             "source": source.astype(np.int32) if len(source) else np.zeros(len(images), np.int32),
             "inputs": tuple(self._input(entry) for entry in record["inputs"]),
             "shared_notes": tuple(self._note(entry) for entry in record["shared_notes"]),
             "own_notes": tuple(self._note(entry) for entry in record["notes"]),
-            "pieces": (BlockSlice.whole(block, len(images)),),
+            "block_slices": (BlockSlice.full(block, len(images)),),
             "counts": self._box_counts(record["boxes"]),
             "categories": self._categories(record["categories"]),
             "boxes": self._boxes(columns["sample_key"], columns["sample_counts"]),
@@ -379,7 +389,7 @@ class _Reader:
         if listed is None:
             return None
         names = self._names(listed)
-        self.need(list(names) == sorted(names) and {*names}.isdisjoint(ids), "classes")
+        self.require(list(names) == sorted(names) and {*names}.isdisjoint(ids), "classes")
         return names
 
     # --- columns
@@ -387,65 +397,71 @@ class _Reader:
     def _columns(self, listed: Any, begin: int) -> Columns:
         columns: Columns = {}
         end = len(self.data) - _CHECKSUM
-        for name, kind, count in listed:
-            real = name in ("score", "tie_score")
-            self.need(kind == "<f8" if real else kind in _NUMBERS, "columns")
-            size = self._count(count) * int(kind[2:])
+        for name, dtype, count in listed:
+            is_float = name in ("score", "tie_score")
+            self.require(dtype == "<f8" if is_float else dtype in _INTEGER_TYPES, "columns")
+            size = self._count(count) * int(dtype[2:])
             padded = size + -size % 8
-            self.need(padded <= end - begin, "columns")
-            self.need(not any(self.data[begin + size : begin + padded]), "columns")
-            column = np.frombuffer(self.data, kind, count, begin)
+            self.require(padded <= end - begin, "columns")
+            self.require(not any(self.data[begin + size : begin + padded]), "columns")
+            column = np.frombuffer(self.data, dtype, count, begin)
             columns[name] = column.astype(column.dtype.newbyteorder("="), copy=False)
             begin += padded
-        self.need(begin == end, "columns")
-        self.need([*columns] == _ORDER, "columns")
+        self.require(begin == end, "columns")
+        self.require([*columns] == _ORDER, "columns")
         return columns
 
     def _block(
         self, columns: Columns, protocol: Protocol, sizes: tuple[int, int], *, with_ties: bool
     ) -> Block:
         classes, images = sizes
-        rules = match_params(protocol)
-        every = (1 << len(rules.thresholds)) - 1
-        areas, limits = len(rules.area_ranges), len(rules.max_dets)
+        params = match_params(protocol)
+        all_bits = (1 << len(params.thresholds)) - 1
+        areas, limits = len(params.area_ranges), len(params.max_dets)
         coverage = protocol.matching == "by-iou"
-        words = empty_bits(rules, 0).dtype
+        bits_dtype = empty_bits(params, 0).dtype
         match_flags = MatchFlags(
             self._table(columns, "match_max_dets_index", 1, np.dtype("u1"), limits)[0],
-            self._table(columns, "match_true_positive", areas, words, every),
-            self._table(columns, "match_ignored", areas, words, every),
+            self._table(columns, "match_true_positive", areas, bits_dtype, all_bits),
+            self._table(columns, "match_ignored", areas, bits_dtype, all_bits),
             self._table(columns, "match_duplicate", 1, np.dtype("u1"), 1)[0].view(np.bool_),
         )
-        self.need(len({table.shape[-1] for table in match_flags}) == 1, "match results")
-        self.need(not (match_flags.true_positive & match_flags.ignored).any(), "match results")
+        self.require(len({table.shape[-1] for table in match_flags}) == 1, "match results")
+        self.require(not (match_flags.true_positive & match_flags.ignored).any(), "match results")
         kinds = GroundTruthKinds(
             self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
-            self._table(columns, "kind_covered", areas * limits if coverage else 0, words, every),
+            self._table(
+                columns, "kind_covered", areas * limits if coverage else 0, bits_dtype, all_bits
+            ),
         )
         if not coverage:
-            kinds = kinds._replace(covered=empty_bits(rules, kinds.positive.shape[1])[:0])
-        self.need(kinds.covered.shape[1] == kinds.positive.shape[1], "ground truths")
-        found = self._side(columns, ("detections", "image", "match_code"), (classes, images))
-        truths = self._side(
+            kinds = kinds._replace(covered=empty_bits(params, kinds.positive.shape[1])[:0])
+        self.require(kinds.covered.shape[1] == kinds.positive.shape[1], "ground truths")
+        detections = self._class_columns(
+            columns, ("detections", "image", "match_code"), (classes, images)
+        )
+        truths = self._class_columns(
             columns, ("ground_truths", "truth_image", "truth_kind"), (classes, images)
         )
-        self.need(
-            int(found.code.max(initial=0)) < max(len(match_flags.max_dets_index), 1),
+        self.require(
+            int(detections.code.max(initial=0)) < max(len(match_flags.max_dets_index), 1),
             "match results",
         )
-        self.need(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
-        self.need(bool(match_flags.max_dets_index.size) or not len(found.code), "match results")
-        self.need(bool(kinds.positive.size) or not len(truths.code), "kinds")
+        self.require(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
+        self.require(
+            bool(match_flags.max_dets_index.size) or not len(detections.code), "match results"
+        )
+        self.require(bool(kinds.positive.size) or not len(truths.code), "kinds")
         score = columns["score"]
-        self.need(len(score) == len(found.image), "scores")
-        self.need(bool(np.isfinite(score).all()), "scores")
-        self.need(not (coverage and len(score)), "proposals are counted, not ranked")
+        self.require(len(score) == len(detections.image), "scores")
+        self.require(bool(np.isfinite(score).all()), "scores")
+        self.require(not (coverage and len(score)), "proposals are counted, not ranked")
         proposals = self._indices(columns["proposals"], images if coverage else 0, "proposals")
-        shape = len(rules.thresholds), areas, limits
+        shape = len(params.thresholds), areas, limits
         ties = Ties.read(columns, shape, (classes, images))
-        self.need(with_ties or not len(ties.bounds), "ties")
+        self.require(with_ties or not len(ties.bounds), "ties")
         return Block(
-            found._replace(score=score),
+            detections._replace(score=score),
             truths,
             match_flags,
             kinds,
@@ -454,49 +470,49 @@ class _Reader:
         )
 
     def _table(
-        self, columns: Columns, name: str, rows: int, kind: "np.dtype[Any]", most: int
+        self, columns: Columns, name: str, rows: int, dtype: "np.dtype[Any]", maximum: int
     ) -> NDArray[Any]:
         column = columns[name]
-        self.need(column.dtype == kind, name)
-        self.need(len(column) % rows == 0 if rows else not len(column), name)
-        self.need(int(column.max(initial=0)) <= most, name)
+        self.require(column.dtype == dtype, name)
+        self.require(len(column) % rows == 0 if rows else not len(column), name)
+        self.require(int(column.max(initial=0)) <= maximum, name)
         return column.reshape(rows, len(column) // rows) if rows else column.reshape(0, 0)
 
-    def _side(
+    def _class_columns(
         self, columns: Columns, names: tuple[str, str, str], counts: tuple[int, int]
     ) -> ClassColumns:
         (per_class, image, code), (classes, images) = (columns[name] for name in names), counts
-        what = names[0].replace("_", " ")
+        subject = names[0].replace("_", " ")
         if len(image) > self.limits.records:
             self.refuse(
-                f"has {len(image)} {what}, above the limit of {self.limits.records}",
+                f"has {len(image)} {subject}, above the limit of {self.limits.records}",
                 "raise the limit",
             )
-        self.need(len(per_class) == classes and len(image) == len(code), what)
-        sizes = self._indices(per_class, classes, what)
-        self.need(int(sizes.max(initial=0)) <= len(image), what)
-        self.need(sum(sizes.tolist()) == len(image), what)
-        self.need(not len(image) or int(image.max()) < images, f"images of {what}")
+        self.require(len(per_class) == classes and len(image) == len(code), subject)
+        sizes = self._indices(per_class, classes, subject)
+        self.require(int(sizes.max(initial=0)) <= len(image), subject)
+        self.require(sum(sizes.tolist()) == len(image), subject)
+        self.require(not len(image) or int(image.max()) < images, f"images of {subject}")
         start = np.concatenate([[0], np.cumsum(sizes)])
         return ClassColumns(start.astype(np.int64), image, code, np.zeros(0))
 
-    def _indices(self, column: NDArray[Any], count: int, what: str) -> NDArray[np.int64]:
-        self.need(len(column) == count, what)
-        self.need(int(column.max(initial=0)) < 1 << 62, what)
+    def _indices(self, column: NDArray[Any], count: int, subject: str) -> NDArray[np.int64]:
+        self.require(len(column) == count, subject)
+        self.require(int(column.max(initial=0)) < 1 << 62, subject)
         return column.astype(np.int64)
 
     def _boxes(self, key: NDArray[Any], counts: NDArray[Any]) -> BoxEvidence:
-        self.need(key.dtype == np.uint64 and len(key) <= IMAGES, "sample")
-        self.need(bool((key[1:] > key[:-1]).all()), "sample")
-        whole = self._indices(counts, len(key) * COUNTS, "sample")
-        return BoxEvidence(key, whole.reshape(-1, COUNTS))
+        self.require(key.dtype == np.uint64 and len(key) <= IMAGES, "sample")
+        self.require(bool((key[1:] > key[:-1]).all()), "sample")
+        values = self._indices(counts, len(key) * COUNTS, "sample")
+        return BoxEvidence(key, values.reshape(-1, COUNTS))
 
     # --- values of the heading
 
     def _names(self, values: Any) -> tuple[Name, ...]:
-        self.need(isinstance(values, list), "names")
-        self.need(set(map(type, values)) in (set(), {int}, {str}), "names")
-        self.need(len(set(values)) == len(values) <= MOST_ROWS, "names")
+        self.require(isinstance(values, list), "names")
+        self.require(set(map(type, values)) in (set(), {int}, {str}), "names")
+        self.require(len(set(values)) == len(values) <= MOST_ROWS, "names")
         if len(values) > self.limits.records:
             self.refuse(
                 f"has {len(values)} names, above the limit of {self.limits.records}",
@@ -507,49 +523,49 @@ class _Reader:
     def _groups(self, pairs: Any) -> dict[Name, str]:
         names = self._names([name for name, _ in pairs])
         groups = [self._text(group) for _, group in pairs]
-        self.need({*groups} <= {*GROUPS}, "groups")
+        self.require({*groups} <= {*GROUPS}, "groups")
         return dict(zip(names, groups, strict=True))
 
     def _text(self, value: Any) -> str:
-        self.need(isinstance(value, str), "text")
+        self.require(isinstance(value, str), "text")
         return str(value)
 
     def _count(self, value: Any) -> int:
-        self.need(type(value) is int and 0 <= value < 1 << 62, "count")
+        self.require(type(value) is int and 0 <= value < 1 << 62, "count")
         return int(value)
 
     def _box_counts(self, values: Any) -> BoxCounts:
         counts = BoxCounts(*map(self._count, values))
         within = counts.truths_backward <= counts.truths
-        self.need(within and counts.detections_backward <= counts.detections, "boxes")
-        self.need(len(values) == len(counts) and counts.known <= 1, "boxes")
+        self.require(within and counts.detections_backward <= counts.detections, "boxes")
+        self.require(len(values) == len(counts) and counts.known <= 1, "boxes")
         return counts
 
     def _categories(self, values: Any) -> CategorySample:
-        self.need(isinstance(values, list) and len(values) <= SAMPLED_IMAGES, "categories")
+        self.require(isinstance(values, list) and len(values) <= SAMPLED_IMAGES, "categories")
         sample = tuple(
-            (self._whole(key), tuple(self._pair(pair) for pair in pairs)) for key, pairs in values
+            (self._integer(key), tuple(self._pair(pair) for pair in pairs)) for key, pairs in values
         )
         keys = [key for key, _ in sample]
-        self.need(keys == sorted({*keys}), "categories")
+        self.require(keys == sorted({*keys}), "categories")
         return sample
 
     def _pair(self, values: Any) -> tuple[int, int, int, int]:
-        number, due, got, count = map(self._whole, values)
-        self.need(count > 0, "categories")
-        return number, due, got, count
+        number, expected, actual, count = map(self._integer, values)
+        self.require(count > 0, "categories")
+        return number, expected, actual, count
 
-    def _whole(self, value: Any) -> int:
-        self.need(type(value) is int and abs(value) < 1 << 64, "categories")
+    def _integer(self, value: Any) -> int:
+        self.require(type(value) is int and abs(value) < 1 << 64, "categories")
         return int(value)
 
     def _score(self, value: Any) -> float | None:
-        self.need(value is None or (type(value) is float and isfinite(value)), "lowest score")
+        self.require(value is None or (type(value) is float and isfinite(value)), "lowest score")
         return None if value is None else float(value)
 
     def _input(self, entry: Any) -> Input:
         role, path, sha256, files, records, *reading = entry
-        self.need(role in ("ground_truth", "detections"), "inputs")
+        self.require(role in ("ground_truth", "detections"), "inputs")
         texts = self._text(path), self._text(sha256)
         options = tuple(
             (self._text(name), self._text(value)) for listed in reading for name, value in listed
@@ -558,7 +574,7 @@ class _Reader:
 
     def _note(self, entry: Any) -> Note:
         code, message, count, severity = entry
-        self.need(severity in ("warning", "info"), "notes")
+        self.require(severity in ("warning", "info"), "notes")
         return Note(self._text(code), self._text(message), self._count(count), severity)
 
 

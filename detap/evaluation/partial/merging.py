@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detap.checks.boxes import merged_evidence
 from detap.checks.inputs import NO_BOXES, BoxCounts
 from detap.errors import InputError, Problem, UsageError
-from detap.evaluation.partial.provenance import GroundTruthDigest, united_inputs, united_notes
+from detap.evaluation.partial.provenance import GroundTruthDigest, merge_inputs, merge_notes
 from detap.protocols.fields import protocol_fields
 from detap.tables.columns import MOST_ROWS, Name
 from detap.tables.concat import merged_samples
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Repeats = Literal["error", "identical"]
 
 
-def merged(
+def merge_partials(
     parts: Sequence["Partial"],
     ground_truth: GroundTruth | None,
     repeats: Repeats,
@@ -34,28 +34,28 @@ def merged(
     if not parts:
         raise UsageError("there is no partial to merge")
     for part in parts[1:]:
-        _check_alike(parts[0], part)
+        _check_compatible(parts[0], part)
     if ground_truth is not None:
         _check_truth(parts[0], ground_truth)
-    union = _united(parts, identical=repeats == "identical")
+    union = _union(parts, identical=repeats == "identical")
     if isinstance(images, str):
         if images != "seen":
             raise UsageError(f"images {images!r} is neither 'seen' nor a list of names")
-        return replace(union, due=False)
+        return replace(union, requires_all_images=False)
     if images is not None:
-        due = [*images]
-        if not due:
+        required = [*images]
+        if not required:
             raise UsageError("no image is due")
-        return _chosen(union, due)
-    if ground_truth is not None and union.due:
-        _chosen(union, ground_truth.images)
+        return _select_required(union, required)
+    if ground_truth is not None and union.requires_all_images:
+        _select_required(union, ground_truth.images)
     return union
 
 
-def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
+def _select_required(union: "Partial", required: Sequence[Name]) -> "Partial":
     """Return the due images alone."""
-    number = {name: place for place, name in enumerate(union.images)}
-    missing = [name for name in due if name not in number]
+    number = {name: index for index, name in enumerate(union.images)}
+    missing = [name for name in required if name not in number]
     if missing:
         more = f", nor are {len(missing) - 1} others" if len(missing) > 1 else ""
         _refuse(
@@ -64,14 +64,14 @@ def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
             "merge a part that states it, without detections too (eval --images FILE); "
             'images="seen" leaves it out, and with it what was missed there',
         )
-    return union.select_images(sorted({number[name] for name in due}))
+    return union.select_images(sorted({number[name] for name in required}))
 
 
 def _refuse(part: "Partial", message: str, hint: str) -> NoReturn:
     raise InputError(Problem(part.name, "", message, hint))
 
 
-def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Partial]":
+def align_classes(first: "Partial", second: "Partial") -> "tuple[Partial, Partial]":
     """Return partials of two detectors with the classes of both: those of the first, then others.
 
     Raises
@@ -79,19 +79,23 @@ def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Parti
     InputError
         Where they are of different protocols, classes or ground truths.
     """
-    _check_alike(first, second)
+    _check_compatible(first, second)
     _classes((first, second))
-    named = dict(zip(first.class_ids, first.class_names, strict=True))
-    named |= dict(zip(second.class_ids, second.class_names, strict=True))
-    number = {name: label for label, name in enumerate(named)}
+    name_by_id = dict(zip(first.class_ids, first.class_names, strict=True))
+    name_by_id |= dict(zip(second.class_ids, second.class_names, strict=True))
+    number = {name: label for label, name in enumerate(name_by_id)}
 
     def renumbered(part: "Partial") -> "Partial":
-        pieces = part.pieces
+        block_slices = part.block_slices
         if not part.protocol.class_agnostic:
             new = np.array([number[name] for name in part.class_ids], np.int32)
-            pieces = tuple(piece._replace(labels=new[piece.labels]) for piece in pieces)
-        names = tuple(named.values())
-        return replace(part, class_ids=tuple(named), class_names=names, pieces=pieces)
+            block_slices = tuple(
+                block_slice._replace(labels=new[block_slice.labels]) for block_slice in block_slices
+            )
+        names = tuple(name_by_id.values())
+        return replace(
+            part, class_ids=tuple(name_by_id), class_names=names, block_slices=block_slices
+        )
 
     return renumbered(first), renumbered(second)
 
@@ -99,7 +103,7 @@ def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Parti
 # --- alike
 
 
-def _check_alike(first: "Partial", other: "Partial") -> None:
+def _check_compatible(first: "Partial", other: "Partial") -> None:
     for field in ("name", *(entry.name for entry in protocol_fields(type(first.protocol)))):
         one, two = getattr(first.protocol, field), getattr(other.protocol, field)
         if one != two:
@@ -118,8 +122,8 @@ def _check_alike(first: "Partial", other: "Partial") -> None:
     if first.ground_truth != other.ground_truth:
         _refuse(
             other,
-            f"ground truth: {_told(other.ground_truth)}, where {first.name} has "
-            f"{_told(first.ground_truth)}",
+            f"ground truth: {_describe(other.ground_truth)}, where {first.name} has "
+            f"{_describe(first.ground_truth)}",
             "only partials of one ground truth add up: evaluate both with the same",
         )
 
@@ -129,7 +133,7 @@ def _selected(part: "Partial") -> list[str]:
     return [] if part.unselected is None else sorted(part.class_names)
 
 
-def _told(truth: GroundTruthDigest | None) -> str:
+def _describe(truth: GroundTruthDigest | None) -> str:
     return "its own" if truth is None else f"{truth.digest[:12]} of {truth.images} images"
 
 
@@ -145,7 +149,7 @@ def _check_truth(part: "Partial", truth: GroundTruth) -> None:
     if part.ground_truth != given:
         _refuse(
             part,
-            f"ground truth: {_told(part.ground_truth)}, where {_told(given)} is given",
+            f"ground truth: {_describe(part.ground_truth)}, where {_describe(given)} is given",
             "give the one that the partials were made with",
         )
 
@@ -153,41 +157,41 @@ def _check_truth(part: "Partial", truth: GroundTruth) -> None:
 # --- united
 
 
-def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
+def _union(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
     first = parts[0]
-    ids, names, known = _classes(parts)
+    ids, names, truth_class_count = _classes(parts)
     label = {name: number for number, name in enumerate(ids)}
     labels = [np.array([label[name] for name in part.class_ids], np.int32) for part in parts]
     if first.protocol.class_agnostic:
         labels = [np.zeros(1, np.int32)] * len(parts)
-    kept = [*_without_repeats(parts, labels, identical=identical)]
+    kept = [*_kept_images(parts, labels, identical=identical)]
     images, numbers = _images(parts, kept)
     sources, source = _sources(parts, numbers, len(images))
     position = np.zeros(len(images) if first.ground_truth else 0, np.int64)
-    pieces = []
+    block_slices = []
     for part, number, new in zip(parts, numbers, labels, strict=True):
-        here = number >= 0
+        mask = number >= 0
         if first.ground_truth:
-            position[number[here]] = part.position[here]
-        for piece in part.pieces:
-            moved = piece.select_images(number)
-            pieces.append(moved._replace(labels=new[piece.labels]))
+            position[number[mask]] = part.position[mask]
+        for block_slice in part.block_slices:
+            moved = block_slice.select_images(number)
+            block_slices.append(moved._replace(labels=new[block_slice.labels]))
     return replace(
         first,
         images=images,
         class_ids=ids,
         class_names=names,
-        known=known,
+        ground_truth_classes=truth_class_count,
         groups=_groups(parts),
         unselected=_unselected(parts),
         position=position,
-        due=any(part.due for part in parts),
+        requires_all_images=any(part.requires_all_images for part in parts),
         sources=sources,
         source=source,
-        inputs=united_inputs(entry for part in parts for entry in part.inputs),
-        shared_notes=united_notes((part.shared_notes for part in parts), add=False),
-        own_notes=united_notes((part.own_notes for part in parts), add=True),
-        pieces=tuple(pieces),
+        inputs=merge_inputs(entry for part in parts for entry in part.inputs),
+        shared_notes=merge_notes((part.shared_notes for part in parts), add=False),
+        own_notes=merge_notes((part.own_notes for part in parts), add=True),
+        block_slices=tuple(block_slices),
         boxes=merged_evidence([part.boxes for part in parts]),
         counts=_counts(parts, kept),
         categories=merged_samples(part.categories for part in parts),
@@ -201,19 +205,19 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
 def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> BoxCounts:
     """Return how many boxes the parts have together, but for images that are kept of another."""
     total = NO_BOXES
-    for part, here in zip(parts, kept, strict=True):
+    for part, mask in zip(parts, kept, strict=True):
         total += part.counts
-        if here.all():
+        if mask.all():
             continue
-        dropped = np.append(~here, False)  # what -1 means was dropped before
-        for piece in part.pieces:
-            truths, found = (
-                int(np.count_nonzero(dropped[piece.images][side.image]))
-                for side in (piece.block.truths, piece.block.detections)
+        dropped = np.append(~mask, False)  # what -1 means was dropped before
+        for block_slice in part.block_slices:
+            truths, detections = (
+                int(np.count_nonzero(dropped[block_slice.images][columns.image]))
+                for columns in (block_slice.block.truths, block_slice.block.detections)
             )
             total = total._replace(
                 truths=total.truths - (0 if part.ground_truth else truths),
-                detections=total.detections - found,
+                detections=total.detections - detections,
             )
     return total
 
@@ -221,46 +225,46 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
 def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, ...], int]:
     """Return the classes of the ground truth, and then those that only detections have."""
     first = parts[0]
-    called: dict[Name, str] = {}
+    text_by_id: dict[Name, str] = {}
     for part in parts:
         for name, text in zip(part.class_ids, part.class_names, strict=True):
-            if called.setdefault(name, text) != text:
+            if text_by_id.setdefault(name, text) != text:
                 _refuse(
                     part,
-                    f"classes: {name!r} is {text!r}, where another partial has {called[name]!r}",
+                    f"class {name!r} is {text!r}, but {text_by_id[name]!r} in another partial",
                     "evaluate both with the same classes",
                 )
-    _check_kinds(parts, "class", called)
-    known = [part.class_ids[: part.known] for part in parts]
-    for part, ids in zip(parts, known, strict=True):
+    _check_kinds(parts, "class", text_by_id)
+    truth_ids = [part.class_ids[: part.ground_truth_classes] for part in parts]
+    for part, ids in zip(parts, truth_ids, strict=True):
         # Where classes are scored as one, their order decides which of equal scores comes first.
-        if ids != known[0] and (first.ground_truth or first.protocol.class_agnostic):
+        if ids != truth_ids[0] and (first.ground_truth or first.protocol.class_agnostic):
             _refuse(
                 part,
-                f"classes: the ground truth has {ids!r}, where {first.name} has {known[0]!r}",
+                f"classes: the ground truth has {ids!r}, where {first.name} has {truth_ids[0]!r}",
                 "evaluate both with the same classes",
             )
-    alike = all(ids == known[0] for ids in known)
-    of_truth = [*known[0]] if alike else _sorted({name for ids in known for name in ids})
+    alike = all(ids == truth_ids[0] for ids in truth_ids)
+    truth_order = [*truth_ids[0]] if alike else _sorted({name for ids in truth_ids for name in ids})
     if all(part.class_ids == first.class_ids for part in parts):
         ids = first.class_ids  # in whatever order a single table has them
     else:
-        ids = (*of_truth, *_sorted(called.keys() - set(of_truth)))
-    return ids, tuple(called[name] for name in ids), len(of_truth)
+        ids = (*truth_order, *_sorted(text_by_id.keys() - set(truth_order)))
+    return ids, tuple(text_by_id[name] for name in ids), len(truth_order)
 
 
 def _groups(parts: Sequence["Partial"]) -> dict[Name, str]:
     """Return the groups of the classes, on which all parts that say one must agree."""
-    found: dict[Name, str] = {}
+    group_by_id: dict[Name, str] = {}
     for part in parts:
         for name, group in part.groups.items():
-            if found.setdefault(name, group) != group:
+            if group_by_id.setdefault(name, group) != group:
                 _refuse(
                     part,
-                    f"classes: {name!r} is {group}, where another partial has it {found[name]}",
+                    f"class {name!r} is {group}, but {group_by_id[name]} in another partial",
                     "evaluate both with the same classes",
                 )
-    return found
+    return group_by_id
 
 
 def _unselected(parts: Sequence["Partial"]) -> tuple[Name, ...] | None:
@@ -276,34 +280,34 @@ def _images(
     """Return the images of the union, and the number of each part's own, -1 where not kept."""
     names = [
         name
-        for part, here in zip(parts, kept, strict=True)
-        for name, wanted in zip(part.images, here.tolist(), strict=True)
-        if wanted
+        for part, mask in zip(parts, kept, strict=True)
+        for name, is_kept in zip(part.images, mask.tolist(), strict=True)
+        if is_kept
     ]
     if len(names) > MOST_ROWS:
         raise UsageError(f"{len(names)} images; at most {MOST_ROWS} can be numbered")
     _check_kinds(parts, "image", names)
     if parts[0].ground_truth:
-        place = np.concatenate(
-            [part.position[here] for part, here in zip(parts, kept, strict=True)]
+        index = np.concatenate(
+            [part.position[mask] for part, mask in zip(parts, kept, strict=True)]
         )
-        order = np.argsort(place, kind="stable")
-        if (np.diff(place[order]) <= 0).any():
+        order = np.argsort(index, kind="stable")
+        if (np.diff(index[order]) <= 0).any():
             _refuse(parts[-1], "two images have one place in the ground truth", "make it anew")
-    elif sum(here.any() for here in kept) > 1:
+    elif sum(mask.any() for mask in kept) > 1:
         order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     else:
         order = np.arange(len(names))
     number = np.empty(len(names), np.int32)
     number[order] = np.arange(len(names), dtype=np.int32)
     numbers, begin = [], 0
-    for here in kept:
-        count = int(here.sum())
-        of_part = np.full(len(here), -1, np.int32)
-        of_part[here] = number[begin : begin + count]
+    for mask in kept:
+        count = int(mask.sum())
+        of_part = np.full(len(mask), -1, np.int32)
+        of_part[mask] = number[begin : begin + count]
         numbers.append(of_part)
         begin += count
-    return tuple(names[place] for place in order.tolist()), numbers
+    return tuple(names[index] for index in order.tolist()), numbers
 
 
 def _sources(
@@ -312,8 +316,8 @@ def _sources(
     """Return the names of the inputs, sorted, and that of each image of the union."""
     owner: dict[str, Partial] = {}
     for part, number in zip(parts, numbers, strict=True):
-        for place in np.unique(part.source[number >= 0]).tolist():
-            name = part.sources[place]
+        for index in np.unique(part.source[number >= 0]).tolist():
+            name = part.sources[index]
             if owner.setdefault(name, part) is not part and name and _by_file(part):
                 _refuse(
                     part,
@@ -325,9 +329,9 @@ def _sources(
     sources = sorted(owner)
     source = np.zeros(images, np.int32)
     for part, number in zip(parts, numbers, strict=True):
-        here = number >= 0
+        mask = number >= 0
         new = np.searchsorted(sources, part.sources) if sources else np.zeros(0, np.int64)
-        source[number[here]] = new[part.source[here]]
+        source[number[mask]] = new[part.source[mask]]
     return tuple(sources), source
 
 
@@ -335,9 +339,9 @@ def _by_file(part: "Partial") -> bool:
     return part.protocol.tie_break == "file"
 
 
-def _check_kinds(parts: Sequence["Partial"], what: str, names: Iterable[Name]) -> None:
+def _check_kinds(parts: Sequence["Partial"], problem: str, names: Iterable[Name]) -> None:
     if len({isinstance(name, str) for name in names}) > 1:
-        _refuse(parts[-1], f"{what} names are text in one partial and numbers in another", "")
+        _refuse(parts[-1], f"{problem} names are text in one partial and numbers in another", "")
 
 
 def _sorted(names: Iterable[Any]) -> list[Name]:
@@ -347,42 +351,42 @@ def _sorted(names: Iterable[Any]) -> list[Name]:
 # --- repeats
 
 
-def _without_repeats(
+def _kept_images(
     parts: Sequence["Partial"], labels: Sequence[Integers], *, identical: bool
 ) -> Iterator[NDArray[np.bool_]]:
     """Yield which images of each part are kept."""
     owner: dict[Name, tuple[int, int]] = {}
     repeats: dict[Name, list[tuple[int, int]]] = {}
-    for n, (part, suspect) in enumerate(zip(parts, _suspects(parts), strict=True)):
-        for place in suspect.tolist():
-            name = part.images[place]
-            if owner.setdefault(name, (n, place)) != (n, place):
-                repeats.setdefault(name, [owner[name]]).append((n, place))
+    for n, (part, candidates) in enumerate(zip(parts, _possible_repeats(parts), strict=True)):
+        for index in candidates.tolist():
+            name = part.images[index]
+            if owner.setdefault(name, (n, index)) != (n, index):
+                repeats.setdefault(name, [owner[name]]).append((n, index))
     kept = [np.ones(len(part.images), np.bool_) for part in parts]
     if repeats and not identical:
-        name, places = next(iter(repeats.items()))
+        name, occurrences = next(iter(repeats.items()))
         more = f", and so are {len(repeats) - 1} others" if len(repeats) > 1 else ""
-        _refuse_repeat(parts, name, places, f"in two partials{more}")
+        _refuse_repeat(parts, name, occurrences, f"in two partials{more}")
     rows = (
         [
             _rows_of_images(
-                part, number, [place for each in repeats.values() for m, place in each if m == n]
+                part, number, [index for each in repeats.values() for m, index in each if m == n]
             )
             for n, (part, number) in enumerate(zip(parts, labels, strict=True))
         ]
         if repeats
         else []
     )
-    for name, places in repeats.items():
-        if len({rows[n][place] for n, place in places}) > 1:
-            _refuse_repeat(parts, name, places, "in two partials, and its rows differ")
-        first = min(places, key=lambda at: _source_of(parts, at))
-        for n, place in places:
-            kept[n][place] = (n, place) == first
+    for name, occurrences in repeats.items():
+        if len({rows[n][index] for n, index in occurrences}) > 1:
+            _refuse_repeat(parts, name, occurrences, "in two partials, and its rows differ")
+        first = min(occurrences, key=lambda at: _source_of(parts, at))
+        for n, index in occurrences:
+            kept[n][index] = (n, index) == first
     yield from kept
 
 
-def _suspects(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
+def _possible_repeats(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
     """Yield which images of each part may be in another too: those whose hash is not theirs alone.
 
     They are few, where a dictionary of all images takes 130 bytes for each.
@@ -390,8 +394,8 @@ def _suspects(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
     hashes = [np.fromiter(map(hash, part.images), np.int64, len(part.images)) for part in parts]
     ordered = np.sort(np.concatenate(hashes))
     shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    for own in hashes:
-        yield np.flatnonzero(np.isin(own, shared))
+    for part_hashes in hashes:
+        yield np.flatnonzero(np.isin(part_hashes, shared))
 
 
 def _source_of(parts: Sequence["Partial"], at: tuple[int, int]) -> str:
@@ -400,19 +404,25 @@ def _source_of(parts: Sequence["Partial"], at: tuple[int, int]) -> str:
 
 
 def _refuse_repeat(
-    parts: Sequence["Partial"], name: Name, places: Sequence[tuple[int, int]], what: str
+    parts: Sequence["Partial"], name: Name, occurrences: Sequence[tuple[int, int]], problem: str
 ) -> NoReturn:
-    told = []
-    for n, place in places[:2]:
-        source = _source_of(parts, (n, place))
-        told.append(parts[n].name + (f" ({source})" if source not in ("", parts[n].name) else ""))
+    descriptions = []
+    for n, index in occurrences[:2]:
+        source = _source_of(parts, (n, index))
+        descriptions.append(
+            parts[n].name + (f" ({source})" if source not in ("", parts[n].name) else "")
+        )
     hint = (
         "an image that several inputs share must be evaluated with all its detections at once"
-        if "differ" in what
+        if "differ" in problem
         else "state in each part its own images alone (eval --images seen, or FILE), or let "
         'repeats="identical" (--repeats identical) drop equal ones'
     )
-    _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", hint)
+    _refuse(
+        parts[occurrences[0][0]],
+        f"image {name!r} is {problem}: {descriptions[0]} and {descriptions[1]}",
+        hint,
+    )
 
 
 def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) -> dict[int, bytes]:
@@ -420,13 +430,13 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
     numbers = sorted(set(images))
     if not numbers:
         return {}
-    few = part.select_images(numbers)
-    found, truths = few.gathered(range(len(few.classes)))
-    match_flags, kinds = few.tallied.match_flags, few.tallied.kinds
-    sides = [
+    selected = part.select_images(numbers)
+    detections, truths = selected.gather_rows(range(len(selected.classes)))
+    match_flags, kinds = selected.merged_tables.match_flags, selected.merged_tables.kinds
+    tables_of_rows = [
         (
-            found,
-            [found.score.view(np.uint64)],
+            detections,
+            [detections.score.view(np.uint64)],
             [
                 match_flags.max_dets_index,
                 *match_flags.true_positive,
@@ -436,16 +446,16 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
         ),
         (truths, [], [*kinds.positive, *kinds.covered]),
     ]
-    told = dict.fromkeys(numbers, b"")
-    for rows, own, tables in sides:
+    digests = dict.fromkeys(numbers, b"")
+    for rows, extra, tables in tables_of_rows:
         label = labels[rows.label]
         order = np.lexsort((label, rows.image))
-        columns = [label, *own, *(table[rows.code] for table in tables)]
+        columns = [label, *extra, *(table[rows.code] for table in tables)]
         table = np.array(columns, np.uint64)[:, order]
         ends = np.searchsorted(rows.image[order], np.arange(len(numbers) + 1))
-        for place, number in enumerate(numbers):
-            part_of = table[:, ends[place] : ends[place + 1]]
-            told[number] += part_of.tobytes() + bytes(f";{part_of.shape[1]};", "ascii")
-    for place, number in enumerate(numbers):
-        told[number] += bytes(f"{few.proposals[place]}", "ascii")
-    return told
+        for index, number in enumerate(numbers):
+            part_of = table[:, ends[index] : ends[index + 1]]
+            digests[number] += part_of.tobytes() + bytes(f";{part_of.shape[1]};", "ascii")
+    for index, number in enumerate(numbers):
+        digests[number] += bytes(f"{selected.proposals[index]}", "ascii")
+    return digests

@@ -29,7 +29,7 @@ from detap.checks.inputs import (
 )
 from detap.checks.sanity_notes import score_cut_notes
 from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
-from detap.core.match_table import MAX_ROWS, MatchFlags, MatchTable
+from detap.core.match_table import MOST_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
 from detap.core.proposals import accumulate_coverage
 from detap.core.threads import thread_count
@@ -45,29 +45,29 @@ from detap.evaluation.partial.blocks import (
     block_of,
     block_of_coverage,
     gather,
-    united,
+    merge_tables,
 )
-from detap.evaluation.partial.chunks import Part, by_group, by_score
+from detap.evaluation.partial.chunks import Part, chunks_by_group, chunks_by_score
 from detap.evaluation.partial.encoding import decode, encode
-from detap.evaluation.partial.merging import Repeats, merged
+from detap.evaluation.partial.merging import Repeats, merge_partials
 from detap.evaluation.partial.provenance import (
     GroundTruthDigest,
     Input,
+    displayed_path,
     inputs_of,
-    noted,
     positions,
-    public,
+    split_notes,
 )
 from detap.evaluation.partial.tie_columns import Ties
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.run import (
     EvaluationRun,
+    ground_truth_notes,
     match_params,
-    note_of_nothing,
-    notes_of_truth,
+    no_detections_note,
     unknown_class_notes,
 )
-from detap.evaluation.subset import wanted
+from detap.evaluation.subset import name_mask
 from detap.evaluation.tie_groups import TieGroup, tie_groups
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
@@ -116,7 +116,7 @@ class Partial:
         Which images these are; one without any detection is stated, never inferred.
     class_ids, class_names : tuple
         Of each class: those of the ground truth first, then those that only detections have.
-    known : int
+    ground_truth_classes : int
         How many classes the ground truth has.
     groups : mapping of int or str to str
         The group of each class that is in one, by its identifier.
@@ -124,7 +124,7 @@ class Partial:
         The ground truth that the images are some or all of; None where each part brings its own.
     position : (I,) int64
         Where each image stands in that ground truth, ascending; (0,) without one.
-    due : bool
+    requires_all_images : bool
         Whether all images of that ground truth must be here when numbers are computed.
     sources : tuple of str
         What the inputs of detections are called, sorted; ``""`` is that of arrays.
@@ -134,7 +134,7 @@ class Partial:
         The files that were read.
     notes : tuple of Note
         What was noticed, summed.
-    pieces : tuple of BlockSlice
+    block_slices : tuple of BlockSlice
         The rows.
     unselected : tuple of int or str, or None
         The classes of the ground truth that were scored and are not kept, sorted; None without a
@@ -156,16 +156,16 @@ class Partial:
     images: tuple[Name, ...]
     class_ids: tuple[Name, ...]
     class_names: tuple[str, ...]
-    known: int
+    ground_truth_classes: int
     ground_truth: GroundTruthDigest | None
     position: Rows
-    due: bool
+    requires_all_images: bool
     sources: tuple[str, ...]
     source: Integers
     inputs: tuple[Input, ...]
     shared_notes: tuple[Note, ...]
     own_notes: tuple[Note, ...]
-    pieces: tuple[BlockSlice, ...]
+    block_slices: tuple[BlockSlice, ...]
     groups: Mapping[Name, str] = field(default_factory=dict)
     unselected: tuple[Name, ...] | None = None
     boxes: BoxEvidence = NOTHING
@@ -215,15 +215,17 @@ class Partial:
         _check_kind("input", input, (str, type(None)))
         _check_kind("tie_range", tie_range, (bool,))
         run, selection = result._run, result.selection
-        every = run.of_all_classes
-        chosen = selection is not None and selection.classes is not None
-        protocol, found = run.protocol, run.detections
-        source = public("; ".join(file.path for file in found.files) if input is None else input)
-        whole, position = None, np.zeros(0, np.int64)
+        full_run = run.full_run
+        classes_selected = selection is not None and selection.classes is not None
+        protocol, detections = run.protocol, run.detections
+        source = displayed_path(
+            "; ".join(file.path for file in detections.files) if input is None else input
+        )
+        digest, position = None, np.zeros(0, np.int64)
         if ground_truth is not None:
-            whole = GroundTruthDigest.of(ground_truth)
-            position = positions(run.ground_truth, ground_truth, some_classes=chosen)
-        if protocol.tie_break == "file" and not source and (np.diff(found.image) < 0).any():
+            digest = GroundTruthDigest.of(ground_truth)
+            position = positions(run.ground_truth, ground_truth, some_classes=classes_selected)
+        if protocol.tie_break == "file" and not source and (np.diff(detections.image) < 0).any():
             raise UsageError(
                 f"protocol {protocol.name} ranks equal scores by place in the file, and these "
                 "detections are of no file: give them image by image, in the order of the ground "
@@ -233,40 +235,47 @@ class Partial:
             result, by_image=protocol.tie_break == "image" or not source, tie_range=tie_range
         )
         # An image without detections is of no input, whichever of several states it.
-        sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
+        sources = tuple(
+            sorted(
+                {source if has_rows else "" for has_rows in detections.images_with_rows.tolist()}
+            )
+        )
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
-        notes = tuple(run.notes_of_tables())
-        shared, own = noted(
-            notes, () if ground_truth is None else notes_of_truth(ground_truth, protocol)
+        notes = tuple(run.table_notes())
+        shared_notes, part_notes = split_notes(
+            notes, () if ground_truth is None else ground_truth_notes(ground_truth, protocol)
         )
         partial = cls(
             protocol=protocol,
             images=run.images,
-            class_ids=found.class_ids,
-            class_names=found.classes,
-            known=len(run.ground_truth.classes),
+            class_ids=detections.class_ids,
+            class_names=detections.classes,
+            ground_truth_classes=len(run.ground_truth.classes),
             groups=_groups_of(run),
-            unselected=selection.unselected if selection is not None and chosen else None,
-            ground_truth=whole,
+            unselected=selection.unselected if selection is not None and classes_selected else None,
+            ground_truth=digest,
             position=position,
-            due=whole is not None,
+            requires_all_images=digest is not None,
             sources=sources,
-            source=np.where(found.filled, len(sources) - 1, 0).astype(np.int32),
-            inputs=inputs_of(run.ground_truth.files, found.files),
-            shared_notes=shared,
-            own_notes=own,
-            pieces=(BlockSlice.whole(block, len(run.images)),),
+            source=np.where(detections.images_with_rows, len(sources) - 1, 0).astype(np.int32),
+            inputs=inputs_of(run.ground_truth.files, detections.files),
+            shared_notes=shared_notes,
+            own_notes=part_notes,
+            block_slices=(BlockSlice.full(block, len(run.images)),),
             boxes=evidence_of(
-                every.ground_truth, every.detections, boxes=protocol.iou_type == "bbox", whole=True
+                full_run.ground_truth,
+                full_run.detections,
+                boxes=protocol.iou_type == "bbox",
+                whole=True,
             ),
-            counts=_counts_of(every, whole=whole is not None),
-            categories=sample_of_images(every.detections.categories, every.images),
-            lowest_score=every.lowest_score,
+            counts=_counts_of(full_run, shared_ground_truth=digest is not None),
+            categories=sample_of_images(full_run.detections.categories, full_run.images),
+            lowest_score=full_run.lowest_score,
             name=source or "partial",
         )
         if (np.diff(position) < 0).any():
-            return partial._in_order(np.argsort(position).tolist())
+            return partial._reorder(np.argsort(position).tolist())
         return partial
 
     @classmethod
@@ -289,7 +298,7 @@ class Partial:
             name = f"partial {number}"
             part = blob if isinstance(blob, Partial) else cls.from_bytes(blob, name=name)
             parts.append(replace(part, name=name) if part.name == cls.name else part)
-        return merged(parts, ground_truth, repeats, images)
+        return merge_partials(parts, ground_truth, repeats, images)
 
     @classmethod
     def from_bytes(
@@ -319,10 +328,10 @@ class Partial:
 
     def to_bytes(self) -> bytes:
         """Return the partial as bytes, the same whatever it was merged from and in which order."""
-        whole = BytesIO()  # which hands over what it holds: joined pieces would be held twice
-        for piece in self.buffers():
-            whole.write(piece)
-        return whole.getvalue()
+        buffer = BytesIO()  # which hands over what it holds: joined pieces would be held twice
+        for chunk in self.buffers():
+            buffer.write(chunk)
+        return buffer.getvalue()
 
     def buffers(self) -> Iterator[bytes | memoryview]:
         """Yield the same bytes in pieces, of which no more than one is held."""
@@ -340,13 +349,13 @@ class Partial:
 
     def __len__(self) -> int:
         """How many detections there are."""
-        return sum(len(piece.block.detections.image) for piece in self.pieces)
+        return sum(len(block_slice.block.detections.image) for block_slice in self.block_slices)
 
     def select_images(self, images: Sequence[int]) -> "Partial":
         """Return what remains of some of the images, by number in rising order."""
-        return replace(self._in_order(images), due=False)
+        return replace(self._reorder(images), requires_all_images=False)
 
-    def _in_order(self, images: Sequence[int]) -> "Partial":
+    def _reorder(self, images: Sequence[int]) -> "Partial":
         number = np.full(len(self.images), -1, np.int32)
         number[list(images)] = np.arange(len(images), dtype=np.int32)
         used = sorted(set(self.source[list(images)].tolist()))
@@ -356,7 +365,9 @@ class Partial:
             position=self.position[list(images)] if len(self.position) else self.position,
             sources=tuple(self.sources[n] for n in used),
             source=np.searchsorted(used, self.source[list(images)]).astype(np.int32),
-            pieces=tuple(piece.select_images(number) for piece in self.pieces),
+            block_slices=tuple(
+                block_slice.select_images(number) for block_slice in self.block_slices
+            ),
             boxes=self.boxes.of_images([self.images[n] for n in images]),
             categories=sample_of_images(self.categories, [self.images[n] for n in images]),
         )
@@ -375,13 +386,15 @@ class Partial:
             If a name is unknown, with similar ones, or none is given; if classes were scored as
             one.
         """
-        labels = np.flatnonzero(wanted("class", self.class_names, classes)).tolist()
+        labels = np.flatnonzero(name_mask("class", self.class_names, classes)).tolist()
         part = self.select_classes(labels)
-        left_out = {*self.class_ids[: self.known]} - {*part.class_ids} | {*(self.unselected or ())}
+        unselected = {*self.class_ids[: self.ground_truth_classes]} - {*part.class_ids} | {
+            *(self.unselected or ())
+        }
         groups = {name: group for name, group in self.groups.items() if name in part.class_ids}
-        from detap.evaluation.selection import in_order
+        from detap.evaluation.selection import sort_names
 
-        return replace(part, unselected=in_order(left_out), groups=groups)
+        return replace(part, unselected=sort_names(unselected), groups=groups)
 
     def select_classes(self, classes: Sequence[int]) -> "Partial":
         """Return what remains of some classes, by number in rising order.
@@ -402,23 +415,30 @@ class Partial:
             self,
             class_ids=tuple(self.class_ids[n] for n in classes),
             class_names=tuple(self.class_names[n] for n in classes),
-            known=sum(n < self.known for n in classes),
-            pieces=tuple(piece.select_classes(number) for piece in self.pieces),
+            ground_truth_classes=sum(n < self.ground_truth_classes for n in classes),
+            block_slices=tuple(
+                block_slice.select_classes(number) for block_slice in self.block_slices
+            ),
         )
 
     def without_rows(self) -> "Partial":
         """Return all but the rows: images, classes, inputs and notes."""
         none = np.full(len(self.classes), -1, np.int32)
-        return replace(self, pieces=tuple(piece.select_classes(none) for piece in self.pieces))
+        return replace(
+            self,
+            block_slices=tuple(
+                block_slice.select_classes(none) for block_slice in self.block_slices
+            ),
+        )
 
-    def compute(self, *, threads: int | None = None, refuse: bool = True) -> Result:
+    def compute(self, *, threads: int | None = None, check_inputs: bool = True) -> Result:
         """Return the result: every number, bit for bit, of one run over all the boxes.
 
         Parameters
         ----------
         threads : int, optional
             As many as the machine has, by default. The result does not depend on it.
-        refuse : bool
+        check_inputs : bool
             Whether inputs that look wrong are an error; otherwise a warning, as of a part.
 
         Raises
@@ -431,7 +451,7 @@ class Partial:
         """
         check_threads(threads)
         if (
-            self.due
+            self.requires_all_images
             and self.ground_truth is not None
             and len(self.images) < self.ground_truth.images
         ):
@@ -446,7 +466,7 @@ class Partial:
                     'images="seen" (--images seen) leaves them out, and with them what was missed',
                 )
             )
-        return self._computed(self.warnings(refuse=refuse), threads=threads)
+        return self._compute(self.warnings(refuse=check_inputs), threads=threads)
 
     def warnings(self, *, refuse: bool = False) -> tuple[Note, ...]:
         """Return what looks wrong about the inputs of all parts, or refuse it.
@@ -456,23 +476,27 @@ class Partial:
         InputError
         """
         roles = {entry.role: entry.path for entry in reversed(self.inputs)}
-        truth, found = (roles.get(role, self.name) for role in ("ground_truth", "detections"))
-        of_inputs = input_suspicions(self.counts, self.categories, self.notes, truth, found)
-        suspicions = of_inputs or suspicions_of(self.boxes, truth, found)
-        return warned(suspicions, self.notes, refuse=refuse)
+        ground_truth, detections = (
+            roles.get(role, self.name) for role in ("ground_truth", "detections")
+        )
+        input_mismatches = input_suspicions(
+            self.counts, self.categories, self.notes, ground_truth, detections
+        )
+        mismatches = input_mismatches or suspicions_of(self.boxes, ground_truth, detections)
+        return warned(mismatches, self.notes, refuse=refuse)
 
-    def _computed(self, notes: Iterable[Note] = (), *, threads: int | None) -> Result:
-        scores = self.accumulated(threads=threads)
+    def _compute(self, notes: Iterable[Note] = (), *, threads: int | None) -> Result:
+        scores = self.accumulate(threads=threads)
         if (scores.recall > 1).any():
             raise InputError(
                 Problem(self.name, "", "more is found than there is to find", "make it anew")
             )
-        said = any(note.code == "unknown-classes" for note in self.notes)
-        named = self.classes[: self.known if said else None]
-        strangers = unknown_class_notes(scores.counts, named, self.protocol)
-        nothing = note_of_nothing(scores.counts, self.notes)
+        already_noted = any(note.code == "unknown-classes" for note in self.notes)
+        noted_classes = self.classes[: self.ground_truth_classes if already_noted else None]
+        unknown_classes = unknown_class_notes(scores.counts, noted_classes, self.protocol)
+        no_detections = no_detections_note(scores.counts, self.notes)
         order = (INTERLEAVED,) if self._interleaved else ()
-        notes = (*self.notes, *notes, *order, *nothing, *strangers)
+        notes = (*self.notes, *notes, *order, *no_detections, *unknown_classes)
         source = replace(self, threads=threads)
         result = result_of(source, self.protocol, self.classes, scores, notes)
         notes = (*result.notes, *score_cut_notes(result))
@@ -481,8 +505,8 @@ class Partial:
     @property
     def selection(self) -> "Selection | None":
         """Which classes and images of the ground truth these are; None if they are all."""
-        of_images = len(self.images) if self.ground_truth is None else self.ground_truth.images
-        some_images = len(self.images) < of_images
+        total_images = len(self.images) if self.ground_truth is None else self.ground_truth.images
+        some_images = len(self.images) < total_images
         if self.unselected is None and not some_images:
             return None
         from detap.evaluation.selection import Selection
@@ -491,7 +515,7 @@ class Partial:
             None if self.unselected is None else self.class_names,
             self.unselected or (),
             self.images if some_images else None,
-            of_images,
+            total_images,
         )
 
     @property
@@ -513,21 +537,21 @@ class Partial:
         UsageError
             Where a part does not keep that.
         """
-        found: list[TieGroup] = []
-        for piece in self.pieces:
-            if piece.block.ties is None:
+        groups: list[TieGroup] = []
+        for block_slice in self.block_slices:
+            if block_slice.block.ties is None:
                 raise UsageError(_NO_TIES)
-            found += piece.block.ties.tie_groups(piece.labels, piece.images)
-        return sorted(found, key=lambda tie_group: (tie_group.label, tie_group.image))
+            groups += block_slice.block.ties.tie_groups(block_slice.labels, block_slice.images)
+        return sorted(groups, key=lambda tie_group: (tie_group.label, tie_group.image))
 
     @property
     def has_ties(self) -> bool:
         """Whether which ties compete is kept."""
-        return all(piece.block.ties is not None for piece in self.pieces)
+        return all(block_slice.block.ties is not None for block_slice in self.block_slices)
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
         """Return the result on some of the images, by number."""
-        return self.select_images(images)._computed(threads=threads)
+        return self.select_images(images)._compute(threads=threads)
 
     def match_table(self) -> MatchTable:
         """Return what became of all detections, put together.
@@ -541,20 +565,20 @@ class Partial:
 
     def match_table_of(self, classes: range) -> MatchTable:
         """Return what became of the detections of some classes, the first of them being 0."""
-        found, truths = self.gathered(classes)
-        tables = self.tallied
+        detections, truths = self.gather_rows(classes)
+        tables = self.merged_tables
         return MatchTable(
-            label=found.label,
-            image=found.image,
-            score=found.score,
-            order=np.arange(len(found.label), dtype=np.int32),
-            max_dets_index=tables.match_flags.max_dets_index[found.code],
-            true_positive=tables.match_flags.true_positive.take(found.code, axis=1),
-            ignored=tables.match_flags.ignored.take(found.code, axis=1),
-            duplicate=tables.match_flags.duplicate[found.code],
+            label=detections.label,
+            image=detections.image,
+            score=detections.score,
+            order=np.arange(len(detections.label), dtype=np.int32),
+            max_dets_index=tables.match_flags.max_dets_index[detections.code],
+            true_positive=tables.match_flags.true_positive.take(detections.code, axis=1),
+            ignored=tables.match_flags.ignored.take(detections.code, axis=1),
+            duplicate=tables.match_flags.duplicate[detections.code],
             max_iou=np.zeros(0),
             area_iou_pairs=(),
-            matched_gt=np.zeros((0, len(found.label)), np.int32),
+            matched_gt=np.zeros((0, len(detections.label)), np.int32),
             truth_label=truths.label,
             truth_image=truths.image,
             positive=tables.kinds.positive.take(truths.code, axis=1),
@@ -566,10 +590,12 @@ class Partial:
     # --- rows
 
     @cached_property
-    def tallied(self) -> MergedTables:
+    def merged_tables(self) -> MergedTables:
         """The tables of all pieces as one."""
-        match_flags, match_code = united([piece.block.match_flags for piece in self.pieces])
-        kinds, kind = united([piece.block.kinds for piece in self.pieces])
+        match_flags, match_code = merge_tables(
+            [block_slice.block.match_flags for block_slice in self.block_slices]
+        )
+        kinds, kind = merge_tables([block_slice.block.kinds for block_slice in self.block_slices])
         return MergedTables(match_flags, kinds, match_code, kind)
 
     @cached_property
@@ -589,7 +615,7 @@ class Partial:
         named = np.array([bool(name) for name in self.sources], np.bool_)[self.source]
         return self.protocol.tie_break == "file" and bool((np.diff(self.source[named]) < 0).any())
 
-    def gathered(self, classes: range) -> tuple[Gathered, Gathered]:
+    def gather_rows(self, classes: range) -> tuple[Gathered, Gathered]:
         """Return the detections and the ground truths of some classes, in order.
 
         Raises
@@ -598,47 +624,50 @@ class Partial:
             Where there are more than 2**31 - 1 of either.
         """
         self._check_rows(classes)
-        return gather(self._parts(), classes, self.order), self._gathered_truths(classes)
+        return gather(self._parts(), classes, self.order), self._gather_truths(classes)
 
     def _check_rows(self, classes: range) -> None:
-        for what, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
+        for role, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
             count = int(sizes[classes.start : classes.stop].sum())
-            if count > MAX_ROWS:
+            if count > MOST_ROWS:
                 raise UsageError(
-                    f"{count} {what} of {_few(self.classes[classes.start : classes.stop])}; at "
-                    f"most {MAX_ROWS} can be ranked at once"
+                    f"{count} {role} of {_few(self.classes[classes.start : classes.stop])}; at "
+                    f"most {MOST_ROWS} can be ranked at once"
                 )
 
     def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the detections of each piece, with the numbers of their outcomes in the union."""
-        pairs = zip(self.pieces, self.tallied.match_code, strict=True)
-        return [(piece, piece.block.detections, code) for piece, code in pairs]
+        pairs = zip(self.block_slices, self.merged_tables.match_code, strict=True)
+        return [(block_slice, block_slice.block.detections, code) for block_slice, code in pairs]
 
     def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the ground truths of each piece likewise."""
-        pairs = zip(self.pieces, self.tallied.kind_code, strict=True)
-        return [(piece, piece.block.truths, code) for piece, code in pairs]
+        pairs = zip(self.block_slices, self.merged_tables.kind_code, strict=True)
+        return [(block_slice, block_slice.block.truths, code) for block_slice, code in pairs]
 
     @cached_property
     def _by_image(self) -> Order:
         return Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
 
-    def _gathered_truths(self, classes: range) -> Gathered:
+    def _gather_truths(self, classes: range) -> Gathered:
         return gather(self._truth_parts(), classes, self._by_image)
 
     def detections_in_order(self, *, scores: bool = True) -> Iterator[Gathered]:
         """Yield all detections class by class, some at a time; without their scores, if asked."""
         parts = self._parts()
         if not scores:
-            none = np.zeros(0)
-            parts = [(piece, side._replace(score=none), code) for piece, side, code in parts]
-        return self._in_order_of(parts, self.sizes[0], self.order)
+            no_scores = np.zeros(0)
+            parts = [
+                (block_slice, columns._replace(score=no_scores), code)
+                for block_slice, columns, code in parts
+            ]
+        return self._ordered_rows(parts, self.sizes[0], self.order)
 
     def truths_in_order(self) -> Iterator[Gathered]:
         """Yield all ground truths likewise."""
-        return self._in_order_of(self._truth_parts(), self.sizes[1], self._by_image)
+        return self._ordered_rows(self._truth_parts(), self.sizes[1], self._by_image)
 
-    def _in_order_of(
+    def _ordered_rows(
         self,
         parts: list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]],
         sizes: Rows,
@@ -648,126 +677,133 @@ class Partial:
             if len(classes) != 1 or sizes[classes.start] <= MAX_CHUNK:
                 yield gather(parts, classes, order)
                 continue
-            for few in by_group(parts, classes.start, MAX_CHUNK, order):
-                yield gather(few, range(1), order)
+            for chunk in chunks_by_group(parts, classes.start, MAX_CHUNK, order):
+                yield gather(chunk, range(1), order)
 
     @cached_property
     def sizes(self) -> Rows:
         """How many detections and ground truths each class has, (2, K) int64."""
         sizes = np.zeros((2, len(self.classes)), np.int64)
-        for piece in self.pieces:
-            for side, rows in enumerate((piece.block.detections, piece.block.truths)):
-                np.add.at(sizes[side], piece.labels, np.diff(rows.start))
+        for block_slice in self.block_slices:
+            for columns, rows in enumerate(
+                (block_slice.block.detections, block_slice.block.truths)
+            ):
+                np.add.at(sizes[columns], block_slice.labels, np.diff(rows.start))
         return sizes
 
     def chunks(self) -> Iterator[range]:
         """Yield classes, as many at a time as are finished together."""
-        first, held = 0, 0
+        first, size_so_far = 0, 0
         for label, size in enumerate(self.sizes.sum(axis=0).tolist()):
-            if held and held + size > CHUNK:
+            if size_so_far and size_so_far + size > CHUNK:
                 yield range(first, label)
-                first, held = label, 0
-            held += size
+                first, size_so_far = label, 0
+            size_so_far += size
         yield range(first, len(self.classes))
 
-    def accumulated(self, *, threads: int | None = None) -> Scores:
+    def accumulate(self, *, threads: int | None = None) -> Scores:
         """Return the scores of the classes, a few of which are put together at a time."""
-        rules = match_params(self.protocol)
+        params = match_params(self.protocol)
         if self.protocol.matching == "by-iou":
-            return self._covered()
+            return self._accumulate_coverage()
         chunks = [*self.chunks()]
         if len(chunks) == 1:
-            return self._of_classes(chunks[0], rules, threads)
-        whole = Scores.undefined(rules, self.truth_counts[0], all_max_dets=False)
+            return self._accumulate_classes(chunks[0], params, threads)
+        scores = Scores.undefined(params, self.truth_counts[0], all_max_dets=False)
         for classes in chunks:
-            whole.set_classes(
-                slice(classes.start, classes.stop), self._of_classes(classes, rules, threads)
+            scores.put(
+                slice(classes.start, classes.stop),
+                self._accumulate_classes(classes, params, threads),
             )
-        return whole
+        return scores
 
-    def _of_classes(self, classes: range, rules: MatchParams, threads: int | None) -> Scores:
+    def _accumulate_classes(
+        self, classes: range, params: MatchParams, threads: int | None
+    ) -> Scores:
         self._check_rows(classes)
         order, parts = self.order, self._parts()
         counts = self.truth_counts[:, classes.start : classes.stop]
         size = int(self.sizes[0, classes.start : classes.stop].sum())
         if len(classes) != 1 or size <= CHUNK:
-            coded = self._coded(gather(parts, classes, order), counts)
-            return accumulate_coded(coded, rules, threads=threads)
+            coded = self._code(gather(parts, classes, order), counts)
+            return accumulate_coded(coded, params, threads=threads)
 
-        def made(few: Callable[[], list[Part]]) -> Coded:
-            return self._coded(gather(few(), range(1), order), counts)
+        def made(chunk: Callable[[], list[Part]]) -> Coded:
+            return self._code(gather(chunk(), range(1), order), counts)
 
         threads = threads or thread_count(size)
-        most = max(MAX_CHUNK // threads, CHUNK)
+        max_rows = max(MAX_CHUNK // threads, CHUNK)
         return accumulate_chunks(
-            (partial(made, few) for few in by_score(parts, classes.start, most)),
-            rules,
-            truth_counts=counts[0],
-            max_hits=self._most_hits(classes.start),
+            (partial(made, chunk) for chunk in chunks_by_score(parts, classes.start, max_rows)),
+            params,
+            truths=counts[0],
+            most_hits=self._most_hits(classes.start),
             threads=threads,
         )
 
     def _most_hits(self, label: int) -> int:
         """Return how many detections of a class are a true positive anywhere."""
-        hit: Flags = np.any(self.tallied.match_flags.true_positive, axis=0)
+        hit: Flags = np.any(self.merged_tables.match_flags.true_positive, axis=0)
         total = 0
-        for piece, side, code in self._parts():
-            here = hit[code]
-            for place in np.flatnonzero(piece.labels == label).tolist():
-                low, high = side.start[place : place + 2].tolist()
+        for block_slice, columns, code in self._parts():
+            is_hit = hit[code]
+            for index in np.flatnonzero(block_slice.labels == label).tolist():
+                low, high = columns.start[index : index + 2].tolist()
                 for begin in range(low, high, MAX_CHUNK):
-                    rows = side.code[begin : min(begin + MAX_CHUNK, high)]
-                    total += int(np.count_nonzero(here[rows]))
+                    rows = columns.code[begin : min(begin + MAX_CHUNK, high)]
+                    total += int(np.count_nonzero(is_hit[rows]))
         return total
 
-    def _coded(self, found: Gathered, counts: Rows) -> Coded:
+    def _code(self, rows: Gathered, counts: Rows) -> Coded:
         return Coded(
-            label=found.label,
-            score=found.score,
-            code=found.code,
-            match_flags=self.tallied.match_flags,
+            label=rows.label,
+            score=rows.score,
+            code=rows.code,
+            match_flags=self.merged_tables.match_flags,
             positives=counts[1:],
-            truth_counts=counts[0],
+            truths=counts[0],
         )
 
     @cached_property
     def truth_counts(self) -> Rows:
         """How many ground truths each class has, and to be found in each area range, (1 + A, K)."""
-        positive = self.tallied.kinds.positive
+        positive = self.merged_tables.kinds.positive
         counts = np.zeros((1 + len(positive), len(self.classes)), np.int64)
         counts[0] = self.sizes[1]
-        for piece, kind in zip(self.pieces, self.tallied.kind_code, strict=True):
-            side = piece.block.truths
-            there = np.flatnonzero(np.diff(side.start))
-            if not len(there):
+        for block_slice, kind in zip(self.block_slices, self.merged_tables.kind_code, strict=True):
+            columns = block_slice.block.truths
+            present = np.flatnonzero(np.diff(columns.start))
+            if not len(present):
                 continue
             for area, row in enumerate(positive, 1):
-                flags, of_code = np.empty(len(side.code), np.bool_), row[kind]
+                flags, of_code = np.empty(len(columns.code), np.bool_), row[kind]
                 for begin in range(0, len(flags), MAX_CHUNK):
-                    flags[begin : begin + MAX_CHUNK] = of_code[side.code[begin : begin + MAX_CHUNK]]
-                of_class = np.add.reduceat(flags, side.start[there], dtype=np.int64)
-                np.add.at(counts[area], piece.labels[there], of_class)
+                    flags[begin : begin + MAX_CHUNK] = of_code[
+                        columns.code[begin : begin + MAX_CHUNK]
+                    ]
+                of_class = np.add.reduceat(flags, columns.start[present], dtype=np.int64)
+                np.add.at(counts[area], block_slice.labels[present], of_class)
         return counts
 
-    def _covered(self) -> Scores:
-        rules, tables = match_params(self.protocol), self.tallied
-        _, truths = self.gathered(range(1))
-        words = tables.kinds.covered.take(truths.code, axis=1)
+    def _accumulate_coverage(self) -> Scores:
+        params, tables = match_params(self.protocol), self.merged_tables
+        _, truths = self.gather_rows(range(1))
+        bits = tables.kinds.covered.take(truths.code, axis=1)
         return accumulate_coverage(
-            words.reshape(len(rules.area_ranges), len(rules.max_dets), len(truths.code)),
+            bits.reshape(len(params.area_ranges), len(params.max_dets), len(truths.code)),
             tables.kinds.positive.take(truths.code, axis=1),
             self.proposals,
-            rules,
+            params,
         )
 
     @cached_property
     def proposals(self) -> Rows:
         """How many proposals each image has, (I,) int64; of other protocols none."""
         counts = np.zeros(len(self.images), np.int64)
-        for piece in self.pieces:
-            kept = piece.images >= 0
-            if len(piece.block.proposals):
-                counts[piece.images[kept]] = piece.block.proposals[kept]
+        for block_slice in self.block_slices:
+            kept = block_slice.images >= 0
+            if len(block_slice.block.proposals):
+                counts[block_slice.images[kept]] = block_slice.block.proposals[kept]
         return counts
 
 
@@ -808,14 +844,16 @@ def merge(
     return Partial.merge(blobs, ground_truth, repeats=repeats, images=images)
 
 
-def _counts_of(run: EvaluationRun, *, whole: bool) -> BoxCounts:
+def _counts_of(run: EvaluationRun, *, shared_ground_truth: bool) -> BoxCounts:
     """Return the counts of a part; those of a ground truth that parts have in common are left out.
 
     It was judged when it was read.
     """
-    truth, found = run.ground_truth, run.detections
-    known = bool((found.label < len(truth.classes)).any())
-    return BoxCounts.of(None if whole else truth, found)._replace(known=int(known))
+    truth, detections = run.ground_truth, run.detections
+    has_known_class = bool((detections.label < len(truth.classes)).any())
+    return BoxCounts.of(None if shared_ground_truth else truth, detections)._replace(
+        known=int(has_known_class)
+    )
 
 
 def _groups_of(run: EvaluationRun) -> dict[Name, str]:
@@ -829,9 +867,9 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     run = result._run
     protocol = run.protocol
     if protocol.matching == "by-iou":
-        words, counted, proposals = run.covered()
+        bits, counted, proposals = run.coverage()
         image, match_table = run.ground_truth.image, None
-        block = block_of_coverage(words, counted, image, proposals, match_params(protocol))
+        block = block_of_coverage(bits, counted, image, proposals, match_params(protocol))
     else:
         protocol.require_score_matching("evaluate all images in one run, of one input")
         match_table = result.match_table

@@ -14,7 +14,7 @@ def partial_of_images(
     protocol: Protocol,
     images: Flags | None = None,
     *,
-    whole: bool = True,
+    shared_ground_truth: bool = True,
     input: str = "",
     tie_range: bool = False,
     threads: int | None = None,
@@ -30,7 +30,7 @@ def partial_of_images(
     protocol : Protocol
     images : (I,) bool, optional
         Which images these are; all by default.
-    whole : bool
+    shared_ground_truth : bool
         Whether `ground_truth` is all that partials will be added up of, or brings its own images
         alone.
     input : str
@@ -39,14 +39,23 @@ def partial_of_images(
         As :meth:`Partial.of` has it.
     threads : int, optional
     """
-    table = ground_truth
+    subset = ground_truth
     if images is not None and not images.all():
-        table, detections = shrink(ground_truth, images), shrink(detections, images)
+        subset, detections = shrink(ground_truth, images), shrink(detections, images)
     result = score_tables(
-        table, detections, protocol, threads=threads, match_table=True, curves=False, judge=False
+        subset,
+        detections,
+        protocol,
+        threads=threads,
+        match_table=True,
+        curves=False,
+        check_formats=False,
     )
     return Partial.of(
-        result, ground_truth=ground_truth if whole else None, input=input, tie_range=tie_range
+        result,
+        ground_truth=ground_truth if shared_ground_truth else None,
+        input=input,
+        tie_range=tie_range,
     )
 
 

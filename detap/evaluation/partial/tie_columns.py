@@ -52,14 +52,14 @@ class Ties(NamedTuple):
     def of(cls, tie_groups: Sequence[TieGroup]) -> "Ties":
         """Return contests with each distinct course once, in order."""
         keys = [_key(tie_group.bounds) for tie_group in tie_groups]
-        courses = {key: tie_group.bounds for key, tie_group in zip(keys, tie_groups, strict=True)}
-        place = {key: number for number, key in enumerate(sorted(courses))}
+        distinct = {key: tie_group.bounds for key, tie_group in zip(keys, tie_groups, strict=True)}
+        index = {key: number for number, key in enumerate(sorted(distinct))}
         return cls(
             np.array([tie_group.label for tie_group in tie_groups], np.int64),
             np.array([tie_group.image for tie_group in tie_groups], np.int64),
-            np.array([place[key] for key in keys], np.int64),
+            np.array([index[key] for key in keys], np.int64),
             tuple(tie_group.score for tie_group in tie_groups),
-            tuple(courses[key] for key in place),
+            tuple(distinct[key] for key in index),
         )
 
     def tie_groups(self, labels: Integers, images: Integers) -> Iterator[TieGroup]:
@@ -67,17 +67,17 @@ class Ties(NamedTuple):
         rows = zip(
             self.label.tolist(), self.image.tolist(), self.bounds_index.tolist(), strict=True
         )
-        for (label, image, course), score in zip(rows, self.score, strict=True):
-            yield TieGroup(int(labels[label]), int(images[image]), score, self.bounds[course])
+        for (label, image, bounds_index), score in zip(rows, self.score, strict=True):
+            yield TieGroup(int(labels[label]), int(images[image]), score, self.bounds[bounds_index])
 
-    def select_images(self, kept: Flags) -> "Ties":
+    def select_images(self, mask: Flags) -> "Ties":
         """Return the contests of some images, which keep their numbers."""
-        return self._of_rows(np.flatnonzero(kept[self.image]))
+        return self._of_rows(np.flatnonzero(mask[self.image]))
 
-    def select_classes(self, kept: Flags) -> "Ties":
+    def select_classes(self, mask: Flags) -> "Ties":
         """Return the contests of some classes, which are numbered anew."""
-        few = self._of_rows(np.flatnonzero(kept[self.label]))
-        return few._replace(label=(np.cumsum(kept) - 1)[few.label])
+        selected = self._of_rows(np.flatnonzero(mask[self.label]))
+        return selected._replace(label=(np.cumsum(mask) - 1)[selected.label])
 
     def _of_rows(self, rows: NDArray[np.int64]) -> "Ties":
         return self._replace(
@@ -89,8 +89,8 @@ class Ties(NamedTuple):
 
     def columns(self) -> Columns:
         """Return what :meth:`read` takes."""
-        spans = [course.bounds for course in self.bounds]
-        cells = [course.bounds_index.ravel() + 1 for course in self.bounds]
+        spans = [bounds_index.bounds for bounds_index in self.bounds]
+        cells = [bounds_index.bounds_index.ravel() + 1 for bounds_index in self.bounds]
         flat = [np.array(each, np.int64).ravel() for each in spans]
         arrays = (
             self.label,
@@ -121,50 +121,58 @@ class Ties(NamedTuple):
         ValueError
             Where these are no columns of contests.
         """
-        label, image, course, score, ties, bounds, cells, spans = (
+        label, image, bounds_index, score, ties, bounds, cells, spans = (
             columns[name] for name in COLUMNS
         )
         size = int(np.prod(shape))
-        _need(len(label) == len(image) == len(course) and len(ties) == len(bounds))
-        _need(_below(label, counts[0]) and _below(image, counts[1]) and _below(course, len(ties)))
-        _need(len(cells) == len(ties) * size and bool(np.isfinite(score).all()))
-        _need(_below(ties, len(spans) + 1) and _below(bounds, len(spans) + 1))
-        _need(not len(ties) or int(min(ties.min(), bounds.min())) > 0)
+        _require(len(label) == len(image) == len(bounds_index) and len(ties) == len(bounds))
+        _require(
+            _below(label, counts[0])
+            and _below(image, counts[1])
+            and _below(bounds_index, len(ties))
+        )
+        _require(len(cells) == len(ties) * size and bool(np.isfinite(score).all()))
+        _require(_below(ties, len(spans) + 1) and _below(bounds, len(spans) + 1))
+        _require(not len(ties) or int(min(ties.min(), bounds.min())) > 0)
         lengths = [t * b * _BOUNDS for t, b in zip(ties.tolist(), bounds.tolist(), strict=True)]
-        _need(sum(lengths) == len(spans) and _below(spans, 1 << 31))
-        courses = []
+        _require(sum(lengths) == len(spans) and _below(spans, 1 << 31))
+        distinct = []
         ends = np.cumsum([0, *lengths])
-        for place, (count, most) in enumerate(zip(ties.tolist(), bounds.tolist(), strict=True)):
-            table = spans[ends[place] : ends[place + 1]].astype(np.int64)
-            table = table.reshape(most, count, _BOUNDS)
+        for index, (count, bounds_count) in enumerate(
+            zip(ties.tolist(), bounds.tolist(), strict=True)
+        ):
+            table = spans[ends[index] : ends[index + 1]].astype(np.int64)
+            table = table.reshape(bounds_count, count, _BOUNDS)
             # Totals so far, all but the last.
-            _need(bool((np.diff(table[..., :-1], axis=1) >= 0).all()))
-            of_cells = cells[place * size : (place + 1) * size]
-            _need(_below(of_cells, most + 1))
-            known = tuple(tuple(map(CountBounds._make, each)) for each in table.tolist())
-            courses.append(TieBounds(of_cells.astype(np.int32).reshape(shape) - np.int32(1), known))
-        sizes = ties[course].tolist()
-        _need(sum(sizes) == len(score))
-        places = np.cumsum([0, *sizes]).tolist()
-        parts = tuple(score[low:high] for low, high in pairwise(places))
-        _need(all((np.diff(part) < 0).all() for part in parts))
+            _require(bool((np.diff(table[..., :-1], axis=1) >= 0).all()))
+            indices = cells[index * size : (index + 1) * size]
+            _require(_below(indices, bounds_count + 1))
+            tie_bounds = tuple(tuple(map(CountBounds._make, each)) for each in table.tolist())
+            distinct.append(
+                TieBounds(indices.astype(np.int32).reshape(shape) - np.int32(1), tie_bounds)
+            )
+        sizes = ties[bounds_index].tolist()
+        _require(sum(sizes) == len(score))
+        ends_of_scores = np.cumsum([0, *sizes]).tolist()
+        parts = tuple(score[low:high] for low, high in pairwise(ends_of_scores))
+        _require(all((np.diff(part) < 0).all() for part in parts))
         return cls(
             label.astype(np.int64),
             image.astype(np.int64),
-            course.astype(np.int64),
+            bounds_index.astype(np.int64),
             parts,
-            tuple(courses),
+            tuple(distinct),
         )
 
 
-def _key(course: TieBounds) -> tuple[Any, ...]:
-    return len(course.bounds[0]), course.bounds_index.tobytes(), course.bounds
+def _key(bounds: TieBounds) -> tuple[Any, ...]:
+    return len(bounds.bounds[0]), bounds.bounds_index.tobytes(), bounds.bounds
 
 
 def _below(column: NDArray[Any], count: int) -> bool:
     return not len(column) or int(column.max()) < count
 
 
-def _need(condition: bool) -> None:
+def _require(condition: bool) -> None:
     if not condition:
         raise ValueError("ties")

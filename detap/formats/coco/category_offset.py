@@ -37,7 +37,7 @@ def sample_categories(columns: DetectionColumns, truth: GroundTruth) -> Category
 
     Images with both are sampled by name, so that the samples of several inputs can be added.
     """
-    filled = truth.filled & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
+    filled = truth.images_with_rows & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
     images = np.flatnonzero(filled)
     keys = image_keys([truth.images[image] for image in images.tolist()])
     first = np.argsort(keys, kind="stable")[:SAMPLED_IMAGES]

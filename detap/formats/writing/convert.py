@@ -82,7 +82,7 @@ def convert(
     if ground_truth is None and detections is None:
         raise UsageError("convert requires ground truth, detections or both")
     if ground_truth is not None and detections is not None:
-        detections = detections.numbered_as(ground_truth)
+        detections = detections.reindex_like(ground_truth)
     for table in (ground_truth, detections):
         if table is not None and of_unknown_size(table):
             raise InputError(unsized_problem(table, "pixels are written"))

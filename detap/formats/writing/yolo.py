@@ -76,7 +76,9 @@ def _known_sizes(content: Content) -> Floats:
     sizes_array = np.array(known, np.float64).reshape(-1, 2)
     for table in (content.ground_truth, content.detections):
         missing = (
-            np.isnan(sizes_array).any(axis=1) & table.filled if table is not None else np.zeros(1)
+            np.isnan(sizes_array).any(axis=1) & table.images_with_rows
+            if table is not None
+            else np.zeros(1)
         )
         if missing.any():
             name = content.images[int(np.flatnonzero(missing)[0])]

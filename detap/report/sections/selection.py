@@ -38,5 +38,5 @@ def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:
             "of_images": selection.total_images,
             "images_sha256": sha256_of_names(images),
         }
-    data["signature"] = [*selection.spelled]
+    data["signature"] = [*selection.signature_parts]
     return (Block("selection", "Selection", data, lines=(", ".join(lines),)),)

@@ -66,7 +66,7 @@ def check(random: Random, folder: Path) -> None:
         assert_same_bits(ours, np.where(theirs == -1, np.nan, theirs), name)
     for name, value in evaluator.get_results().items():
         short = name.partition("@")[0]
-        number = result.measure(f"AR{limit}" if short == "AR" else short)
+        number = result.metric(f"AR{limit}" if short == "AR" else short)
         assert_same_bits(number, np.nan if value == -1 else value, name)
 
 
