@@ -201,8 +201,8 @@ def test_fact_07_ap_is_taken_at_the_largest_limit(fixtures: Path) -> None:
     result = scored(folder, rules)
     assert result.summary["AP"] == pytest.approx(76.4 / 101, abs=1e-12)
     assert list(result.summary)[6:9] == ["AR1", "AR10", "AR300"]
-    titles = {measure.name: measure.title for measure in metrics.summary(rules)}
-    assert "at most 300 per image and class" in titles["AP"]
+    params = {measure.name: measure.params for measure in metrics.summary(rules)}
+    assert params["AP"].max_dets == "300"
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(str(folder / "instances.json"))
         theirs = COCOeval(truth, truth.loadRes(str(folder / "results.json")), "bbox")

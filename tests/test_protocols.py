@@ -108,13 +108,11 @@ def test_a_number_that_is_not_there_has_near_ones(name: str, hint: str) -> None:
 
 
 def test_numbers_written_out() -> None:
-    titles = {measure.name: measure.title for measure in metrics.summary(COCO)}
-    levels, most = "IoU 0.5\N{EN DASH}0.95", "per image and class"
-    whole, small = "all areas", "small areas"
-    assert titles["AP"] == ("average precision", levels, whole, f"at most 100 {most}")
-    assert titles["AP75"] == ("average precision", "IoU 0.75", whole, f"at most 100 {most}")
-    assert titles["AR10"] == ("average recall", levels, whole, f"at most 10 {most}")
-    assert titles["ARs"] == ("average recall", levels, small, f"at most 100 {most}")
+    params = {measure.name: measure.params[:3] for measure in metrics.summary(COCO)}
+    assert params["AP"] == ("0.50:0.95", "all", "100")
+    assert params["AP75"] == ("0.75", "all", "100")
+    assert params["AR10"] == ("0.50:0.95", "all", "10")
+    assert params["ARs"] == ("0.50:0.95", "small", "100")
 
 
 def test_a_number_has_ends() -> None:

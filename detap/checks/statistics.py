@@ -102,7 +102,7 @@ def _truth_statistics(truth: GroundTruth) -> Iterator[Statistic]:
         count = int(np.count_nonzero(getattr(truth, flag)))
         if count:
             yield Statistic(flag, f"  marked {flag.replace('_', ' ')}", count)
-    yield Statistic("ground_truth_sides", "  shorter side, median (px)", _median_side(truth))
+    yield Statistic("ground_truth_sides", "  median shorter side (px)", _median_side(truth))
     yield from _box_statistics("ground_truth", truth, truth.image_sizes)
 
 
@@ -110,9 +110,7 @@ def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
     score = detections.score
     per_image = np.bincount(detections.image, minlength=len(detections.images))
     yield Statistic("detections", "detections", len(detections))
-    yield Statistic(
-        "detections_per_image", "  in one image, at most", int(per_image.max(initial=0))
-    )
+    yield Statistic("detections_per_image", "  maximum per image", int(per_image.max(initial=0)))
     low, median, high = (
         (float(score.min()), float(np.median(score)), float(score.max()))
         if len(score)
@@ -123,20 +121,18 @@ def _detection_statistics(detections: Detections) -> Iterator[Statistic]:
     yield Statistic("score_highest", "  highest score", high)
     distinct, tied = _ties(detections)
     yield Statistic("scores_distinct", "  distinct scores", distinct)
-    yield Statistic("tied_detections", "  of a score that another of their class has", tied)
-    yield Statistic("detection_sides", "  shorter side, median (px)", _median_side(detections))
+    yield Statistic("tied_detections", "  tied with another score of the class", tied)
+    yield Statistic("detection_sides", "  median shorter side (px)", _median_side(detections))
     yield from _box_statistics("detections", detections, None)
 
 
 def _box_statistics(
     key: str, table: GroundTruth | Detections, sizes: Floats | None
 ) -> Iterator[Statistic]:
-    yield Statistic(
-        f"{key}_repeated", "  that repeat another's image, class and box", _repeated(table)
-    )
-    yield Statistic(f"{key}_empty", "  without area", int(np.count_nonzero(table.box_area <= 0)))
+    yield Statistic(f"{key}_repeated", "  duplicates (same image, class, box)", _repeated(table))
+    yield Statistic(f"{key}_empty", "  zero area", int(np.count_nonzero(table.box_area <= 0)))
     if sizes is not None:
-        yield Statistic(f"{key}_outside", "  wholly outside their image", _outside(table, sizes))
+        yield Statistic(f"{key}_outside", "  outside the image", _outside(table, sizes))
 
 
 def _median_side(table: GroundTruth | Detections) -> float | None:
@@ -198,18 +194,16 @@ def _common_statistics(
     has_gt, has_dt = truth.images_with_rows, detections.images_with_rows
     yield Statistic("images_with_detections", "images with detections", int(has_dt.sum()))
     missing = int(np.count_nonzero(has_gt & ~has_dt))
-    yield Statistic("images_undetected", "  with ground truth, but no detection", missing)
+    yield Statistic("images_undetected", "  with ground truth, without detections", missing)
     only = _only(detections, truth)
-    yield Statistic("classes_only_in_detections", "classes only in the detections", only)
-    yield Statistic("classes_undetected", "classes without any detection", _only(truth, detections))
-    yield Statistic("sampled_images", "images looked at for overlaps", sample.images)
-    yield Statistic("sampled_ground_truths", "  ground truths in them", len(sample.rows))
-    yield Statistic(
-        "met", f"  met by a detection of any class (IoU {MIN_IOU})", _fraction(sample.overlapped)
-    )
-    yield Statistic(
-        "met_by_class", "  met by one of their own class", _fraction(sample.overlapped_by_class)
-    )
+    yield Statistic("classes_only_in_detections", "classes only in detections", only)
+    yield Statistic("classes_undetected", "classes without detections", _only(truth, detections))
+    yield Statistic("sampled_images", "images sampled for overlap", sample.images)
+    yield Statistic("sampled_ground_truths", "  ground truths in these images", len(sample.rows))
+    title = f"  overlapped by any detection (IoU >= {MIN_IOU})"
+    yield Statistic("met", title, _fraction(sample.overlapped))
+    title = "  overlapped by a detection of the class"
+    yield Statistic("met_by_class", title, _fraction(sample.overlapped_by_class))
 
 
 def _fraction(flags: Flags) -> float | None:

@@ -33,10 +33,9 @@ class AveragePrecision(Accumulated):
             yield from (self._at(protocol, t, 0) for t in indices if t is not None)
         yield from (self._at(protocol, None, area) for area in range(1, len(protocol.area_ranges)))
         if protocol.class_groups != "none":
-            what, iou, _, detections = overall.title
             for suffix, group in FREQUENCIES.items():
-                title = (what, iou, f"{group} classes", detections)
-                yield overall._replace(name=f"{overall.name}{suffix}", title=title, group=group)
+                params = overall.params._replace(classes=group)
+                yield overall._replace(name=f"{overall.name}{suffix}", params=params, group=group)
 
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
         """Yield it at each threshold and area range."""

@@ -17,6 +17,15 @@ FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
 """The groups of classes by `frequency`, as LVIS's categories spell it."""
 
 
+class MetricParams(NamedTuple):
+    """The parameters of a metric as a summary shows them."""
+
+    iou: str
+    area: str
+    max_dets: str
+    classes: str = "all"
+
+
 class MetricSpec(NamedTuple):
     """One number of the summary: what it is called, and where in the arrays it is read.
 
@@ -32,9 +41,7 @@ class MetricSpec(NamedTuple):
         Index of the area range.
     max_dets_index : int
         Index of the detection limit.
-    title : tuple of str
-        The name written out, in parts that line up under one another: what, at which IoU, over
-        which areas or classes, of which detections.
+    params : MetricParams
     group : str
         The group of classes that the mean is over; empty for all.
     class_name : str
@@ -48,7 +55,7 @@ class MetricSpec(NamedTuple):
     threshold: int | None
     area: int
     max_dets_index: int
-    title: tuple[str, ...]
+    params: MetricParams
     group: str = ""
     class_name: str = ""
     heading: str = ""
@@ -77,21 +84,20 @@ def metric_spec(
         protocol.iou_thresholds if threshold is None else (protocol.iou_thresholds[threshold],)
     )
     if protocol.class_iou:
-        thresholds = tuple(sorted({value for _, value in protocol.class_iou}))
-    ends = dict.fromkeys((thresholds[0], thresholds[-1]))
-    most = protocol.max_dets[limit]
-    by_image = protocol.max_dets_scope == "image" or protocol.class_agnostic
-    of_objects = any((protocol.min_height, protocol.max_occlusion, protocol.max_truncation))
-    title = (
-        f"mean {metric.title}" if protocol.primary_metric == "mAP" else metric.title,
-        f"{'OKS' if protocol.iou_type == 'keypoints' else 'IoU'} "
-        + "\N{EN DASH}".join(map("{:.6g}".format, ends)),
-        f"{protocol.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
-        "all detections"
-        if most is None
-        else f"at most {most} per {'image' if by_image else 'image and class'}",
+        iou = ", ".join(map(_two_decimals, sorted({value for _, value in protocol.class_iou})))
+    else:
+        iou = ":".join(map(_two_decimals, dict.fromkeys((thresholds[0], thresholds[-1]))))
+    max_dets = protocol.max_dets[limit]
+    params = MetricParams(
+        iou, protocol.area_ranges[area].name, "any" if max_dets is None else str(max_dets)
     )
-    return MetricSpec(name, metric, *indices, title, class_name=name)
+    return MetricSpec(name, metric, *indices, params, class_name=name)
+
+
+def _two_decimals(threshold: float) -> str:
+    """Return a threshold with two decimals as in pycocotools, or more if it has more."""
+    short = format(threshold, ".2f")
+    return short if float(short) == float(format(threshold, ".6g")) else format(threshold, ".6g")
 
 
 def percent(threshold: float) -> str:

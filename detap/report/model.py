@@ -144,8 +144,10 @@ class Report(Value):
         For each input its role, path, sha256 and counts.
     summary : mapping of str to float
         The numbers that people quote, the headline first; NaN is undefined.
-    titles : mapping of str to tuple of str
-        For each number of the summary its name written out, in parts.
+    param_columns : tuple of Column
+        The columns of the summary behind name and value: IoU, area, ...
+    params : mapping of str to tuple of str
+        For each metric of the summary its text in those columns.
     columns : mapping of str to Column
         For each number of the summary its column in other tables; empty of a ranking, whose first
         number is graded.
@@ -168,7 +170,8 @@ class Report(Value):
     protocol: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Mapping[str, Any], ...] = ()
     summary: Mapping[str, float] = field(default_factory=dict)
-    titles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    param_columns: tuple[Column, ...] = ()
+    params: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     columns: Mapping[str, Column] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()

@@ -6,7 +6,7 @@ Text is rounded, but never to more than is true.
 from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 
-from detap.report.model import Cell
+from detap.report.model import Cell, Report
 
 UNDEFINED = "\N{EN DASH}"
 """How a table shows a number that is undefined."""
@@ -74,6 +74,15 @@ def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     if kind == "count_change":
         return more(value)
     return exact(value) if kind == "exact" else str(value)
+
+
+def described(report: Report, name: str) -> str:
+    """Return the parameters of a metric of the summary as one text."""
+    texts = report.params.get(name, ())
+    if len(texts) < 2:
+        return "".join(texts)
+    columns = zip(report.param_columns, texts, strict=True)
+    return ", ".join(f"{column.heading} {text}" for column, text in columns)
 
 
 def rows_of(columns: Mapping[str, Sequence[Cell]]) -> tuple[dict[str, Cell], ...]:

@@ -220,7 +220,7 @@ def test_eval_and_check_refuse_corners_and_name_the_option(
         assert said.err.count("boxes look like [x1, y1, x2, y2]") >= len(wrong)
         assert all(f"{path}: boxes look like" in said.err for path in wrong)
         assert f"pass {option} xyxy" in said.err
-        assert "no errors" not in said.out
+        assert "No errors" not in said.out
     assert not report.exists()
     assert main(["baseline", "update", str(tmp_path / "kept.json"), str(report)]) == 2
     # The hint leads to the right number.

@@ -627,7 +627,7 @@ def test_the_report_obeys_its_schema(tmp_path: Path) -> None:
 def test_the_command_shows_a_table(tmp_path: Path) -> None:
     gt, dt = write(tmp_path, [FOUND])
     shown = run("--gt", gt, "--dt", dt).stdout
-    assert "no errors" in shown
+    assert "No errors" in shown
     assert "highest score" in shown
     assert "Traceback" not in shown
 

@@ -75,7 +75,7 @@ def test_coco_classes(detap: Detap, coco: Files) -> None:
 
 
 def counts(row: dict[str, Any]) -> tuple[int, ...]:
-    names = ("ground_truths", "neutral", "detections", "within_max_dets")
+    names = ("ground_truths", "ignored", "detections", "within_max_dets")
     outcomes = ("true_positives", "false_positives", "duplicates")
     return tuple(row[name] for name in names + outcomes)
 
@@ -150,7 +150,7 @@ def test_the_table(detap: Detap, coco: Files) -> None:
     assert [line.split()[0] for line in lines[2:5]] == ["cat", "dog", "bird"]
     assert lines[2].split()[1] == "0.5050"
     assert "\x1b" not in ended.out
-    assert "AP50   0.7525  average precision" in ended.out
+    assert "AP50    0.7525  0.50 " in ended.out
     assert lines[-1].startswith("protocol:coco|detap:")
     assert "[classes-only-in-detections]" in ended.err
     assert "warning: " in ended.err
@@ -301,10 +301,10 @@ def test_a_report_says_what_its_preset_promises(detap: Detap, coco: Files) -> No
     rules = protocol("ultralytics")
     promised = {"source": rules.source, "tolerance": 1e-6, "residue": rules.residue}
     assert record["reproduces"] == promised
-    told = "ultralytics is Ultralytics 8.4.190, val: "
+    told = "ultralytics reproduces Ultralytics 8.4.190, val: "
     ended = detap(*coco.arguments, "--protocol", "ultralytics")
     assert told in ended.out
-    assert "to within 1e-06" in " ".join(ended.out.split())
+    assert "within 1e-06" in " ".join(ended.out.split())
     # Of what departs from it nothing is promised; what is equal to the last bit needs no promise.
     for options in (["--protocol", "ultralytics", "--iou", "0.5"], ["--protocol", "coco"]):
         assert "reproduces" not in evaluated(detap, coco, *options)
@@ -451,7 +451,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
         (["-", "csv=-"], "only one report can go to standard output"),
         (["a.json", "a.json"], "a.json is to be written twice"),
         (["absent/a.json"], "no such folder"),
-        (["json=instances.json"], "is an input; give the report another name"),
+        (["json=instances.json"], "is an input; use another name for the report"),
     ],
 )
 def test_outputs_that_cannot_be(

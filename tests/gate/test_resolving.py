@@ -348,7 +348,7 @@ def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
     assert (found["unit"], number["name"], number["units"]) == ("query", "mAP", 50)
     assert number["standard_error"] == pytest.approx(0.0283, rel=SOME)
     assert "Minimum detectable drop" in ended.out
-    assert "is less than these 50 queries can show" in ended.err
+    assert " of these 50 queries; " in ended.err
     assert detap(*words, "--detectable-drop", "0.1").status == 0
     found = json.loads(report.read_text())["power"]
     assert found["metrics"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
@@ -359,7 +359,7 @@ def test_an_assertion_warns_of_it(case: Path) -> None:
 
     truth = read_ground_truth("instances.json")
     earlier = read_detections("results.json", truth)
-    with pytest.warns(DetapWarning, match="the limit of AR100, 0.22, is less"):
+    with pytest.warns(DetapWarning, match="AR100 limit 0.22 is below the minimum"):
         assert_detections(
             truth,
             read_detections("now.json", truth),

@@ -378,12 +378,8 @@ def test_summary_titles_and_counts() -> None:
     images = [Image([cyclist()], [claim(0.9), claim(0.8)]), Image([cyclist()], [claim(0.7)])]
     result = run(images)
     assert list(result.summary) == ["mAP-moderate", "mAP-easy", "mAP-hard"]
-    assert metrics.summary(result.protocol)[0].title == (
-        "mean average precision",
-        "IoU 0.5\N{EN DASH}0.7",
-        "moderate objects",
-        "all detections",
-    )
+    params = metrics.summary(result.protocol)[0].params
+    assert params[:3] == ("0.50, 0.70", "moderate", "any")
     at = result.classes.index("Cyclist")
     assert (result.true_positives[at], result.false_positives[at]) == (2, 1)
     assert result.duplicates[at] == 1

@@ -52,10 +52,12 @@ def report(*rows: Mapping[str, Cell], blocks: tuple[Block, ...] = (), **changes:
             },
         ),
         summary={"AP": 0.5, "AP50": nan},
-        titles={
-            "AP": ("average precision", "IoU 0.5\N{EN DASH}0.95", "all areas", "top 100 per image"),
-            "AP50": ("average precision", "IoU 0.5", "all areas", "top 100 per image"),
-        },
+        param_columns=(
+            Column("iou", "IoU", "IoU", "text"),
+            Column("area", "area", "area", "text"),
+            Column("max_dets", "max dets", "max dets", "count"),
+        ),
+        params={"AP": ("0.50:0.95", "all", "100"), "AP50": ("0.50", "all", "100")},
         table=Table(COLUMNS, rows, row("mean / sum")),
         notes=(Note("missing-area", "annotations have no area", 3),),
         blocks=blocks,

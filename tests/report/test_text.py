@@ -83,51 +83,25 @@ def test_colour_changes_nothing_but_colour(monkeypatch: pytest.MonkeyPatch) -> N
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
 
 
-def test_the_summary_has_its_names_written_out_in_columns() -> None:
-    text = render(report(row("cat")), Style(80))
-    assert f"AP    0.5000  average precision  IoU 0.5{DASH}0.95  all areas  top 100" in text
-    assert f"AP50       {DASH}  average precision  IoU 0.5       all areas  top 100" in text
-
-
-def test_where_there_is_little_room_common_parts_are_said_once() -> None:
-    lines = render(report(row("cat")), Style(50, fold=True)).splitlines()
-    start = lines.index("average precision, all areas, top 100 per image")
+def test_the_summary_has_the_parameters_in_columns() -> None:
+    lines = render(report(row("cat")), Style(80)).splitlines()
+    start = lines.index("metric   value  IoU        area  max dets")
     assert lines[start + 1 : start + 3] == [
-        f"AP    0.5000  IoU 0.5{DASH}0.95",
-        f"AP50       {DASH}  IoU 0.5",
-    ]
-
-
-def test_the_words_in_which_all_names_end_are_said_once() -> None:
-    limits = (1, 10, 100)
-    summary = {f"AR{limit}": 0.5 for limit in limits}
-    titles = {
-        f"AR{limit}": ("recall", f"{limit} areas", f"at most {limit} per image and class")
-        for limit in limits
-    }
-    made = replace(report(row("cat")), summary=summary, titles=titles)
-    lines = render(made, Style(46)).splitlines()
-    start = lines.index("recall, at most \N{HORIZONTAL ELLIPSIS} per image and class")
-    assert lines[start + 1 : start + 4] == [
-        "AR1    0.5000  1 areas    at most 1",
-        "AR10   0.5000  10 areas   at most 10",
-        "AR100  0.5000  100 areas  at most 100",
+        "AP      0.5000  0.50:0.95  all        100",
+        f"AP50         {DASH}  0.50       all        100",
     ]
 
 
 def test_the_summary_wraps_where_it_must() -> None:
-    numbers = {"AP": 0.5, "AR": 0.25}
-    titles = {
-        "AP": ("average precision", f"IoU 0.5{DASH}0.95", "all areas", "top 100 per image"),
-        "AR": ("average recall", "IoU 0.5", "small areas", "top 10 per image"),
-    }
-    made = replace(report(row("cat")), summary=numbers, titles=titles)
-    lines = render(made, Style(50, fold=True)).splitlines()
+    summary = {"AP": 0.5, "AR": 0.25}
+    params = {"AP": ("0.50:0.95", "all", "100"), "AR": ("0.50", "small", "10")}
+    made = replace(report(row("cat")), summary=summary, params=params)
+    lines = render(made, Style(36, fold=True)).splitlines()
     assert lines[-6:-2] == [
-        f"AP  0.5000  average precision, IoU 0.5{DASH}0.95, all",
-        "            areas, top 100 per image",
-        "AR  0.2500  average recall, IoU 0.5, small areas,",
-        "            top 10 per image",
+        "AP      0.5000  IoU 0.50:0.95, area",
+        "                all, max dets 100",
+        "AR      0.2500  IoU 0.50, area",
+        "                small, max dets 10",
     ]
 
 

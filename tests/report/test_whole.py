@@ -68,7 +68,8 @@ def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
             {"role": "detections", "path": "./runs/dt.json"},
         ),
         summary={"AP": 0.5, "AP50": nan},
-        titles={"AP": ("average precision", "IoU 0.5")},
+        param_columns=(Column("iou", "IoU", "IoU", "text"),),
+        params={"AP": ("0.50:0.95",), "AP50": ("0.50",)},
         table=Table(COLUMNS, ({**ROW, "why": "<low>", "count": 3}, {**OTHER, "count": 4}), TOTALS),
         notes=(
             Note("missing-area", "areas are missing", 3),
@@ -93,10 +94,10 @@ MARKDOWN = f"""\
 | **warning** | `AP50` | fell by 0.2000: inconclusive |
 | passed | `class:*.dup` | unchanged (2) |
 
-| metric | value |  |
+| metric | value | IoU |
 | :--- | ---: | :--- |
-| `AP` | 0.5000 | average precision, IoU 0.5 |
-| `AP50` | {DASH} |  |
+| `AP` | 0.5000 | 0.50:0.95 |
+| `AP50` | {DASH} | 0.50 |
 
 ### More of it
 
@@ -192,8 +193,9 @@ cat,2,,0.0,0,,,4
 
 RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 BELOW = f"""
-AP    0.5000  average precision  IoU 0.5
-AP50       {DASH}
+metric   value  IoU
+AP      0.5000  0.50:0.95
+AP50         {DASH}  0.50
 
 Gates: 2 of 4 failed
 
@@ -371,7 +373,7 @@ def test_a_long_annotation_is_cut() -> None:
 
 
 def test_a_report_without_a_summary_has_its_table_at_once() -> None:
-    plain = report([], summary={}, titles={}, blocks=(), notes=(), kind="check")
+    plain = report([], summary={}, blocks=(), notes=(), kind="check")
     lines = render("markdown", plain).splitlines()
     assert lines[:3] == [
         "## detap: check",

@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from detap.escaping import escape
-from detap.report.numbers import change, share
+from detap.report.numbers import change, described, share
 from detap.report.page.data import page_data
 from detap.report.sections import SECTIONS
 
@@ -56,7 +56,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
         report=report,
         model=model,
         headline=[
-            {"name": name, "title": ", ".join(report.titles.get(name, ())), "value": share(v, 4)}
+            {"name": name, "params": described(report, name), "value": share(v, 4)}
             for name, v in report.summary.items()
         ],
         warnings=warnings,

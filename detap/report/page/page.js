@@ -805,7 +805,7 @@ function breakdownTable(part, title) {
 function regionTable(part) {
   const rows = [0, 1, 2].map((row) => make("tr", {}, ...[0, 1, 2].map((column) => {
     const n = 3 * row + column, recall = ratio(part.matched[n], part.truths[n]);
-    const node = make("td", {}, make("strong", {}, fraction(recall, 3)), make("small", {}, `${integer(part.truths[n])} objects`));
+    const node = make("td", {}, make("strong", {}, fraction(recall, 3)), make("small", {}, `${integer(part.truths[n])} ${part.truths[n] === 1 ? "object" : "objects"}`));
     node.title = part.groups[n];
     paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one colour
     return node;

@@ -87,7 +87,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
         Table(
             _COLUMNS,
             tuple(
-                {**row, "name": _LABELS[name].format(_group(str(row["name"])))}
+                {**row, "name": _group_label(name, str(row["name"]))}
                 for name, part in parts.items()
                 for row in _rows(part)
             ),
@@ -126,9 +126,19 @@ def _bars(histogram: Histogram) -> dict[str, Any]:
     }
 
 
-def _group(name: str) -> str:
-    """Return the name of a group as text: the last one has no upper end."""
-    return f"{name.removesuffix('-')}+" if name.endswith("-") else name
+def _group_label(breakdown: str, group: str) -> str:
+    """Return the label of a group; a range of counts includes its upper end."""
+    if breakdown == "position":
+        return group
+    low, _, high = group.partition("-")
+    if not high:
+        group = f"{low}+"
+    elif breakdown == "crowding":
+        last = int(high) - 1
+        if last == 1:
+            return "1 object in image"
+        group = low if last == int(low) else f"{low}-{last}"
+    return _LABELS[breakdown].format(group)
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:

@@ -66,13 +66,18 @@ def detection_report(
     rows = class_rows(result)
     columns = class_columns(protocol)
     entries = metrics.summary(protocol)
+    param_columns = _param_columns(protocol)
     return Report(
         kind="detection",
         signature=result.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={entry.name: entry.title for entry in entries},
+        param_columns=param_columns,
+        params={
+            entry.name: tuple(getattr(entry.params, column.key) for column in param_columns)
+            for entry in entries
+        },
         columns={
             entry.name: _column(protocol, entry, entry.name, primary=entry is entries[0])
             for entry in entries
@@ -90,6 +95,20 @@ def _reproduction(protocol: "Protocol") -> Block:
     within = f"within {protocol.tolerance:g} ({protocol.residue})"
     line = f"{protocol.name} reproduces {protocol.source} {within}"
     return Block("reproduces", "", data, (line,))
+
+
+def _param_columns(protocol: "Protocol") -> tuple[Column, ...]:
+    """Return the columns of the parameters of the summary's metrics."""
+    iou = "OKS" if protocol.iou_type == "keypoints" else "IoU"
+    kitti = protocol.min_height or protocol.max_occlusion or protocol.max_truncation
+    area = "difficulty" if kitti else "area"
+    columns = (
+        Column("iou", iou, iou, "text"),
+        Column("area", area, area, "text"),
+        Column("max_dets", "max dets", "max dets", "count"),
+        Column("classes", "classes", "classes", "text"),
+    )
+    return columns if protocol.class_groups != "none" else columns[:-1]
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:

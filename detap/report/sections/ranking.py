@@ -129,6 +129,7 @@ _GAP_TITLES = {
     "worst_bound": "largest bound over all orders of the batches",
 }
 _MOST_SHOWN = 50
+_DEFINITION = (Column("definition", "definition", "definition", "text"),)
 
 
 # --- retrieval
@@ -157,7 +158,8 @@ def retrieval_report(
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={m.name: tuple(m.title.split(", ")) for m in result.measures},
+        param_columns=_DEFINITION,
+        params={measure.name: (measure.title,) for measure in result.measures},
         table=_query_table(result, objectives),
         notes=result.notes,
         blocks=(_levels_block(result), *_objective_blocks(objectives)),
@@ -305,7 +307,8 @@ def classification_report(
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={name: _title(name, result) for name in result.summary},
+        param_columns=_DEFINITION,
+        params={name: (_definition(name, result),) for name in result.summary},
         table=Table(columns, rows_of(values), totals),
         notes=result.notes,
         blocks=tuple(blocks),
@@ -327,7 +330,7 @@ def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any])
     return Block("curve", title, data, table=Table(columns, tuple(rows)))
 
 
-def _title(name: str, result: "ClassificationResult") -> tuple[str, ...]:
+def _definition(name: str, result: "ClassificationResult") -> str:
     if name == "mAP":
-        return ("mean average precision", "over classes", result.protocol.curve)
-    return ("mean average precision", "over samples", f"by {result.protocol.divisor}")
+        return f"mean average precision, over classes, {result.protocol.curve}"
+    return f"mean average precision, over samples, by {result.protocol.divisor}"

@@ -110,10 +110,12 @@ def _summary(report: Report) -> list[str]:
     if not report.summary:
         return []
     rows = [
-        [code(name), share(value, 4), text_of(", ".join(report.titles.get(name, ())))]
+        [code(name), share(value, 4), *map(text_of, report.params.get(name, ()))]
         for name, value in report.summary.items()
     ]
-    return [*_grid(["metric", "value", ""], rows, "lrl"), ""]
+    headings = [column.heading for column in report.param_columns]
+    sides = "".join("r" if column.kind == "count" else "l" for column in report.param_columns)
+    return [*_grid(["metric", "value", *headings], rows, f"lr{sides}"), ""]
 
 
 def _notes(report: Report) -> list[str]:

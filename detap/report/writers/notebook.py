@@ -56,11 +56,14 @@ def to_html(result: Result) -> str:
 
 
 def _summary(report: Report) -> str:
+    headings = ["metric", "value", *(column.heading for column in report.param_columns)]
     rows = (
-        (_cell(name, "th"), _cell(share(value, 4)), _cell(", ".join(report.titles[name]), "left"))
-        for name, value in report.summary.items()
+        (_cell(name, "th"), _cell(share(value, 4)), *(_cell(text, "left") for text in params))
+        for (name, value), params in zip(
+            report.summary.items(), report.params.values(), strict=True
+        )
     )
-    return _table([], rows)
+    return _table([_cell(heading, "th") for heading in headings], rows)
 
 
 def _classes(report: Report) -> str:

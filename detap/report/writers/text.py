@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, in_column, share
+from detap.report.numbers import RULE, described, in_column, share
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
@@ -98,63 +98,43 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
         yield from ([(piece, "")] for piece in rest)
 
 
-# --- the summary: a number per line, its name written out in aligned parts
+# --- the summary: a metric per line, with its parameters
 
 
 def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> list[Line]:
     names = list(report.summary)
-    most = widest(names)
-    indent = most + 2 + 6 + 2
-    titles = [report.titles.get(name, ()) for name in names]
+    values = [share(value, 4) for value in report.summary.values()]
+    params = [report.params.get(name, ()) for name in names]
+    headings = [column.heading for column in report.param_columns]
+    sizes = [widest(["metric", *names]), widest(["value", *values])]
+    sizes += [widest(texts) for texts in zip(headings, *params, strict=True)]
+    in_columns = sum(sizes) + 2 * (len(sizes) - 1) <= style.width
+    indent = sizes[0] + 2 + sizes[1] + 2
     lines: list[Line] = []
-    room = style.width - indent + 2  # behind the last part
-    if sum(_part_sizes(titles)) > room:
-        # What all have in common is said once.
-        common = [parts[0] for parts in zip_longest(*titles) if len(set(parts)) == 1]
-        titles = [tuple(part for part in parts if part not in common) for parts in titles]
-        shorter, ending = _without_ending(titles)
-        if ending and sum(_part_sizes(titles)) > room >= sum(_part_sizes(shorter)):
-            titles, common = shorter, [*common, ending]
-        if common:
-            lines.append([(", ".join(common), "dim")])
-    sizes = _part_sizes(titles)
-    for number, name in enumerate(names):
-        value = report.summary[name]
+    if in_columns:
+        text = f"{'metric':<{sizes[0]}}  {'value':>{sizes[1]}}{_params(report, headings, sizes)}"
+        lines.append([(text, "heading")])
+    for number, (name, value, texts) in enumerate(zip(names, values, params, strict=True)):
         column = report.columns.get(name, _OTHER if number else _FIRST)
-        part = _role(column, value)
-        part = "failed" if name in failed else part
-        line: Line = [(f"{name:<{most}}  ", "title" if number == 0 else "")]
-        line.append((f"{share(value, 4):>6}", part))
-        words = ", ".join(titles[number])
-        if sum(sizes) <= room:
-            parts = zip(titles[number], sizes, strict=False)
-            words = "".join(f"{word:<{size}}" for word, size in parts)[:-2]
-        first, *rest = _wrapped(words, style.width - indent)
-        line.append((f"  {first}", "dim"))
-        lines += [line, *([(" " * indent + piece, "dim")] for piece in rest)]
+        part = "failed" if name in failed else _role(column, report.summary[name])
+        line: Line = [(f"{name:<{sizes[0]}}  ", "title" if number == 0 else "")]
+        line.append((f"{value:>{sizes[1]}}", part))
+        if in_columns:
+            lines.append([*line, (_params(report, texts, sizes), "dim")])
+            continue
+        first, *rest = _wrapped(described(report, name), style.width - indent)
+        lines.append([*line, (f"  {first}", "dim")])
+        lines += [[(" " * indent + piece, "dim")] for piece in rest]
     return lines
 
 
-def _without_ending(titles: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], str]:
-    """Return the titles without the words in which all their last parts end, and these in short.
-
-    Of "at most 10 per image" and "at most 100 per image" it is "at most ... per image".
-    """
-    words = [parts[-1].split(" ") if parts else [""] for parts in titles]
-    columns = zip(*(reversed(last) for last in words), strict=False)
-    alike = [len(set(column)) == 1 for column in columns]
-    count = min((*(n for n, same in enumerate(alike) if not same), len(words[0]) - 1))
-    if not count or len(words) < 2:
-        return list(titles), ""
-    kept = [" ".join(last[:-count]) for last in words]
-    begin = [word for word in words[0][:-count] if all(word in last for last in words)]
-    said = " ".join([*begin, "\N{HORIZONTAL ELLIPSIS}", *words[0][-count:]])
-    return [(*parts[:-1], last) for parts, last in zip(titles, kept, strict=True)], said
-
-
-def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
-    """Return how wide each part of titles is with the two spaces behind it."""
-    return [widest(parts) + 2 for parts in zip_longest(*titles, fillvalue="")]
+def _params(report: Report, texts: Sequence[str], sizes: Sequence[int]) -> str:
+    """Return the texts of a line of the summary in the columns of the parameters."""
+    cells = zip(report.param_columns, texts, sizes[2:], strict=True)
+    return "".join(
+        f"  {text:>{size}}" if column.kind == "count" else f"  {text:<{size}}"
+        for column, text, size in cells
+    )
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
