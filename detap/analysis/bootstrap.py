@@ -1,6 +1,6 @@
 """How sure a number is: paired resamples of the images a detector was scored on.
 
-See docs/bootstrap.md for the method, what it assumes, and how its coverage was tested.
+See docs/statistics.md for the method, what it assumes, and how its coverage was tested.
 """
 
 from collections.abc import Sequence

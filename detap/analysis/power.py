@@ -7,7 +7,7 @@ that becomes so in a share `power` of all samples of as many images once the tru
     (z(1 - (1 - level) / 2) + z(power)) * s,
 
 z being the quantile of the normal distribution; s falls with the root of the number of images.
-docs/bootstrap.md has the theory, and what a simulation made of it.
+docs/statistics.md has the theory, and what a simulation made of it.
 
 References
 ----------

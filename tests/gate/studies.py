@@ -1,4 +1,4 @@
-"""Intervals where data is scarce, simulated: what the rules of docs/bootstrap.md rest on.
+"""Intervals where data is scarce, simulated: what the rules of docs/statistics.md rest on.
 
     python -m tests.gate.studies few --pairs 500
     python -m tests.gate.studies near-perfect --pairs 500

@@ -113,7 +113,7 @@ def test_the_verdict_and_the_interval_depend_on_the_seed_alone(
 
 
 def test_what_its_images_can_show(voc2007: Path, tmp_path: Path) -> None:
-    """As docs/bootstrap.md has it: of one detector alone, and of two that mostly err alike."""
+    """As docs/statistics.md has it: of one detector alone, and of two that mostly err alike."""
     before = tmp_path / "before"
     before.symlink_to(voc2007 / "detections")
     report, _, _ = gate(voc2007, before, "--detectable-drop", "0.005", status=0)
