@@ -256,7 +256,7 @@ def _adapted(result: Result, threshold: int) -> MatchResults:
         threshold=threshold,
         matched_gt=match_table.matched_gt_at(0, threshold),
         ignored=match_table.is_ignored(0, threshold),
-        counted=match_table.counted,
+        counted=match_table.within_max_dets,
         positive=match_table.positive[0],
         match_table=match_table,
         result=result,

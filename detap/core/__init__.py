@@ -1,6 +1,5 @@
-"""Arrays in, arrays out: overlap, matching, curves.
+"""Array kernels: IoU, matching, accumulation.
 
-Nothing here knows a file, the name of a class, or a protocol. What is hot is compiled (the modules
-whose names begin with an underscore) and runs without the GIL; beside each stands the plain module
-that documents it.
+Inputs and outputs are arrays: no files, class names or protocols. Modules with a leading underscore
+are compiled and run without the GIL; the plain module of the same name documents them.
 """

@@ -1,4 +1,4 @@
-"""From evidence to counts, precision and recall.
+"""Accumulate match results to counts, precision and recall.
 
 Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets. Undefined is NaN.
 """
@@ -15,36 +15,36 @@ from numpy.typing import NDArray
 from detap.core import _accumulate
 from detap.core.interpolated import Interpolated
 from detap.core.params import MatchParams
-from detap.core.threads import fair_share, share, thread_count
+from detap.core.threads import max_rows_per_thread, run_threads, thread_count
 
-if TYPE_CHECKING:  # a plain run keeps none
+if TYPE_CHECKING:
     from detap.core.match_table import MatchFlags, MatchTable, Ranking
 
 Floats = NDArray[np.float64]
 
-_PIECES = 4
-"""Pieces of a ranking for each thread, so that none waits long for another."""
+_CHUNKS_PER_THREAD = 4
+"""Chunks of a ranking per thread, to balance the threads."""
 
 
 class Scores(NamedTuple):
-    """What scoring gives.
+    """Accumulated counts, precision and recall.
 
     Attributes
     ----------
     interpolated : Interpolated
-        Precision at recall levels; at the largest limit, unless all limits were asked for.
+        Precision at recall levels, at the largest max dets or at all of them.
     average : (T, K, A) float64
-        Average precision at the largest limit.
+        Average precision at the largest max dets.
     recall : (T, K, A, M) float64
         Final recall.
     positives : (A, K) int64
-        Ground truths that count.
+        Counted ground truths.
     counts : (7, K) int64
-        At the first threshold and area range and the largest limit: ground truths that count,
-        neutral ones, all detections, true positives, false positives, duplicates among those,
-        and detections within the limit.
+        At the first threshold and area range and the largest max dets: counted ground truths,
+        ignored ground truths, all detections, true positives, false positives, duplicates among
+        those, and detections within max dets.
     match_table : MatchTable or None
-        What these come from, where it was asked for.
+        If requested.
     """
 
     interpolated: Interpolated
@@ -56,32 +56,32 @@ class Scores(NamedTuple):
 
     @property
     def precision(self) -> Floats:
-        """The same at each level, (M, A, T, R, K) float64; made anew each time.
+        """Precision at each level, (M, A, T, R, K) float64; a new array each time.
 
-        It lies in memory as (T, R, K, A, M), the order in which it is handed over.
+        Its memory order is (T, R, K, A, M), as in pycocotools.
         """
         return self.interpolated.dense().transpose(4, 3, 0, 1, 2)
 
     @classmethod
     def undefined(
-        cls, params: MatchParams, truths: NDArray[np.int64], *, all_max_dets: bool
+        cls, params: MatchParams, truth_counts: NDArray[np.int64], *, all_max_dets: bool
     ) -> "Scores":
-        """Return room for scores, where nothing is defined and all counts are 0.
+        """Allocate scores with all counts 0 and everything else undefined.
 
         Parameters
         ----------
-        params : Rules
-        truths : (K,) int64
-            How many ground truths each class has.
+        params : MatchParams
+        truth_counts : (K,) int64
+            Ground truths of each class.
         all_max_dets : bool
             As for :func:`accumulate`.
         """
         t, a, m = len(params.thresholds), len(params.area_ranges), len(params.max_dets)
-        classes = len(truths)
+        classes = len(truth_counts)
         positives = np.zeros((a, classes), np.int64)
         return cls(
             interpolated=Interpolated.undefined(
-                params, truths, positives, m if all_max_dets else 1
+                params, truth_counts, positives, m if all_max_dets else 1
             ),
             average=np.full((t, classes, a), np.nan),
             recall=np.full((t, classes, a, m), np.nan),
@@ -90,7 +90,7 @@ class Scores(NamedTuple):
         )
 
     def select_classes(self, classes: Sequence[int]) -> "Scores":
-        """Return the scores of some classes, in the order listed."""
+        """Select classes, in the order listed."""
         labels = list(classes)
         return Scores(
             interpolated=self.interpolated.select_classes(labels),
@@ -103,9 +103,9 @@ class Scores(NamedTuple):
             else self.match_table.select_classes(labels),
         )
 
-    def put(self, classes: slice, scores: "Scores") -> None:
-        """Write the scores of some classes in their place."""
-        self.interpolated.put(classes, scores.interpolated)
+    def set_classes(self, classes: slice, scores: "Scores") -> None:
+        """Write the scores of some classes."""
+        self.interpolated.set_classes(classes, scores.interpolated)
         self.average[:, classes] = scores.average
         self.recall[:, classes] = scores.recall
         self.positives[:, classes] = scores.positives
@@ -113,20 +113,20 @@ class Scores(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """Detections of K classes, each as a number into a table of what became of them.
+    """Detections of K classes, each with a code: the index of its match results.
 
     Attributes
     ----------
     label : (N,) int32
-        Ascending; rows of a class stand as equal scores rank.
+        Ascending; ties rank in row order.
     score : (N,) float64
     code : (N,) uint32
         Columns of `match_flags`.
     match_flags : MatchFlags
     positives : (A, K) int64
-        Ground truths that count.
-    truths : (K,) int64
-        All of them.
+        Counted ground truths.
+    truth_counts : (K,) int64
+        All ground truths.
     """
 
     label: NDArray[np.int32]
@@ -134,7 +134,7 @@ class Coded(NamedTuple):
     code: NDArray[np.uint32]
     match_flags: "MatchFlags"
     positives: NDArray[np.int64]
-    truths: NDArray[np.int64]
+    truth_counts: NDArray[np.int64]
 
 
 def accumulate(
@@ -144,27 +144,26 @@ def accumulate(
     threads: int | None = None,
     all_max_dets: bool = False,
 ) -> Scores:
-    """Return the scores that evidence comes to, the very bits that matching and scoring give.
+    """Accumulate a match table, with the same bits as matching and accumulating at once.
 
     Parameters
     ----------
     match_table : MatchTable
-        Of one table, or concatenated.
-    params : Rules, optional
-        Others than it was made by, which match alike and make another number of a curve.
+    params : MatchParams, optional
+        Other parameters with the same matches.
     threads : int, optional
-        The result does not depend on it.
+        Does not change the result.
     all_max_dets : bool
-        Whether precision is wanted at every detection limit, not only the largest.
+        Compute precision at every max dets, not only the largest.
     """
-    coded = _coded(match_table)
-    scores = _replayed(
+    coded = _coded_table(match_table)
+    scores = _accumulate_coded(
         coded, match_table.ranking, params or match_table.params, threads, all_max_dets
     )
     return scores._replace(match_table=match_table if params is None else None)
 
 
-def _coded(match_table: "MatchTable") -> Coded:
+def _coded_table(match_table: "MatchTable") -> Coded:
     return Coded(
         match_table.label,
         match_table.score,
@@ -185,172 +184,182 @@ def accumulate_class(
     threads: int,
     all_max_dets: bool,
 ) -> None:
-    """Write the scores of one class, which all threads go down, some of its ranking each.
+    """Write the scores of one class, with its ranking split among the threads.
 
     Parameters
     ----------
     match_table : MatchTable
-        No other class need be there.
+        Other classes may be missing.
     label : int
     ranked : (n,) int32
-        All rows of the class by falling score.
+        All rows of the class by descending score.
     scores : Scores
         Of all classes.
     params, threads, all_max_dets
         As for :func:`accumulate`.
     """
-    rows = ranked[match_table.counted[ranked]]
-    part = _by_ranks(
-        _coded(match_table), label, rows, params=params, threads=threads, every=all_max_dets
+    rows = ranked[match_table.within_max_dets[ranked]]
+    class_scores = _accumulate_split(
+        _coded_table(match_table),
+        label,
+        rows,
+        params=params,
+        threads=threads,
+        all_max_dets=all_max_dets,
     )
-    scores.put(slice(label, label + 1), part)
+    scores.set_classes(slice(label, label + 1), class_scores)
 
 
 def accumulate_coded(coded: Coded, params: MatchParams, *, threads: int | None = None) -> Scores:
-    """Return the scores of detections whose outcomes are numbers; as :func:`accumulate`.
+    """Accumulate coded detections, as :func:`accumulate`.
 
     Parameters
     ----------
     coded : Coded
-    params : Rules
+    params : MatchParams
     threads : int, optional
-        The result does not depend on it.
+        Does not change the result.
     """
-    return _replayed(coded, _ranked(coded, params), params, threads, all_max_dets=False)
+    return _accumulate_coded(coded, _rank(coded, params), params, threads, all_max_dets=False)
 
 
 def accumulate_chunks(
     chunks: Iterable[Callable[[], Coded]],
     params: MatchParams,
     *,
-    truths: NDArray[np.int64],
-    most_hits: int,
+    truth_counts: NDArray[np.int64],
+    max_hits: int,
     threads: int,
 ) -> Scores:
-    """Return the scores of one class whose detections come by falling score, some at a time.
+    """Accumulate one class from chunks of its detections in descending score order.
 
-    Each stretch is made, ranked and gone down by one thread: false positives above those of one are
-    those of the ones before.
+    A thread loads, ranks and counts a chunk. The false positives of earlier chunks are then added.
 
     Parameters
     ----------
     chunks : iterable of callables
-        At least one; each returns a :class:`Coded`. Outcomes and ground truths are those of the
-        whole class in each.
-    params : Rules
-    truths : (1,) int64
-        How many ground truths the class has.
-    most_hits : int
-        How many detections of all are a true positive anywhere.
+        At least one; each returns a :class:`Coded`, with the match results and ground truths of the
+        whole class.
+    params : MatchParams
+    truth_counts : (1,) int64
+        Ground truths of the class.
+    max_hits : int
+        Detections that are a true positive anywhere.
     threads : int
-        The result does not depend on it.
+        Does not change the result.
     """
-    scores = Scores.undefined(params, truths, all_max_dets=False)
+    scores = Scores.undefined(params, truth_counts, all_max_dets=False)
     sizes: list[int] = []
 
-    def gone_down(make: Callable[[], Coded]) -> _accumulate.Chunk:
-        coded = make()
+    def count_chunk(load_chunk: Callable[[], Coded]) -> _accumulate.Chunk:
+        coded = load_chunk()
         sizes.append(len(coded.label))
         scores.positives[:] = coded.positives
-        scores.counts[1] = coded.truths - coded.positives[0]
-        ranking = _ranked(coded, params)
+        scores.counts[1] = coded.truth_counts - coded.positives[0]
+        ranking = _rank(coded, params)
         return _accumulate.Chunk(params, scores, False, ranking, coded.match_flags, coded.code)
 
-    whole = _accumulate.Chunks(params, scores, False, most_hits)
-    _join((partial(gone_down, make) for make in chunks), whole, threads)
+    merged = _accumulate.Chunks(params, scores, False, max_hits)
+    _merge_chunks((partial(count_chunk, load_chunk) for load_chunk in chunks), merged, threads)
     scores.counts[2] = sum(sizes)
     return scores
 
 
-def _by_ranks(
+def _accumulate_split(
     coded: Coded,
     label: int,
     rows: NDArray[np.int32],
     *,
     params: MatchParams,
     threads: int,
-    every: bool,
+    all_max_dets: bool,
 ) -> Scores:
-    """Return the scores of one class, of which these are the rows by falling score."""
-    from detap.core.match_table import Ranking  # noqa: PLC0415 - likewise
+    """Accumulate one class from its rows in descending score order."""
+    from detap.core.match_table import Ranking  # noqa: PLC0415 - lazy import
 
-    here = slice(label, label + 1)
-    scores = Scores.undefined(params, coded.truths[here], all_max_dets=every)
-    scores.positives[:] = coded.positives[:, here]
+    classes = slice(label, label + 1)
+    scores = Scores.undefined(params, coded.truth_counts[classes], all_max_dets=all_max_dets)
+    scores.positives[:] = coded.positives[:, classes]
 
-    none = np.zeros(0, np.uint32)
+    no_code = np.zeros(0, np.uint32)
 
-    def gone_down(few: slice) -> _accumulate.Chunk:
-        there = rows[few]
-        # Ranked rows lie anywhere: gathered column by column, each is found in a cache.
-        match_flags = coded.match_flags.of(coded.code[there] if len(coded.code) else there)
-        ranking = Ranking(
-            np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32)
+    def count_chunk(rows_slice: slice) -> _accumulate.Chunk:
+        chunk_rows = rows[rows_slice]
+        # Ranked rows are scattered in memory: gather them column by column.
+        match_flags = coded.match_flags.select(
+            coded.code[chunk_rows] if len(coded.code) else chunk_rows
         )
-        return _accumulate.Chunk(params, scores, every, ranking, match_flags, none)
+        ranking = Ranking(
+            np.array([0, len(chunk_rows)], np.int32), np.arange(len(chunk_rows), dtype=np.int32)
+        )
+        return _accumulate.Chunk(params, scores, all_max_dets, ranking, match_flags, no_code)
 
-    ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()
-    # Each ground truth is found once at most.
-    whole = _accumulate.Chunks(params, scores, every, int(coded.truths[label]))
-    _join((partial(gone_down, slice(*few)) for few in pairwise(ends)), whole, threads)
-    scores.counts[1] = coded.truths[here] - scores.positives[0]
+    ends = np.linspace(0, len(rows), _CHUNKS_PER_THREAD * threads + 1, dtype=np.int64).tolist()
+    # Each ground truth is matched at most once.
+    merged = _accumulate.Chunks(params, scores, all_max_dets, int(coded.truth_counts[label]))
+    _merge_chunks(
+        (partial(count_chunk, slice(*rows_slice)) for rows_slice in pairwise(ends)), merged, threads
+    )
+    scores.counts[1] = coded.truth_counts[classes] - scores.positives[0]
     scores.counts[2] = np.count_nonzero(coded.label == label)
     return scores
 
 
-def _join(
+def _merge_chunks(
     chunks: Iterable[Callable[[], _accumulate.Chunk]],
-    whole: _accumulate.Chunks,
+    merged: _accumulate.Chunks,
     threads: int,
 ) -> None:
-    """Let threads go down stretches of a ranking, and write what comes of them together."""
-    rest, lock = enumerate(chunks), Lock()
+    """Count chunks of a ranking in threads, merge them in order and write the curves."""
+    remaining, lock = enumerate(chunks), Lock()
     waiting: dict[int, _accumulate.Chunk] = {}
-    below = 0
+    next_index = 0
 
-    def go_down() -> None:
-        nonlocal below
+    def work() -> None:
+        nonlocal next_index
         while True:
             with lock:
-                place, make = next(rest, (0, None))
-            if make is None:
+                index, load_chunk = next(remaining, (0, None))
+            if load_chunk is None:
                 return
-            chunk = make()
+            chunk = load_chunk()
             with lock:
-                waiting[place] = chunk
-                while below in waiting:
-                    whole.append(waiting.pop(below))
-                    below += 1
+                waiting[index] = chunk
+                while next_index in waiting:
+                    merged.append(waiting.pop(next_index))
+                    next_index += 1
 
-    share(go_down, threads)
-    whole.count()
-    share(whole.work, threads)
+    run_threads(work, threads)
+    merged.count()
+    run_threads(merged.work, threads)
 
 
-def _ranked(coded: Coded, params: MatchParams) -> "Ranking":
-    from detap.core.match_table import rank_rows  # noqa: PLC0415 - likewise
+def _rank(coded: Coded, params: MatchParams) -> "Ranking":
+    from detap.core.match_table import rank_rows  # noqa: PLC0415 - lazy import
 
     left_out = (coded.match_flags.max_dets_index == len(params.max_dets)).view(np.uint8)[coded.code]
-    return rank_rows(coded.label, coded.score, left_out, len(coded.truths))
+    return rank_rows(coded.label, coded.score, left_out, len(coded.truth_counts))
 
 
-def _replayed(
+def _accumulate_coded(
     coded: Coded, ranking: "Ranking", params: MatchParams, threads: int | None, all_max_dets: bool
 ) -> Scores:
-    classes = len(coded.truths)
-    scores = Scores.undefined(params, coded.truths, all_max_dets=all_max_dets)
+    classes = len(coded.truth_counts)
+    scores = Scores.undefined(params, coded.truth_counts, all_max_dets=all_max_dets)
     scores.positives[:] = coded.positives
-    wanted = threads or thread_count(len(coded.label))
-    large = np.diff(ranking.start) > fair_share(len(ranking.rows), wanted)
+    n_threads = threads or thread_count(len(coded.label))
+    large = np.diff(ranking.start) > max_rows_per_thread(len(ranking.rows), n_threads)
     labels = np.flatnonzero(~large).tolist()
-    replay = _accumulate.TableAccumulator(
+    accumulator = _accumulate.TableAccumulator(
         params, scores, all_max_dets, ranking, coded.match_flags, coded.code, labels
     )
-    share(replay.work, min(wanted, max(len(labels), 1)))
-    scores.counts[1] = coded.truths - scores.positives[0]
+    run_threads(accumulator.work, min(n_threads, max(len(labels), 1)))
+    scores.counts[1] = coded.truth_counts - scores.positives[0]
     scores.counts[2] = np.bincount(coded.label, minlength=classes)
     for label in np.flatnonzero(large).tolist():
         rows = ranking.of_class(label)
-        part = _by_ranks(coded, label, rows, params=params, threads=wanted, every=all_max_dets)
-        scores.put(slice(label, label + 1), part)
+        class_scores = _accumulate_split(
+            coded, label, rows, params=params, threads=n_threads, all_max_dets=all_max_dets
+        )
+        scores.set_classes(slice(label, label + 1), class_scores)
     return scores

@@ -1,13 +1,12 @@
-"""From a ranked list to an area: the hinge of the house.
+"""Precision, recall and average precision of a ranked list.
 
-Detection, retrieval and classification all end here: an ordered list of relevant and irrelevant
-items and a count of the relevant ones that exist become precision, recall and average precision.
-They differ in the recall levels, in whether precision is first replaced by its envelope, and in
-the divisor; nothing else.
+Detection, retrieval and classification share this step: an ordered list of relevant and irrelevant
+items and the number of relevant ones give precision, recall and average precision. The variants
+differ in the recall levels, the envelope and the divisor.
 
-A list is held as its *hits*: for each relevant item, by rank, how many irrelevant ones stand above
-it. With h hits so far and f irrelevant items above the h-th, precision there is h / (h + f) and
-recall h / positives.
+A list is stored as *hits*: for each relevant item, by rank, the number of irrelevant items above
+it. With h hits and f irrelevant items above the h-th, precision is h / (h + f) and recall
+h / positives.
 """
 
 import numpy as np
@@ -25,12 +24,12 @@ def hits_of(relevant: ArrayLike) -> NDArray[np.int32]:
     Parameters
     ----------
     relevant : (n,) array of bool
-        Whether each item is relevant, best-ranked first.
+        Relevance of each item, best-ranked first.
 
     Returns
     -------
     (H,) int32
-        For each relevant item, how many irrelevant ones stand above it.
+        For each relevant item, the number of irrelevant items above it.
     """
     flags = np.ascontiguousarray(np.asarray(relevant, np.bool_)).view(np.uint8)
     return np.array(_curves.hits_of(flags), np.int32)
@@ -52,7 +51,7 @@ def precision_at_hits(hits: NDArray[np.int32], *, precision_eps: float = 0.0) ->
 
 
 def envelope(hits: NDArray[np.int32], *, precision_eps: float = 0.0) -> Floats:
-    """Return the interpolated precision at each hit: the largest from there on, (H,) float64."""
+    """Return the interpolated precision at each hit, (H,) float64."""
     out = np.empty(len(hits))
     _curves.fill_precision(hits, precision_eps, True, out)
     return out
@@ -66,24 +65,26 @@ def interpolated_precision(
     summing: Summing = "pairwise",
     precision_eps: float = 0.0,
 ) -> Floats:
-    """Return the interpolated precision at each recall level, (R,) float64; 0 where unreached.
+    """Return the interpolated precision at each recall level, (R,) float64.
+
+    It is 0 at levels that are not reached.
 
     Parameters
     ----------
     hits : (H,) int32
         As from :func:`hits_of`.
     positives : float
-        How many relevant items exist.
+        Number of relevant items.
     levels : (R,) float64
         Ascending recalls.
     summing : {"pairwise", "one-by-one", "trapezoid"}
-        As for :func:`average_precision`; for the trapezoid a recall has to exceed the level.
+        As for :func:`average_precision`; for the trapezoid a recall must exceed the level.
     precision_eps : float
         As for :func:`precision_at_hits`.
     """
     out = np.empty(len(levels))
-    due = recall_targets(levels, summing)
-    _curves.fill_levels(envelope(hits, precision_eps=precision_eps), positives, due, out)
+    targets = recall_targets(levels, summing)
+    _curves.fill_levels(envelope(hits, precision_eps=precision_eps), positives, targets, out)
     return out
 
 
@@ -103,24 +104,23 @@ def average_precision(
     hits : (H,) int32
         As from :func:`hits_of`.
     positives : float
-        How many relevant items exist; AP is undefined where there are none.
+        Number of relevant items; AP is undefined if it is 0.
     levels : (R,) float64, optional
         Recall levels at which interpolated precision is averaged (11 for VOC 2007, 101 for COCO);
-        where left out, precision is integrated over recall at all points.
+        by default precision is integrated over recall.
     interpolated : bool
-        At all points: whether precision is first replaced by its envelope (VOC 2010-2012), or not
-        (information retrieval).
+        Without levels: replace precision by its envelope (VOC 2010-2012), or not (information
+        retrieval).
     summing : {"pairwise", "one-by-one", "trapezoid"}
-        With levels: the mean adds in pairs, as numpy.mean does, or adds p / R level by level, as
-        voc_eval does, which differs in the last bits; or it is the area under the line that joins
-        the points of the curve's envelope, by the trapezoidal rule over the levels.
+        With levels: add in pairs as numpy.mean; add p / R level by level as voc_eval, which differs
+        in the last bits; or integrate by the trapezoidal rule over the levels.
     precision_eps : float
         As for :func:`precision_at_hits`.
 
     Returns
     -------
     float
-        In [0, 1]; NaN where there are no positives.
+        In [0, 1]; NaN if there are no positives.
 
     References
     ----------
@@ -147,26 +147,26 @@ def average_precisions(
     summing: Summing = "pairwise",
     precision_eps: float = 0.0,
 ) -> Floats:
-    """Return the average precision of each of K ranked lists, interpolated, (K,) float64.
+    """Return the interpolated average precision of K ranked lists, (K,) float64.
 
     Parameters
     ----------
     hits : (H,) int32
         As from :func:`hits_of`, list after list.
     begin : (K + 1,) int32
-        Where those of each list begin.
+        First hit of each list.
     positives : (K,) int64
     levels, summing, precision_eps
         As for :func:`average_precision`.
     """
     out = np.empty(len(positives))
     levels = np.zeros(0) if levels is None else levels
-    due, rule = recall_targets(levels, summing), SUMMINGS.index(summing)
-    _curves.fill_averages(hits, begin, positives, levels, due, precision_eps, rule, out)
+    targets, method = recall_targets(levels, summing), SUMMINGS.index(summing)
+    _curves.fill_averages(hits, begin, positives, levels, targets, precision_eps, method, out)
     return out
 
 
 def mean_of_defined(values: Floats) -> float:
-    """Return the mean of the values that are not NaN; NaN where all are."""
+    """Return the mean of the values that are not NaN; NaN if there are none."""
     defined = values[~np.isnan(values)]
     return float(np.mean(defined)) if len(defined) else float("nan")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.accumulate import Scores, accumulate
-from detap.core.match_table import Cell, MatchTable
+from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import Boxes, match_and_accumulate
 from detap.core.overlap import paired_overlaps
 from detap.core.params import MatchParams
@@ -42,7 +42,7 @@ def match_grouped(
     params: MatchParams,
     pairs: None = None,
     threads: int | None = None,
-    match_table: Iterable[Cell] | None = None,
+    match_table: Iterable[AreaIouPair] | None = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.core import _keypoints
 from detap.core.matching import Boxes, Pairs
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -102,7 +102,7 @@ def keypoint_pairs(
             np.exp(values, out=values)
             likeness.means(begin, end, values)
 
-    share(work, threads or thread_count(len(truth)))
+    run_threads(work, threads or thread_count(len(truth)))
     return _reaching(Pairs(start, truth, overlap), lowest)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from detap.core import _masks
 from detap.core.matching import Boxes, Pairs
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -105,7 +105,7 @@ def mask_pairs(
         counts,
     )
     wanted = threads or thread_count(len(detections.image) + len(truths.image))
-    share(pairing.work, wanted)
+    run_threads(pairing.work, wanted)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     pairs = Pairs(start, np.zeros(start[-1], np.int32), np.zeros(start[-1]))
     pairing.gather(*pairs)

@@ -1,12 +1,12 @@
-"""What became of each detection: a value that is made once, kept, added up and asked again.
+"""Per-detection match results, computed once and reused.
 
-Matching never crosses images, and claims fall in one order at every question that is asked later.
-So curves, parts of the images, resamples and numbers at other limits need no second matching: of a
-detection it is enough to know at which thresholds it was a true positive, and at which it counts
-neither way. These are bits of one word for each area range, of the narrowest type that holds them.
+Images are matched independently, and detections are ranked once. So curves, subsets of images,
+resamples and metrics at other max dets need no second matching: per detection and area range, the
+thresholds at which it is a true positive or ignored suffice. They are bits of the narrowest
+unsigned integer that holds them.
 
 Axes: T thresholds, K classes, A area ranges, M max dets, I images, N detections, G ground
-truths, C cells of area range and threshold.
+truths, C pairs of area range and threshold.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,34 +23,34 @@ from detap.core.params import MatchParams
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Words = NDArray[np.unsignedinteger[Any]]
+BitArray = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.integer[Any]]
-Cell = tuple[int, int]
+AreaIouPair = tuple[int, int]
 
-MOST_ROWS = int(np.iinfo(np.int32).max)
+MAX_ROWS = int(np.iinfo(np.int32).max)
 
 
 class Ranking(NamedTuple):
-    """The detections within the largest limit, class by class, by falling score.
+    """Detections within the largest max dets, by class and descending score.
 
     Attributes
     ----------
     start : (K + 1,) int32
-        Where each class begins in `rows`.
+        First index of each class in `rows`.
     rows : (n,) int32
-        Rows of the evidence.
+        Rows of the match table.
     """
 
     start: Integers
     rows: Integers
 
     def of_class(self, label: int) -> Integers:
-        """Return the rows of one class."""
+        """Return the rows of a class."""
         return self.rows[self.start[label] : self.start[label + 1]]
 
 
 class MatchFlags(NamedTuple):
-    """What became of each of P detections; :class:`MatchTable` says what each column means.
+    """Match results of P detections; columns as in :class:`MatchTable`.
 
     Attributes
     ----------
@@ -60,55 +60,51 @@ class MatchFlags(NamedTuple):
     """
 
     max_dets_index: NDArray[np.uint8]
-    true_positive: Words
-    ignored: Words
+    true_positive: BitArray
+    ignored: BitArray
     duplicate: Flags
 
-    def of(self, columns: Rows) -> "MatchFlags":
-        """Return what became of some."""
+    def select(self, columns: Rows) -> "MatchFlags":
+        """Select some columns."""
         return MatchFlags._make(table.take(columns, axis=-1) for table in self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatchTable:
-    """What became of the detections of whole images.
+    """Match results of the detections of whole images.
 
     Attributes
     ----------
     label, image : (N,) int32
-        Of each detection.
     score : (N,) float64
     order : (N,) int32
-        Where it stands: of equal scores the lower place ranks first, in its image or in all.
+        Rank of equal scores, ascending, in the image or over all images.
     max_dets_index : (N,) uint8
-        The first detection limit that admits it; M where it is beyond the largest and so counts
-        nowhere.
+        Index of the first max dets that admits the detection; M if none does. It is then not
+        counted.
     true_positive, ignored : (A, N) unsigned
-        The thresholds, as bits, at which it is a true positive, and at which it counts neither way.
-        Elsewhere it is a false positive.
+        Thresholds, as bits, at which it is a true positive or ignored. At the others it is a false
+        positive.
     duplicate : (N,) bool
-        Whether at the first threshold and area range it is a false positive that reaches a ground
-        truth which counts and which another detection has taken.
+        True if, at the first threshold and area range, it is a false positive that reaches a
+        counted ground truth matched by another detection.
     max_iou : (N,) float64
-        Its largest overlap with a ground truth of its class and image; (0,) where it is not kept.
+        Largest IoU with a ground truth of its class and image; (0,) if not stored.
     area_iou_pairs : tuple of C pairs of int
-        Area ranges and thresholds at which the ground truth that each matched is kept.
+        Area range and threshold of each row of `matched_gt`.
     matched_gt : (C, N) int32
-        These: a row from 0 to G - 1, or -1.
+        Matched ground truth, 0 to G - 1, or -1.
     truth_label, truth_image : (G,) int32
-        Of each ground truth.
     positive : (A, G) bool
-        Whether it is one that detections should find.
+        Ground truths that count.
     images, classes : int
-        How many of each there are.
-    params : Rules
-        How it was made.
+        Number of images and classes.
+    params : MatchParams
 
     Notes
     -----
-    With the four area ranges and ten thresholds of COCO a detection takes 46 bytes, of which 16 are
-    columns of the table that was scored; with those of VOC, 32; their ranking 4. A ground truth
-    takes 8 + A.
+    With COCO's four area ranges and ten thresholds a detection takes 46 bytes, of which 16 are
+    columns of its input; with VOC's, 32. The ranking adds 4. A ground truth takes 8 + A.
     """
 
     label: Integers
@@ -116,11 +112,11 @@ class MatchTable:
     score: Floats
     order: Integers
     max_dets_index: NDArray[np.uint8]
-    true_positive: Words
-    ignored: Words
+    true_positive: BitArray
+    ignored: BitArray
     duplicate: Flags
     max_iou: Floats
-    area_iou_pairs: tuple[Cell, ...]
+    area_iou_pairs: tuple[AreaIouPair, ...]
     matched_gt: Integers
     truth_label: Integers
     truth_image: Integers
@@ -130,11 +126,11 @@ class MatchTable:
     params: MatchParams
 
     def __len__(self) -> int:
-        """How many detections there are."""
+        """Return the number of detections."""
         return len(self.label)
 
     def freeze(self) -> "MatchTable":
-        """Let nothing be written to any column from now on; return the evidence itself."""
+        """Make all arrays read-only and return self."""
         for column in vars(self).values():
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
@@ -142,17 +138,17 @@ class MatchTable:
 
     @property
     def match_flags(self) -> MatchFlags:
-        """What became of each detection, without its score and place."""
+        """The match results without score and order."""
         return MatchFlags(self.max_dets_index, self.true_positive, self.ignored, self.duplicate)
 
     @property
-    def counted(self) -> Flags:
-        """Whether each detection is within the largest limit, (N,) bool."""
+    def within_max_dets(self) -> Flags:
+        """Mask of detections within the largest max dets, (N,) bool."""
         return self.max_dets_index < len(self.params.max_dets)
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The detections within the largest limit, class by class, by falling score."""
+        """The detections within the largest max dets, by class and descending score."""
         start = np.zeros(self.classes + 1, np.int32)
         rows = np.zeros(len(self), np.int32)
         _ordering.rank_rows(
@@ -160,7 +156,7 @@ class MatchTable:
             self.image,
             self.order,
             self.score,
-            (~self.counted).view(np.uint8),
+            (~self.within_max_dets).view(np.uint8),
             self.params.ties_by_image,
             start,
             rows,
@@ -169,30 +165,30 @@ class MatchTable:
 
     @cached_property
     def by_score(self) -> Integers:
-        """The detections within the largest limit by falling score over all classes, (n,) int32.
+        """The detections within the largest max dets by descending score, (n,) int32.
 
-        Equal scores stand as :attr:`params` rank them.
+        Ties are ranked by :attr:`params`.
         """
         label = np.zeros_like(self.label)
         return replace(self, label=label, classes=1).ranking.rows
 
     def set_ranking(self, ranked: Integers, within: NDArray[np.int64]) -> None:
-        """Take what matching has ranked already, so that nothing is sorted again.
+        """Reuse the ranking computed by matching.
 
         Parameters
         ----------
         ranked : (N,) int32
-            All detections, class by class, by falling score.
+            All detections by class and descending score.
         within : (K,) int64
-            How many of each class are within the largest limit.
+            Detections of each class within the largest max dets.
         """
         start = np.concatenate([[0], np.cumsum(within)]).astype(np.int32)
-        rows = ranked if start[-1] == len(ranked) else ranked[self.counted[ranked]]
+        rows = ranked if start[-1] == len(ranked) else ranked[self.within_max_dets[ranked]]
         rows.flags.writeable = False
         vars(self)["ranking"] = Ranking(start, rows)
 
     def best_of_groups(self, rows: Integers, group: Integers, groups: int) -> Integers:
-        """Return the first by falling score of each group of rows that has any.
+        """Return the top-ranked row of each group that is not empty.
 
         Parameters
         ----------
@@ -215,7 +211,7 @@ class MatchTable:
         return rows[ranked[start[:-1][np.diff(start) > 0]]]
 
     def rank_positions(self, rows: Integers, labels: Integers) -> Integers:
-        """Return where in the ranking some rows stand, or would stand were they of other classes.
+        """Return the rank of some rows, as if they had the given labels.
 
         Parameters
         ----------
@@ -227,23 +223,23 @@ class MatchTable:
             Indices into the rows of :attr:`ranking`.
         """
         out = np.zeros(len(rows), np.int32)
-        order = self.image, self.order, self.score, self.params.ties_by_image
-        _ordering.find_rank_positions(*order, *self.ranking, rows, labels, out)
+        keys = self.image, self.order, self.score, self.params.ties_by_image
+        _ordering.find_rank_positions(*keys, *self.ranking, rows, labels, out)
         return out
 
     @property
     def ground_truth_counts(self) -> NDArray[np.int64]:
-        """How many ground truths there are to be found, (A, K) int64."""
-        labels = [self.truth_label[row] for row in self.positive]
-        return np.array([np.bincount(row, minlength=self.classes) for row in labels], np.int64)
+        """Number of counted ground truths, (A, K) int64."""
+        labels = [self.truth_label[positive] for positive in self.positive]
+        return np.array([np.bincount(label, minlength=self.classes) for label in labels], np.int64)
 
     def is_true_positive(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
-        """Return which detections, or which of some rows, are true positives, (N,) bool."""
-        return _bit(self.true_positive[area], threshold, rows)
+        """Return the mask of true positives, of all or some rows, (N,) bool."""
+        return _test_bit(self.true_positive[area], threshold, rows)
 
     def is_ignored(self, area: int, threshold: int, rows: Rows | None = None) -> Flags:
-        """Return which detections, or which of some rows, count neither way, (N,) bool."""
-        return _bit(self.ignored[area], threshold, rows)
+        """Return the mask of ignored detections, of all or some rows, (N,) bool."""
+        return _test_bit(self.ignored[area], threshold, rows)
 
     def matched_gt_at(self, area: int, threshold: int) -> Integers:
         """Return the ground truth that each detection matched, (N,) int32, or -1.
@@ -251,7 +247,7 @@ class MatchTable:
         Raises
         ------
         KeyError
-            Where that cell was not asked for when the evidence was made.
+            If the match table does not store this pair of area range and threshold.
         """
         if (area, threshold) not in self.area_iou_pairs:
             raise KeyError(f"no matched ground truths of area range {area}, threshold {threshold}")
@@ -259,45 +255,45 @@ class MatchTable:
         return matched
 
     def select_images(self, images: Sequence[int]) -> "MatchTable":
-        """Return the evidence of some images, which are numbered as listed.
+        """Select images; they are renumbered in the order listed.
 
         Parameters
         ----------
         images : sequence of int
-            Numbers from 0 to I - 1, each at most once.
+            Unique, from 0 to I - 1.
         """
-        number = np.full(self.images, -1, np.int32)
-        number[list(images)] = np.arange(len(images), dtype=np.int32)
-        part = self._of(number[self.image] >= 0, number[self.truth_image] >= 0)
+        index = np.full(self.images, -1, np.int32)
+        index[list(images)] = np.arange(len(images), dtype=np.int32)
+        selected = self._select(index[self.image] >= 0, index[self.truth_image] >= 0)
         return replace(
-            part,
-            image=number[part.image],
-            truth_image=number[part.truth_image],
+            selected,
+            image=index[selected.image],
+            truth_image=index[selected.truth_image],
             images=len(images),
         ).freeze()
 
     def select_classes(self, classes: Sequence[int]) -> "MatchTable":
-        """Return the evidence of some classes, which are numbered as listed.
+        """Select classes; they are renumbered in the order listed.
 
         Parameters
         ----------
         classes : sequence of int
-            Numbers from 0 to K - 1, each at most once.
+            Unique, from 0 to K - 1.
         """
-        number = np.full(self.classes, -1, np.int32)
-        number[list(classes)] = np.arange(len(classes), dtype=np.int32)
-        part = self._of(number[self.label] >= 0, number[self.truth_label] >= 0)
+        index = np.full(self.classes, -1, np.int32)
+        index[list(classes)] = np.arange(len(classes), dtype=np.int32)
+        selected = self._select(index[self.label] >= 0, index[self.truth_label] >= 0)
         return replace(
-            part,
-            label=number[part.label],
-            truth_label=number[part.truth_label],
+            selected,
+            label=index[selected.label],
+            truth_label=index[selected.truth_label],
             classes=len(classes),
         ).freeze()
 
-    def _of(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
-        """Return the evidence of some rows; a match with a ground truth left out becomes -1."""
+    def _select(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
+        """Select rows; a match with a removed ground truth becomes -1."""
         rows, truths = np.flatnonzero(detections), np.flatnonzero(ground_truths)
-        new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # the last is that of -1
+        new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # index -1 stays -1
         new_row[truths] = np.arange(len(truths), dtype=np.int32)
         return replace(
             self,
@@ -318,23 +314,22 @@ class MatchTable:
 
     @classmethod
     def concatenate(cls, parts: Iterable["MatchTable"]) -> "MatchTable":
-        """Return the evidence of parts of the images as one.
+        """Concatenate match tables of disjoint images.
 
-        What is finished from it has the same bytes as of the whole, whatever images lie in which
-        part and in whatever order the parts come.
+        The accumulated scores have the same bits as for one table, whatever the order of the parts.
 
         Parameters
         ----------
         parts : iterable of MatchTable
-            At least one. All number images and classes alike, no image is in two of them, and
-            places say how rows of different parts follow each other: where equal scores rank by
-            image, places within an image are enough. Ground truths are numbered part by part.
+            At least one. All number images and classes in the same way, and no image is in two of
+            them. `order` ranks rows across parts; if ties are ranked by image, within an image is
+            enough.
 
         Raises
         ------
         ValueError
-            Where parts were made in different ways, naming what differs; or where there are more
-            than 2**31 - 1 detections or ground truths in all.
+            If the parts have different parameters (named in the message), or more than 2**31 - 1
+            detections or ground truths together.
         """
         parts = tuple(parts)
         first = parts[0]
@@ -342,20 +337,20 @@ class MatchTable:
             if any(getattr(part, name) != getattr(first, name) for part in parts):
                 raise ValueError(f"match tables of different {name} cannot be concatenated")
         ends = np.cumsum([len(part.truth_label) for part in parts])
-        if max(int(ends[-1]), sum(map(len, parts))) > MOST_ROWS:
-            raise ValueError(f"more than {MOST_ROWS} rows cannot be concatenated")
-        moved = [
+        if max(int(ends[-1]), sum(map(len, parts))) > MAX_ROWS:
+            raise ValueError(f"more than {MAX_ROWS} rows cannot be concatenated")
+        shifted = [
             np.where(part.matched_gt < 0, -1, part.matched_gt + (end - len(part.truth_label)))
             for part, end in zip(parts, ends.tolist(), strict=True)
         ]
         columns = {
-            entry.name: np.concatenate([getattr(part, entry.name) for part in parts], axis=-1)
-            for entry in fields(cls)
-            if isinstance(getattr(first, entry.name), np.ndarray) and entry.name != "matched_gt"
+            field.name: np.concatenate([getattr(part, field.name) for part in parts], axis=-1)
+            for field in fields(cls)
+            if isinstance(getattr(first, field.name), np.ndarray) and field.name != "matched_gt"
         }
         return cls(
             **columns,
-            matched_gt=np.concatenate(moved, axis=1).astype(np.int32),
+            matched_gt=np.concatenate(shifted, axis=1).astype(np.int32),
             area_iou_pairs=first.area_iou_pairs,
             images=first.images,
             classes=first.classes,
@@ -364,7 +359,7 @@ class MatchTable:
 
 
 def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], classes: int) -> Ranking:
-    """Rank rows of each class by falling score; of equal ones the first row is the first.
+    """Rank the rows of each class by descending score; ties in row order.
 
     Parameters
     ----------
@@ -374,20 +369,20 @@ def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], class
         Rows that are not ranked.
     classes : int
     """
-    place = np.arange(len(label), dtype=np.int32)
+    order = np.arange(len(label), dtype=np.int32)
     start, rows = np.zeros(classes + 1, np.int32), np.zeros(len(label), np.int32)
-    _ordering.rank_rows(label, place, place, score, left_out, False, start, rows)
+    _ordering.rank_rows(label, order, order, score, left_out, False, start, rows)
     return Ranking(start, rows[: start[-1]])
 
 
-def empty_bits(params: MatchParams, rows: int) -> Words:
-    """Return words of no bits, one for each area range and row, as narrow as can be, (A, N)."""
+def empty_bits(params: MatchParams, rows: int) -> BitArray:
+    """Return zero bits (A, N) of the narrowest type that holds the thresholds."""
     size = len(params.thresholds)
-    kind = next(f"u{width}" for width in (1, 2, 4, 8) if size <= 8 * width)
-    return np.zeros((len(params.area_ranges), rows), kind)
+    dtype = next(f"u{width}" for width in (1, 2, 4, 8) if size <= 8 * width)
+    return np.zeros((len(params.area_ranges), rows), dtype)
 
 
-def _bit(words: Words, place: int, rows: Rows | None) -> Flags:
-    words = words if rows is None else words[rows]
-    flags: Flags = (words & words.dtype.type(1 << place)) != 0
+def _test_bit(bits: BitArray, threshold: int, rows: Rows | None) -> Flags:
+    bits = bits if rows is None else bits[rows]
+    flags: Flags = (bits & bits.dtype.type(1 << threshold)) != 0
     return flags

@@ -1,7 +1,7 @@
-"""Matching detections to ground truths, and the counts and curves that follow.
+"""Match detections to ground truths, then accumulate counts and curves.
 
 Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections,
-G ground truths, P candidate pairs, C cells of area range and threshold. Undefined is NaN.
+G ground truths, P precomputed pairs, C pairs of area range and threshold. Undefined is NaN.
 """
 
 from collections.abc import Iterable
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from detap.core import _matching
 from detap.core.accumulate import Scores, accumulate_class
 from detap.core.params import MatchParams
-from detap.core.threads import fair_share, share, thread_count
+from detap.core.threads import max_rows_per_thread, run_threads, thread_count
 
-if TYPE_CHECKING:  # a plain run keeps none
-    from detap.core.match_table import Cell, MatchTable
+if TYPE_CHECKING:
+    from detap.core.match_table import AreaIouPair, MatchTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 UNLIMITED = np.iinfo(np.int32).max
-"""More than any count of rows; what has this very rank is beyond every limit."""
+"""Above any number of rows; this rank exceeds every max dets."""
 
 CHUNK_SIZE = 1 << 15
-"""So many rows of a class that is split out are matched at once: a core's own cache holds them."""
+"""Rows of a chunk of a split class; they fit into the L2 cache."""
 
 
 class Boxes(NamedTuple):
@@ -36,15 +36,15 @@ class Boxes(NamedTuple):
     Attributes
     ----------
     image, label : int32
-        Dense numbers from 0.
+        Indices from 0.
     corners : (n, 4) float64
-        x1, y1, x2, y2. Not looked at where candidate pairs are given.
+        x1, y1, x2, y2. Not used if pairs are given.
     overlap_area : float64
-        The area that enters the union; likewise.
+        Area in the denominator of the IoU. Not used if pairs are given.
     area : float64
-        The area that decides the range.
+        Area that selects the area range.
     score : float64
-        Detections only; empty for ground truths.
+        Empty for ground truths.
     """
 
     image: Integers
@@ -56,46 +56,46 @@ class Boxes(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Candidate pairs: what a kernel that is not that of boxes found to overlap.
+    """Precomputed similarities of detections and ground truths, such as OKS or mask IoU.
 
     Attributes
     ----------
     start : (N + 1,) int64
         The pairs of detection n are ``start[n]`` to ``start[n + 1]``.
     truth : (P,) int32
-        Rows of ground truths of the detection's image and class, ascending for each detection:
-        where overlaps are equal their order decides. What is not listed does not overlap.
+        Ground truths of the detection's image and class, ascending per detection: their order
+        breaks ties. Other pairs have similarity 0.
     similarity : (P,) float64
-        The overlap of each pair; with a ground truth that absorbs, what the protocol has there.
+        For crowds, the value that the protocol defines.
     """
 
     start: NDArray[np.int64]
     truth: Integers
     similarity: Floats
 
-    def between(self, rows: NDArray[Any], found: NDArray[Any]) -> Floats:
-        """Return the overlap of each detection with a ground truth of its own; 0 where unlisted.
+    def between(self, rows: NDArray[Any], gt: NDArray[Any]) -> Floats:
+        """Return the similarity of given pairs; 0 if not listed.
 
         Parameters
         ----------
-        rows, found : (n,) integer
-            Of the detections and of the ground truths.
+        rows, gt : (n,) integer
+            Detections and ground truths.
         """
         if not len(self.truth):
             return np.zeros(len(rows))
         at, end = self.start[rows], self.start[rows + 1]
         last, stop = np.maximum(end - 1, 0), end
-        # A binary search among the pairs of each detection, of all at once.
+        # Vectorized binary search in the pairs of each detection.
         while (at < stop).any():
             middle = (at + stop) // 2
-            less = (at < stop) & (self.truth[np.minimum(middle, last)] < found)
+            less = (at < stop) & (self.truth[np.minimum(middle, last)] < gt)
             stop = np.where(less, stop, np.minimum(middle, stop))
             at = np.where(less, middle + 1, at)
-        listed = (at < end) & (self.truth[np.minimum(at, last)] == found)
+        listed = (at < end) & (self.truth[np.minimum(at, last)] == gt)
         return np.where(listed, self.similarity[np.minimum(at, last)], 0.0)
 
     def check(self, detections: Boxes, truths: Boxes) -> None:
-        """Raise ValueError where these are no pairs of these detections and ground truths."""
+        """Raise ValueError if these are not pairs of these detections and ground truths."""
         counts = np.diff(self.start)
         if (
             len(self.start) != len(detections.image) + 1
@@ -103,21 +103,21 @@ class Pairs(NamedTuple):
             or (counts < 0).any()
             or not self.start[-1] == len(self.truth) == len(self.similarity)
         ):
-            raise ValueError("pairs do not start detection by detection, from 0 to their number")
+            raise ValueError("pairs.start does not ascend from 0 to the number of pairs")
         if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(truths.image):
-            raise ValueError(f"pairs name ground truths beyond the {len(truths.image)} that exist")
-        claims = np.repeat(np.arange(len(counts)), counts)
-        if (detections.image[claims] != truths.image[self.truth]).any() or (
-            detections.label[claims] != truths.label[self.truth]
+            raise ValueError(f"pairs contain ground truths outside 0 to {len(truths.image) - 1}")
+        dt = np.repeat(np.arange(len(counts)), counts)
+        if (detections.image[dt] != truths.image[self.truth]).any() or (
+            detections.label[dt] != truths.label[self.truth]
         ).any():
-            raise ValueError("pairs of different images or classes")
-        if ((np.diff(self.truth) <= 0) & (np.diff(claims) == 0)).any():
-            raise ValueError("pairs of a detection do not ascend by ground truth")
+            raise ValueError("pairs join different images or classes")
+        if ((np.diff(self.truth) <= 0) & (np.diff(dt) == 0)).any():
+            raise ValueError("pairs of a detection are not in ascending order of ground truths")
 
 
-def max_dets_array(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
-    """Return the limits as an array, the absent one as :data:`UNLIMITED`."""
-    return np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
+def max_dets_array(max_dets: tuple[int | None, ...]) -> NDArray[np.int64]:
+    """Return max dets as an array, None as :data:`UNLIMITED`."""
+    return np.array([UNLIMITED if count is None else count for count in max_dets], np.int64)
 
 
 def match_and_accumulate(
@@ -133,42 +133,40 @@ def match_and_accumulate(
     pairs: Pairs | None = None,
     threads: int | None = None,
     all_max_dets: bool = False,
-    match_table: "Iterable[Cell] | None" = None,
+    match_table: "Iterable[AreaIouPair] | None" = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
-    """Match detections to ground truths, class by class, and score them.
+    """Match detections to ground truths, class by class, and accumulate.
 
-    A class of more than a thread's share is split out in stretches of its images, and finished from
-    the evidence of these.
+    A class of more rows than a thread's share is split into chunks of its images; its curves are
+    accumulated from their match results.
 
     Parameters
     ----------
     detections, truths : Boxes
         N and G rows, in file order.
     ignored, crowd : (G,) bool
-        Ground truths that need not be found; and those that take any number of detections.
+        Ignored ground truths; ground truths that match any number of detections.
     unmatchable : (G,) bool
-        Ground truths that can be taken but never found: a match with one is none.
+        Ground truths with matches that are not true positives.
     images, classes : int
-        How many of each there are.
-    params : Rules
-        How to do it.
+        Number of images and classes.
+    params : MatchParams
     pairs : Pairs, optional
-        The overlaps; by default those of the boxes.
+        Similarities; by default the IoU of the boxes.
     threads : int, optional
-        The result does not depend on it.
+        Does not change the result.
     all_max_dets : bool
-        Whether precision is wanted at every detection limit, not only the largest.
+        Compute precision at every max dets, not only the largest.
     match_table : iterable of pairs of int, optional
-        Keep what became of each detection, and for these area ranges and thresholds the ground
-        truth that it matched.
+        Return the match table, with the matched ground truths of these area ranges and thresholds.
     rank : (N,) int32, optional
-        The place of each detection, from 0, that the limits apply to, or :data:`UNLIMITED`; by
-        default its place among those of its class and image.
+        Rank of each detection, from 0, compared with max dets, or :data:`UNLIMITED`; by default its
+        rank in its class and image.
     curves : bool
-        Whether precision is wanted. Otherwise no more than its first level is taken: for parts of
-        the images, of which only the evidence is kept.
+        If False, compute precision at the first level only, as for partials, which keep only the
+        match table.
 
     Returns
     -------
@@ -177,15 +175,15 @@ def match_and_accumulate(
     Raises
     ------
     ValueError
-        Where the pairs are not what :class:`Pairs` says.
+        If the pairs are invalid.
     """
     if pairs is not None:
         pairs.check(detections, truths)
-    taken = params if curves else params._replace(levels=params.levels[:1])
+    curve_params = params if curves else params._replace(levels=params.levels[:1])
     truth_counts = np.bincount(truths.label, minlength=classes)
-    scores = Scores.undefined(taken, truth_counts, all_max_dets=all_max_dets)
+    scores = Scores.undefined(curve_params, truth_counts, all_max_dets=all_max_dets)
     rows = len(detections.image) + len(truths.image)
-    wanted = threads or thread_count(rows)
+    n_threads = threads or thread_count(rows)
     ranked = np.zeros(len(detections.image), np.int32)
     matcher = _matching.Matcher(
         detections,
@@ -193,63 +191,67 @@ def match_and_accumulate(
         (ignored.view(np.uint8), crowd.view(np.uint8), unmatchable.view(np.uint8)),
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
-        taken,
+        curve_params,
         max_dets_array(params.max_dets),
         images,
         scores,
         all_max_dets,
         ranked,
-        fair_share(rows, wanted),
+        max_rows_per_thread(rows, n_threads),
         CHUNK_SIZE,
     )
     split = np.asarray(matcher.split).tolist()
     if match_table is None and not split:
-        share(matcher.work, min(wanted, max(classes, 1)))
+        run_threads(matcher.work, min(n_threads, max(classes, 1)))
         return scores
-    kept = _nothing_yet(detections, truths, ignored, params, tuple(match_table or ()))
-    kept = replace(kept, images=images, classes=classes)
-    matcher.keep_matches(kept, match_table is not None)
-    share(matcher.work, min(wanted, max(matcher.jobs, 1)))
-    kept.freeze()
+    table = _empty_table(detections, truths, ignored, params, tuple(match_table or ()))
+    table = replace(table, images=images, classes=classes)
+    matcher.keep_matches(table, match_table is not None)
+    run_threads(matcher.work, min(n_threads, max(matcher.jobs, 1)))
+    table.freeze()
     for label, begin, end in split:
         accumulate_class(
-            kept,
+            table,
             label,
             ranked[begin:end],
             scores=scores,
-            params=taken,
-            threads=wanted,
+            params=curve_params,
+            threads=n_threads,
             all_max_dets=all_max_dets,
         )
     if match_table is None:
         return scores
-    kept.set_ranking(ranked, within=scores.counts[6])
-    return scores._replace(match_table=kept)
+    table.set_ranking(ranked, within=scores.counts[6])
+    return scores._replace(match_table=table)
 
 
-def _nothing_yet(
-    detections: Boxes, truths: Boxes, ignored: Flags, params: MatchParams, cells: "tuple[Cell, ...]"
+def _empty_table(
+    detections: Boxes,
+    truths: Boxes,
+    ignored: Flags,
+    params: MatchParams,
+    area_iou_pairs: "tuple[AreaIouPair, ...]",
 ) -> "MatchTable":
-    """Return room for evidence, where every detection is beyond the largest limit."""
-    from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - only there
+    """Return a match table with every detection beyond max dets."""
+    from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - lazy import
 
-    count = len(detections.image)
-    inside = [(truths.area >= low) & (truths.area <= high) for low, high in params.area_ranges]
+    n_rows = len(detections.image)
+    in_range = [(truths.area >= low) & (truths.area <= high) for low, high in params.area_ranges]
     return MatchTable(
         label=detections.label,
         image=detections.image,
         score=detections.score,
-        order=np.arange(count, dtype=np.int32),
-        max_dets_index=np.full(count, len(params.max_dets), np.uint8),
-        true_positive=empty_bits(params, count),
-        ignored=empty_bits(params, count),
-        duplicate=np.zeros(count, np.bool_),
-        max_iou=np.zeros(count),
-        area_iou_pairs=cells,
-        matched_gt=np.full((len(cells), count), -1, np.int32),
+        order=np.arange(n_rows, dtype=np.int32),
+        max_dets_index=np.full(n_rows, len(params.max_dets), np.uint8),
+        true_positive=empty_bits(params, n_rows),
+        ignored=empty_bits(params, n_rows),
+        duplicate=np.zeros(n_rows, np.bool_),
+        max_iou=np.zeros(n_rows),
+        area_iou_pairs=area_iou_pairs,
+        matched_gt=np.full((len(area_iou_pairs), n_rows), -1, np.int32),
         truth_label=truths.label,
         truth_image=truths.image,
-        positive=np.array(inside) & ~ignored,
+        positive=np.array(in_range) & ~ignored,
         images=0,
         classes=0,
         params=params,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from detap.core import _nearest
 from detap.core.matching import Boxes, Pairs
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -314,7 +314,7 @@ def _by_pieces(work: Callable[[int, int], None], count: int, threads: int | None
         for begin in pieces:
             work(begin, min(begin + _PIECE, count))
 
-    share(take, threads or thread_count(count))
+    run_threads(take, threads or thread_count(count))
 
 
 def _columns(boxes: Boxes) -> tuple[Integers, Integers, Floats, Floats]:

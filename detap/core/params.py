@@ -1,4 +1,4 @@
-"""How to match and what to compute, as plain values."""
+"""Parameters of matching and accumulation, as pycocotools' Params."""
 
 from typing import Literal, NamedTuple
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Summing = Literal["pairwise", "one-by-one", "trapezoid"]
-"""How precision at recall levels becomes their average."""
+"""Method of averaging precision over recall levels."""
 
 SUMMINGS: tuple[Summing, ...] = ("pairwise", "one-by-one", "trapezoid")
-"""The same, as core numbers them."""
+"""All methods, in the order of the compiled enum."""
 
 
 class MatchParams(NamedTuple):
-    """How to match and what to compute; :class:`detap.protocols.Protocol` explains each."""
+    """Parameters of matching; see :class:`detap.protocols.Protocol`."""
 
     thresholds: tuple[float, ...]
     strict: bool
@@ -29,11 +29,10 @@ class MatchParams(NamedTuple):
 
 
 def recall_targets(levels: NDArray[np.float64], summing: Summing) -> NDArray[np.float64]:
-    """Return the least recall at which each level is reached, (R,) float64.
+    """Return the minimum recall at which each level is reached, (R,) float64.
 
-    For the trapezoid that is the next number beyond the level. The line that joins the points of a
-    curve's envelope is level from each hit to the recall of the next, for between them precision
-    only falls; it falls at a recall itself, where numpy.interp takes the later point. So at a level
-    it has what the first hit *beyond* that has, and 0 from the last recall on.
+    For the trapezoid it is the next number above the level: the envelope falls at a recall, where
+    numpy.interp takes the later point. At a level it has the value of the first hit *beyond* it,
+    and 0 from the last recall on.
     """
     return np.nextafter(levels, np.inf) if summing == "trapezoid" else levels

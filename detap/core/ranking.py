@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from detap.core import _ranking
 from detap.core._ranking import Relevance
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 __all__ = [
     "Hits",
@@ -127,7 +127,7 @@ def count_relevant(relevance: Relevance, threads: int | None = None) -> NDArray[
     def work(low: int, high: int) -> None:
         _ranking.count_relevant(relevance, low, high, out)
 
-    _share(relevance.queries, TOGETHER, relevance.items, threads, work)
+    _run_threads(relevance.queries, TOGETHER, relevance.items, threads, work)
     return out
 
 
@@ -162,7 +162,7 @@ def rank_codes(
         # So many queries at a time that their relevant items fit beside the gallery.
         most = int(counts.max(initial=0))
         step = max(1, min(TOGETHER, (1 << 22) // max(1, most)))
-        _share(len(queries), step, relevance.items, threads, work)
+        _run_threads(len(queries), step, relevance.items, threads, work)
     return found
 
 
@@ -197,7 +197,7 @@ def rank_scores(
             _ranking.rank_scores(scores, relevance, row, first + row, *columns)
 
     if relevance.items:
-        _share(len(scores), 1, relevance.items, threads, work)
+        _run_threads(len(scores), 1, relevance.items, threads, work)
     return found
 
 
@@ -220,7 +220,7 @@ def nearest_codes(
         _ranking.nearest_codes(queries, gallery, own, low, high, out)
 
     if most:
-        _share(len(queries), TOGETHER, gallery.shape[1], threads, work)
+        _run_threads(len(queries), TOGETHER, gallery.shape[1], threads, work)
     return out
 
 
@@ -236,7 +236,7 @@ def nearest_scores(
             _ranking.nearest_scores(scores, own, row, out[row])
 
     if most:
-        _share(len(scores), 1, scores.shape[1], threads, work)
+        _run_threads(len(scores), 1, scores.shape[1], threads, work)
     return out
 
 
@@ -327,7 +327,7 @@ def _fill_sums(
         _ranking.fill_sums(own, gallery.values, low, high, out, products, single)
 
     size = own.size * PANEL
-    _share(len(gallery.values), PANELS_TOGETHER, size, threads, work)
+    _run_threads(len(gallery.values), PANELS_TOGETHER, size, threads, work)
 
 
 def rank_lists(
@@ -358,7 +358,7 @@ def _empty(counts: NDArray[np.int64]) -> Hits:
     return Hits(start, *columns)
 
 
-def _share(
+def _run_threads(
     rows: int, step: int, items: int, threads: int | None, work: Callable[[int, int], None]
 ) -> None:
     """Have `step` rows at a time worked on by whichever thread is free."""
@@ -370,4 +370,4 @@ def _share(
         for low, high in waiting:
             work(low, high)
 
-    share(run, min(wanted, len(pieces)))
+    run_threads(run, min(wanted, len(pieces)))

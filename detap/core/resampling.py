@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _resampling
-from detap.core.match_table import MatchTable, Words
+from detap.core.match_table import BitArray, MatchTable
 from detap.core.params import recall_targets
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -244,12 +244,12 @@ def _sums(
         recall_out=recall_out,
     )
     work = len(match_table) * weights.columns // 100
-    share(resampler.work, threads or thread_count(work))
+    run_threads(resampler.work, threads or thread_count(work))
     sums = {True: iter(precision_out), False: iter(recall_out)}
     return [next(sums[entry.precision]) for entry in wanted]
 
 
-def _gathered(words: Words, used: Sequence[int]) -> NDArray[np.uint64]:
+def _gathered(words: BitArray, used: Sequence[int]) -> NDArray[np.uint64]:
     """Return the bits of the thresholds in use side by side."""
     wide = words.astype(np.uint64)
     if list(used) == list(range(len(used))):

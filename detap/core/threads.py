@@ -1,4 +1,4 @@
-"""Work that several threads share, in pieces that no result depends on the sharing of."""
+"""Threads that share work; results do not depend on their number."""
 
 import os
 import sys
@@ -9,63 +9,63 @@ if sys.platform != "win32":
     from resource import RLIMIT_AS, getrlimit
 
 SMALL_WORK = 20_000
-"""Below so many boxes a second thread costs more than it brings."""
+"""Fewer boxes are not worth a second thread."""
 
 
-LARGE = 1 << 16
-"""Rows up to which a class is never taken apart."""
+MIN_SPLIT_ROWS = 1 << 16
+"""Classes of up to this many rows are not split."""
 
-TIGHT = 2 << 30
-"""Bytes of address space below which no thread is begun."""
+MIN_ADDRESS_SPACE = 2 << 30
+"""Bytes of address space below which no thread is started."""
 
 
 def memory_is_tight() -> bool:
-    """Return whether threads would be a risk.
+    """Return True if address space is too small for threads.
 
-    Each asks for tens of MiB, one that finds no memory to begin with hangs its starter, and what
-    they hold is missing where a library is loaded at the same time.
+    A thread reserves tens of MiB; one that fails to start can hang its starter, and libraries
+    loaded at the same time lack the memory.
     """
     if sys.platform == "win32":
         return False
-    return 0 <= getrlimit(RLIMIT_AS)[0] < TIGHT  # -1 is no limit
+    return 0 <= getrlimit(RLIMIT_AS)[0] < MIN_ADDRESS_SPACE  # -1: unlimited
 
 
 def thread_count(work: int) -> int:
-    """Return how many threads suit so many boxes on this machine."""
+    """Return the number of threads for a number of boxes."""
     if work < SMALL_WORK:
         return 1
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
+    except AttributeError:  # macOS and Windows
         return os.cpu_count() or 1
 
 
-def fair_share(rows: int, threads: int) -> int:
-    """Return how many rows of a class one thread may take: of more, the others would wait.
+def max_rows_per_thread(rows: int, threads: int) -> int:
+    """Return the rows of a class above which it is split, so that no thread waits.
 
-    Taking a class apart costs up to a quarter of its time.
+    Splitting costs up to a quarter of a class's time.
     """
     if threads == 1 or memory_is_tight():
         return rows
-    return max(LARGE, rows * 5 // (4 * threads))
+    return max(MIN_SPLIT_ROWS, rows * 5 // (4 * threads))
 
 
-def share(work: Callable[[], None], threads: int) -> None:
-    """Let so many threads, this one among them, call `work`, which takes pieces until none is left.
+def run_threads(work: Callable[[], None], threads: int) -> None:
+    """Run `work` in several threads, including this one, until it is done.
 
-    Where memory is tight, this one does it all.
+    `work` takes chunks until none is left. If memory is limited, only this thread runs.
 
     Raises
     ------
     BaseException
-        The first that any of them ended with, once all have ended.
+        The first exception of any thread, after all have ended.
     """
     failures: list[BaseException] = []
 
     def guarded() -> None:
         try:
             work()
-        except BaseException as error:  # handed to the caller's thread below
+        except BaseException as error:  # raised in the caller's thread
             failures.append(error)
 
     count = 0 if threads > 1 and memory_is_tight() else threads - 1

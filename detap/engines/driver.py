@@ -144,7 +144,7 @@ def _join_scores(union: Partial, finished: Sequence[ClassScores]) -> RemoteScore
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
 
     joined = Scores(
-        interpolated=Interpolated.joined([one.interpolated for one in scores]).select_classes(
+        interpolated=Interpolated.concatenate([one.interpolated for one in scores]).select_classes(
             order
         ),
         average=whole([one.average for one in scores], 1),

@@ -41,7 +41,7 @@ def add_zero_id_note(result: Result) -> Result:
     )
     scores = one_class.evaluate_by_score()
     interpolated = result._interpolated.copy()
-    interpolated.put(slice(label, label + 1), scores.interpolated.select_classes([label]))
+    interpolated.set_classes(slice(label, label + 1), scores.interpolated.select_classes([label]))
     alternative = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),

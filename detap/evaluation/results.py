@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
-    from detap.core.match_table import Cell, MatchTable
+    from detap.core.match_table import AreaIouPair, MatchTable
     from detap.evaluation.partial import Partial
     from detap.evaluation.selection import Selection
 
@@ -291,7 +291,7 @@ within_max_dets : (K,) int64
         self._require_score_matching()
         return self._match_table or self._source.match_table()
 
-    def match_table_for(self, *area_iou_pairs: "Cell") -> "MatchTable":
+    def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
         """Return the evidence with the ground truths matched in area ranges at thresholds.
 
         Parameters
@@ -310,7 +310,7 @@ within_max_dets : (K,) int64
             else self._match(area_iou_pairs)
         )
 
-    def _match(self, area_iou_pairs: "Iterable[Cell]") -> "MatchTable":
+    def _match(self, area_iou_pairs: "Iterable[AreaIouPair]") -> "MatchTable":
         self._require_score_matching()
         return self._run.match(tuple(area_iou_pairs))
 
@@ -328,7 +328,7 @@ within_max_dets : (K,) int64
         return Matches(
             match_table.matched_gt.reshape(shape),
             ignored.reshape(shape),
-            match_table.counted,
+            match_table.within_max_dets,
             match_table.max_iou,
         )
 
@@ -492,7 +492,7 @@ def result_of(
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
         average = np.where(np.isnan(average), absent[:, None], average)
-        interpolated = interpolated.filled(absent)
+        interpolated = interpolated.fill_undefined(absent)
     return Result(
         protocol=protocol,
         classes=classes,
@@ -513,7 +513,7 @@ def result_of(
     )
 
 
-def all_area_iou_pairs(protocol: Protocol) -> "tuple[Cell, ...]":
+def all_area_iou_pairs(protocol: Protocol) -> "tuple[AreaIouPair, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 

@@ -22,7 +22,7 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integ
 from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
 
 if TYPE_CHECKING:  # a plain run keeps none
-    from detap.core.match_table import Cell, MatchTable
+    from detap.core.match_table import AreaIouPair, MatchTable
     from detap.core.matching import Pairs
 
 
@@ -243,7 +243,7 @@ class EvaluationRun:
         )
 
     def evaluate_by_score(
-        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
@@ -291,14 +291,14 @@ class EvaluationRun:
         """Return what became of each detection, and in the first cell of which ground truth."""
         return self.match(((0, 0),))
 
-    def match(self, area_iou_pairs: "tuple[Cell, ...]") -> "MatchTable":
+    def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
         """Return what became of each detection, and in these cells of which ground truth."""
         match_table = self.evaluate_by_score(match_table=area_iou_pairs).match_table
         assert match_table is not None
         return match_table
 
     def evaluate(
-        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
         """Pair detections with ground truths as the protocol has it, and score them.
 

@@ -15,7 +15,7 @@ from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
-    from detap.core.match_table import Cell, MatchTable
+    from detap.core.match_table import AreaIouPair, MatchTable
 
 
 class Selection(Record):
@@ -132,7 +132,7 @@ class SelectedClasses(EvaluationRun):
         return self.full
 
     def evaluate_by_score(
-        self, *, match_table: "Iterable[Cell] | None" = None, curves: bool = True
+        self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
         """Return the scores of these classes."""
         return self.full.evaluate_by_score(match_table=match_table, curves=curves).select_classes(
@@ -143,7 +143,7 @@ class SelectedClasses(EvaluationRun):
         """Return the scores of these classes where ground truths choose detections."""
         return self.full.evaluate_kitti().select_classes(self.labels)
 
-    def match(self, area_iou_pairs: "tuple[Cell, ...]") -> "MatchTable":
+    def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
         """Return what became of the detections of these classes."""
         return self.full.match(area_iou_pairs).select_classes(self.labels)
 

@@ -42,7 +42,7 @@ def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
         code=np.array(code, np.uint32),
         match_flags=OUTCOMES,
         positives=np.array([[4]]),
-        truths=TRUTHS,
+        truth_counts=TRUTHS,
     )
 
 
@@ -62,7 +62,7 @@ def test_false_positives_of_the_stretches_before_are_added(threads: int) -> None
         stretch([0.1], [0]),
     ]
     made: list[Callable[[], Coded]] = [lambda part=part: part for part in parts]  # type: ignore[misc]
-    check(accumulate_chunks(made, RULES, truths=TRUTHS, most_hits=3, threads=threads))
+    check(accumulate_chunks(made, RULES, truth_counts=TRUTHS, max_hits=3, threads=threads))
 
 
 def test_a_stretch_waits_for_the_ones_above_it() -> None:
@@ -79,7 +79,9 @@ def test_a_stretch_waits_for_the_ones_above_it() -> None:
         last_begun.set()
         return stretch([0.1], [0])
 
-    check(accumulate_chunks([first, second, last], RULES, truths=TRUTHS, most_hits=3, threads=2))
+    check(
+        accumulate_chunks([first, second, last], RULES, truth_counts=TRUTHS, max_hits=3, threads=2)
+    )
 
 
 def test_what_a_thread_ends_with_is_raised() -> None:
@@ -88,5 +90,5 @@ def test_what_a_thread_ends_with_is_raised() -> None:
 
     with pytest.raises(MemoryError, match="of this stretch"):
         accumulate_chunks(
-            [lost, lambda: stretch([0.1], [0])], RULES, truths=TRUTHS, most_hits=1, threads=2
+            [lost, lambda: stretch([0.1], [0])], RULES, truth_counts=TRUTHS, max_hits=1, threads=2
         )

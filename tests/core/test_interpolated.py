@@ -86,13 +86,13 @@ def test_values_and_means_are_those_of_the_dense_array(
     labels = np.flatnonzero(some)[::-1].tolist()
     part = kept.select_classes(labels)
     assert_same_bits(part.dense()[..., 0], dense[:, :, labels], "some classes")
-    again = Interpolated.joined([part, kept])
+    again = Interpolated.concatenate([part, kept])
     assert_same_bits(
         again.dense()[..., 0], np.concatenate([dense[:, :, labels], dense], axis=2), ""
     )
     of_class = np.arange(classes) / classes
     filled = np.where(np.isnan(dense), of_class[:, None], dense)
-    assert_same_bits(kept.filled(of_class).dense()[..., 0], filled, "filled")
+    assert_same_bits(kept.fill_undefined(of_class).dense()[..., 0], filled, "filled")
 
 
 @pytest.mark.parametrize("classes", [79, 80, 1203, 2001])

@@ -49,7 +49,7 @@ def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
 def test_bits_limits_and_truths_by_hand() -> None:
     match_table = scored().match_table
     assert_array_equal(match_table.max_dets_index, [0, 1, 1, 2])
-    assert_array_equal(match_table.counted, [True, True, True, False])
+    assert_array_equal(match_table.within_max_dets, [True, True, True, False])
     # All areas: 2/3 reaches .5; 9/11 then finds it taken there, but free at .75; none reaches .9.
     # Large: no small box counts; the small ground truth is neutral there.
     assert_array_equal(match_table.true_positive, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
@@ -135,7 +135,7 @@ def test_evidence_made_in_other_ways_is_not_added(name: str, value: object) -> N
 
 
 def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.core.match_table.MOST_ROWS", 7)
+    monkeypatch.setattr("detap.core.match_table.MAX_ROWS", 7)
     one = scored().match_table
     with pytest.raises(ValueError, match="more than 7 rows cannot be concatenated"):
         MatchTable.concatenate([one, one])
@@ -193,8 +193,12 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
     by_class = [row for k in range(3) for row in rows if label[row] == k]
     # Both what matching told and what is ranked anew.
     for one in (match_table, replace(match_table)):
-        assert_array_equal(one.ranking.rows, [row for row in by_class if match_table.counted[row]])
-        assert_array_equal(np.diff(one.ranking.start), np.bincount(label[match_table.counted]))
+        assert_array_equal(
+            one.ranking.rows, [row for row in by_class if match_table.within_max_dets[row]]
+        )
+        assert_array_equal(
+            np.diff(one.ranking.start), np.bincount(label[match_table.within_max_dets])
+        )
 
     asked = np.arange(0, 60, 3, dtype=np.int32)
     group = (asked % 4).astype(np.int32)

@@ -92,16 +92,16 @@ TWO = Case(
 @pytest.mark.parametrize(
     ("start", "truth", "message"),
     [
-        ([0, 1], [0], "pairs do not start detection by detection, from 0 to their number"),
-        ([1, 1, 1], [0], "pairs do not start detection by detection"),
-        ([0, 2, 1], [0], "pairs do not start detection by detection"),
-        ([0, 1, 2], [0], "pairs do not start detection by detection"),
-        ([0, 1, 1], [3], "pairs name ground truths beyond the 3 that exist"),
-        ([0, 1, 1], [-1], "pairs name ground truths beyond the 3 that exist"),
-        ([0, 1, 1], [2], "pairs of different images or classes"),
-        ([0, 0, 1], [2], "pairs of different images or classes"),
-        ([0, 2, 2], [1, 0], "pairs of a detection do not ascend by ground truth"),
-        ([0, 2, 2], [1, 1], "pairs of a detection do not ascend by ground truth"),
+        ([0, 1], [0], "pairs.start does not ascend from 0 to the number of pairs"),
+        ([1, 1, 1], [0], "pairs.start does not ascend from 0"),
+        ([0, 2, 1], [0], "pairs.start does not ascend from 0"),
+        ([0, 1, 2], [0], "pairs.start does not ascend from 0"),
+        ([0, 1, 1], [3], "pairs contain ground truths outside 0 to 2"),
+        ([0, 1, 1], [-1], "pairs contain ground truths outside 0 to 2"),
+        ([0, 1, 1], [2], "pairs join different images or classes"),
+        ([0, 0, 1], [2], "pairs join different images or classes"),
+        ([0, 2, 2], [1, 0], "pairs of a detection are not in ascending order of ground truths"),
+        ([0, 2, 2], [1, 1], "pairs of a detection are not in ascending order of ground truths"),
     ],
 )
 def test_pairs_that_are_none_are_refused(start: list[int], truth: list[int], message: str) -> None:

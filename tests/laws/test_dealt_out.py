@@ -24,7 +24,7 @@ COUNTS = (2, 3, 8)
 def dealing_out(stretch: int) -> Iterator[None]:
     """Deal out whatever is more than a thread's share, in stretches of so many rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "LARGE", 1)
+        patch.setattr(threads, "MIN_SPLIT_ROWS", 1)
         patch.setattr(matching, "CHUNK_SIZE", stretch)
         yield
 
@@ -101,6 +101,6 @@ def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int
 
 
 def test_shares() -> None:
-    assert threads.fair_share(10**6, 1) == 10**6
-    assert threads.fair_share(10**6, 4) == 312_500
-    assert threads.fair_share(1000, 4) == threads.LARGE
+    assert threads.max_rows_per_thread(10**6, 1) == 10**6
+    assert threads.max_rows_per_thread(10**6, 4) == 312_500
+    assert threads.max_rows_per_thread(1000, 4) == threads.MIN_SPLIT_ROWS

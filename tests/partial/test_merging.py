@@ -361,9 +361,9 @@ def test_a_class_of_more_than_can_be_ranked_is_refused(monkeypatch: pytest.Monke
     """Numbers of rows within a class are int32; those of all classes together are not."""
     module = import_module("detap.evaluation.partial.partial")
     monkeypatch.setattr(module, "CHUNK", 1)
-    monkeypatch.setattr(module, "MOST_ROWS", 3)
+    monkeypatch.setattr(module, "MAX_ROWS", 3)
     assert int(detap.merge([part(1, 2), part(3)]).compute().detections_count.sum()) == 6
-    monkeypatch.setattr(module, "MOST_ROWS", 2)
+    monkeypatch.setattr(module, "MAX_ROWS", 2)
     with pytest.raises(UsageError, match=r"3 detections of class '7'; at most 2 can be ranked at"):
         detap.merge([part(1, 2), part(3)]).compute()
 

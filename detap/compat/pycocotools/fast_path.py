@@ -23,10 +23,10 @@ from detap.compat.pycocotools.coco import COCO, Unopened
 from detap.compat.pycocotools.results import Boxed, Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.accumulate import Scores
-from detap.core.match_table import Cell, MatchTable
+from detap.core.match_table import AreaIouPair, MatchTable
 from detap.core.matching import Boxes, Pairs, match_and_accumulate
 from detap.core.params import MatchParams
-from detap.core.threads import share, thread_count
+from detap.core.threads import run_threads, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -424,7 +424,7 @@ def _shapes(claims: Claims, truths: Truths, params: Any) -> Shapes | None:
     return KeypointShapes(claims.drawn, truths.drawn, tuple(sigmas.tolist()))
 
 
-def _score(evaluated: Evaluated, unmatchable: Flags, cells: Iterable[Cell]) -> Scores:
+def _score(evaluated: Evaluated, unmatchable: Flags, cells: Iterable[AreaIouPair]) -> Scores:
     truths = evaluated.truths
     classes, images = evaluated.shape
     return match_and_accumulate(
@@ -489,7 +489,7 @@ def _scores_at_levels(scores: Scores) -> Floats:
                 out,
             )
 
-    share(work, thread_count(len(match_table)))
+    run_threads(work, thread_count(len(match_table)))
     return out
 
 

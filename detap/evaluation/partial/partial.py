@@ -29,7 +29,7 @@ from detap.checks.inputs import (
 )
 from detap.checks.sanity_notes import score_cut_notes
 from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
-from detap.core.match_table import MOST_ROWS, MatchFlags, MatchTable
+from detap.core.match_table import MAX_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
 from detap.core.proposals import accumulate_coverage
 from detap.core.threads import thread_count
@@ -629,10 +629,10 @@ class Partial:
     def _check_rows(self, classes: range) -> None:
         for role, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
             count = int(sizes[classes.start : classes.stop].sum())
-            if count > MOST_ROWS:
+            if count > MAX_ROWS:
                 raise UsageError(
                     f"{count} {role} of {_few(self.classes[classes.start : classes.stop])}; at "
-                    f"most {MOST_ROWS} can be ranked at once"
+                    f"most {MAX_ROWS} can be ranked at once"
                 )
 
     def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
@@ -711,7 +711,7 @@ class Partial:
             return self._accumulate_classes(chunks[0], params, threads)
         scores = Scores.undefined(params, self.truth_counts[0], all_max_dets=False)
         for classes in chunks:
-            scores.put(
+            scores.set_classes(
                 slice(classes.start, classes.stop),
                 self._accumulate_classes(classes, params, threads),
             )
@@ -736,8 +736,8 @@ class Partial:
         return accumulate_chunks(
             (partial(made, chunk) for chunk in chunks_by_score(parts, classes.start, max_rows)),
             params,
-            truths=counts[0],
-            most_hits=self._most_hits(classes.start),
+            truth_counts=counts[0],
+            max_hits=self._most_hits(classes.start),
             threads=threads,
         )
 
@@ -761,7 +761,7 @@ class Partial:
             code=rows.code,
             match_flags=self.merged_tables.match_flags,
             positives=counts[1:],
-            truths=counts[0],
+            truth_counts=counts[0],
         )
 
     @cached_property
