@@ -317,11 +317,11 @@ refused(
 # --- polygons
 
 for _name, _rings, _says in (
-    ("four-numbers", [[10, 10, 30, 30]], r"segmentation\[0\] has 4 numbers"),
-    ("two-numbers", [[10, 10]], r"segmentation\[0\] has 2 numbers"),
-    ("no-numbers", [[]], r"segmentation\[0\] has 0 numbers"),
-    ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"segmentation\[0\] has 7 numbers"),
-    ("odd-second-part", [*polygon(BOX), [1, 2, 3]], r"segmentation\[1\] has 3 numbers"),
+    ("four-numbers", [[10, 10, 30, 30]], r"segmentation\[0\] has 4 values"),
+    ("two-numbers", [[10, 10]], r"segmentation\[0\] has 2 values"),
+    ("no-numbers", [[]], r"segmentation\[0\] has 0 values"),
+    ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"segmentation\[0\] has 7 values"),
+    ("odd-second-part", [*polygon(BOX), [1, 2, 3]], r"segmentation\[1\] has 3 values"),
     ("flat", polygon(BOX)[0], r"segmentation\[0\] is 10"),
     ("points", [[[10, 10], [10, 30], [30, 30], [30, 10]]], r"segmentation\[0\]\[0\] is \[10"),
     ("text", [[10, 10, 10, "30", 30, 30]], r'segmentation\[0\]\[3\] is "30"'),
@@ -364,7 +364,7 @@ refused(
 _nothing: Any
 for _name, _nothing, _says in (
     ("null", None, "segmentation is null"),
-    ("empty-list", [], "segmentation is an empty list"),
+    ("empty-list", [], "segmentation is empty"),
     ("empty-object", {}, "no size"),
     ("number", 5, "segmentation is 5"),
     ("true", True, "segmentation is true"),

@@ -104,10 +104,10 @@ def test_reports_with_a_field_of_a_wrong_type(good: Path, detap: Run) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("inputs", 0, "sha256"), [[]], "is a report of detap that lacks its numbers"),
+        (("inputs", 0, "sha256"), [[]], "report with missing or invalid values"),
         (("classes", 0, "name"), HALF, "surrogates not allowed"),
-        (("gates", "passed"), "no", "is a report of detap that lacks its numbers"),
-        (("slices", "day", "images"), [], "is a report of detap that lacks its numbers"),
+        (("gates", "passed"), "no", "report with missing or invalid values"),
+        (("slices", "day", "images"), [], "report with missing or invalid values"),
     ],
 )
 def test_such_a_report_is_refused_by_name(

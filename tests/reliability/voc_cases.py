@@ -258,7 +258,7 @@ refused(
     "empty-set",
     "set.txt",
     "",
-    "names no image",
+    "no images",
     {"set.txt": "\n"},
     options=("--image-set", "set.txt"),
 )
@@ -917,7 +917,7 @@ for which, side in ((A, "xml"), (CATS, "text")):
         f"{side}-link-loop",
         which,
         "",
-        "loop",
+        "symbolic links",
         instead(lambda p: p.symlink_to(p.name), which),
     )
     refused(
@@ -938,7 +938,7 @@ for which, side in ((A, "xml"), (CATS, "text")):
     )
 refused("no-file", "truth-absent", "absent", "", "no such file or directory", {}, gt="absent")
 refused("no-file", "results-absent", "absent", "", "no such file or directory", {}, dt="absent")
-refused("no-file", "truth-is-file", A, "", "no folder", {}, gt=A)
+refused("no-file", "truth-is-file", A, "", "no such folder", {}, gt=A)
 refused(
     "no-file",
     "set-absent",
@@ -967,7 +967,7 @@ refused(
     {},
     options=("--class-names", "absent.txt"),
 )
-refused("no-file", "stdin", "<stdin>", "", "cannot hold VOC", {}, dt="-", stdin=CATS)
+refused("no-file", "stdin", "<stdin>", "", "cannot provide VOC", {}, dt="-", stdin=CATS)
 scored(
     "no-file",
     "linked-folders",
@@ -999,7 +999,7 @@ def target(name: str, says: str, make: Callable[[Path], object] | None, output: 
     refused("target", name, output.removeprefix("json="), "", says, build, output=output)
 
 
-target("no-folder", "no folder", None, "absent/report.json")
+target("no-folder", "no such folder", None, "absent/report.json")
 target("is-folder", "folder", None, f"json={GT}")
 if Path("/dev/full").is_char_device():
     target("full-device", "No space left", None, "json=/dev/full")
