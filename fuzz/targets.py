@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from detap.core.masks import measured
+from detap.core.masks import areas_and_boxes
 from detap.errors import InputError
 from detap.formats.by_name.problems import Problems
 from detap.formats.coco import fallback_reader, prefetch
@@ -248,7 +248,7 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
     if slow.segmentations is not None:
         has, sizes, *columns, _ = vars(slow.segmentations).values()
         sizes[sizes[:, 0] == 0] = (48, 64)
-        areas, boxes = measured(Masks(sizes, *columns).arrays)
+        areas, boxes = areas_and_boxes(Masks(sizes, *columns).arrays)
         _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
         _differ(bool((areas > boxes[:, 2] * boxes[:, 3]).any()), "more pixels than their box has")
     return "valid"

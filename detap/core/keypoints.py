@@ -1,7 +1,7 @@
-"""Keypoints, and how alike those of a detection and of a ground truth lie (OKS).
+"""Object keypoint similarity (OKS) of detections and ground truths.
 
-Source: `COCOeval.computeOks` of pycocotools, to the last bit: the exponential is numpy's own, the
-order of operations is its, and so is that of the sum, which numpy adds in eight parts.
+Source: `COCOeval.computeOks` of pycocotools, to the last bit: numpy's exponential and pairwise sum,
+and the same order of operations.
 """
 
 from itertools import pairwise
@@ -17,20 +17,20 @@ from detap.core.threads import run_threads, thread_count
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
-_PIECE = 1 << 15
-"""Exponentials taken at once: what fits into a cache close by."""
+_CHUNK_SIZE = 1 << 15
+"""Exponentials per chunk, which fit into the L2 cache."""
 
 
-class Poses(NamedTuple):
-    """The keypoints of G ground truths, K each.
+class GroundTruthKeypoints(NamedTuple):
+    """K keypoints of each of G ground truths.
 
     Attributes
     ----------
     keypoints : (G, K, 3) float64
-        x, y in pixels and v, above 0 where a keypoint is labelled.
+        x, y in pixels and v, above 0 for labeled keypoints.
     boxes : (G, 4) float64
-        x, y, width, height. Where no keypoint is labelled, distances are those to the box with its
-        own width and height added on every side.
+        x, y, width, height. If no keypoint is labeled, distances are to the box extended by its
+        width and height on every side.
     """
 
     keypoints: Floats
@@ -38,7 +38,7 @@ class Poses(NamedTuple):
 
 
 def extents(keypoints: Floats) -> Floats:
-    """Return the boxes (N, 4), x1 y1 x2 y2, around keypoints (N, K, 2), K above 0."""
+    """Return the boxes x1 y1 x2 y2 (N, 4) around keypoints (N, K, 2), K > 0."""
     out = np.empty((len(keypoints), 4))
     _keypoints.fill_extents(np.ascontiguousarray(keypoints), out)
     return out
@@ -48,87 +48,87 @@ def keypoint_pairs(
     detections: Boxes,
     truths: Boxes,
     *,
-    claims: Floats,
-    poses: Poses,
+    dt_keypoints: Floats,
+    gt_keypoints: GroundTruthKeypoints,
     sigmas: tuple[float, ...],
-    lowest: float = 0.0,
+    min_similarity: float = 0.0,
     threads: int | None = None,
 ) -> Pairs:
-    """Return how alike the keypoints of detections and ground truths of a cell lie.
+    """Return the OKS of detections and ground truths of equal image and class.
 
-    A pair has the mean, over its labelled keypoints, of exp(-d² / 2a(2s)²), for the distance d, the
-    area a and the keypoint's s.
+    OKS is the mean of exp(-d² / 2a(2s)²) over labeled keypoints, for distance d, area a and the
+    keypoint's sigma s.
 
     Parameters
     ----------
     detections, truths : Boxes
-        N and G rows, of which image and label are looked at, and of ground truths the area.
-    claims : (N, K, 2) float64
+        N and G rows; only image, label and the area of ground truths are used.
+    dt_keypoints : (N, K, 2) float64
         x and y in pixels.
-    poses : Poses
+    gt_keypoints : GroundTruthKeypoints
     sigmas : tuple of float
-        K of them.
-    lowest : float
-        Pairs below this are left out, and so are those of 0.
+        One per keypoint.
+    min_similarity : float
+        Pairs below it, and pairs of 0, are left out.
     threads : int, optional
-        The result does not depend on it.
+        Does not change the result.
     """
-    start, truth = _of_one_cell(detections, truths)
-    overlap, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
-    labelled = poses.keypoints[:, :, 2] > 0
-    keypoint = np.nonzero(labelled)[1]
-    likeness = _keypoints.OksPairs(
-        np.ascontiguousarray(claims),
-        np.concatenate([[0], np.cumsum(labelled.sum(axis=1))]).astype(np.int64),
+    start, truth = _group_pairs(detections, truths)
+    similarity, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
+    labeled = gt_keypoints.keypoints[:, :, 2] > 0
+    keypoint = np.nonzero(labeled)[1]
+    oks = _keypoints.OksPairs(
+        np.ascontiguousarray(dt_keypoints),
+        np.concatenate([[0], np.cumsum(labeled.sum(axis=1))]).astype(np.int64),
         keypoint.astype(np.int32),
-        poses.keypoints[labelled][:, :2].copy(),
+        gt_keypoints.keypoints[labeled][:, :2].copy(),
         variances[keypoint],
-        np.ascontiguousarray(poses.boxes),
+        np.ascontiguousarray(gt_keypoints.boxes),
         truths.area + np.spacing(1.0),
         variances,
         start,
         truth,
-        lowest,
-        overlap,
+        min_similarity,
+        similarity,
     )
-    edges = _edges(start, max(1, _PIECE // len(sigmas)))
-    pieces = iter([*pairwise(edges)])  # threads share it
-    most = max((int(start[end] - start[begin]) for begin, end in pairwise(edges)), default=0)
+    edges = _chunk_edges(start, max(1, _CHUNK_SIZE // len(sigmas)))
+    chunks = iter([*pairwise(edges)])  # shared by threads
+    max_pairs = max((int(start[end] - start[begin]) for begin, end in pairwise(edges)), default=0)
 
     def work() -> None:
-        room = np.empty(most * len(sigmas))
-        for begin, end in pieces:
-            values = room[: likeness.exponents(begin, end, room)]
+        buffer = np.empty(max_pairs * len(sigmas))
+        for begin, end in chunks:
+            values = buffer[: oks.exponents(begin, end, buffer)]
             np.exp(values, out=values)
-            likeness.means(begin, end, values)
+            oks.means(begin, end, values)
 
     run_threads(work, threads or thread_count(len(truth)))
-    return _reaching(Pairs(start, truth, overlap), lowest)
+    return _filter_pairs(Pairs(start, truth, similarity), min_similarity)
 
 
-def _edges(start: NDArray[np.int64], pairs: int) -> list[int]:
-    """Return detections at which pieces begin that have so many pairs, or a few more."""
-    wanted = np.arange(0, start[-1], pairs)
-    first = np.searchsorted(start, wanted)
-    # np.unique would import numpy.ma, which takes longer than all that is done here.
-    return sorted({*first.tolist(), len(start) - 1}) if len(wanted) else []
+def _chunk_edges(start: NDArray[np.int64], pairs: int) -> list[int]:
+    """Split the detections into chunks of about this many pairs."""
+    pair_starts = np.arange(0, start[-1], pairs)
+    first = np.searchsorted(start, pair_starts)
+    # np.unique imports numpy.ma, which takes longer than this function.
+    return sorted({*first.tolist(), len(start) - 1}) if len(pair_starts) else []
 
 
-def _of_one_cell(detections: Boxes, truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
-    """Return the ground truths of each detection's image and class, as pairs have them."""
+def _group_pairs(detections: Boxes, truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
+    """List the ground truths of each detection's image and class as pairs."""
     labels = np.int64(max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1)
-    claims, cells = (boxes.image * labels + boxes.label for boxes in (detections, truths))
-    order = np.argsort(cells, kind="stable").astype(np.int32)
-    begin, end = (np.searchsorted(cells[order], claims, side) for side in ("left", "right"))
+    dt_group, gt_group = (boxes.image * labels + boxes.label for boxes in (detections, truths))
+    order = np.argsort(gt_group, kind="stable").astype(np.int32)
+    begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
     start = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)
-    place = np.arange(start[-1]) - np.repeat(start[:-1] - begin, end - begin)
-    return start, order[place]
+    index = np.arange(start[-1]) - np.repeat(start[:-1] - begin, end - begin)
+    return start, order[index]
 
 
-def _reaching(pairs: Pairs, lowest: float) -> Pairs:
-    """Return the pairs that reach an overlap, and have any."""
-    kept = (pairs.similarity >= lowest) & (pairs.similarity > 0)
-    if kept.all():
+def _filter_pairs(pairs: Pairs, min_similarity: float) -> Pairs:
+    """Keep pairs with at least `min_similarity` and above 0."""
+    mask = (pairs.similarity >= min_similarity) & (pairs.similarity > 0)
+    if mask.all():
         return pairs
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return Pairs(before[pairs.start], pairs.truth[kept], pairs.similarity[kept])
+    new_start = np.concatenate([[0], np.cumsum(mask)])
+    return Pairs(new_start[pairs.start], pairs.truth[mask], pairs.similarity[mask])

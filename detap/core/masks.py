@@ -1,12 +1,11 @@
-"""Masks: how many pixels they have, what they span, and how much they overlap.
+"""Mask areas, bounding boxes and IoU.
 
-Masks are compared as runs of pixels. Polygons become runs only where bounds and areas leave open
-whether an overlap reaches what is wanted.
+Masks are compared as runs of pixels. Polygons are rasterized only if bounds and areas do not decide
+whether the minimum similarity is reached.
 
-Source: the run lengths, polygons and overlaps of COCO's maskApi.c, reproduced to the last bit:
-edges are traced on a grid five times as fine, and a pixel belongs to a polygon where the middle of
-its column, at its lower half, does. Boundaries: Cheng et al., Boundary IoU, CVPR 2021, as
-bowenc0221/boundary-iou-api takes them.
+Source: run lengths, polygons and IoU of COCO's maskApi.c, to the last bit: edges are traced on a
+grid five times as fine, and a pixel is inside if the lower half of its column's middle is.
+Boundaries: Cheng et al., Boundary IoU, CVPR 2021, as in bowenc0221/boundary-iou-api.
 """
 
 import numpy as np
@@ -18,35 +17,34 @@ from detap.core.threads import run_threads, thread_count
 
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Wide = NDArray[np.int64]
+Int64Array = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MaskArrays = tuple[Integers, Wide, NDArray[np.uint32], Wide, Wide, Floats]
-"""M masks, as a table has them: height and width of each (M, 2); where its runs begin (M + 1,),
-and the runs; where its polygons begin (M + 1,), where each of them ends, and the points (P, 2).
-Where there are polygons, their union is the mask."""
+MaskArrays = tuple[Integers, Int64Array, NDArray[np.uint32], Int64Array, Int64Array, Floats]
+"""M masks: sizes (M, 2) as height, width; run starts (M + 1,) and runs; polygon starts (M + 1,),
+polygon ends, and points (P, 2). A mask with polygons is their union."""
 
 
-def most_runs(masks: MaskArrays) -> Wide:
-    """Return an upper bound on the runs that the polygons of each mask become, (M,) int64."""
-    bounds: Wide = _store(masks).max_runs()
+def max_runs(masks: MaskArrays) -> Int64Array:
+    """Bound the number of runs of each polygon mask, (M,) int64."""
+    bounds: Int64Array = _store(masks).max_runs()
     return bounds
 
 
-def pixel_counts(masks: MaskArrays) -> Wide:
-    """Return how many pixels each mask has, (M,) int64."""
-    areas: Wide = _store(masks).areas()
+def pixel_counts(masks: MaskArrays) -> Int64Array:
+    """Count the pixels of each mask, (M,) int64."""
+    areas: Int64Array = _store(masks).areas()
     return areas
 
 
-def measured(masks: MaskArrays) -> tuple[Wide, Floats]:
-    """Return how many pixels each mask has, and the box around them.
+def areas_and_boxes(masks: MaskArrays) -> tuple[Int64Array, Floats]:
+    """Return the pixel count and bounding box of each mask.
 
     Returns
     -------
     areas : (M,) int64
     boxes : (M, 4) float64
-        x, y, width, height; zeros where a mask has no pixel.
+        x, y, width, height; zeros for empty masks.
     """
     areas, boxes = _store(masks).areas_and_boxes()
     return areas, boxes
@@ -65,50 +63,50 @@ def mask_pairs(
     masks: tuple[MaskArrays, MaskArrays],
     numbers: tuple[Integers, Integers],
     crowd: Flags,
-    lowest: float = 0.0,
+    min_similarity: float = 0.0,
     dilation_ratio: float = 0.0,
     threads: int | None = None,
 ) -> Pairs:
-    """Return the overlaps of masks of the same image and class.
+    """Return the IoUs of masks of equal image and class.
 
-    Or, where there is a dilation ratio, the lesser of that and the overlap of their boundaries:
-    of the pixels that have one outside the mask, or the border of the image, within so many on any
-    side. How many is that part of the image's diagonal, rounded (halves to even), and at least 1.
+    With a dilation ratio, the minimum of mask IoU and boundary IoU. The boundary of a mask is its
+    pixels within d of a pixel outside it, or of the image border; d is the ratio times the image
+    diagonal, rounded (halves to even), at least 1.
 
     Parameters
     ----------
     detections, truths : Boxes
-        N and G rows, of which image and label are looked at.
+        N and G rows; only image and label are used.
     masks : pair of MaskArrays
-        Of the detections and of the ground truths; those of an image are of one size.
+        Of detections and ground truths; those of an image have equal size.
     numbers : pair of (N,) and (G,) int32
-        Which mask is each row's.
+        Mask index of each row.
     crowd : (G,) bool
-        Ground truths of which the overlap is what is in common over the detection's pixels.
-    lowest : float
-        Overlaps below this are left out, and so are those of no pixel.
+        Divide by the detection's pixels for these.
+    min_similarity : float
+        Pairs below it, and pairs with no common pixel, are left out.
     dilation_ratio : float
-        Above 0 where boundaries count; those that absorb go by their masks in any case.
+        Above 0 for boundary IoU; crowds always use their masks.
     threads : int, optional
-        The result does not depend on it.
+        Does not change the result.
     """
     counts = np.zeros(len(detections.image), np.int64)
-    pairing = _masks.MaskPairs(
+    kernel = _masks.MaskPairs(
         _store(masks[0]),
         _store(masks[1]),
         numbers[0],
         numbers[1],
-        _cells(detections, truths),
+        _shared_groups(detections, truths),
         crowd.view(np.uint8),
-        lowest,
+        min_similarity,
         dilation_ratio,
         counts,
     )
-    wanted = threads or thread_count(len(detections.image) + len(truths.image))
-    run_threads(pairing.work, wanted)
+    n_threads = threads or thread_count(len(detections.image) + len(truths.image))
+    run_threads(kernel.work, n_threads)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     pairs = Pairs(start, np.zeros(start[-1], np.int32), np.zeros(start[-1]))
-    pairing.gather(*pairs)
+    kernel.gather(*pairs)
     return pairs
 
 
@@ -117,18 +115,22 @@ def _store(masks: MaskArrays) -> _masks.Store:
     return _masks.Store(sizes, run_start, runs, ring_start, ring_end, points.reshape(-1))
 
 
-def _cells(detections: Boxes, truths: Boxes) -> tuple[Integers, Wide, Integers, Wide]:
-    """Return the rows of each image and class that both sides have, and where each cell begins."""
+def _shared_groups(
+    detections: Boxes, truths: Boxes
+) -> tuple[Integers, Int64Array, Integers, Int64Array]:
+    """Return rows and starts of the image-class groups that both sides have."""
     labels = max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1
-    claims, claim, claim_start = _sorted_rows(detections, labels)
-    rows, truth, truth_start = _sorted_rows(truths, labels)
-    at = np.searchsorted(truth, claim)
-    shared = np.flatnonzero(np.append(truth, -1)[at] == claim)
-    return *_cells_of(claims, claim_start, shared), *_cells_of(rows, truth_start, at[shared])
+    dt_rows, dt_group, dt_start = _group_boxes(detections, labels)
+    gt_rows, gt_group, gt_start = _group_boxes(truths, labels)
+    gt_index = np.searchsorted(gt_group, dt_group)
+    shared = np.flatnonzero(np.append(gt_group, -1)[gt_index] == dt_group)
+    return *_rows_of_groups(dt_rows, dt_start, shared), *_rows_of_groups(
+        gt_rows, gt_start, gt_index[shared]
+    )
 
 
-def _sorted_rows(boxes: Boxes, labels: int) -> tuple[Integers, Wide, Wide]:
-    """Return rows by image and class, a number of each of these cells, and where each begins."""
+def _group_boxes(boxes: Boxes, labels: int) -> tuple[Integers, Int64Array, Int64Array]:
+    """Return rows by image and class, the key of each group, and their starts."""
     key = boxes.image.astype(np.int64) * labels + boxes.label
     order = np.argsort(key, kind="stable").astype(np.int32)
     key = key[order]
@@ -136,10 +138,12 @@ def _sorted_rows(boxes: Boxes, labels: int) -> tuple[Integers, Wide, Wide]:
     return order, key[first], np.append(first, len(order))
 
 
-def _cells_of(rows: Integers, start: Wide, cells: NDArray[np.intp]) -> tuple[Integers, Wide]:
-    """Return the rows of some cells, ascending, and where each of them begins."""
+def _rows_of_groups(
+    rows: Integers, start: Int64Array, groups: NDArray[np.intp]
+) -> tuple[Integers, Int64Array]:
+    """Return the rows of some groups, ascending, and the start of each."""
     counts = np.diff(start)
-    kept = np.zeros(len(counts), np.bool_)
-    kept[cells] = True
-    begin = np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64)
-    return rows[np.repeat(kept, counts)], begin
+    mask = np.zeros(len(counts), np.bool_)
+    mask[groups] = True
+    begin = np.concatenate([[0], np.cumsum(counts[mask])]).astype(np.int64)
+    return rows[np.repeat(mask, counts)], begin

@@ -1,4 +1,4 @@
-"""How much boxes overlap: intersection over union, or over the detection's own area."""
+"""Box IoU, or intersection over the detection's area for crowds."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 
 def pixel_areas(corners: Floats) -> Floats:
-    """Return the areas (N,) of boxes whose corners are their first and last pixel.
+    """Return the areas (N,) of boxes with inclusive pixel coordinates.
 
     Parameters
     ----------
@@ -28,29 +28,29 @@ def overlaps(
     crowd: NDArray[np.bool_] | None = None,
     inclusive_pixels: bool = False,
 ) -> Floats:
-    """Return the overlap of each detection with each ground truth.
+    """Return the IoU of each detection and ground truth.
 
     Parameters
     ----------
     detections : (N, 4) float64
-        Corners x1, y1, x2, y2.
+        x1, y1, x2, y2.
     truths : (G, 4) float64
-        Likewise.
+        x1, y1, x2, y2.
     detection_areas, truth_areas : (N,) and (G,) float64
-        Areas in the boxes' own encoding: recomputed from corners they differ in the last bits.
+        Areas in the file's own box format: areas computed from corners differ in the last bits.
     crowd : (G,) bool, optional
-        For these, intersection over the detection's own area, as for COCO's crowds.
+        Divide by the detection's area for these, as for COCO's crowds.
     inclusive_pixels : bool
-        Whether corners are first and last pixels, so that 1 is added to each side.
+        Add 1 to widths and heights: corners are the first and last pixel.
 
     Returns
     -------
     (N, G) float64
-        In [0, 1] for areas that are the boxes' own.
+        In [0, 1] if the areas are those of the boxes.
 
     References
     ----------
-    ``bbIou`` of COCO's maskApi.c, whose order of operations this is.
+    ``bbIou`` of COCO's maskApi.c, for the order of operations.
     """
     if crowd is None:
         crowd = np.zeros(len(truths), np.bool_)
@@ -76,21 +76,25 @@ def paired_overlaps(
     crowd: NDArray[np.bool_] | None = None,
     inclusive_pixels: bool = False,
 ) -> Floats:
-    """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
+    """Return the IoU of P pairs, (P,) float64.
 
     Parameters
     ----------
     detections, truths : (P, 4) float64
-        Corners, pair by pair.
-    detection_areas, truth_areas, absorbing, inclusive_pixels
-        As for :func:`overlaps`, whose bits these are; each (P,).
+        x1, y1, x2, y2 of each pair.
+    detection_areas, truth_areas, crowd, inclusive_pixels
+        As for :func:`overlaps`, with the same bits; each (P,).
     """
-    edge = 1.0 if inclusive_pixels else 0.0
+    pixel_offset = 1.0 if inclusive_pixels else 0.0
     low = np.maximum(detections[:, :2], truths[:, :2])
-    sides = np.minimum(detections[:, 2:], truths[:, 2:]) - low + edge
-    common = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
-    total = detection_areas + truth_areas - common
+    width_height = np.minimum(detections[:, 2:], truths[:, 2:]) - low + pixel_offset
+    intersection = np.where(
+        (width_height > 0).all(axis=1), width_height[:, 0] * width_height[:, 1], 0.0
+    )
+    denominator = detection_areas + truth_areas - intersection
     if crowd is not None:
-        total = np.where(crowd, detection_areas, total)
-    out = np.zeros(len(common))
-    return np.divide(common, total, out=out, where=(common > 0) & (total > 0))
+        denominator = np.where(crowd, detection_areas, denominator)
+    out = np.zeros(len(intersection))
+    return np.divide(
+        intersection, denominator, out=out, where=(intersection > 0) & (denominator > 0)
+    )

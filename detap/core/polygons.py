@@ -1,12 +1,12 @@
-"""Quadrilaterals, and how much they overlap: rotated boxes, and whatever else has four corners.
+"""IoU of quadrilaterals: rotated boxes and other shapes with four corners.
 
-A quadrilateral is x1, y1, ... x4, y4, its corners in either direction. Each is split into two
-triangles with a sign, which is exact for concave ones too, and triangles are cut by each other. Of
-one whose sides cross, parts that turn the other way count against the rest, as in the reference;
-a bow tie of equal halves overlaps nothing.
+A quadrilateral is x1, y1, ... x4, y4 in either direction. It is split into two signed triangles,
+also if it is concave, and triangles are clipped by each other. In a self-intersecting one, parts
+that turn the other way are subtracted, as in the reference; a bow tie of equal halves overlaps
+nothing.
 
-Source: the definition. polyiou.cpp of CAPTAIN-WHU/DOTA_devkit has the same sums over triangles that
-begin at the origin of coordinates, and so loses digits where these are large.
+Source: the definition. polyiou.cpp of CAPTAIN-WHU/DOTA_devkit sums triangles relative to the
+origin, which loses digits for large coordinates.
 """
 
 import numpy as np
@@ -18,32 +18,31 @@ from detap.core.matching import Boxes, Pairs
 Floats = NDArray[np.float64]
 
 
-def rectangles(corners: Floats) -> Floats:
-    """Return boxes (N, 4), x1 y1 x2 y2, as quadrilaterals (N, 8); flat where they end too early."""
+def box_polygons(corners: Floats) -> Floats:
+    """Convert boxes x1 y1 x2 y2 (N, 4) to (N, 8); inverted ones have no area."""
     ends = np.maximum(corners[:, :2], corners[:, 2:])
     return np.ascontiguousarray(np.hstack([corners[:, :2], ends])[:, [0, 1, 2, 1, 2, 3, 0, 3]])
 
 
-def turned(boxes: Floats) -> Floats:
+def rotated_boxes(boxes: Floats) -> Floats:
     """Return the corners (N, 8) of rotated boxes.
 
     Parameters
     ----------
     boxes : (N, 5) float64
-        Centre x and y, width, height, and the angle in radians by which the width is turned from
-        the x axis to the y axis.
+        Center x and y, width, height, and the rotation in radians from the x axis to the y axis.
     """
-    centre, half = boxes[:, None, :2], boxes[:, 2:4] / 2
+    center, half = boxes[:, None, :2], boxes[:, 2:4] / 2
     cosine, sine = np.cos(boxes[:, 4]), np.sin(boxes[:, 4])
-    wide = np.stack([half[:, 0] * cosine, half[:, 0] * sine], axis=1)[:, None]
-    high = np.stack([-half[:, 1] * sine, half[:, 1] * cosine], axis=1)[:, None]
+    half_width = np.stack([half[:, 0] * cosine, half[:, 0] * sine], axis=1)[:, None]
+    half_height = np.stack([-half[:, 1] * sine, half[:, 1] * cosine], axis=1)[:, None]
     signs = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])[None, :, :, None]
-    corners = centre + signs[:, :, 0] * wide + signs[:, :, 1] * high
+    corners = center + signs[:, :, 0] * half_width + signs[:, :, 1] * half_height
     return np.ascontiguousarray(corners).reshape(-1, 8)
 
 
 def bounds(polygons: Floats) -> Floats:
-    """Return the boxes around quadrilaterals, (N, 4) x1 y1 x2 y2."""
+    """Return the bounding boxes of quadrilaterals, (N, 4) x1 y1 x2 y2."""
     corners = polygons.reshape(-1, 4, 2)
     return np.hstack([corners.min(axis=1), corners.max(axis=1)])
 
@@ -55,37 +54,38 @@ def polygon_areas(polygons: Floats) -> Floats:
     return out
 
 
-def crossing(polygons: Floats) -> NDArray[np.bool_]:
-    """Return whether two sides cross that do not share a corner, (N,) bool."""
+def is_self_intersecting(polygons: Floats) -> NDArray[np.bool_]:
+    """Return True for quadrilaterals with opposite sides that cross, (N,) bool."""
     corners = polygons.reshape(-1, 4, 2)
     first, second, third, fourth = (corners[:, i] for i in range(4))
-    return _cross(first, second, third, fourth) | _cross(second, third, fourth, first)
+    return _segments_cross(first, second, third, fourth) | _segments_cross(
+        second, third, fourth, first
+    )
 
 
-def _cross(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
-    """Return whether the lines from a to b and from c to d cross, row by row."""
+def _segments_cross(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bool_]:
+    """Return True for rows where segments ab and cd cross."""
 
     def side(p: Floats, q: Floats, r: Floats) -> Floats:
         (x, y), (u, v) = (q - p).T, (r - p).T
         turn: Floats = np.sign(x * v - y * u)
         return turn
 
-    apart = side(a, b, c) * side(a, b, d) < 0
-    crossed: NDArray[np.bool_] = apart & (side(c, d, a) * side(c, d, b) < 0)
+    opposite = side(a, b, c) * side(a, b, d) < 0
+    crossed: NDArray[np.bool_] = opposite & (side(c, d, a) * side(c, d, b) < 0)
     return crossed
 
 
 def polygon_overlaps(
     detections: Floats, truths: Floats, crowd: NDArray[np.bool_] | None = None
 ) -> Floats:
-    """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
+    """Return the IoU of P pairs of quadrilaterals, (P,) float64.
 
     Parameters
     ----------
     detections, truths : (P, 8) float64
-        Pair by pair.
     crowd : (P,) bool, optional
-        For these, intersection over the detection's own area.
+        Divide by the detection's area for these.
     """
     out = np.empty(len(detections))
     flags = np.zeros(len(out), np.bool_) if crowd is None else crowd
@@ -105,31 +105,31 @@ def polygon_pairs(
     polygons: tuple[Floats, Floats],
     crowd: NDArray[np.bool_],
 ) -> Pairs:
-    """Return the overlaps of quadrilaterals of the same image and class.
+    """Return the IoUs of quadrilaterals of equal image and class.
 
     Parameters
     ----------
     detections, truths : Boxes
-        N and G rows, whose corners are the bounds: only pairs whose bounds meet are looked at.
+        N and G rows with bounding boxes as corners; pairs with disjoint bounds are skipped.
     polygons : pair of (N, 8) and (G, 8) float64
     crowd : (G,) bool
-        Ground truths of which the overlap is what is in common over the detection's area.
+        Divide by the detection's area for these.
     """
     labels = np.int64(max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1)
-    claims, cells = (boxes.image * labels + boxes.label for boxes in (detections, truths))
-    order = np.argsort(cells, kind="stable").astype(np.int32)
-    begin, end = (np.searchsorted(cells[order], claims, side) for side in ("left", "right"))
-    given = (
+    dt_group, gt_group = (boxes.image * labels + boxes.label for boxes in (detections, truths))
+    order = np.argsort(gt_group, kind="stable").astype(np.int32)
+    begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
+    inputs = (
         np.ascontiguousarray(detections.corners),
         np.ascontiguousarray(truths.corners),
         order,
         begin.astype(np.int64),
         end.astype(np.int64),
     )
-    start = np.zeros(len(claims) + 1, np.int64)
-    _polygons.fill_candidates(*given, start, np.zeros(0, np.int32))
+    start = np.zeros(len(dt_group) + 1, np.int64)
+    _polygons.fill_candidates(*inputs, start, np.zeros(0, np.int32))
     truth = np.empty(start[-1], np.int32)
-    _polygons.fill_candidates(*given, start, truth)
-    claim = np.repeat(np.arange(len(claims)), np.diff(start))
-    overlap = polygon_overlaps(polygons[0][claim], polygons[1][truth], crowd[truth])
-    return Pairs(start, truth, overlap)
+    _polygons.fill_candidates(*inputs, start, truth)
+    dt = np.repeat(np.arange(len(dt_group)), np.diff(start))
+    similarity = polygon_overlaps(polygons[0][dt], polygons[1][truth], crowd[truth])
+    return Pairs(start, truth, similarity)

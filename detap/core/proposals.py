@@ -1,4 +1,4 @@
-"""Recall of class-agnostic proposals: how well each ground truth is covered by its own proposal."""
+"""Recall of class-agnostic proposals, matched to ground truths by IoU."""
 
 from typing import Any
 
@@ -19,38 +19,38 @@ def coverage(
     *,
     counted: NDArray[np.bool_],
     images: int,
-    limits: tuple[int | None, ...],
+    max_dets: tuple[int | None, ...],
     inclusive_pixels: bool = False,
 ) -> Floats:
-    """Return the overlap of each ground truth with the proposal that it is paired with.
+    """Return the IoU of each ground truth with its matched proposal.
 
-    Per image, the ground truth and the unused proposal of largest overlap are paired off, again and
-    again, whatever the scores; scores only decide which proposals are within the limit.
+    Per image, the unmatched pair of largest IoU is matched repeatedly, whatever the scores; scores
+    only select the proposals within max dets.
 
     Parameters
     ----------
     detections, truths : Boxes
         N proposals with scores, and G ground truths.
     counted : (A, G) bool
-        Which ground truths take part in each area range.
+        Counted ground truths of each area range.
     images : int
-        How many images there are.
-    limits : tuple of M int or None
-        Ascending; so many of the best-scored proposals of each image take part.
+        Number of images.
+    max_dets : tuple of M int or None
+        Ascending numbers of best-scored proposals per image.
     inclusive_pixels : bool
         As for :func:`detap.core.overlap.overlaps`.
 
     Returns
     -------
     (A, M, G) float64
-        0 where a ground truth is left without a proposal.
+        0 for ground truths without a proposal.
 
     References
     ----------
     Hosang et al., What makes for effective detection proposals?, TPAMI 2016; Detectron2's
     ``_evaluate_box_proposals``.
     """
-    out = np.zeros((len(counted), len(limits), len(truths.image)))
+    out = np.zeros((len(counted), len(max_dets), len(truths.image)))
     _proposals.fill_coverage(
         dt_image=detections.image,
         dt_score=detections.score,
@@ -61,7 +61,7 @@ def coverage(
         gt_areas=truths.overlap_area,
         counted=np.ascontiguousarray(counted).view(np.uint8),
         images=images,
-        max_dets=max_dets_array(limits),
+        max_dets=max_dets_array(max_dets),
         pixel_offset=1.0 if inclusive_pixels else 0.0,
         out=out,
     )
@@ -69,55 +69,54 @@ def coverage(
 
 
 def reached_thresholds(
-    covered: Floats, thresholds: Floats, *, strict: bool = False
+    iou: Floats, thresholds: Floats, *, strict: bool = False
 ) -> NDArray[np.uint64]:
-    """Return the thresholds at which each ground truth is covered, as bits, (A, M, G) uint64.
+    """Return the thresholds that each ground truth reaches, as bits, (A, M, G) uint64.
 
     Parameters
     ----------
-    covered : (A, M, G) float64
+    iou : (A, M, G) float64
         As from :func:`coverage`.
     thresholds : (T,) float64
-        Overlaps from which a ground truth is covered.
     strict : bool
-        Whether the overlap must exceed the threshold.
+        The IoU must exceed the threshold.
     """
-    words = np.zeros(covered.shape, np.uint64)
+    bits = np.zeros(iou.shape, np.uint64)
     for t, threshold in enumerate(thresholds):
-        reached = covered > threshold if strict else covered >= threshold
-        words |= reached.astype(np.uint64) << np.uint64(t)
-    return words
+        reached = iou > threshold if strict else iou >= threshold
+        bits |= reached.astype(np.uint64) << np.uint64(t)
+    return bits
 
 
 def accumulate_coverage(
-    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
+    bits: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
 ) -> Scores:
-    """Return the scores that covered ground truths come to.
+    """Accumulate matched ground truths to recall.
 
     Parameters
     ----------
-    words : (A, M, G) unsigned integers
+    bits : (A, M, G) unsigned integers
         As from :func:`reached_thresholds`.
     counted : (A, G) bool
-        Which ground truths are in each area range.
+        Counted ground truths of each area range.
     proposals : (I,) array of int
-        How many there are in each image.
-    params : Rules
+        Number of proposals per image.
+    params : MatchParams
     """
-    thresholds, (areas, limits, truths) = len(params.thresholds), words.shape
+    thresholds, (areas, n_max_dets, truths) = len(params.thresholds), bits.shape
     scores = Scores.undefined(params._replace(levels=()), np.array([truths]), all_max_dets=False)
     scores.positives[:, 0] = counted.sum(axis=1)
-    found = np.zeros((thresholds, areas, limits), np.int64)
+    tp_counts = np.zeros((thresholds, areas, n_max_dets), np.int64)
     for t in range(thresholds):
-        reached = (words & words.dtype.type(1 << t)) != 0
-        found[t] = (reached & counted[:, None, :]).sum(axis=2)
+        reached = (bits & bits.dtype.type(1 << t)) != 0
+        tp_counts[t] = (reached & counted[:, None, :]).sum(axis=2)
     total = scores.positives.astype(np.float64)
     total[total == 0] = np.nan
-    scores.recall[:, 0] = found / total
-    most = max_dets_array(params.max_dets)[-1]
-    within = int(np.minimum(proposals.astype(np.int64), most).sum())
-    right = int(found[0, 0, -1])
+    scores.recall[:, 0] = tp_counts / total
+    max_dets = max_dets_array(params.max_dets)[-1]
+    within = int(np.minimum(proposals.astype(np.int64), max_dets).sum())
+    tp = int(tp_counts[0, 0, -1])
     positives = int(scores.positives[0, 0])
-    counts = [positives, truths - positives, proposals.sum(), right, within - right, 0, within]
+    counts = [positives, truths - positives, proposals.sum(), tp, within - tp, 0, within]
     scores.counts[:, 0] = counts
     return scores

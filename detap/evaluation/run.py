@@ -364,7 +364,7 @@ class EvaluationRun:
             truths,
             counted=counted,
             images=images,
-            limits=protocol.max_dets,
+            max_dets=protocol.max_dets,
             inclusive_pixels=protocol.inclusive_pixels,
         )
         thresholds = np.array(protocol.search_thresholds)

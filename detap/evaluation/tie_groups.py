@@ -334,7 +334,7 @@ class _ProposalOrders:
             ),
             counted=self.counted[:, truths],
             images=1,
-            limits=self.protocol.max_dets,
+            max_dets=self.protocol.max_dets,
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
         counted = self.counted[:, None, truths]

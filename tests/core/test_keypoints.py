@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.keypoints import Poses, extents, keypoint_pairs
+from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
 from detap.core.matching import Boxes
 from tests.oracle import keypoints as plain
 
@@ -40,10 +40,10 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
     pairs = keypoint_pairs(
         boxes(image[:n], label[:n], np.zeros(n)),
         boxes(image[n:], label[n:], area),
-        claims=claims,
-        poses=Poses(keypoints, around),
+        dt_keypoints=claims,
+        gt_keypoints=GroundTruthKeypoints(keypoints, around),
         sigmas=sigmas,
-        lowest=lowest,
+        min_similarity=lowest,
         threads=threads,
     )
     claim = np.repeat(np.arange(n), np.diff(pairs.start)).tolist()

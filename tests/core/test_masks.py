@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detap.core.masks import mask_pairs, measured, runs_of
+from detap.core.masks import areas_and_boxes, mask_pairs, runs_of
 from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
@@ -99,7 +99,7 @@ def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: in
     due = mask.merge(due) if len(rings) > 1 else due[0]
     ours = runs_of(found.arrays, 0)
     assert mask.frPyObjects({"size": [h, w], "counts": ours.tolist()}, h, w) == due
-    area, box = measured(found.arrays)
+    area, box = areas_and_boxes(found.arrays)
     assert area[0] == mask.area(due)
     if area[0]:
         assert box[0].tolist() == mask.toBbox(due).tolist()
@@ -110,7 +110,7 @@ def test_polygons_are_rasterised_as_point_by_point(rings: Rings, h: int, w: int)
     due = rasterise(rings, h, w)
     found = polygons([rings], h, w)
     assert (plain.decode(runs_of(found.arrays, 0).tolist(), h, w) == due).all()
-    area, box = measured(found.arrays)
+    area, box = areas_and_boxes(found.arrays)
     assert area.tolist() == [plain.area(due)]
     assert box.tolist() == [plain.bounding_box(due)]
 
@@ -149,7 +149,7 @@ def test_the_order_of_polygons_changes_nothing(rings: Rings, h: int, w: int) -> 
 )
 def test_pixels_of_polygons(rings: Rings, pixels: int) -> None:
     """The figures of the specification, worked by running pycocotools."""
-    assert measured(polygons([rings], 20, 20).arrays)[0][0] == pixels
+    assert areas_and_boxes(polygons([rings], 20, 20).arrays)[0][0] == pixels
 
 
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
@@ -161,11 +161,11 @@ def test_overlaps_are_those_of_bitmaps(
     left = min(left, len(maps) - 1)
     sides = maps[:left], maps[left:]
     stores = [of_runs([runs(one) for one in side], height, width) for side in sides]
-    area, box = measured(stores[0].arrays)
+    area, box = areas_and_boxes(stores[0].arrays)
     assert area.tolist() == [plain.area(one) for one in sides[0]]
     assert box.tolist() == [plain.bounding_box(one) for one in sides[0]]
     crowd = np.full(len(sides[1]), absorbs)
-    pairs = paired(*stores, crowd=crowd, lowest=lowest)
+    pairs = paired(*stores, crowd=crowd, min_similarity=lowest)
     found = {
         (n, int(pairs.truth[at])): pairs.similarity[at]
         for n in range(left)
@@ -217,7 +217,7 @@ def test_boundaries_are_those_of_eroded_bitmaps(
     sides = maps[:1], maps[1:]
     stores = [of_runs([parted(runs(one), random) for one in side], height, width) for side in sides]
     crowd = np.full(len(sides[1]), absorbs)
-    pairs = paired(*stores, crowd=crowd, lowest=lowest, dilation_ratio=ratio)
+    pairs = paired(*stores, crowd=crowd, min_similarity=lowest, dilation_ratio=ratio)
     found = dict(zip(pairs.truth.tolist(), pairs.similarity.tolist(), strict=True))
     due = {}
     for g, other in enumerate(sides[1]):
@@ -332,7 +332,7 @@ def test_nothing_on_a_side_gives_no_pairs() -> None:
     none, some = polygons([], 5, 5), polygons([[[0, 0, 4, 0, 0, 4]]], 5, 5)
     assert paired(none, some).start.tolist() == [0]
     assert paired(some, none).start.tolist() == [0, 0]
-    assert measured(none.arrays)[0].tolist() == []
+    assert areas_and_boxes(none.arrays)[0].tolist() == []
 
 
 @given(bitmaps)
@@ -399,7 +399,7 @@ def test_what_is_left_out_lies_below_the_overlap_wanted(
     crowd = np.full(len(right), absorbs)
     for other in (right, drawn):
         everything = paired(left, other, crowd=crowd)
-        wanted = paired(left, other, crowd=crowd, lowest=0.5)
+        wanted = paired(left, other, crowd=crowd, min_similarity=0.5)
         kept = everything.similarity >= 0.5
         assert wanted.truth.tolist() == everything.truth[kept].tolist()
         assert wanted.similarity.tolist() == everything.similarity[kept].tolist()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
+from detap.core.packing import group_rows, is_sorted, narrowest_dtype, number_columns, rank_columns
 from tests.oracle import packing as plain
 
 
@@ -30,30 +30,30 @@ def tables(draw: st.DrawFn) -> list[NDArray[Any]]:
 
 @given(tables())
 def test_equal_columns_have_one_number_by_first_occurrence(found: list[NDArray[Any]]) -> None:
-    codes, first = distinct(*found)
+    codes, first = number_columns(*found)
     assert (codes.tolist(), first.tolist()) == plain.distinct(columns_of(*found))
 
 
 def test_more_different_columns_than_there_was_room_for() -> None:
     values = np.arange(70_000, dtype=np.uint32)
-    codes, first = distinct(values)
+    codes, first = number_columns(values)
     assert codes.tolist() == values.tolist()
     assert first.tolist() == values.tolist()
-    codes, first = distinct(np.concatenate([values, values[::-1]]))
+    codes, first = number_columns(np.concatenate([values, values[::-1]]))
     assert len(first) == len(values)
     assert codes[len(values) :].tolist() == values[::-1].tolist()
 
 
 def test_words_of_which_only_the_high_half_differs() -> None:
     words = np.array([1, 1 << 40, 1, 1 << 63], np.uint64)
-    assert distinct(words)[0].tolist() == [0, 1, 0, 2]
+    assert number_columns(words)[0].tolist() == [0, 1, 0, 2]
 
 
 @given(tables())
 def test_columns_are_numbered_in_their_order(found: list[NDArray[Any]]) -> None:
     table = np.concatenate([each.astype(np.uint64) for each in found])
     there = columns_of(table)
-    rank, first = ranked_columns(table)
+    rank, first = rank_columns(table)
     assert rank.tolist() == plain.ranks(there)
     assert [there[place] for place in first] == sorted(set(there))
 
@@ -63,9 +63,9 @@ def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -
     given_rows = list(range(len(group)))
     random.shuffle(given_rows)
     column = np.array(group, np.int32)
-    start, order = grouped(column, 5, np.array(given_rows, np.int64))
+    start, order = group_rows(column, 5, np.array(given_rows, np.int64))
     assert (start.tolist(), order.tolist()) == plain.grouped(group, 5, given_rows)
-    start, order = grouped(column, 5)
+    start, order = group_rows(column, 5)
     assert (start.tolist(), order.tolist()) == plain.grouped(group, 5, range(len(group)))
 
 
@@ -73,7 +73,7 @@ def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -
 def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort: bool) -> None:
     pairs = sorted(pairs) if sort else pairs
     label, group = ([pair[side] for pair in pairs] for side in (0, 1))
-    found = in_order(np.array(label, np.int32), np.array(group, np.int32))
+    found = is_sorted(np.array(label, np.int32), np.array(group, np.int32))
     assert found == plain.in_order(label, group)
     assert found or not sort
 
@@ -83,5 +83,5 @@ def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort
     [(0, "<u1"), (255, "<u1"), (256, "<u2"), (65_535, "<u2"), (65_536, "<u4"), (2**32, "<u8")],
 )
 def test_the_narrowest_type(most: int, kind: str) -> None:
-    assert narrow(most) == kind
+    assert narrowest_dtype(most) == kind
     assert np.array([most], np.uint64).astype(kind).tolist() == [most]

@@ -17,12 +17,12 @@ from detap.core.matching import Boxes
 from detap.core.overlap import overlaps
 from detap.core.polygons import (
     bounds,
-    crossing,
+    box_polygons,
+    is_self_intersecting,
     polygon_areas,
     polygon_overlaps,
     polygon_pairs,
-    rectangles,
-    turned,
+    rotated_boxes,
 )
 from tests.oracle.polygons import is_simple, quad_area, quad_iou
 
@@ -104,7 +104,7 @@ def test_simple_quadrilaterals_against_exact_arithmetic(
     expected = float(quad_iou(first, second, crowd=True))
     assert polygon_overlaps(*pair, np.array([True]))[0] == pytest.approx(expected, abs=1e-9)
     assert polygon_areas(pair[0])[0] == pytest.approx(float(quad_area(first)), rel=1e-9)
-    assert not crossing(np.array([first, second])).any()
+    assert not is_self_intersecting(np.array([first, second])).any()
 
 
 def test_far_from_the_origin_no_digit_is_lost() -> None:
@@ -139,9 +139,9 @@ boxes = st.tuples(*[st.floats(-100, 100)] * 2, *[st.floats(0.01, 100)] * 2).map(
 @given(boxes, boxes)
 def test_upright_quadrilaterals_overlap_as_boxes(first: Quad, second: Quad) -> None:
     a, b = np.array([first]), np.array([second])
-    area = [polygon_areas(rectangles(box)) for box in (a, b)]
+    area = [polygon_areas(box_polygons(box)) for box in (a, b)]
     expected = overlaps(a, b, detection_areas=area[0], truth_areas=area[1])[0, 0]
-    found = polygon_overlaps(rectangles(a), rectangles(b))[0]
+    found = polygon_overlaps(box_polygons(a), box_polygons(b))[0]
     assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -152,11 +152,11 @@ def test_bounds_areas_and_crossing_sides() -> None:
     given = np.array([SQUARE, BOW_TIE, DART, [0] * 8], float)
     assert bounds(given).tolist() == [[0, 0, 10, 10]] * 3 + [[0, 0, 0, 0]]
     assert polygon_areas(given).tolist() == [100, 0, 50, 0]
-    assert crossing(given).tolist() == [False, True, False, False]
+    assert is_self_intersecting(given).tolist() == [False, True, False, False]
 
 
 def test_corners_of_turned_boxes() -> None:
-    found = turned(np.array([[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2]]))
+    found = rotated_boxes(np.array([[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2]]))
     assert found[0].tolist() == [6, 18, 14, 18, 14, 22, 6, 22]
     # A quarter from x to y: what was the width now goes down.
     assert found[1] == pytest.approx([12, 16, 12, 24, 8, 24, 8, 16])

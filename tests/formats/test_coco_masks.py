@@ -13,7 +13,7 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from detap.core.masks import measured, runs_of
+from detap.core.masks import areas_and_boxes, runs_of
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats import read_detections as read_any_detections
@@ -457,7 +457,7 @@ def test_masks_are_read_only(tmp_path: Path) -> None:
     assert truth.masks is not None
     for column in vars(truth.masks).values():
         assert not column.flags.writeable
-    assert measured(truth.masks.arrays)[0].tolist() == [16, 16]
+    assert areas_and_boxes(truth.masks.arrays)[0].tolist() == [16, 16]
 
 
 @pytest.mark.parametrize("before", range(9))

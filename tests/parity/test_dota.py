@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core.polygons import bounds, polygon_areas, polygon_overlaps, rectangles
+from detap.core.polygons import bounds, box_polygons, polygon_areas, polygon_overlaps
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.tie_range import tie_range
@@ -195,8 +195,8 @@ def test_any_quadrilaterals_as_a_plain_evaluator_has_them(seed: int, due: int, c
 
 
 def test_rectangles_are_what_boxes_are() -> None:
-    assert rectangles(np.array([[1.0, 2.0, 3.0, 5.0]])).tolist() == [[1, 2, 3, 2, 3, 5, 1, 5]]
+    assert box_polygons(np.array([[1.0, 2.0, 3.0, 5.0]])).tolist() == [[1, 2, 3, 2, 3, 5, 1, 5]]
     # One that ends before it begins overlaps nothing.
-    backward = rectangles(np.array([[10.0, 0.0, 0.0, 10.0]]))
+    backward = box_polygons(np.array([[10.0, 0.0, 0.0, 10.0]]))
     assert polygon_areas(backward).tolist() == [0]
     assert polygon_overlaps(backward, SQUARE).tolist() == [0]

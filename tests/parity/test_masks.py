@@ -13,7 +13,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from detap.analysis.crosscheck import cross_check
-from detap.core.masks import measured, runs_of
+from detap.core.masks import areas_and_boxes, runs_of
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.formats.coco.tables import read_detections, read_ground_truth
@@ -121,7 +121,7 @@ def test_rle_of_ground_truth(files: dict[str, Path], real_data: Path) -> None:
     text = (real_data / "coco-val2014-100-masks" / "rle_of_ground_truth.json").read_text()
     table = read_ground_truth(files["truth"], masks=True)
     assert table.masks is not None
-    areas, boxes = measured(table.masks.arrays)
+    areas, boxes = areas_and_boxes(table.masks.arrays)
     ids = [row["id"] for row in json.loads(files["truth"].read_text())["annotations"]]
     rows = {row[0]: row[1:] for row in json.loads(text)["rows"]}
     assert len(rows) == len(ids) == 839

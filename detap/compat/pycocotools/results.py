@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from detap.compat.pycocotools import _runs
 from detap.compat.pycocotools._walks import complete_boxes, extent, take_rows
 from detap.compat.pycocotools.shapes import Masks
-from detap.core.masks import measured
+from detap.core.masks import areas_and_boxes
 from detap.core.threads import memory_is_tight
 from detap.errors import MaskError
 from detap.formats.coco._scan import ResultsScan, TruthScan, find_record
@@ -205,7 +205,7 @@ def _masks_of(scan: ResultsScan, rows: int) -> Masks | None:
 
 def _with_boxes(masks: Masks, corners: Floats, box_area: Floats) -> tuple[Floats, Floats, Floats]:
     """Return corners and areas of boxes, where there are none those of the masks; and pixels."""
-    pixels, boxes = measured(masks.arrays)
+    pixels, boxes = areas_and_boxes(masks.arrays)
     none = np.isnan(box_area)
     corners, box_area = corners.copy(), box_area.copy()
     corners[none] = np.concatenate([boxes[none, :2], boxes[none, :2] + boxes[none, 2:]], axis=1)

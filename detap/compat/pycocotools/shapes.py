@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import _runs
-from detap.core.keypoints import Poses, keypoint_pairs
+from detap.core.keypoints import GroundTruthKeypoints, keypoint_pairs
 from detap.core.masks import MaskArrays, mask_pairs
 from detap.core.matching import Boxes, Pairs
 
@@ -95,7 +95,7 @@ class MaskShapes:
             masks=(self.claims.arrays, self.truths.arrays),
             numbers=(self.claims.number, self.truths.number),
             crowd=crowd,
-            lowest=lowest,
+            min_similarity=lowest,
         )
 
 
@@ -160,10 +160,10 @@ class KeypointShapes:
         return keypoint_pairs(
             claims,
             truths,
-            claims=self.claims.places[:, :, :2],
-            poses=Poses(self.truths.places, self.truths.boxes),
+            dt_keypoints=self.claims.places[:, :, :2],
+            gt_keypoints=GroundTruthKeypoints(self.truths.places, self.truths.boxes),
             sigmas=self.sigmas,
-            lowest=lowest,
+            min_similarity=lowest,
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from detap.core.keypoints import Poses, extents, keypoint_pairs
+from detap.core.keypoints import GroundTruthKeypoints, extents, keypoint_pairs
 from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
@@ -35,10 +35,12 @@ class KeypointShapes(Shapes):
         )
         return keypoint_pairs(
             *boxes,
-            claims=self._keypoints(self.detections)[:, :, :2],
-            poses=Poses(keypoints, np.hstack([truth.corners[:, :2], width_height])),
+            dt_keypoints=self._keypoints(self.detections)[:, :, :2],
+            gt_keypoints=GroundTruthKeypoints(
+                keypoints, np.hstack([truth.corners[:, :2], width_height])
+            ),
             sigmas=self.protocol.sigmas,
-            lowest=lowest,
+            min_similarity=lowest,
             threads=self.threads,
         )
 

@@ -45,7 +45,7 @@ class MaskShapes(Shapes):
             masks=(detection_masks.arrays, truth_masks.arrays),
             numbers=(detection_areas, truth),
             crowd=crowd,
-            lowest=lowest,
+            min_similarity=lowest,
             dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
             threads=self.threads,
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from detap.core.matching import Boxes, Pairs
-from detap.core.polygons import polygon_areas, polygon_pairs, rectangles
+from detap.core.polygons import box_polygons, polygon_areas, polygon_pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Flags, Floats
@@ -36,7 +36,7 @@ class PolygonShapes(Shapes):
                         "(--iou-type bbox)"
                     )
         detection_areas, truth = (
-            rectangles(table.corners) if table.polygons is None else table.polygons
+            box_polygons(table.corners) if table.polygons is None else table.polygons
             for table in tables
         )
         return detection_areas, truth

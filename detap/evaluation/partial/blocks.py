@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.match_table import MatchFlags, MatchTable, empty_bits
-from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
+from detap.core.packing import group_rows, is_sorted, narrowest_dtype, number_columns, rank_columns
 from detap.core.params import MatchParams
 from detap.evaluation.partial.tie_columns import Ties
 from detap.tables.detection import Flags, Floats, Integers
@@ -193,9 +193,9 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
         Whether equal scores rank by image and then by row; else by row alone.
     """
     match_flags, match_code = _distinct_columns(match_table.match_flags)
-    rows = grouped(match_table.image, match_table.images).order if by_image else None
-    start, order = grouped(match_table.label, match_table.classes, rows)
-    image = match_table.image.astype(narrow(max(match_table.images - 1, 0)))
+    rows = group_rows(match_table.image, match_table.images).order if by_image else None
+    start, order = group_rows(match_table.label, match_table.classes, rows)
+    image = match_table.image.astype(narrowest_dtype(max(match_table.images - 1, 0)))
     truths, kinds = _truths(
         (match_table.truth_label, match_table.truth_image),
         GroundTruthKinds(
@@ -232,7 +232,7 @@ def block_of_coverage(
         truths,
         no_match_flags(params),
         kinds,
-        proposals.astype(narrow(int(proposals.max(initial=0)))),
+        proposals.astype(narrowest_dtype(int(proposals.max(initial=0)))),
     )
 
 
@@ -252,19 +252,19 @@ def _truths(
 ) -> tuple[ClassColumns, GroundTruthKinds]:
     (label, image), (classes, images) = labels_and_images, counts
     kinds, kind = _distinct_columns(tables)
-    by_kind = grouped(kind.astype(np.int32), kinds.positive.shape[1]).order
-    start, order = grouped(label, classes, grouped(image, images, by_kind).order)
-    narrower = image.astype(narrow(max(images - 1, 0)))
+    by_kind = group_rows(kind.astype(np.int32), kinds.positive.shape[1]).order
+    start, order = group_rows(label, classes, group_rows(image, images, by_kind).order)
+    narrower = image.astype(narrowest_dtype(max(images - 1, 0)))
     return ClassColumns(start, narrower[order], kind[order], np.zeros(0)), kinds
 
 
 def _distinct_columns(tables: Tables) -> tuple[Tables, Bits]:
     """Return the distinct columns of tables, in their order, and the number of each column."""
-    code, first = distinct(*tables)
+    code, first = number_columns(*tables)
     few, (rank,) = merge_tables(
         [type(tables)._make(table.take(first, axis=-1) for table in tables)]
     )
-    return few, rank.astype(narrow(max(len(rank) - 1, 0)))[code]
+    return few, rank.astype(narrowest_dtype(max(len(rank) - 1, 0)))[code]
 
 
 def merge_tables(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
@@ -276,7 +276,7 @@ def merge_tables(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint3
         At least one.
     """
     merged = [np.concatenate(tables, axis=-1) for tables in zip(*parts, strict=True)]
-    rank, columns = ranked_columns(
+    rank, columns = rank_columns(
         np.concatenate([np.atleast_2d(table).astype(np.uint64) for table in merged])
     )
     ends = np.cumsum([part[0].shape[-1] for part in parts])[:-1]
@@ -306,10 +306,10 @@ def gather(
     if len(gathered) > 1:
         merged = Gathered._make(map(np.concatenate, zip(*gathered, strict=True)))
     group = order.group[merged.image]
-    if in_order(merged.label, group):
+    if is_sorted(merged.label, group):
         return merged
-    by_group = grouped(group, order.groups).order
-    moved = grouped(merged.label, len(classes), by_group).order
+    by_group = group_rows(group, order.groups).order
+    moved = group_rows(merged.label, len(classes), by_group).order
     return Gathered._make(column[moved] if len(column) else column for column in merged)
 
 

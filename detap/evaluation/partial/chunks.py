@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.packing import narrow
+from detap.core.packing import narrowest_dtype
 from detap.evaluation.partial.blocks import Bits, BlockSlice, ClassColumns, Order
 from detap.tables.detection import Floats
 
@@ -118,7 +118,7 @@ def _chunk_of_bin(counts: NDArray[np.int64], max_rows: int) -> Bits:
             number, size = number + 1, 0
         size += count
         numbers[index] = number
-    return numbers.astype(narrow(number))
+    return numbers.astype(narrowest_dtype(number))
 
 
 def _descending_bins(score: Floats) -> NDArray[np.int64]:

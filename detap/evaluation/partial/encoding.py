@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from detap.checks.boxes import COUNTS, IMAGES, BoxEvidence
 from detap.checks.inputs import BoxCounts
 from detap.core.match_table import MatchFlags, empty_bits
-from detap.core.packing import narrow
+from detap.core.packing import narrowest_dtype
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import Block, BlockSlice, ClassColumns, GroundTruthKinds
 from detap.evaluation.partial.provenance import GroundTruthDigest, Input
@@ -217,7 +217,7 @@ def _used_entries(
 
 
 def _dtype_for(maximum: int) -> str:
-    return narrow(max(maximum, 0))
+    return narrowest_dtype(max(maximum, 0))
 
 
 def _narrowed(column: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.masks import measured, most_runs
+from detap.core.masks import areas_and_boxes, max_runs
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Segmentations, TruthColumns
@@ -87,7 +87,7 @@ def _boxes_of_masks(
     columns: Columns, no_box: NDArray[np.bool_], mask: Integers, masks: Masks
 ) -> tuple[Columns, NDArray[np.float64]]:
     """Set missing boxes to those of the masks; return the areas."""
-    pixels, boxes = measured(masks.arrays)
+    pixels, boxes = areas_and_boxes(masks.arrays)
     of_masks = boxes[mask[no_box]]
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
     corners[no_box, :2] = of_masks[:, :2]
@@ -193,7 +193,7 @@ def _oversized(
         message = f"image has height {height} and width {width} ({pixels[index]} pixels)"
         yield int(rows[index]), message, f"masks are limited to {MOST_PIXELS} pixels"
     limit = source.limits.mask_runs
-    runs = most_runs(masks.arrays)
+    runs = max_runs(masks.arrays)
     totals = np.bincount(image, runs)
     for large in np.flatnonzero(totals > limit).tolist():
         of_image = np.flatnonzero(image == large)

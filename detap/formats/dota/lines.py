@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detap.core.polygons import bounds, turned
+from detap.core.polygons import bounds, rotated_boxes
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.problems import FaultError, check_choice
@@ -74,7 +74,7 @@ def polygons_of(values: Floats, box_format: str) -> Floats:
     boxes = values.copy()
     if box_format == "degrees":
         boxes[:, 4] = np.radians(boxes[:, 4])
-    return turned(boxes)
+    return rotated_boxes(boxes)
 
 
 def faults(values: Floats, box_format: str) -> list[tuple[Flags, str]]:

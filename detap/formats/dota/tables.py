@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from detap.core.polygons import bounds, crossing, polygon_areas
+from detap.core.polygons import bounds, is_self_intersecting, polygon_areas
 from detap.errors import Note
 from detap.formats.by_name.notes import classes_without_file, files_skipped, nonzero_notes
 from detap.formats.dota.lines import DotaForm, encoding_of, faults, polygons_of, without_head
@@ -162,7 +162,7 @@ def read_detections(
 
 def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
     """Note quadrilaterals (N, 8) that cross themselves or have no area."""
-    crossed = crossing(polygons)
+    crossed = is_self_intersecting(polygons)
     zero_area = ~crossed & (polygon_areas(polygons) == 0)
     role = kind.replace("-", " ")
     return nonzero_notes(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from detap.checks.tables import pair_key, repeats
 from detap.core.overlap import paired_overlaps
-from detap.core.polygons import bounds, rectangles
+from detap.core.polygons import bounds, box_polygons
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.by_name.notes import (
     files_skipped,
@@ -284,7 +284,7 @@ class _Files(FolderReader):
         corners = np.where(
             polygon[:, None],
             self.corners * np.tile(size, (1, CORNERS // 2)),
-            rectangles(encode_boxes(pixels, "xywh")[0]),
+            box_polygons(encode_boxes(pixels, "xywh")[0]),
         )
         if self.task.name is None and not self.as_is:
             polygon_rows = np.flatnonzero(polygon)

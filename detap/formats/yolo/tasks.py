@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from detap.core.polygons import crossing
+from detap.core.polygons import is_self_intersecting
 from detap.errors import InputError, Problem
 from detap.formats.yolo.lines import BOX, CORNERS, TITLES, YoloForm
 from detap.io.problems import check_choice
@@ -144,7 +144,7 @@ def refuse_other_polygons(
     ------
     InputError
     """
-    wrong = crossing(corners)
+    wrong = is_self_intersecting(corners)
     fault = "cross themselves, unlike oriented boxes"
     if scored:
         wrong |= ~_rectangles(pixels)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from detap.core.polygons import crossing, polygon_areas, polygon_overlaps, turned
+from detap.core.polygons import is_self_intersecting, polygon_areas, polygon_overlaps, rotated_boxes
 
 PAIRS = 25
 
@@ -18,7 +18,7 @@ def check(random: np.random.Generator, folder: Path) -> None:
     first, second = (_quadrilaterals(random, scale) for _ in range(2))
     near = random.random(PAIRS) < 0.5
     second[near] = first[near] + random.normal(0, 0.05 * scale, (int(near.sum()), 8))
-    simple = ~crossing(first) & ~crossing(second)
+    simple = ~is_self_intersecting(first) & ~is_self_intersecting(second)
     first, second = first[simple], second[simple]
     ours = [shapely.polygons(quads.reshape(-1, 4, 2)) for quads in (first, second)]
     valid = shapely.is_valid(ours[0]) & shapely.is_valid(ours[1])
@@ -37,6 +37,6 @@ def _quadrilaterals(random: np.random.Generator, scale: float) -> np.ndarray:
     """Return rotated boxes and any quadrilaterals, (PAIRS, 8)."""
     centre = random.uniform(0, scale, (PAIRS, 2))
     sides = random.uniform(0.05, 1, (PAIRS, 2)) * scale
-    boxes = turned(np.hstack([centre, sides, random.uniform(-4, 4, (PAIRS, 1))]))
+    boxes = rotated_boxes(np.hstack([centre, sides, random.uniform(-4, 4, (PAIRS, 1))]))
     free = random.uniform(0, scale, (PAIRS, 8))
     return np.where(random.random((PAIRS, 1)) < 0.6, boxes, free)
