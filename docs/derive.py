@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 def fields_table(rules: type[ProtocolBase]) -> list[str]:
     """Return the fields of a protocol with their options and defaults."""
     rows = [
-        f"| `{axis.name}` | `{axis.option}` | {axis.kind.values} "
+        f"| `{axis.name}` | {_spellings(axis)} | {axis.kind.syntax or axis.kind.values} "
         f"| `{axis.kind.format(axis.default)}` "
         f"| {axis.meaning} |"
         for axis in protocol_fields(rules)
@@ -120,13 +120,15 @@ def summary_table() -> list[str]:
     return ["| preset | metrics |", "|---|---|", *rows]
 
 
-def options_table(rules: type[ProtocolBase]) -> list[str]:
-    """Return the options of a protocol as a command's page lists them."""
+def options_table(rules: type[ProtocolBase], omit: type[ProtocolBase] | None = None) -> list[str]:
+    """Return the options of a protocol as a command's page lists them, without those of `omit`."""
+    omitted = {field.option for field in protocol_fields(omit)} if omit else set()
     rows = [
-        f"| {_spellings(axis)} | {_values(axis)} | {axis.meaning} |"
+        f"| {_spellings(axis)} {_values(axis)} | {axis.meaning} |"
         for axis in protocol_fields(rules)
+        if axis.option not in omitted
     ]
-    return ["| option | value | field |", "|---|---|---|", *rows]
+    return ["| option | meaning |", "|---|---|", *rows]
 
 
 def _spellings(axis: ProtocolField) -> str:
@@ -142,49 +144,20 @@ def _values(axis: ProtocolField) -> str:
 
 
 def reading_table() -> list[str]:
-    """Return the options of formats as the page of a command lists them."""
+    """Return the options of formats as the page of ``detap eval`` lists them."""
     rows = []
     for option, formats in options().items():
-        whose = ", ".join(entry.title for entry in formats)
-        values = ", ".join(f"`{choice}`" for choice in option.choices)
+        titles = ", ".join(entry.title for entry in formats)
+        prefix = f"{titles}: " if len(formats) < len(FORMATS) else ""
+        values = ", ".join(f"`{choice}`" for choice in option.choices) or _value(option)
         rows.append(
-            f"| `{option.spelling}` | {values or _value(option)} | {whose}: "
-            f"{option.help[0].lower()}{option.help[1:]} |"
+            f"| `{option.spelling}` {values} | {prefix}{option.help[0].lower()}{option.help[1:]} |"
         )
-    return ["| option | value | meaning |", "|---|---|---|", *rows]
+    return ["| option | meaning |", "|---|---|", *rows]
 
 
 def _value(option: Option) -> str:
     return str(option.metavar).replace("|", " or ").lower()
-
-
-def reading_names() -> list[str]:
-    """Return the options that say what files are, in one line."""
-    names = ["--format", "--gt-format", "--dt-format", *(found.spelling for found in options())]
-    return [", ".join(f"`{name}`" for name in names)]
-
-
-def axis_names() -> list[str]:
-    """Return the options of a detection protocol, in one line."""
-    return [
-        ", ".join(
-            [
-                "`--protocol`",
-                "`--iou-type`",
-                *(_spellings(axis) for axis in protocol_fields(Protocol)),
-            ]
-        )
-    ]
-
-
-def change_names() -> list[str]:
-    """Return the options of a detection protocol's axes alone, in one line."""
-    return [", ".join(_spellings(axis) for axis in protocol_fields(Protocol))]
-
-
-def format_names() -> list[str]:
-    """Return what ``--format`` takes, in one line."""
-    return [", ".join(f"`{name}`" for name in FORMATS)]
 
 
 PAGES = {
@@ -194,20 +167,10 @@ PAGES = {
     },
     "docs/presets.md": {"presets": presets_table()},
     "docs/json.md": {"summary": summary_table()},
-    "docs/commands/eval.md": {
-        "axes": options_table(Protocol),
-        "reading": reading_table(),
-        "formats": format_names(),
-    },
-    "docs/commands/check.md": {"reading": reading_table()},
-    "docs/commands/convert.md": {"reading": reading_names()},
-    "docs/commands/compare.md": {"reading": reading_names(), "axes": axis_names()},
-    "docs/commands/explain.md": {"reading": reading_names(), "changes": change_names()},
-    "docs/commands/report.md": {"reading": reading_names(), "axes": axis_names()},
-    "docs/commands/show.md": {"reading": reading_names(), "axes": axis_names()},
+    "docs/commands/eval.md": {"reading": reading_table()},
     "docs/commands/rank.md": {
         "retrieval": options_table(Retrieval),
-        "classification": options_table(Classification),
+        "classification": options_table(Classification, omit=Retrieval),
     },
 }
 """Where which table goes: between ``<!-- derived: NAME -->`` and ``<!-- end -->``."""

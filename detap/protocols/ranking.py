@@ -19,16 +19,20 @@ class _AtK(ProtocolBase, kw_only=True):
     """The axes of measures at k."""
 
     cutoffs: tuple[int, ...] = protocol_field(
-        (), "Measures at k as well: 5, or 1,5,10. Repeatable.", kind=Cutoffs(), option="--k"
+        (),
+        "Report metrics at k too: 5, or 1,5,10. Repeatable.",
+        "Report metrics at k too. Repeatable.",
+        kind=Cutoffs(),
+        option="--k",
     )
     divisor: Divisor = protocol_field(
         "all",
-        "What AP@k divides by: all relevant items, the hits within k, or the lesser of k and all.",
+        "Divisor of AP@k: all relevant items, hits within k, or the smaller of k and all.",
     )
     no_relevant: Undefined = protocol_field(
         "zero",
-        "Where nothing is relevant, or by --divisor hits nothing within k: counts as 0, or is "
-        "left out of the mean.",
+        "Count queries without relevant items (or hits within k, with --divisor hits) as 0, or "
+        "exclude them.",
     )
 
 
@@ -43,31 +47,30 @@ class Retrieval(_AtK, kw_only=True):
 
     tie_break: Literal["file", "trec", "expected"] = protocol_field(
         "file",
-        "Equal scores rank in the order of the file, or as trec_eval ranks them, or every measure "
-        "is its expected value over their orders.",
-        "Equal scores rank in the order of the file (or gallery); or as trec_eval ranks them: "
-        "scores in single precision, then the names of items, falling; or every measure is its "
-        "expected value over all orders of equal scores.",
+        "Rank equal scores in file order, or as trec_eval does, or report expected values over "
+        "all orders.",
+        "Rank equal scores in file (gallery) order; as trec_eval does (float32, then item names "
+        "descending); or report expected values over all orders.",
     )
     missing_queries: Undefined = protocol_field(
-        "zero", "Judged queries without a ranking: count as 0, or are left out of the mean."
+        "zero", "Count judged queries without a ranking as 0, or exclude them."
     )
     relevant_from: float = protocol_field(
         1.0,
-        "The least grade that makes an item relevant.",
+        "Minimum grade of a relevant item.",
         kind=Number(0, above=True, metavar="GRADE"),
     )
     gain: Literal["linear", "exponential"] = protocol_field(
-        "linear", "What a grade g is worth to nDCG: g, or 2^g - 1."
+        "linear", "Gain of a grade g in nDCG: g, or 2^g - 1."
     )
     similarity: Literal["cosine", "dot", "euclidean"] = protocol_field(
-        "cosine", "What embeddings are ranked by."
+        "cosine", "Similarity of embeddings."
     )
     exclude_self: bool = protocol_field(
         False,
-        "Query i is item i of the gallery, and takes no part in its own ranking.",
-        "Query i is item i of the gallery, and takes no part in its own ranking. Where queries and "
-        "gallery are the same and this is not given, a warning says so: each query finds itself.",
+        "Exclude item i of the gallery from the ranking of query i.",
+        "Exclude gallery item i from the ranking of query i. Without it, a gallery equal to the "
+        "queries gives a warning.",
     )
 
     def always_in_signature(self) -> tuple[str, ...]:
@@ -98,14 +101,14 @@ class Classification(_AtK, kw_only=True):
 
     curve: Curve = protocol_field(
         "all-point",
-        "How a class's ranking becomes its average precision.",
+        "Interpolation of the precision-recall curve.",
         option="--interpolation",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = protocol_field(
-        "matlab", "Who makes the recall levels of 11 or 101 points."
+        "matlab", "Floating-point values of the recall levels."
     )
     absent_class: Literal["undefined", "zero"] = protocol_field(
-        "undefined", "The AP of a class without positive samples."
+        "undefined", "AP of a class without positive samples."
     )
 
     def __post_init__(self) -> None:

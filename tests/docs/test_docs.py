@@ -95,14 +95,30 @@ def page_of(name: str) -> str:
     raise AssertionError(f"docs/commands has no page for {name}")
 
 
+SHARED = {"eval.md", "config.md", "../limits.md", "../protocols.md"}
+"""Pages with options that several commands have, as linked from docs/commands."""
+
+
+def pages_of(name: str) -> str:
+    """Return the docs of a command with the shared pages of options that links lead to."""
+    folder = ROOT / "docs" / "commands"
+    pages, queue = {"": page_of(name)}, [page_of(name)]
+    while queue:
+        linked = {target.partition("#")[0] for target in LINK.findall(queue.pop())}
+        new = {path: (folder / path).read_text("utf-8") for path in linked & SHARED - pages.keys()}
+        pages |= new
+        queue += new.values()
+    return "\n".join(pages.values())
+
+
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
 def test_every_option_is_in_the_docs_and_in_the_help(name: str, command: click.Command) -> None:
-    page = page_of(name)
+    page = pages_of(name)
     help_text = full_help(click.Context(command, info_name=name))
     for parameter in command.params:
         for spelling in (*parameter.opts, *parameter.secondary_opts):
             if spelling.startswith("--"):
-                assert f"`{spelling}" in page, f"{spelling} of {name} is not in its page"
+                assert f"`{spelling}" in page, f"{spelling} of {name} is not in its pages"
                 assert spelling in help_text
 
 
@@ -111,7 +127,7 @@ def test_a_row_that_lists_choices_lists_all() -> None:
     options = [option for option in dict(COMMANDS)["eval"].params if option.opts[0][:2] == "--"]
     assert "--engine" in [option.opts[0] for option in options]
     for option in options:
-        row = re.search(rf"^\| `{option.opts[0]}` \|([^|]*)\|", page, re.MULTILINE)
+        row = re.search(rf"^\| (?:`-\w`, )?`{option.opts[0]}`([^|]*)\|", page, re.MULTILINE)
         listed = set(re.findall(r"`(.+?)`", row[1])) if row else set()
         choices = set(getattr(option.type, "choices", ()))
         assert not listed & choices or choices <= listed, option.opts[0]

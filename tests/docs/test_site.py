@@ -16,6 +16,7 @@ from detap.protocols.fields import protocol_fields
 SITE = Path(__file__).parents[2] / "build" / "site"
 
 FIRST = SITE / "index.html"
+OF_OPTIONS = ("commands/eval", "commands/config", "limits", "protocols")
 
 pytestmark = pytest.mark.skipif(
     not FIRST.exists()
@@ -80,7 +81,7 @@ def test_every_public_name_is_in_it(pages: dict[str, str]) -> None:
 def test_every_command_and_option_is_in_it(pages: dict[str, str]) -> None:
     context = click.Context(group)
     for name in group.list_commands(context):
-        page = pages[f"commands/{name}.html"]
+        page = "".join(pages[f"{shared}.html"] for shared in (f"commands/{name}", *OF_OPTIONS))
         command = group.get_command(context, name)
         assert command is not None
         inner = command.commands.values() if isinstance(command, click.Group) else [command]
