@@ -48,7 +48,7 @@ def _read_limit(kind: Kind, text: str) -> "Limit":
     return Limit.of(kind, text)
 
 
-_gate = partial(option, group="Gates (exit status 1 where one fails)")
+_gate = partial(option, group="Gates (exit status 1 if one fails)")
 
 
 def _limit(asked: str, text: str, brief: str = "") -> Callable[[Any], Any]:
@@ -68,34 +68,33 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
     return stack(
         _limit(
             "fail_under",
-            f"Fail where a number is below X: {under}. Repeatable.",
-            f"Exit with 1 where a number is below X: {', '.join(under.split(', ')[:2])}.",
+            f"Fail if a metric is below X: {under}. Repeatable.",
+            f"Fail if a metric is below X: {', '.join(under.split(', ')[:2])}.",
         ),
         _limit(
             "fail_over",
-            f"Fail where a number is above X{over and f': {over}'}. For numbers of which less "
-            "is better. Repeatable.",
+            f"Fail if a metric is above X{over and f': {over}'}. Repeatable.",
         ),
         _gate(
             "--baseline",
             holds="path",
             metavar="FILE",
-            help="An earlier JSON report, to compare with by --max-drop and --max-rise.",
+            help="Earlier JSON report for --max-drop and --max-rise.",
         ),
         _limit(
             "max_drop",
-            f"Fail where a number is more than X below the baseline's: {drop}. Repeatable.",
-            "Exit with 1 where a number is more than X below the baseline's.",
+            f"Fail if a metric drops by more than X from the baseline: {drop}. Repeatable.",
+            "Fail if a metric drops by more than X from the baseline.",
         ),
         _limit(
             "max_rise",
-            f"Fail where a number is more than X above the baseline's{rise and f': {rise}'}. "
+            f"Fail if a metric rises by more than X from the baseline{rise and f': {rise}'}. "
             "Repeatable.",
         ),
         _gate(
             "--allow-mismatch",
             is_flag=True,
-            help="Compare with a baseline of other data or another protocol all the same.",
+            help="Accept a baseline of other data or another protocol.",
         ),
     )
 
@@ -110,14 +109,14 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
             "--confidence",
             type=Text(parse_fraction),
             metavar="LEVEL",
-            help=f"With {earlier}: fail only where the whole interval of the drop or rise, at "
-            "this level, is beyond the limit.",
+            help=f"With {earlier}: fail only if the whole confidence interval of the drop or "
+            "rise is beyond the limit.",
         ),
         _gate(
             "--resamples",
             type=Whole(*RESAMPLES),
             metavar="N",
-            help=f"Resamples behind the interval. [default: {DEFAULT_RESAMPLES}]",
+            help=f"Number of resamples. [default: {DEFAULT_RESAMPLES}]",
         ),
         _gate(
             "--seed",
@@ -129,8 +128,8 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
             "--detectable-drop",
             type=Text(parse_fraction),
             metavar="X",
-            help=f"Say how many {units} it would take to tell a drop of X from noise: with "
-            f"{earlier} of these two, and else of this one and another as noisy.",
+            help=f"Report how many {units} a drop of X needs: between the two with {earlier}, "
+            "else between two equally noisy ones.",
         ),
     )
 
@@ -140,14 +139,14 @@ noise_options = stack(
         "--baseline-detections",
         holds="path",
         metavar="PATH",
-        help="An earlier detector's detections, to compare with by --max-drop and --max-rise.",
+        help="Earlier detections for --max-drop and --max-rise.",
     ),
     interval_options("--baseline-detections"),
     _gate(
         "--min-ground-truths",
         type=Whole(0),
         metavar="N",
-        help="Drops and rises of numbers that count fewer only warn. "
+        help="Only warn if a metric with fewer ground truths drops or rises. "
         f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
     ),
 )
@@ -157,20 +156,19 @@ slice_options = stack(
         "--slices",
         holds="path",
         metavar="FILE",
-        help="Score parts of the images as well: JSON from image to tags or from tag to images, "
-        "or CSV of image,tag.",
+        help="Score subsets of images too. JSON: image to tags or tag to images. CSV: image,tag.",
     ),
     _gate(
         "--slice-by",
         metavar="ATTRIBUTE",
-        help="Likewise by an attribute of the images: a key of COCO's image records, an element "
-        "of VOC's annotations.",
+        help="Score subsets by image attribute: a key of COCO's image records, an element of VOC's "
+        "annotations.",
     ),
 )
 
 gate_options = stack(
     limit_options(
-        under="0.5 for the headline, AP50=0.7, 'class:person.AP=0.6', min-class.AP=0.2, "
+        under="0.5 for the primary metric, AP50=0.7, 'class:person.AP=0.6', min-class.AP=0.2, "
         "slice:night.AP50=0.4",
         over="'class:*.false_positives=100'",
         drop="0.005, AP=1%, 'class:*.AP=0.02'",

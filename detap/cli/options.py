@@ -110,10 +110,10 @@ def option(*names: str, group: str, **attributes: Any) -> Decorator[Any]:
 
 
 _input = partial(option, group="Input")
-_axis = partial(option, group="Protocol (what is left out stays the preset's)")
+_axis = partial(option, group="Protocol (default: as in the preset)")
 _selection = partial(option, group="Selection")
 _output = partial(option, group="Output")
-_limit = partial(option, group="Limits (of what is read)")
+_limit = partial(option, group="Limits of input")
 
 
 _format_options = stack(
@@ -122,34 +122,32 @@ _format_options = stack(
         "file_format",
         envvar="DETAP_FORMAT",
         type=click.Choice(list(FORMATS)),
-        help="What the files are. Told from the files where left out.",
+        help="Input format; detected by default.",
     ),
     _input(
         "--gt-format",
         envvar="DETAP_GT_FORMAT",
         type=click.Choice(list(FORMATS)),
-        help="What the ground truth is, where the detections are something else.",
+        help="Format of the ground truth only.",
     ),
     _input(
         "--dt-format",
         envvar="DETAP_DT_FORMAT",
         type=click.Choice(list(FORMATS)),
-        help="What the detections are, likewise: images are then called by the stems of their "
-        "files, classes by their names.",
+        help="Format of the detections only. Files of two formats match images by file stem and "
+        "classes by name.",
     ),
 )
 
 _SIDES = {
     "--gt": (
-        "Ground truth: a JSON file, or a folder; or several: a pattern, a folder of JSON files. "
-        "Repeatable.",
-        "Ground truth: a JSON file, or a folder. Repeatable.",
+        "Ground truth: a file, a folder, or a pattern of several files. Repeatable.",
+        "Ground truth: a file or a folder. Repeatable.",
         ("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
     ),
     "--dt": (
-        "Detections: a JSON file, or a folder of text files; - is stdin; or several, likewise. "
-        "Repeatable.",
-        "Detections: a JSON file, a folder of text files, or - for stdin.",
+        "Detections: a file, a folder, a pattern of several files, or - for stdin. Repeatable.",
+        "Detections: a file, a folder, or - for stdin. Repeatable.",
         ("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
     ),
 }
@@ -188,13 +186,13 @@ _reading_options = stack(
     _input(
         "--as-is",
         is_flag=True,
-        help="Take input at its word where it only looks wrong: boxes in fractions, in another "
-        "convention or backward, shifted category ids.",
+        help="Accept input that fails a plausibility check (normalized boxes, negative sizes, "
+        "category ids off by one).",
     ),
     _input(
         "--merge-images",
         is_flag=True,
-        help="Take the boxes of an image together that several inputs have.",
+        help="Merge the boxes of an image that occurs in several inputs; an error by default.",
     ),
 )
 """What the readers of formats take."""
@@ -205,37 +203,38 @@ limit_options = stack(
         "--max-file-size",
         type=Whole(1),
         metavar="BYTES",
-        help="Of one file, also after expansion; 17179869184 by default.",
+        help="Maximum size of a file, also after expansion. [default: 17179869184]",
     ),
     _limit(
         "--max-expansion",
         type=Whole(1),
         metavar="TIMES",
-        help="How many times its own size a gzip file may hold; 200 by default.",
+        help="Maximum ratio of expanded to compressed size. [default: 200]",
     ),
     _limit(
         "--max-records",
         type=Whole(1, MOST_RECORDS),
         metavar="N",
-        help="Images, annotations or detections of one input; 200000000 by default.",
+        help="Maximum number of images, annotations or detections of an input. "
+        "[default: 200000000]",
     ),
     _limit(
         "--max-nesting",
         type=Whole(1, 900),
         metavar="N",
-        help="Levels of JSON or XML inside each other; 100 by default.",
+        help="Maximum nesting depth of JSON or XML. [default: 100]",
     ),
     _limit(
         "--max-problems",
         type=Whole(1),
         metavar="N",
-        help="Problems of an input that an error lists; 20 by default.",
+        help="Maximum number of problems that an error lists. [default: 20]",
     ),
     _limit(
         "--max-mask-runs",
         type=Whole(1),
         metavar="N",
-        help="Runs of pixels that the polygons of one image may become; 8388608 by default.",
+        help="Maximum number of pixel runs of an image's polygons. [default: 8388608]",
     ),
 )
 """What is accepted at most: fields of `detap.io.limits.Limits`."""
@@ -277,8 +276,8 @@ def _preset_option(rules: type[ProtocolBase], envvar: str, default: str) -> Deco
         envvar=envvar,
         metavar="NAME",
         shell_complete=lambda _, __, text: [n for n in rules.presets if n.startswith(text)],
-        help=f"One of {', '.join(rules.presets)}. {default}",
-        brief=f"How to score; {default[0].lower()}{default[1:]}",
+        help=f"Preset: {', '.join(rules.presets)}. {default}",
+        brief=f"Preset; {default[0].lower()}{default[1:]}",
     )
 
 
@@ -320,7 +319,10 @@ sigmas_option = _option_of(_FIELDS["sigmas"])
 protocol_options = stack(_PRESET, change_options(Protocol))
 
 classes_option = _selection(
-    "--classes", multiple=True, metavar="NAMES", help="Only these, separated by commas."
+    "--classes",
+    multiple=True,
+    metavar="NAMES",
+    help="Report only these classes, separated by commas.",
 )
 
 selection_options = stack(
@@ -330,7 +332,8 @@ selection_options = stack(
         multiple=True,
         holds="path or text",
         metavar="FILE|NAMES",
-        help="Only these: a file with one image a line, or names (COCO: ids) separated by commas.",
+        help="Evaluate only these images: a file with one per line, or names (COCO: ids) "
+        "separated by commas.",
     ),
 )
 
@@ -344,15 +347,15 @@ output_options = stack(
         type=Target(target),
         multiple=True,
         metavar="[FORMAT=]PATH",
-        help="Also write the report here, in the format of the extension, or the one named; - is "
-        "stdout. Repeatable.",
-        brief="Also write the report here, in the format of the extension: .json, .md and others.",
+        help="Write the report here too, in the format given or by extension; - is stdout. "
+        "Repeatable.",
+        brief="Write the report here too; format by extension: .json, .md and others.",
     ),
     _output(
         "--output-format",
         type=click.Choice(list(WRITERS)),
-        help="What goes to stdout; a table by default.",
-        brief="What goes to stdout: table, json, markdown and others.",
+        help="Format on stdout; table by default.",
+        brief="Format on stdout: table, json, markdown and others.",
     ),
 )
 
@@ -381,7 +384,7 @@ strict_option = option(
     group="General",
     is_flag=True,
     callback=partial(_talk, attribute="strict", value=True),
-    help="Make every warning an error: status 2.",
+    help="Make warnings errors: exit status 2.",
 )
 
 threads_option = option(
@@ -389,7 +392,7 @@ threads_option = option(
     group="General",
     type=Whole(1, 1024),
     metavar="N",
-    help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+    help="Number of threads; all cores by default. The result is the same.",
 )
 
 general_options = stack(
@@ -398,14 +401,14 @@ general_options = stack(
         "--verbose",
         attribute="verbosity",
         value=1,
-        text="Say on stderr how long each step takes.",
+        text="Print the time of each step on stderr.",
     ),
     _flag(
         "-q",
         "--quiet",
         attribute="verbosity",
         value=-1,
-        text="Say nothing but errors, and gates that failed.",
+        text="Print only errors and failed gates.",
     ),
     _flag("--debug", attribute="debug", value=1, text="Show the traceback of an error."),
 )

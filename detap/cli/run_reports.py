@@ -32,30 +32,30 @@ _output = partial(option, group="Output")
 
 report_options = stack(
     threads_option,
-    _output("--sort", metavar="COLUMN", help="Order the classes by this column."),
-    _output("--reverse", is_flag=True, help="Turn their order round."),
+    _output("--sort", metavar="COLUMN", help="Sort classes by this column."),
+    _output("--reverse", is_flag=True, help="Reverse the order of classes."),
     _output(
         "--tie-range",
         is_flag=True,
-        help="Report bounds that no order of equally scored detections goes beyond.",
+        help="Report bounds of each metric over all orders of tied scores.",
     ),
     _output(
         "--curves",
         holds="path",
         metavar="FILE",
-        help="Write every precision-recall curve here, as .json or .csv.",
+        help="Write all precision-recall curves as .json or .csv.",
     ),
     _output(
         "--plots",
         holds="path",
         metavar="DIR",
         help="Draw precision-recall curves, errors, operating point, confusion and calibration "
-        "here, as SVG and PNG. Needs detap[plots].",
+        "as SVG and PNG. Needs detap[plots].",
     ),
 )
 
 
-_analysis = partial(option, group="Analysis (where the detector errs, at IoU .5)")
+_analysis = partial(option, group="Analysis (at IoU 0.5)")
 
 
 def _option_of(section: Section) -> Decorator[Any]:

@@ -105,8 +105,8 @@ config_options = stack(
         is_eager=True,
         metavar="FILE",
         expose_value=False,
-        help="Take settings from this file. By default from detap.toml, or [tool.detap] of "
-        "pyproject.toml, in this folder or the nearest one above.",
+        help="Use this settings file; by default detap.toml, or [tool.detap] in pyproject.toml, in "
+        "this folder or the nearest above.",
     ),
     option(
         "--target",
@@ -115,14 +115,14 @@ config_options = stack(
         multiple=True,
         metavar="NAME",
         expose_value=False,
-        help="Take the settings of this target of the file as well. Once a run.",
+        help="Add the settings of this target.",
     ),
     option(
         "--isolated",
         group="Settings",
         is_flag=True,
         expose_value=False,
-        help="Take no settings from a file.",
+        help="Use no settings file.",
     ),
 )
 """How a command is told where its settings are."""

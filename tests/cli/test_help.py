@@ -73,10 +73,10 @@ def test_help_all_is_asked_for_as_help_is(detap: Run) -> None:
 def test_the_first_screen_is_brief_and_all_of_it_says_more(detap: Run) -> None:
     first, whole = (" ".join(detap("eval", word).out.split()) for word in ("--help", "--help-all"))
     for brief, more in (
-        ("a JSON file, a folder of text files, or - for stdin.", "- is stdin; or several, like"),
-        ("How to score; by default voc2012 for VOC", "One of voc2007, voc2012, "),
-        ("below X: 0.5 for the headline, AP50=0.7.", "AP50=0.7, 'class:person.AP=0.6'"),
-        ("Only these, separated by commas.", "Only these, separated by commas."),
+        ("a file, a folder, or - for stdin.", "a pattern of several files, or - for stdin."),
+        ("Preset; by default voc2012 for VOC", "Preset: voc2007, voc2012, "),
+        ("below X: 0.5 for the primary metric, AP50=0.7.", "AP50=0.7, 'class:person.AP=0.6'"),
+        ("these classes, separated by commas.", "these classes, separated by commas."),
     ):
         assert brief in first
         assert more in whole

@@ -17,13 +17,13 @@ badge_options = stack(
     _badge(
         "--metric",
         metavar="NAME",
-        help="The number, as gates call it: AP50, class:person.AP. By default the headline.",
+        help="Metric: AP50, class:person.AP; by default the primary metric.",
     ),
     _badge(
         "--label",
         default="",
         metavar="TEXT",
-        help="What stands before it; by default its name.",
+        help="Label; by default the name of the metric.",
     ),
     _badge(
         "-o",
@@ -32,7 +32,7 @@ badge_options = stack(
         holds="path",
         default=STDOUT,
         metavar="PATH",
-        help="Where the badge goes; - is stdout. [default: -]",
+        help="Write the badge here; - is stdout. [default: -]",
     ),
 )
 
@@ -53,7 +53,7 @@ badge_options = stack(
 @badge_options
 @general_options
 def command(report: str, metric: str | None, label: str, badge_path: str) -> None:
-    """Make a badge of a number of a JSON report.
+    """Write a badge of a metric of a JSON report.
 
     Writes the JSON that shields.io's endpoint takes. The badge is red where a gate of the report
     failed, yellow with a warning, green where every gate passed, and blue where there was none.

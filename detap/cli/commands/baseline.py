@@ -20,7 +20,7 @@ _SHOWN = 20
 
 @click.group(cls=Group)
 def command() -> None:
-    """Keep the report that later ones are compared with."""
+    """Maintain the report that later ones are compared with."""
 
 
 update_options = stack(
@@ -28,20 +28,19 @@ update_options = stack(
         "--allow-drop",
         group="Baseline",
         is_flag=True,
-        help="Let numbers fall to those of the new report.",
+        help="Also take lower metrics.",
     ),
     option(
         "--allow-mismatch",
         group="Baseline",
         is_flag=True,
-        help="Take the new report although its ground truth or protocol is another; all its "
-        "numbers are then taken as they are.",
+        help="Accept another ground truth or protocol; all metrics are then taken.",
     ),
     option(
         "--dry-run",
         group="Baseline",
         is_flag=True,
-        help="Say what would change, and change nothing.",
+        help="Print the changes only.",
     ),
 )
 
@@ -61,7 +60,7 @@ update_options = stack(
 @general_options
 @click.pass_obj
 def update(session: Session, /, baseline: str, report: str, **options: Any) -> None:
-    """Raise a baseline to a new report: its numbers rise, and never fall unasked.
+    """Raise the metrics of a baseline to those of a new report.
 
     BASELINE is the JSON report to raise; where there is none, REPORT becomes it. REPORT is the
     JSON report of today. Prints each number that changes.

@@ -46,14 +46,14 @@ compare_options = stack(
         type=Text(parse_fraction),
         default=0.95,
         metavar="LEVEL",
-        help="Of the intervals of the differences. [default: 0.95]",
+        help="Level of the confidence intervals. [default: 0.95]",
     ),
     _comparison(
         "--resamples",
         type=Whole(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
         metavar="N",
-        help=f"Resamples behind the intervals; 0 leaves them out. [default: {DEFAULT_RESAMPLES}]",
+        help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}]",
     ),
     _comparison(
         "--seed",
@@ -67,20 +67,21 @@ compare_options = stack(
         type=Whole(0),
         default=DEFAULT_MIN_GROUND_TRUTHS,
         metavar="N",
-        help=f"Numbers that count fewer have no interval. [default: {DEFAULT_MIN_GROUND_TRUTHS}]",
+        help="Omit intervals of metrics with fewer ground truths. "
+        f"[default: {DEFAULT_MIN_GROUND_TRUTHS}]",
     ),
     _comparison(
         "--detectable-drop",
         type=Text(parse_fraction),
         metavar="X",
-        help="Say how many images it would take to tell a drop of X from noise.",
+        help="Report how many images a drop of X needs.",
     ),
     _comparison(
         "--top",
         type=Whole(1),
         default=10,
         metavar="N",
-        help="Show so many classes and images; JSON has all. [default: 10]",
+        help="Maximum number of classes and images shown; JSON has all. [default: 10]",
     ),
     threads_option,
 )

@@ -20,7 +20,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def command(ctx: click.Context, /, shell: str) -> None:
-    """Print the script with which a shell completes detap's lines.
+    """Print the shell completion script.
 
     Commands, options, and the values of those that have a choice.
     """

@@ -44,13 +44,13 @@ show_options = stack(
         group="Output",
         type=click.Choice(["table", "json"]),
         default="table",
-        help="What goes to stdout; a table by default.",
+        help="Format on stdout; table by default.",
     ),
     option(
         "--schema",
         group="Output",
         type=click.Choice([_SETTINGS, *NAMES]),
-        help="Print the JSON schema of detap.toml, or of a report, instead.",
+        help="Print the JSON Schema of detap.toml or of a report.",
     ),
 )
 
@@ -97,7 +97,7 @@ class _Showing(ConfiguredCommand):
 @general_options
 @click.pass_context
 def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
-    """Show what is in force for a command, and where each value came from.
+    """Show the settings of a command and the source of each.
 
     COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
     over the environment, and that over the file.

@@ -22,7 +22,7 @@ convert_options = stack(
         group="Output",
         required=True,
         type=click.Choice(["coco", "voc", "yolo"]),
-        help="The format to write.",
+        help="Target format.",
     ),
     option(
         "-o",
@@ -31,7 +31,7 @@ convert_options = stack(
         group="Output",
         required=True,
         metavar="PATH",
-        help="A folder that is not there yet; for one side in COCO, a file that ends with .json.",
+        help="New folder; for COCO and one input, also a new .json file.",
     ),
 )
 

@@ -43,7 +43,7 @@ _TOUR = (
 )
 @click.argument("folder", metavar="[FOLDER]", default="detap-demo", shell_complete=files)
 def command(folder: str) -> None:
-    """Show the table, the gate and the page on a small example.
+    """Run the table, the gate and the HTML report on a small example.
 
     Writes the example into FOLDER, detap-demo by default, which must not be there yet: twelve
     pictures, their ground truth, and the detections of two detectors. Then runs three commands on

@@ -48,7 +48,7 @@ _cross_check_option = option(
     "--cross-check",
     group="Output",
     is_flag=True,
-    help="Run pycocotools on the same boxes and compare; any difference fails.",
+    help="Run pycocotools on the same boxes; exit with 1 on any difference.",
 )
 
 engine_options = stack(
@@ -57,26 +57,26 @@ engine_options = stack(
         group="Output",
         holds="path",
         metavar="FILE",
-        help="Write what remains after matching here: detap merge adds such files up.",
+        help="Write the match results, for detap merge.",
     ),
     option(
         "--engine",
         group="Engine (for several inputs)",
         type=click.Choice(list(ENGINES)),
-        help="Have the inputs evaluated by workers; they are begun here, one for each core.",
+        help="Evaluate inputs on workers, started here, one per core.",
     ),
     option(
         "--scheduler",
         group="Engine (for several inputs)",
         metavar="ADDRESS",
-        help="Of an engine that is running elsewhere, as tcp://10.0.0.1:8786.",
+        help="Use a running scheduler: tcp://10.0.0.1:8786.",
     ),
     option(
         "--resume",
         group="Engine (for several inputs)",
         holds="path",
         metavar="DIR",
-        help="Keep what has become of each input here, and take it from here the next time.",
+        help="Store the partial of each input here and reuse it if nothing changed.",
     ),
 )
 
@@ -107,11 +107,11 @@ _BOXES = (
     ),
     examples={
         "COCO": "detap eval --gt instances.json --dt results.json",
-        "PASCAL VOC as in 2007, and a report to keep": (
+        "PASCAL VOC 2007, with a JSON report": (
             "detap eval --gt VOC2007/ --image-set test --dt results/ \\\n"
             "    --protocol voc2007 -o report.json"
         ),
-        "A gate for CI: exit status 1 where AP falls by more than 0.005": (
+        "CI gate: exit status 1 if AP drops by more than 0.005": (
             "detap eval --gt gt.json --dt new.json --baseline-detections old.json \\\n"
             "    --max-drop 0.005"
         ),

@@ -48,14 +48,15 @@ _explanation = stack(
         "first",
         envvar=envvar_of("--from"),
         metavar="PROTOCOL",
-        help="A preset, a signature (coco|ignore-flags:none), or a JSON report.",
+        help="Protocol to start from: a preset, a signature (coco|ignore-flags:none) or a JSON "
+        "report.",
     ),
     _asked(
         "--to",
         "second",
         envvar=envvar_of("--to"),
         metavar="PROTOCOL",
-        help="The protocol to compare with.",
+        help="Protocol to compare with.",
     ),
     _asked(
         "--metric",
@@ -97,7 +98,7 @@ _explanation = stack(
     ),
     examples={
         "Why are two reports not alike?": "detap explain old.json new.json",
-        "Why is COCO's number another than VOC's?": "detap explain --gt VOC2007/ --dt results/ "
+        "Why COCO and VOC differ": "detap explain --gt VOC2007/ --dt results/ "
         "--from voc2012 --to coco",
         "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --value 67.63",
     },
@@ -114,7 +115,7 @@ _explanation = stack(
 @general_options
 @click.pass_obj
 def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> None:
-    """Explain why a number is what it is.
+    """Explain a metric: by protocol, by value, or between reports.
 
     With two reports (JSON, of detap eval), what their difference comes from; with --from and --to,
     what each axis has in the difference of two protocols; with --value, which protocols give it.

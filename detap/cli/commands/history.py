@@ -14,8 +14,7 @@ metric_option = option(
     group="History",
     multiple=True,
     metavar="NAME",
-    help="Follow this number, as gates call it: AP50, class:person.AP. Repeatable; by default "
-    "those of the summary.",
+    help="Show this metric: AP50, class:person.AP. Repeatable; by default the summary.",
 )
 
 
@@ -36,7 +35,7 @@ metric_option = option(
 @general_options
 @click.pass_obj
 def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None:
-    """Show how the numbers of reports went, run by run.
+    """Show metrics over the reports of many runs.
 
     PATH is a JSON report, or a folder of them, in the order of their names. Reports of another
     ground truth or protocol than the last one's stand apart, each case by itself.

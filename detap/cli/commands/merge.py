@@ -47,7 +47,7 @@ merge_options = stack(
         multiple=True,
         settable=False,
         metavar="NAMES",
-        help="Report only these, separated by commas.",
+        help="Report only these classes, separated by commas.",
     ),
     option(
         "--images",
@@ -56,15 +56,15 @@ merge_options = stack(
         settable=False,
         holds="path or text",
         metavar="FILE|NAMES|seen",
-        help="Only these, or those that are in any partial; by default all of the ground truth "
-        "must be.",
+        help="Require only these images, or those in any partial (seen); by default all of the "
+        "ground truth.",
     ),
     option(
         "--repeats",
         group="Partials",
         type=click.Choice(["error", "identical"]),
         default="error",
-        help="What an image in two partials is: an error, or dropped where all its rows are equal.",
+        help="Refuse an image in two partials (error, the default), or count equal rows once.",
     ),
     option(
         "--partial",
@@ -72,7 +72,7 @@ merge_options = stack(
         settable=False,
         holds="path",
         metavar="FILE",
-        help="Write what the partials add up to here, as another one.",
+        help="Write the merged partial.",
     ),
 )
 
@@ -97,7 +97,7 @@ merge_options = stack(
 @general_options
 @click.pass_obj
 def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> int:
-    """Add up partials, and report as if all had been evaluated in one run.
+    """Merge partials and report as one run would.
 
     PARTIAL is a file that eval --partial has written, or a pattern. The protocol and the ground
     truth are theirs. What needs boxes is refused: those are gone.

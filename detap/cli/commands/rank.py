@@ -59,21 +59,23 @@ retrieval_inputs = stack(
     _input(
         "--npz",
         metavar="FILE",
-        help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
+        help="Arrays: query_codes and gallery_codes (or ..._embeddings, or scores), "
         "query_labels and gallery_labels (or relevance).",
-        brief="Or one file with arrays: codes, embeddings or scores, and labels.",
+        brief="Arrays: codes, embeddings or scores, and labels.",
     ),
     _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
-    _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
-    _input("--queries", metavar="FILE", help="Embeddings of queries, .npy; with the next three."),
+    _input("--qrels", metavar="FILE", help="Relevance judgments of a run: TREC, CSV or JSON."),
+    _input(
+        "--queries", metavar="FILE", help="Embeddings of queries, .npy; requires the next three."
+    ),
     _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
-    _input("--query-labels", metavar="FILE", help="Their labels, .npy."),
-    _input("--gallery-labels", metavar="FILE", help="Their labels, .npy."),
+    _input("--query-labels", metavar="FILE", help="Labels of queries, .npy."),
+    _input("--gallery-labels", metavar="FILE", help="Labels of items, .npy."),
     _input(
         "--codes",
         holds="text",
         is_flag=True,
-        help="The .npy files hold binary codes, not embeddings.",
+        help="Read .npy files as binary codes, not embeddings.",
     ),
 )
 
@@ -87,29 +89,29 @@ retrieval_outputs = stack(
         group="Selection",
         multiple=True,
         metavar="LIST",
-        help="Only these numbers: mAP@100,P@10. Where all are at a k, a large gallery is only "
-        "searched for the first k.",
+        help="Report only these metrics: mAP@100,P@10. If all are at a k, only the first k items "
+        "are searched.",
     ),
     output_options,
-    _output("--per-query", is_flag=True, help="Show every query, however many there are."),
+    _output("--per-query", is_flag=True, help="Show every query in the table."),
     _output(
         "--curves",
         holds="path",
         metavar="FILE",
-        help="Write precision and recall over ranks, and at 11 levels, as .json or .csv.",
+        help="Write precision and recall by rank and at 11 recall levels, as .json or .csv.",
     ),
-    _output("--losses", is_flag=True, help="Report what the losses of training make of it."),
+    _output("--losses", is_flag=True, help="Report the training losses of the ranking."),
     _output(
         "--batches",
         type=Whole(1, 1_000_000),
         metavar="N",
-        help="Report the decomposability gap of the items in N batches, with its bounds.",
+        help="Report the decomposability gap of N batches, with its bounds.",
     ),
 )
 
 retrieval_gates = stack(
     limit_options(
-        under="0.6 for the headline, P@5=0.5, min-query.AP=0.1, query:q7.AP=0.5",
+        under="0.6 for the primary metric, P@5=0.5, min-query.AP=0.1, query:q7.AP=0.5",
         drop="0.005, mAP=1%, 'query:*.AP=0.1'",
     ),
     option(
@@ -117,10 +119,10 @@ retrieval_gates = stack(
         "baseline_detections",
         holds="path",
         envvar="DETAP_BASELINE_RANKING",
-        group="Gates (exit status 1 where one fails)",
+        group="Gates (exit status 1 if one fails)",
         metavar="FILE",
-        help="An earlier ranking of the same queries, in the form of --npz or --run, to compare "
-        "with by --max-drop and --max-rise.",
+        help="Earlier ranking of the same queries, in the form of --npz or --run, for --max-drop "
+        "and --max-rise.",
     ),
     interval_options("--baseline-ranking", "queries"),
 )
@@ -128,7 +130,7 @@ retrieval_gates = stack(
 
 @click.group(cls=Group)
 def command() -> None:
-    """Score rankings: retrievals, and classifications by scores."""
+    """Score rankings: retrieval, or classification by scores."""
 
 
 @command.command(
@@ -147,7 +149,7 @@ def command() -> None:
         "--quiet",
     ),
     examples={
-        "A run and its judgements, as trec_eval has them": (
+        "A run and its relevance judgments, as for trec_eval": (
             "detap rank retrieval --run run.txt --qrels qrels.txt"
         ),
         "Embeddings of queries and gallery": "detap rank retrieval --npz embeddings.npz",
@@ -180,7 +182,7 @@ classification_inputs = stack(
     _input(
         "--npz",
         metavar="FILE",
-        help="One file with scores (N, K) and labels (N,) or (N, K).",
+        help="Arrays: scores (N, K), labels (N,) or (N, K).",
     ),
     _input(
         "--scores",
@@ -193,12 +195,12 @@ classification_inputs = stack(
         help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
     ),
     _input(
-        "--image-set", holds="text", metavar="NAME", help="VOC: the set, where there are several."
+        "--image-set", holds="text", metavar="NAME", help="VOC image set, if there are several."
     ),
 )
 
 classification_limits = limit_options(
-    under="0.6 for the headline, 'class:cat.AP=0.5', min-class.AP=0.2",
+    under="0.6 for the primary metric, 'class:cat.AP=0.5', min-class.AP=0.2",
     drop="0.005, mAP=1%, 'class:*.AP=0.02'",
 )
 classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
@@ -215,7 +217,7 @@ classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By d
 @classification_inputs
 @classification_rules
 @output_options
-@_output("--per-query", is_flag=True, help="Show every class, however many there are.")
+@_output("--per-query", is_flag=True, help="Show every class in the table.")
 @classification_limits
 @config_options
 @strict_option

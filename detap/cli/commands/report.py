@@ -48,7 +48,7 @@ page_options = stack(
         "pictures",
         settable=False,
         metavar="DIR",
-        help="The images themselves: the page shows those worth looking at.",
+        help="Folder of the images to show.",
     ),
     _page(
         "-o",
@@ -57,24 +57,24 @@ page_options = stack(
         settable=False,
         default="report.html",
         metavar="PATH",
-        help="Where the page goes; - is stdout. [default: report.html]",
+        help="Write the page here; - is stdout. [default: report.html]",
     ),
     _page(
         "--baseline",
         metavar="FILE",
-        help="An earlier JSON report: show what changed.",
+        help="Show changes from an earlier JSON report.",
     ),
     _page(
         "--baseline-detections",
         metavar="PATH",
-        help="An earlier detector's detections: show what changed, on which images too.",
+        help="Show changes from earlier detections, also of errors and images.",
     ),
     _page(
         "--history",
         settable=False,
         multiple=True,
         metavar="PATH",
-        help="JSON reports of earlier runs, or a folder of them: show the trend. Repeatable.",
+        help="Show the trend over earlier JSON reports, or a folder of them. Repeatable.",
     ),
     classes_option,
     threads_option,
@@ -111,7 +111,7 @@ page_options = stack(
 @general_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> None:
-    """Write a page that shows where a detector errs.
+    """Write an HTML page of the error analysis.
 
     One file of HTML that needs nothing else: numbers, errors by what they cost, the operating
     point, classes, curves, confusion, calibration, and the images worth looking at.

@@ -28,7 +28,7 @@ _at_iou = option(
     group="Protocol (what is left out stays the preset's)",
     type=Text(parse_fraction),
     metavar="X",
-    help="Judge at this one of the IoU thresholds; 0.5 by default, the lowest where that is none.",
+    help="IoU threshold of the protocol to match at; by default 0.5, or the lowest.",
 )
 
 
@@ -52,7 +52,7 @@ _at_iou = option(
 @general_options
 @click.pass_obj
 def command(session: Session, /, image: str, **options: Any) -> None:
-    """Show what became of every detection and ground truth of an image, and why.
+    """Show the match result of each detection and ground truth of an image.
 
     IMAGE is its id (COCO) or name (VOC). Detections come by falling score.
     """
