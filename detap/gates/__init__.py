@@ -1,1 +1,1 @@
-"""Numbers against limits: names, verdicts, the one judge, and earlier reports."""
+"""Gates: limits on metrics, baselines and reports of earlier runs."""

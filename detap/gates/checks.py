@@ -1,10 +1,7 @@
-"""Numbers against limits: which pass, which fail, and why.
+"""Checks of metrics against limits.
 
-Pure: names and numbers in, verdicts out. What numbers are called,
-`detap/gates/metric_names.py` says.
-
-Limits and numbers are compared without rounding, as ``detap/decimals.py`` says; a difference that
-is only rounding is none.
+Limits and metrics are compared without rounding; differences due to rounding alone are ignored
+(``detap/decimals.py``).
 """
 
 from collections.abc import Sequence
@@ -24,19 +21,19 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a number must keep to.
+    """A limit on a metric.
 
     Attributes
     ----------
     kind : {"floor", "ceiling", "drop", "rise"}
-        The least value, the largest, or the most that a number may fall or rise from a baseline.
+        Minimum, maximum, or maximum drop or rise from a baseline.
     name : str or None
-        As it was given; None is the headline.
+        As given; None for the primary metric.
     bound : Fraction
     relative : bool
-        Whether a drop or rise is a share of the baseline's number.
+        True if a drop or rise is a fraction of the baseline's value.
     text : str
-        The bound as it was given.
+        The bound as given.
     """
 
     kind: Kind
@@ -47,68 +44,69 @@ class Limit:
 
     @classmethod
     def of(cls, kind: Kind, text: str) -> "Limit":
-        """Return what an option means by ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
+        """Parse ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
 
         Parameters
         ----------
         kind : {"floor", "ceiling", "drop", "rise"}
-            Only a drop or a rise may be a percentage.
+            A drop or a rise may be a percentage.
         text : str
 
         Raises
         ------
         ValueError
-            Where it means nothing.
+            If the text is invalid.
         """
         name, equals, value = text.rpartition("=")
         value = value.strip()
         if equals and not name:
-            raise ValueError(f"{text!r} names nothing before its '='")
+            raise ValueError(f"{text!r}: no metric name before '='")
         relative = value.endswith("%")
         if relative and kind not in CHANGES:
-            raise ValueError(f"{value!r}: write a share, such as 0.5, not a percentage")
+            raise ValueError(f"{value!r}: expected a number such as 0.5, not a percentage")
         try:
             bound = fraction(value.removesuffix("%"))
         except ValueError as error:
-            raise ValueError(f"{error}; write 0.5, or NAME=0.5") from None
+            raise ValueError(f"{error}; use 0.5 or NAME=0.5") from None
         if kind in CHANGES and bound < 0:
-            raise ValueError(f"{value!r}: a {kind} that is allowed is 0 or more")
+            raise ValueError(f"{value!r}: a {kind} limit must be at least 0")
         if kind == "floor" and bound < 0:
-            raise ValueError(f"{value!r}: a floor below 0 never fails; write 0.5, or NAME=0.5")
+            raise ValueError(f"{value!r}: a floor below 0 can never fail; use 0.5 or NAME=0.5")
         bound = bound / 100 if relative else bound
         if kind == "drop" and relative and bound >= 1:
-            raise ValueError(f"{value!r}: no number falls by more than 100%; write 1%, or NAME=1%")
+            raise ValueError(
+                f"{value!r}: a drop limit of 100% or more can never fail; use 1% or NAME=1%"
+            )
         return cls(kind, name if equals else None, bound, relative, value)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One number against one limit.
+    """The result of one limit on one metric.
 
     Attributes
     ----------
     kind : {"floor", "ceiling", "drop", "rise"}
     name : str
-        The number's name in full.
+        The full name of the metric.
     status : {"passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"}
-        ``undefined`` fails too. The last two are warnings: noise can explain the change, or the
-        class has too few ground truths to tell.
+        ``undefined`` fails too. The last two are warnings: the interval contains the limit, or the
+        class has too few ground truths.
     value : float
         NaN is undefined.
     limit : str
-        The bound as it was given.
+        The bound as given.
     message : str
-        A sentence that says why.
+        The reason for the status.
     baseline, drop, bound : float or None
-        Of a drop or rise: what the number was, by how much it fell (below 0 where it rose), and by
-        how much it may move.
+        Of a drop or rise: the baseline's value, the drop (negative if the metric rose), and the
+        maximum change.
     interval : (float, float) or None
-        The interval of that drop.
+        The confidence interval of the drop.
     confidence : float or None
     ground_truths : int or None
-        How many the number counts: of its class, area range, slice or group of classes.
+        Ground truths behind the metric: of its class, area range, slice or group of classes.
     metric_name : MetricName or None
-        Which number it is.
     """
 
     kind: Kind
@@ -127,16 +125,16 @@ class Gate:
 
     @property
     def failed(self) -> bool:
-        """Whether it fails the run."""
+        """True if it fails the run."""
         return self.status in ("failed", "undefined")
 
     @property
     def warned(self) -> bool:
-        """Whether it is a warning."""
+        """True if it is a warning."""
         return self.status in ("inconclusive", "too-few-ground-truths")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the JSON report says of it."""
+        """Return its entry in the JSON report."""
         low, high = self.interval or (None, None)
         return {
             "kind": self.kind,
@@ -154,19 +152,19 @@ class Gate:
 
 
 class Noise(Protocol):
-    """How changes are told from noise."""
+    """Confidence intervals of drops."""
 
     @property
     def confidence(self) -> float:
         """The level of the intervals."""
 
     def interval(self, name: MetricName) -> Interval:
-        """Return the interval of the drop of a number."""
+        """Return the confidence interval of the drop of a metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Against:
-    """What the numbers are held to besides limits."""
+    """The baseline of drops and rises, with its noise."""
 
     baseline: Metrics
     noise: Noise | None
@@ -181,60 +179,59 @@ def check(
     noise: Noise | None = None,
     min_ground_truths: int = 0,
 ) -> list[Gate]:
-    """Hold numbers against limits, in the order of the limits.
+    """Check metrics against limits, in the order of the limits.
 
-    A number passes where it is on the right side of its bound or equal to it. Drops and rises are
-    from the baseline's number; a change that is no more than rounding is none.
+    A metric equal to its bound passes. Changes due to rounding alone are ignored.
 
     Parameters
     ----------
     limits : sequence of Limit
-    metrics : Numbers
-        Now.
-    baseline : Numbers, optional
-        Then; needed by drops and rises.
+    metrics : Metrics
+    baseline : Metrics, optional
+        Required by drops and rises.
     noise : Noise, optional
-        With it, a drop or rise fails only where its whole interval is beyond the bound, and warns
-        where the interval has the bound inside.
+        With it, a drop or rise fails only if its whole interval is beyond the bound, and warns if
+        the interval contains the bound.
     min_ground_truths : int
-        Drops and rises of numbers that count fewer have no interval, and warn instead of failing.
+        Metrics with fewer have no interval, and their drops and rises warn instead of failing.
 
     Raises
     ------
     UsageError
-        Where a limit names no number (of both, for a drop or rise), or is out of reach.
+        If a limit names no metric (of both, for a drop or rise), or can never pass or fail.
     """
     gates: list[Gate] = []
     against = None if baseline is None else _Against(baseline, noise, min_ground_truths)
-    whole = metrics if baseline is None else metrics.with_missing(baseline)
+    full = metrics if baseline is None else metrics.with_missing(baseline)
     for limit in limits:
         if limit.kind not in CHANGES:
             gates += [_level(limit, name, metrics) for name in resolve(limit.name, metrics)]
             continue
         if against is None:
-            raise UsageError(f"a {limit.kind} is from a baseline, and there is none")
-        names = resolve(limit.name, whole, against.baseline)
-        # Where a wildcard meets nothing else either, nothing would have been judged.
-        judged = [n for n in names if not _absent_in_both(limit, n, whole, against.baseline)]
-        gates += [_change(limit, name, whole, against) for name in judged or names]
+            raise UsageError(f"a {limit.kind} limit requires a baseline")
+        names = resolve(limit.name, full, against.baseline)
+        # If the wildcard matches nothing else, these metrics fail as undefined.
+        present = [n for n in names if not _undefined_in_both(limit, n, full, against.baseline)]
+        gates += [_change(limit, name, full, against) for name in present or names]
     return gates
 
 
 def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
-    """Hold a number to a least or largest value."""
+    """Check a metric against a floor or ceiling."""
     value, count = name.of(metrics), name.is_count(metrics)
     floor = limit.kind == "floor"
-    if _is_share(name, metrics, value):
-        _refuse_out_of_reach(limit, name)
-    least = RELATIONS[limit.kind]
+    if _is_fraction(name, metrics, value):
+        _check_reachable(limit, name)
+    relation = RELATIONS[limit.kind]
     if isnan(value):
         status: GateStatus = "undefined"
-        message = f"{name.text} undefined, required {least} {limit.text}"
+        message = f"{name.text} undefined, required {relation} {limit.text}"
     else:
-        shown = format_against(to_fraction(value), limit.bound, 0 if count else 4)
-        kept = to_fraction(value) >= limit.bound if floor else to_fraction(value) <= limit.bound
-        status = "passed" if kept else "failed"
-        message = f"{name.text} {shown}, required {least} {limit.text}"
+        text = format_against(to_fraction(value), limit.bound, 0 if count else 4)
+        exact = to_fraction(value)
+        passed = exact >= limit.bound if floor else exact <= limit.bound
+        status = "passed" if passed else "failed"
+        message = f"{name.text} {text}, required {relation} {limit.text}"
     return Gate(
         limit.kind,
         name.text,
@@ -247,8 +244,8 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
     )
 
 
-def _is_share(name: MetricName, metrics: Metrics, *values: float) -> bool:
-    """Return whether a number goes from 0 to 1."""
+def _is_fraction(name: MetricName, metrics: Metrics, *values: float) -> bool:
+    """Return True if a metric is between 0 and 1."""
     if name.is_count(metrics):
         return False
     metric = None if metrics.metric_of is None else metrics.metric_of(name.metric)
@@ -257,42 +254,42 @@ def _is_share(name: MetricName, metrics: Metrics, *values: float) -> bool:
     return all(isnan(value) or value <= 1 for value in values)
 
 
-def _refuse_out_of_reach(limit: Limit, name: MetricName) -> None:
-    """Refuse a limit on a share that always or never fails.
+def _check_reachable(limit: Limit, name: MetricName) -> None:
+    """Raise UsageError if a limit on a fraction always or never fails.
 
     Raises
     ------
     UsageError
-        If no number from 0 to 1 passes, or none fails.
+        If no value between 0 and 1 passes, or none fails.
     """
     if limit.relative:
         return  # a rise by any percentage is possible from a small number
     if limit.kind == "floor" and limit.bound > 1:
-        raise UsageError(f"{name.text} goes from 0 to 1; a floor of {limit.text} is out of reach")
+        raise UsageError(f"floor {limit.text} can never pass: {name.text} is at most 1")
     if limit.kind == "ceiling" and limit.bound >= 1:
-        raise UsageError(f"{name.text} goes from 0 to 1; a ceiling of {limit.text} holds nothing")
+        raise UsageError(f"ceiling {limit.text} can never fail: {name.text} is at most 1")
     if limit.kind in CHANGES and limit.bound >= 1:
-        hint = f"write {float(limit.bound / 100):g}, or {limit.text}%" if limit.bound < 100 else ""
+        hint = f"use {float(limit.bound / 100):g} or {limit.text}%" if limit.bound < 100 else ""
         raise UsageError(
-            f"{name.text} goes from 0 to 1; a {limit.kind} limit of {limit.text} never fails; "
-            f"{hint or 'write 0.01, or 1%'}"
+            f"{limit.kind} limit {limit.text} can never fail: {name.text} is at most 1; "
+            f"{hint or 'use 0.01 or 1%'}"
         )
 
 
-def _absent_in_both(limit: Limit, name: MetricName, metrics: Metrics, baseline: Metrics) -> bool:
-    """Return whether a wildcard stands for a number that is undefined now as then.
+def _undefined_in_both(limit: Limit, name: MetricName, metrics: Metrics, baseline: Metrics) -> bool:
+    """Return True if a wildcard metric is undefined now and in the baseline.
 
-    Nothing has changed there; but a slice without images always fails.
+    A slice without images is excepted, and fails.
     """
     if limit.name is None or "*" not in limit.name or metrics.of_slice(name.slice).empty:
         return False
-    return isnan(name.of(metrics)) and isnan(_then(name, metrics, baseline))
+    return isnan(name.of(metrics)) and isnan(_baseline_value(name, metrics, baseline))
 
 
-def _then(name: MetricName, metrics: Metrics, baseline: Metrics) -> float:
-    """Return the number of that name in the baseline, whose rows may stand in another order."""
+def _baseline_value(name: MetricName, metrics: Metrics, baseline: Metrics) -> float:
+    """Return the metric in the baseline, whose rows may be in another order."""
     if name.slice is not None and name.slice not in baseline.slices:
-        raise UsageError(f"{name.text!r}: the baseline has no slice {name.slice!r}")
+        raise UsageError(f"{name.text!r}: slice {name.slice!r} is not in the baseline")
     row = name.row
     if row is not None:
         row = baseline.of_slice(name.slice).row_index(
@@ -304,45 +301,48 @@ def _then(name: MetricName, metrics: Metrics, baseline: Metrics) -> float:
         return replace(name, row=row).of(baseline)
     except KeyError:
         raise UsageError(
-            f"{name.text!r}: the baseline has no such number; make it anew, or give "
-            "--baseline-detections"
+            f"{name.text!r} is not in the baseline; regenerate it or use --baseline-detections"
         ) from None
 
 
 def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> Gate:
-    """Hold a number to what it was."""
-    value, then = name.of(metrics), _then(name, metrics, against.baseline)
-    if _is_share(name, metrics, value, then):
-        _refuse_out_of_reach(limit, name)
+    """Check the change of a metric from the baseline."""
+    value, before = name.of(metrics), _baseline_value(name, metrics, against.baseline)
+    if _is_fraction(name, metrics, value, before):
+        _check_reachable(limit, name)
     noise, minimum = against.noise, against.min_ground_truths
-    few = name.ground_truths(metrics)
-    facts: dict[str, Any] = {
-        "baseline": then,
+    count = name.ground_truths(metrics)
+    details: dict[str, Any] = {
+        "baseline": before,
         "confidence": None if noise is None else noise.confidence,
-        "ground_truths": few,
+        "ground_truths": count,
         "metric_name": name,
     }
-    if isnan(value) or isnan(then):
+    if isnan(value) or isnan(before):
         where = "" if isnan(value) else " in the baseline"
         message = f"{name.text} undefined{where}, allowed {limit.kind} {limit.text}"
         return Gate(
-            limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **facts
+            limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **details
         )
-    bound = limit.bound * abs(to_fraction(then)) if limit.relative else limit.bound
-    moved = _moved(limit, value, then, bound)
-    scarce = few is not None and few < minimum
+    bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
+    change = _signed_change(limit, value, before, bound)
+    scarce = count is not None and count < minimum
     interval = None if noise is None or scarce else noise.interval(name)
-    status = _status(limit, moved, bound, interval)
+    status = _status(limit, change, bound, interval)
     places = 0 if name.is_count(metrics) else 4
-    message = f"{name.text} {_format_change(limit, (value, then), (moved, bound), places)}"
+    message = f"{name.text} {_format_change(limit, (value, before), (change, bound), places)}"
     if noise is not None and interval is not None:
         message += _format_interval(limit, interval, noise.confidence)
     if status == "inconclusive":
         message += "; inconclusive: the CI contains the limit"
     if status == "failed" and scarce:
         status = "too-few-ground-truths"
-        message += f"; warning only: {few} ground truths, minimum {minimum}"
-    elif status == "failed" and name.smallest and _of_few_alone(limit, name, metrics, against):
+        message += f"; warning only: {count} ground truths, minimum {minimum}"
+    elif (
+        status == "failed"
+        and name.smallest
+        and _due_to_scarce_classes(limit, name, metrics, against)
+    ):
         status = "too-few-ground-truths"
         message += f"; warning only: no class with {minimum} ground truths dropped as far"
     return Gate(
@@ -352,46 +352,49 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
         value,
         limit.text,
         message,
-        drop=float(moved if limit.kind == "drop" else -moved),
+        drop=float(change if limit.kind == "drop" else -change),
         bound=float(bound),
         interval=interval,
-        **facts,
+        **details,
     )
 
 
-def _of_few_alone(limit: Limit, name: MetricName, metrics: Metrics, against: _Against) -> bool:
-    """Return whether the smallest number passes among the classes with enough ground truths."""
+def _due_to_scarce_classes(
+    limit: Limit, name: MetricName, metrics: Metrics, against: _Against
+) -> bool:
+    """Return True if the minimum over classes with enough ground truths passes."""
     if not against.min_ground_truths:
         return False
-    now, then = metrics.of_slice(name.slice), against.baseline.of_slice(name.slice)
-    was = dict(zip(map(row_key, then.rows), then.by_row(name.metric), strict=True))
-    counts = now.counts(name.metric) or [row.get("ground_truths") or 0 for row in now.rows]
-    rows = zip(now.rows, now.by_row(name.metric), counts, strict=True)
+    current, baseline = metrics.of_slice(name.slice), against.baseline.of_slice(name.slice)
+    earlier = dict(zip(map(row_key, baseline.rows), baseline.by_row(name.metric), strict=True))
+    counts = current.counts(name.metric)
+    counts = counts or [row.get("ground_truths") or 0 for row in current.rows]
+    rows = zip(current.rows, current.by_row(name.metric), counts, strict=True)
     pairs = [
-        (value, was.get(row_key(row), nan))
+        (value, earlier.get(row_key(row), nan))
         for row, value, count in rows
         if count >= against.min_ground_truths
     ]
     if not pairs:
         return True
-    value, before = (min(side) for side in zip(*pairs, strict=True))
+    value, before = (min(values) for values in zip(*pairs, strict=True))
     bound = limit.bound * abs(to_fraction(before)) if limit.relative else limit.bound
-    return _moved(limit, value, before, bound) <= bound
+    return _signed_change(limit, value, before, bound) <= bound
 
 
-def _moved(limit: Limit, value: float, then: float, bound: Fraction) -> Fraction:
-    """Return by how much a number moved to the bad side; what is only rounding moves nothing."""
-    now, was = to_fraction(value), to_fraction(then)
-    if snap(now, was) == was:
+def _signed_change(limit: Limit, value: float, before: float, bound: Fraction) -> Fraction:
+    """Return the change in the direction of the limit; 0 if it is due to rounding alone."""
+    new, old = to_fraction(value), to_fraction(before)
+    if snap(new, old) == old:
         return Fraction(0)
-    return snap(was - now if limit.kind == "drop" else now - was, bound)
+    return snap(old - new if limit.kind == "drop" else new - old, bound)
 
 
 def _status(
-    limit: Limit, moved: Fraction, bound: Fraction, interval: Interval | None
+    limit: Limit, change: Fraction, bound: Fraction, interval: Interval | None
 ) -> GateStatus:
     if interval is None:
-        return "passed" if moved <= bound else "failed"
+        return "passed" if change <= bound else "failed"
     low, high = interval if limit.kind == "drop" else (-interval[1], -interval[0])
     if isnan(low):
         return "undefined"
@@ -401,19 +404,19 @@ def _status(
 
 
 def _format_change(
-    limit: Limit, values: tuple[float, float], moves: tuple[Fraction, Fraction], places: int
+    limit: Limit, values: tuple[float, float], changes: tuple[Fraction, Fraction], places: int
 ) -> str:
     """Format the change of a metric, with enough digits to be on the right side of the bound."""
-    now, then = (to_fraction(value) for value in values)
-    moved, bound = moves
-    if moved == 0:
-        return f"unchanged ({decimal(now, places)})"
-    ends = f"({format_against(then, now, places)} to {format_against(now, then, places)})"
-    verb = "dropped" if (moved > 0) == (limit.kind == "drop") else "rose"
-    if moved < 0:
-        return f"{verb} by {format_against(-moved, Fraction(0), places)} {ends}"
+    new, old = (to_fraction(value) for value in values)
+    change, bound = changes
+    if change == 0:
+        return f"unchanged ({decimal(new, places)})"
+    ends = f"({format_against(old, new, places)} to {format_against(new, old, places)})"
+    verb = "dropped" if (change > 0) == (limit.kind == "drop") else "rose"
+    if change < 0:
+        return f"{verb} by {format_against(-change, Fraction(0), places)} {ends}"
     allowed = f"{limit.text} ({decimal(bound, 6)})" if limit.relative else limit.text
-    return f"{verb} by {format_against(moved, bound, places)} {ends}, allowed {allowed}"
+    return f"{verb} by {format_against(change, bound, places)} {ends}, allowed {allowed}"
 
 
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:

@@ -1,6 +1,6 @@
-"""What is asked of a run, how it was spelt, and what comes of it.
+"""Configuration and results of gates.
 
-Apart from the judge, so that a command without gates imports no more than its options.
+Separate from their evaluation, so that commands without gates start faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_RESAMPLES = 1000
 RESAMPLES = (100, 1_000_000)
-"""From how few to how many."""
+"""Minimum and maximum number of resamples."""
 SEEDS = (0, 2**63 - 1)
 _INTEGERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
 
@@ -27,7 +27,7 @@ Change = Literal["drop", "rise"]
 Kind = Literal[Level, Change]
 
 CHANGES = get_args(Change)
-"""The kinds of limits that hold a number to what it was."""
+"""The kinds of limits on the change from a baseline."""
 
 LIMITS: Mapping[str, Kind] = {
     "fail_under": "floor",
@@ -35,7 +35,7 @@ LIMITS: Mapping[str, Kind] = {
     "max_drop": "drop",
     "max_rise": "rise",
 }
-"""What each kind of limit is asked for by."""
+"""The kind of limit that each option sets."""
 
 RELATIONS: Mapping[Kind, str] = {
     "floor": ">=",
@@ -47,16 +47,16 @@ RELATIONS: Mapping[Kind, str] = {
 
 
 class OptionNames(Value):
-    """How a caller spells what is asked for: as options of a command, or as arguments.
+    """The names of gate settings in messages: options of a command, or arguments.
 
     Attributes
     ----------
     options : bool
-        Whether ``max_drop`` is ``--max-drop``.
+        True if ``max_drop`` is ``--max-drop``.
     interval_source : str
-        What intervals need.
+        The input that intervals require.
     names : mapping
-        What is called otherwise.
+        Names that differ from the default ones.
     """
 
     options: bool
@@ -64,37 +64,37 @@ class OptionNames(Value):
     names: Mapping[str, str]
 
     def __call__(self, name: str) -> str:
-        """Return how something is spelt."""
+        """Return the name of a setting."""
         name = self.names.get(name, name)
         return f"--{name.replace('_', '-')}" if self.options else name
 
-    def limit(self, asked: str, name: str, bound: str) -> str:
-        """Return how a limit is asked for."""
+    def limit(self, setting: str, name: str, bound: str) -> str:
+        """Format a limit as an option or argument."""
         if not self.options:
-            return f"{self(asked)}={{{name!r}: {bound!r}}}"
-        from shlex import quote  # only where one is proposed
+            return f"{self(setting)}={{{name!r}: {bound!r}}}"
+        from shlex import quote
 
-        return f"{self(asked)} {quote(f'{name}={bound}')}"
+        return f"{self(setting)} {quote(f'{name}={bound}')}"
 
 
 class GateConfig(Value):
-    """What is asked of a run.
+    """The gate configuration of a run.
 
     Attributes
     ----------
     limits : tuple of Limit
     confidence : float or None
-        Of the intervals that tell changes from noise.
+        Level of the confidence intervals of changes.
     resamples, seed : int
-        Of these intervals.
+        Number of resamples behind these intervals, and their seed.
     min_ground_truths : int
-        Drops and rises of classes with fewer ground truths only warn.
+        Classes with fewer ground truths only warn about drops and rises.
     allow_mismatch : bool
-        Whether a baseline may be of another ground truth or protocol.
+        True to accept a baseline of another ground truth or protocol.
     option_names : OptionNames
-        How all of it was spelt.
+        The names of these settings in messages.
     detectable_drop : float or None
-        A wished-for drop: how many images would tell it from noise?
+        A drop; the number of images needed to detect it is reported.
     """
 
     limits: "tuple[Limit, ...]"
@@ -121,21 +121,21 @@ class GateConfig(Value):
         min_ground_truths: int | None = None,
         allow_mismatch: bool = False,
     ) -> Self:
-        """Return what is asked, with the defaults of what is not said.
+        """Return the configuration, with defaults for omitted settings.
 
         Parameters
         ----------
         limits : sequence of Limit
         option_names : OptionNames
         baseline, baseline_detections : bool
-            Whether there is an earlier report, or an earlier detector or ranking.
-        confidence, resamples, seed, detectable_drop, fewest, allow_mismatch
-            As above; None is the default.
+            True if there is an earlier report, or an earlier detector or ranking.
+        confidence, resamples, seed, detectable_drop, min_ground_truths, allow_mismatch
+            As above; None for the default.
 
         Raises
         ------
         UsageError
-            Where it contradicts itself, or one thing is of no use without another.
+            If a value is out of range, or a setting requires another one.
         """
         given = {
             "baseline": baseline,
@@ -227,9 +227,8 @@ class BaselineReport(Record):
     Attributes
     ----------
     path : str
-        Where it lies.
     record : dict
-        As it is in JSON.
+        Its JSON.
     """
 
     path: str
@@ -237,15 +236,15 @@ class BaselineReport(Record):
 
 
 class GateResults(Record):
-    """What came of the gates.
+    """The results of gates.
 
     Attributes
     ----------
     gates : tuple of Gate
     notes : tuple of Note
-        What is to be said although it failed nothing.
+        Warnings of gates.
     regressions : Regressions or None
-        The classes and images behind the gates that did not pass.
+        Classes and images behind the gates that did not pass.
     power : PowerAnalysis or None
         The minimum detectable drops.
     """
@@ -257,5 +256,5 @@ class GateResults(Record):
 
     @property
     def failed(self) -> bool:
-        """Whether any gate failed."""
+        """True if any gate failed."""
         return any(gate.failed for gate in self.gates)

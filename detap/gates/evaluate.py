@@ -1,8 +1,6 @@
-"""The one judge: what comes of what is asked of a run (config.py).
+"""Evaluate gates; shared by `eval`, `rank` and `detap.testing`.
 
-``detap eval``, ``detap rank`` and :mod:`detap.testing` ask and are judged by this alone, so that
-they cannot come to different verdicts. What they judge, a detector or a ranking, is a
-:class:`Subject`.
+A detector or a ranking is passed as a :class:`Subject`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,18 +23,18 @@ _TIMES_THE_LIMIT = 2
 
 
 class Subject(Protocol):
-    """What is judged: a detector or a ranking, with its result."""
+    """A detector or a ranking, with its result."""
 
     def metrics(self) -> "Metrics":
-        """Return all that gates can name."""
+        """Return the metrics that gates can name."""
 
     def noise(self, baseline: Self | None, config: GateConfig) -> "Spread":
-        """Return how noisy its drops from an earlier one are, or its own numbers without one."""
+        """Resample the drops from a baseline, or the metrics if there is none."""
 
     def find_regressions(
         self, gates: "Sequence[Gate]", baseline_metrics: "Metrics | None", baseline: Self | None
     ) -> "Regressions | None":
-        """Return what the gates that did not pass are about."""
+        """Return the classes and images behind the gates that did not pass."""
 
 
 S = TypeVar("S", bound=Subject)
@@ -50,14 +48,14 @@ def evaluate_gates(
     baseline_report: BaselineReport | None = None,
     baseline: S | None = None,
 ) -> GateResults:
-    """Hold a run to what is asked of it.
+    """Evaluate the gates of a run.
 
     Parameters
     ----------
     config : GateConfig
     current : Subject
     record : callable
-        Returns the report of it as it is in JSON, without the gates.
+        Returns its JSON report without the gates.
     baseline_report : BaselineReport, optional
         An earlier report.
     baseline : Subject, optional
@@ -66,54 +64,61 @@ def evaluate_gates(
     Raises
     ------
     UsageError
-        Where a gate names no number, or the earlier report may not be compared with.
+        If a gate names no metric, or the earlier report is not comparable.
     """
-    from detap.gates.checks import check  # only with gates
+    from detap.gates.checks import check
 
     metrics = current.metrics()
-    then = None if baseline is None else baseline.metrics()
+    baseline_metrics = None if baseline is None else baseline.metrics()
     if baseline_report is not None:
-        then = _baseline_metrics(baseline_report, config, metrics, then, record)
+        baseline_metrics = _baseline_metrics(
+            baseline_report, config, metrics, baseline_metrics, record
+        )
     by_intervals = config.confidence is not None and baseline is not None
     spread = noise = None
     if by_intervals or config.detectable_drop is not None:
         spread = current.noise(baseline, config)
         noise = spread if by_intervals else None
-    case = _GateInputs(metrics, then, noise, config)
+    inputs = _GateInputs(metrics, baseline_metrics, noise, config)
     gates = check(
-        config.limits, metrics, then, noise=noise, min_ground_truths=config.min_ground_truths
+        config.limits,
+        metrics,
+        baseline_metrics,
+        noise=noise,
+        min_ground_truths=config.min_ground_truths,
     )
-    shown, notes = _analyze_power(gates, metrics, spread, config)
+    power, notes = _analyze_power(gates, metrics, spread, config)
     if not gates:
-        return GateResults(power=shown)
-    blame = current.find_regressions(gates, then, baseline)
-    return GateResults(tuple(gates), (*_hidden_class_drops(gates, case), *notes), blame, shown)
+        return GateResults(power=power)
+    regressions = current.find_regressions(gates, baseline_metrics, baseline)
+    notes = [*_hidden_class_drops(gates, inputs), *notes]
+    return GateResults(tuple(gates), tuple(notes), regressions, power)
 
 
 def _analyze_power(
     gates: "Sequence[Gate]", metrics: "Metrics", spread: "Spread | None", config: GateConfig
 ) -> "tuple[PowerAnalysis | None, list[Note]]":
-    """Return what the images can show, and a warning where gates ask for more."""
+    """Return the minimum detectable drops, and a warning if a limit is below its own."""
     if spread is None:
         return None, []
-    from detap.gates.power import power_analysis, underpowered_notes  # only where it is known
+    from detap.gates.power import power_analysis, underpowered_notes
 
-    found = power_analysis(gates, metrics, spread, config)
-    return found, underpowered_notes(found)
+    power = power_analysis(gates, metrics, spread, config)
+    return power, underpowered_notes(power)
 
 
 def _baseline_metrics(
-    baseline_report: BaselineReport,
+    report: BaselineReport,
     config: GateConfig,
     metrics: "Metrics",
-    then: "Metrics | None",
+    evaluated: "Metrics | None",
     record: Callable[[], Mapping[str, Any]],
 ) -> "Metrics":
-    """Return the numbers to compare with, if the earlier report may be compared with.
+    """Return the baseline's metrics, if its report is comparable.
 
-    They are those of the earlier detector, `then`, where there is one.
+    Those of the earlier detector, `evaluated`, are preferred to those of the report.
     """
-    from detap.gates.baseline import (  # only with a baseline
+    from detap.gates.baseline import (
         differences,
         metrics_of_record,
         require_comparable,
@@ -123,34 +128,27 @@ def _baseline_metrics(
     )
     from detap.gates.metric_names import resolve
 
-    now = record()
-    recorded = metrics_of_record(baseline_report.record, at_threshold="operating_point" in now)
+    current, earlier = record(), report.record
+    recorded = metrics_of_record(earlier, at_threshold="operating_point" in current)
     recorded = recorded.with_ids_of(metrics)
     if not config.allow_mismatch:
-        whole = metrics.with_missing(recorded)
-        changes = [limit.name for limit in config.limits if limit.kind in CHANGES]
-        names = [name for text in changes for name in resolve(text, whole, recorded)]
+        full = metrics.with_missing(recorded)
+        limited = [limit.name for limit in config.limits if limit.kind in CHANGES]
+        names = [name for text in limited for name in resolve(text, full, recorded)]
         tags = dict.fromkeys(name.slice for name in names)
-        found = differences(now, baseline_report.record)
-        found += slice_differences(
-            now, baseline_report.record, [tag for tag in tags if tag is not None]
-        )
-        if any(whole.at_threshold(name) for name in names):
-            found += threshold_differences(now, baseline_report.record)
-        if then is not None:
-            whose = config.option_names("baseline_detections")
-            found += summary_differences(baseline_report.record, then.summary, whose)
-        require_comparable(
-            escape(baseline_report.path), found, config.option_names("allow_mismatch")
-        )
-    return recorded if then is None else then
-
-
-# --- what a mean hides
+        lines = differences(current, earlier)
+        lines += slice_differences(current, earlier, [tag for tag in tags if tag is not None])
+        if any(full.at_threshold(name) for name in names):
+            lines += threshold_differences(current, earlier)
+        if evaluated is not None:
+            option = config.option_names("baseline_detections")
+            lines += summary_differences(earlier, evaluated.summary, option)
+        require_comparable(escape(report.path), lines, config.option_names("allow_mismatch"))
+    return recorded if evaluated is None else evaluated
 
 
 class _GateInputs(NamedTuple):
-    """All that gates are checked with."""
+    """The inputs of all gates."""
 
     metrics: "Metrics"
     baseline: "Metrics | None"
@@ -158,8 +156,8 @@ class _GateInputs(NamedTuple):
     config: GateConfig
 
     def fails(self, text: str) -> bool:
-        """Tell whether one more limit on a drop would have failed."""
-        from detap.gates.checks import Limit, check  # imported already
+        """Return True if a further limit on a drop would fail."""
+        from detap.gates.checks import Limit, check
 
         gates = check(
             [Limit.of("drop", text)],
@@ -172,24 +170,24 @@ class _GateInputs(NamedTuple):
 
 
 class _ClassDrop(NamedTuple):
-    """A class that fell far beyond what its mean may."""
+    """A class that dropped far beyond the limit of its mean."""
 
     drop: float
-    then: float
-    now: float
+    before: float
+    after: float
     ground_truths: int
     name: str
     gate: str
 
 
-def _hidden_class_drops(gates: "Sequence[Gate]", case: _GateInputs) -> Iterator[Note]:
-    """Yield a warning for each gate on a mean that failed not, though a class fell far beyond it.
+def _hidden_class_drops(gates: "Sequence[Gate]", inputs: _GateInputs) -> Iterator[Note]:
+    """Yield a warning for each gate on a mean that hides a large drop of a class.
 
-    Far is both: twice the limit, and beyond the limit by more than three standard errors of the
-    difference of two shares of as many objects, which is at most ``sqrt(1 / (2 n))``. A class of a
-    few objects never falls so far, whatever it does.
+    A drop is large if it is more than twice the limit, and beyond the limit by more than three
+    standard errors of the difference of two fractions of as many objects, which is at most
+    ``sqrt(1 / (2 n))``. The drop of a class with a few objects is never large.
     """
-    held = {
+    gated = {
         (gate.metric_name.slice, gate.metric_name.row)
         for gate in gates
         if gate.kind == "drop" and gate.metric_name is not None
@@ -199,53 +197,55 @@ def _hidden_class_drops(gates: "Sequence[Gate]", case: _GateInputs) -> Iterator[
         on_a_mean = name is not None and not name.in_rows
         if not on_a_mean or gate.kind != "drop" or gate.failed:
             continue
-        falls = [fall for fall in _class_drops(gate, case, held) if case.fails(fall.gate)]
-        if not falls:
+        drops = [drop for drop in _class_drops(gate, inputs, gated) if inputs.fails(drop.gate)]
+        if not drops:
             continue
-        worst = max(falls)
+        worst = max(drops)
         text, _, bound = worst.gate.rpartition("=")
         passed = "passed" if gate.status == "passed" else "did not fail"
-        others = "" if len(falls) == 1 else f", and {len(falls) - 1} more classes dropped"
+        others = "" if len(drops) == 1 else f", and {len(drops) - 1} more classes dropped"
         yield Note(
             "gate-hides-class-drop",
             f"{gate.name} {passed} but {worst.name} dropped by {worst.drop:.4f} "
-            f"({worst.then:.4f} to {worst.now:.4f}, {worst.ground_truths} ground truths){others}; "
-            f"gate it with {case.config.option_names.limit('max_drop', text, bound)}",
-            len(falls),
+            f"({worst.before:.4f} to {worst.after:.4f}, {worst.ground_truths} ground truths)"
+            f"{others}; gate it with {inputs.config.option_names.limit('max_drop', text, bound)}",
+            len(drops),
         )
 
 
 def _class_drops(
-    gate: "Gate", case: _GateInputs, held: "set[tuple[str | None, int | None]]"
+    gate: "Gate", inputs: _GateInputs, gated: "set[tuple[str | None, int | None]]"
 ) -> Iterator[_ClassDrop]:
-    from detap.gates.metric_names import escaped, row_key  # imported already
+    """Yield the large drops of classes without a gate."""
+    from detap.gates.metric_names import escaped, row_key
 
     assert gate.metric_name is not None
     assert gate.bound is not None
-    assert case.baseline is not None
+    assert inputs.baseline is not None
     tag = gate.metric_name.slice
-    now, then = case.metrics.of_slice(tag), case.baseline.of_slice(tag)
-    measure = now.row_name(gate.metric_name.metric)
-    metric = None if now.metric_of is None else now.metric_of(gate.metric_name.metric)
+    current, baseline = inputs.metrics.of_slice(tag), inputs.baseline.of_slice(tag)
+    name = current.row_name(gate.metric_name.metric)
+    metric = None if current.metric_of is None else current.metric_of(gate.metric_name.metric)
     if metric is not None and not (metric.higher_is_better and metric.bounds == (0, 1)):
-        return  # its fall is no loss, or not the difference of two shares
-    if measure is None or not then.row_has(measure):
+        return  # the standard error holds for fractions alone
+    if name is None or not baseline.row_has(name):
         return
-    was = dict(zip(map(row_key, then.rows), then.by_row(measure), strict=True))
+    before = dict(zip(map(row_key, baseline.rows), baseline.by_row(name), strict=True))
     prefix = f"slice:{escaped(tag)}." if tag is not None else ""
-    for place, (row, value) in enumerate(zip(now.rows, now.by_row(measure), strict=True)):
+    rows = zip(current.rows, current.by_row(name), strict=True)
+    for index, (row, value) in enumerate(rows):
         count = row.get("ground_truths")
-        drop = was.get(row_key(row), value) - value
-        if not count or isnan(drop) or (tag, place) in held:
+        drop = before.get(row_key(row), value) - value
+        if not count or isnan(drop) or (tag, index) in gated:
             continue
-        far = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
-        if drop > max(far, _TIMES_THE_LIMIT * gate.bound):
-            label = f"{now.unit}:{escaped(str(row['name']))}.{measure}"
+        threshold = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
+        if drop > max(threshold, _TIMES_THE_LIMIT * gate.bound):
+            label = f"{current.unit}:{escaped(str(row['name']))}.{name}"
             yield _ClassDrop(
                 drop,
                 drop + value,
                 value,
                 int(count),
-                f"{prefix}{now.unit}:{row['name']}.{measure}",
+                f"{prefix}{current.unit}:{row['name']}.{name}",
                 f"{prefix}{label}={gate.limit}",
             )

@@ -1,4 +1,4 @@
-"""What made a gate fail: the classes that fell, and the images with most mistakes."""
+"""Classes and images that explain a failed gate."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ from detap.gates.metric_names import MetricName, Metrics, row_key
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 
-_MOST = 10
+_MAX_ROWS = 10
 
-Parts = Callable[[str | None], Result | None]
-"""From a slice to its result, None being the whole."""
+SliceResults = Callable[[str | None], Result | None]
+"""Return the result of a slice, or the overall result for None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassRegression:
-    """A class that fell, or one of low AP where nothing earlier is known.
+    """A class whose AP dropped, or one of low AP without a baseline.
 
     Attributes
     ----------
     name : str
     average_precision : float
     baseline : float or None
-        What it was, where that is known.
+        The AP in the baseline.
     ground_truths : int
     """
 
@@ -42,19 +42,19 @@ class ClassRegression:
 
     @property
     def change(self) -> float:
-        """By how much it rose."""
+        """The change of AP; negative for a drop."""
         return self.average_precision - (self.baseline or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class ImageErrors:
-    """An image with mistakes, or with more than before.
+    """The errors of an image, or its additional errors since the baseline.
 
     Attributes
     ----------
     name : int or str
     by_type : mapping of str to int
-        How many, or how many more, of each kind of ``detap.analysis.comparison.KINDS``.
+        Counts by error type of ``detap.analysis.comparison.KINDS``.
     """
 
     name: ImageName
@@ -62,20 +62,20 @@ class ImageErrors:
 
     @property
     def total(self) -> int:
-        """How many, or how many more, of all kinds."""
+        """The sum over all types."""
         return sum(self.by_type.values())
 
 
 @dataclass(frozen=True, slots=True)
 class LocalizationRegression:
-    """That boxes are found as before, but with less overlap.
+    """A drop of AP mostly at high IoU thresholds.
 
     Attributes
     ----------
     threshold : int
-        Where AP fell most: an index into the protocol's thresholds.
+        Index of the IoU threshold with the largest drop.
     iou, drop : (float, float)
-        The lowest threshold and that one, and by how much AP fell there.
+        The lowest threshold and that one, and the drops of AP there.
     """
 
     threshold: int
@@ -85,20 +85,21 @@ class LocalizationRegression:
 
 @dataclass(frozen=True, slots=True)
 class Regressions:
-    """The classes and images that gates which did not pass are about.
+    """The classes and images behind the gates that did not pass.
 
     Attributes
     ----------
     slice : str or None
-        The slice that all of these gates are about.
+        The slice, if all of these gates are about one.
     classes : tuple of ClassRegression
-        Those that fell most first.
+        Largest drops first.
     localization : LocalizationRegression or None
     images : tuple of ImageErrors
-        Those with most mistakes first.
-    baseline, images_compared : bool
-        Whether earlier numbers are known, and whether images are compared with an earlier
-        detector's.
+        Most errors first.
+    baseline : bool
+        True if the metrics of a baseline are known.
+    images_compared : bool
+        True if images are compared with an earlier detector.
     """
 
     slice: str | None
@@ -110,106 +111,116 @@ class Regressions:
 
 
 def regressions(
-    gates: Sequence[Gate], current: Parts, baseline_metrics: Metrics | None, then: Parts | None
+    gates: Sequence[Gate],
+    current: SliceResults,
+    baseline_metrics: Metrics | None,
+    baseline: SliceResults | None,
 ) -> Regressions | None:
-    """Return the classes and images that the gates which did not pass are about.
+    """Return the classes and images behind the gates that did not pass.
 
     Parameters
     ----------
     gates : sequence of Gate
     current : callable
-        The results that were judged.
-    baseline_metrics : Numbers, optional
-        What the numbers were.
-    then : callable, optional
-        The detector before: with it, images are those that got worse. Without it nothing tells
-        which these are, and they are those with most mistakes now.
+        The results of the current detector.
+    baseline_metrics : Metrics, optional
+    baseline : callable, optional
+        The results of the earlier detector. With it, images are those with additional errors;
+        without it, those with the most errors.
     """
-    doubtful = [gate.metric_name for gate in gates if gate.failed or gate.warned]
-    names = [name for name in doubtful if name is not None]
+    names = [
+        gate.metric_name
+        for gate in gates
+        if (gate.failed or gate.warned) and gate.metric_name is not None
+    ]
     tags = {name.slice for name in names}
     tag = tags.pop() if len(tags) == 1 else None
     result = current(tag)
     if not names or result is None:
         return None
-    before = None if then is None else then(tag)
-    was = None if baseline_metrics is None else baseline_metrics.of_slice(tag)
+    earlier = None if baseline is None else baseline(tag)
+    metrics = None if baseline_metrics is None else baseline_metrics.of_slice(tag)
     labels = _labels(names, len(result.classes))
-    classes = _classes(labels, result, was)
-    looser = None if was is None else _looser(labels, result, was)
-    threshold = 0 if looser is None else looser.threshold
-    images = _images(labels, threshold, result, before)
+    classes = _classes(labels, result, metrics)
+    localization = None if metrics is None else _localization(labels, result, metrics)
+    threshold = 0 if localization is None else localization.threshold
+    images = _images(labels, threshold, result, earlier)
     if not classes and not images:
         return None
-    return Regressions(tag, classes, looser, images, was is not None, before is not None)
+    return Regressions(tag, classes, localization, images, metrics is not None, earlier is not None)
 
 
 def _labels(names: Sequence[MetricName], count: int) -> list[int]:
-    """Return the classes that gates are about: all, where one is about all."""
+    """Return the classes of gates: all classes, if one is on a mean."""
     labels = sorted({name.row for name in names if name.row is not None and name.row < count})
-    whole = any(name.row is None for name in names)
-    return list(range(count)) if whole or not labels else labels
+    overall = any(name.row is None for name in names)
+    return list(range(count)) if overall or not labels else labels
 
 
-def _aligned(baseline: Metrics, metric: str, now: Result) -> Floats:
-    """Return a number of each class as it was, (K,) float64; NaN where there was none."""
+def _aligned(baseline: Metrics, metric: str, result: Result) -> Floats:
+    """Return the baseline's metric of each class, (K,) float64; NaN if it has none."""
     if not baseline.row_has(metric):
-        return np.full(len(now.classes), np.nan)
-    values = zip(baseline.rows, baseline.by_row(metric), strict=True)
-    was = {row_key(row): value for row, value in values}
-    return np.array([was.get(row_key(row), nan) for row in class_rows(now)])
+        return np.full(len(result.classes), np.nan)
+    pairs = zip(baseline.rows, baseline.by_row(metric), strict=True)
+    values = {row_key(row): value for row, value in pairs}
+    return np.array([values.get(row_key(row), nan) for row in class_rows(result)])
 
 
 def _classes(
-    labels: Sequence[int], now: Result, baseline: Metrics | None
+    labels: Sequence[int], result: Result, baseline: Metrics | None
 ) -> tuple[ClassRegression, ...]:
-    """Return the classes that fell most; without a baseline those of lowest AP."""
-    was = None if baseline is None else _aligned(baseline, "AP", now).tolist()
-    rows: list[dict[str, Any]] = [*class_rows(now)]
-    found = []
+    """Return the classes with the largest drops; without a baseline those of lowest AP."""
+    earlier = None if baseline is None else _aligned(baseline, "AP", result).tolist()
+    rows: list[dict[str, Any]] = [*class_rows(result)]
+    classes = []
     for label in labels:
         row = rows[label]
-        value, then = float(row["AP"]), None if was is None else was[label]
-        if isnan(value) or (then is not None and (not then > value or nearly_equal(then, value))):
+        value, before = float(row["AP"]), None if earlier is None else earlier[label]
+        if isnan(value):
             continue
-        found.append(ClassRegression(row["name"], value, then, row["ground_truths"]))
-    return tuple(sorted(found, key=lambda fallen: fallen.change)[:_MOST])
+        if before is not None and (not before > value or nearly_equal(before, value)):
+            continue
+        classes.append(ClassRegression(row["name"], value, before, row["ground_truths"]))
+    return tuple(sorted(classes, key=lambda regression: regression.change)[:_MAX_ROWS])
 
 
-def _looser(labels: Sequence[int], now: Result, baseline: Metrics) -> LocalizationRegression | None:
-    """Tell whether AP fell at a higher threshold, and less than half as much at the lowest.
+def _localization(
+    labels: Sequence[int], result: Result, baseline: Metrics
+) -> LocalizationRegression | None:
+    """Return the drop at a higher threshold, if that at the lowest is less than half of it.
 
-    Of an earlier report only the thresholds are known that it has numbers of.
+    Thresholds without a metric in the baseline are skipped.
     """
     drops: dict[int, float] = {}
-    for threshold, iou in enumerate(now.iou_thresholds):
-        then = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", now)
-        drop = mean_of_defined((then - now.average_precision[threshold, :, 0])[list(labels)])
+    for threshold, iou in enumerate(result.iou_thresholds):
+        before = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", result)
+        drop = mean_of_defined((before - result.average_precision[threshold, :, 0])[list(labels)])
         if not isnan(drop):
             drops[threshold] = drop
     worst = max(drops, key=lambda threshold: drops[threshold], default=0)
     if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
         return None
-    iou = (float(now.iou_thresholds[0]), float(now.iou_thresholds[worst]))
+    iou = (float(result.iou_thresholds[0]), float(result.iou_thresholds[worst]))
     return LocalizationRegression(worst, iou, (drops[0], drops[worst]))
 
 
 def _images(
-    labels: Sequence[int], threshold: int, now: Result, then: Result | None
+    labels: Sequence[int], threshold: int, result: Result, earlier: Result | None
 ) -> tuple[ImageErrors, ...]:
-    """Return the images with most mistakes at a threshold, or most more than before."""
-    if now.protocol.matching != "by-score" or not all(r.has_boxes for r in (now, then) if r):
+    """Return the images with the most errors, or additional errors, at a threshold."""
+    results = [result] if earlier is None else [result, earlier]
+    if result.protocol.matching != "by-score" or not all(one.has_boxes for one in results):
         return ()
-    counts = count_errors(now, threshold=threshold).select_classes(labels)
-    if then is not None:
-        names = {now.classes[label] for label in labels}
-        alike = [label for label, name in enumerate(then.classes) if name in names]
-        counts = counts - count_errors(then, threshold=threshold).select_classes(alike)
+    counts = count_errors(result, threshold=threshold).select_classes(labels)
+    if earlier is not None:
+        names = {result.classes[label] for label in labels}
+        same = [label for label, name in enumerate(earlier.classes) if name in names]
+        counts = counts - count_errors(earlier, threshold=threshold).select_classes(same)
     total = counts.sum(axis=1)
-    order = np.argsort(-total, kind="stable")[:_MOST]
-    names_of_images = now.images
+    order = np.argsort(-total, kind="stable")[:_MAX_ROWS]
+    images = result.images
     return tuple(
-        ImageErrors(names_of_images[image], dict(zip(KINDS, counts[image].tolist(), strict=True)))
-        for image in order.tolist()
-        if total[image] > 0
+        ImageErrors(images[index], dict(zip(KINDS, counts[index].tolist(), strict=True)))
+        for index in order.tolist()
+        if total[index] > 0
     )

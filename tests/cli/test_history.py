@@ -173,9 +173,9 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
     [
         (["absent.json"], "absent.json: no such file or directory"),
         (["instances.json"], "instances.json: not a detap report; make it with detap eval"),
-        (["empty"], "empty: holds no .json file; keep reports there: detap eval -o FILE.json"),
-        (["runs", "--metric", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),
-        (["runs", "--metric", "class:*.AP"], "'class:*.AP' stands for 2 numbers; name each by"),
+        (["empty"], "empty: no .json files; write reports with detap eval -o FILE.json"),
+        (["runs", "--metric", "AP5O"], "runs/run-8.json: unknown metric 'AP5O'"),
+        (["runs", "--metric", "class:*.AP"], "'class:*.AP' matches 2 metrics; name"),
         (["runs", "--output-format", "junit"], "a history has no form as junit"),
         (["runs/run-8.json", "-o", "runs/run-8.json"], "is an input"),
         ([], "Missing argument 'PATH...'"),

@@ -180,11 +180,11 @@ def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str
     ("text", "message"),
     [
         ('protocol = "cocoo"', "unknown protocol 'cocoo'; did you mean coco?"),
-        ('protocol = "coco"\nfail-under = {APP = 0.1}', "'APP': no summary has a number 'APP'"),
-        ('format = "coco"\nfail-under = {"class:cat.AP51" = 0.1}', "no class has a number 'AP51'"),
-        ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "no class has a number 'APP'"),
+        ('protocol = "coco"\nfail-under = {APP = 0.1}', "unknown metric 'APP'"),
+        ('format = "coco"\nfail-under = {"class:cat.AP51" = 0.1}', "unknown class metric 'AP51'"),
+        ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "unknown class metric 'APP'"),
         ('protocol = "voc2012"\nfail-under = {AP = 0.1}', "did you mean class:NAME.AP"),
-        ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "no summary has a number 'F1'"),
+        ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "unknown metric 'F1'"),
     ],
 )
 def test_config_refuses_what_eval_refuses(

@@ -133,18 +133,18 @@ def test_slices() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("AP5", "'AP5': no summary has a number 'AP5'; did you mean 'AP50'"),
+        ("AP5", "unknown metric 'AP5'; did you mean 'AP50'"),
         ("ap50", "did you mean 'AP50'"),
-        ("xyz", "it has AP, AP50, APs"),
-        ("class:persn.AP", "'class:persn.AP': no class is called 'persn'; did you mean 'person'?"),
-        ("class:person.x.7", "'class:person.x.7': no class has a number '7'"),
-        ("class:person.AP5", "no class has a number 'AP5'; did you mean 'AP50'"),
-        ("class:person.name", "no class has a number 'name'"),
-        ("min-class.apx", "no class has a number 'apx'; did you mean 'AP'"),
+        ("xyz", "available: AP, AP50, APs"),
+        ("class:persn.AP", "'class:persn.AP': unknown class 'persn'; did you mean 'person'?"),
+        ("class:person.x.7", "'class:person.x.7': unknown class metric '7'"),
+        ("class:person.AP5", "unknown class metric 'AP5'; did you mean 'AP50'"),
+        ("class:person.name", "unknown class metric 'name'"),
+        ("min-class.apx", "unknown class metric 'apx'; did you mean 'AP'"),
         ("duplicates", "did you mean class:NAME.duplicates or min-class.duplicates?"),
-        ("slice:night.AP", "there are no slices; say --slices or --slice-by"),
-        ("person", "no summary has a number 'person'"),
-        ("class:person", "no class has a number 'person'"),
+        ("slice:night.AP", "no slices; use --slices or --slice-by"),
+        ("person", "unknown metric 'person'"),
+        ("class:person", "unknown class metric 'person'"),
     ],
 )
 def test_an_unknown_name_is_a_usage_error_with_near_ones(name: str, message: str) -> None:
@@ -154,19 +154,19 @@ def test_an_unknown_name_is_a_usage_error_with_near_ones(name: str, message: str
 
 
 def test_an_unknown_slice_lists_near_ones() -> None:
-    with pytest.raises(UsageError, match=r"no slice is called 'nigt'; did you mean 'night'\?"):
+    with pytest.raises(UsageError, match=r"unknown slice 'nigt'; did you mean 'night'\?"):
         floor("slice:nigt.AP=0.5", Metrics("AP", {"AP": 1.0}, slices={"night": numbers()}))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("AP50", "'AP50' is not a number; write 0.5, or NAME=0.5"),
+        ("AP50", "'AP50' is not a number; use 0.5 or NAME=0.5"),
         ("AP50=", "'' is not a number"),
-        ("=0.5", "'=0.5' names nothing before its '='"),
+        ("=0.5", "'=0.5': no metric name before '='"),
         ("AP=nan", "'nan' is not a number"),
         ("AP=1_0", "'1_0' is not a number"),
-        ("50%", "write a share, such as 0.5, not a percentage"),
+        ("50%", "expected a number such as 0.5, not a percentage"),
     ],
 )
 def test_a_floor_must_be_a_number(text: str, message: str) -> None:
@@ -175,7 +175,7 @@ def test_a_floor_must_be_a_number(text: str, message: str) -> None:
 
 
 def test_a_floor_out_of_reach_is_refused() -> None:
-    with pytest.raises(UsageError, match="AP50 goes from 0 to 1; a floor of 70 is out of reach"):
+    with pytest.raises(UsageError, match="floor 70 can never pass: AP50 is at most 1"):
         floor("AP50=70")
     assert floor("class:person.duplicates=2")[0].status == "passed"
 
@@ -206,7 +206,7 @@ def test_a_rise_and_no_change_pass() -> None:
 
 
 def test_a_drop_below_zero_is_no_allowance() -> None:
-    with pytest.raises(ValueError, match="a drop that is allowed is 0 or more"):
+    with pytest.raises(ValueError, match="a drop limit must be at least 0"):
         Limit.of("drop", "-0.1")
 
 
@@ -236,7 +236,7 @@ def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
 
 
 def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
-    message = "'AP50': the baseline has no such number; make it anew, or give --baseline-detections"
+    message = "'AP50' is not in the baseline; regenerate it or use --baseline-detections"
     with pytest.raises(UsageError, match=f"^{message}$"):
         drop("AP50=0.1", numbers(), Metrics("AP", {"AP": 0.5}))
 
@@ -344,13 +344,13 @@ def test_a_ceiling_holds_from_above() -> None:
 
 
 def test_a_limit_that_says_nothing_of_a_share_is_refused() -> None:
-    with pytest.raises(UsageError, match="AP50 goes from 0 to 1; a ceiling of 70 holds nothing"):
+    with pytest.raises(UsageError, match="ceiling 70 can never fail: AP50 is at most 1"):
         ceiling("AP50=70")
-    with pytest.raises(UsageError, match="AP goes from 0 to 1; a ceiling of 1 holds nothing"):
+    with pytest.raises(UsageError, match="ceiling 1 can never fail: AP is at most 1"):
         ceiling("1")
     assert floor("AP=1")[0].status == "failed"
     assert ceiling("AP=0.999")[0].status == "passed"
-    with pytest.raises(ValueError, match=r"write a share, such as 0\.5, not a percentage"):
+    with pytest.raises(ValueError, match=r"expected a number such as 0\.5, not a percentage"):
         Limit.of("ceiling", "50%")
 
 
@@ -368,7 +368,7 @@ def test_a_rise_is_held_from_above() -> None:
     )
     (gate,) = rise("class:person.duplicates=50%", changed("duplicates", 5), numbers())
     assert gate.message.endswith("allowed 50% (1.500000)")
-    with pytest.raises(ValueError, match="a rise that is allowed is 0 or more"):
+    with pytest.raises(ValueError, match="a rise limit must be at least 0"):
         Limit.of("rise", "-1")
     (gate,) = rise("APs=0.1", numbers(), numbers())
     assert gate.message == "APs undefined, allowed rise 0.1"
@@ -498,7 +498,7 @@ def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
         ("slice:day.AP", "passed"),
         ("slice:night.AP", "undefined"),
     ]
-    with pytest.raises(UsageError, match="the baseline has no slice 'night'"):
+    with pytest.raises(UsageError, match="slice 'night' is not in the baseline"):
         drop("slice:*.AP=0.9", then, now)
 
 
@@ -533,12 +533,12 @@ def test_a_slice_without_images_has_every_number_undefined() -> None:
     assert (gate.status, gate.value, gate.ground_truths) == ("passed", 0, 0)
     with pytest.raises(UsageError, match="no class has ground truth"):
         floor("slice:empty.class:*.AP=0", of)
-    with pytest.raises(UsageError, match="no summary has a number 'AP91'"):
+    with pytest.raises(UsageError, match="unknown metric 'AP91'"):
         floor("slice:empty.AP91=0", of)
 
 
 def test_changes_need_a_baseline() -> None:
-    with pytest.raises(UsageError, match="a drop is from a baseline, and there is none"):
+    with pytest.raises(UsageError, match="a drop limit requires a baseline"):
         check([Limit.of("drop", "0")], numbers())
 
 
@@ -548,10 +548,18 @@ def test_changes_need_a_baseline() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "message"),
     [
-        ("drop", "AP=100%", "'100%': no number falls by more than 100%; write 1%, or NAME=1%"),
-        ("drop", "class:cat.duplicates=250%", "'250%': no number falls by more than 100%"),
-        ("floor", "-1", "'-1': a floor below 0 never fails; write 0.5, or NAME=0.5"),
-        ("floor", "class:cat.true_positives=-1e-9", "a floor below 0 never fails"),
+        (
+            "drop",
+            "AP=100%",
+            "'100%': a drop limit of 100% or more can never fail; use 1% or NAME=1%",
+        ),
+        (
+            "drop",
+            "class:cat.duplicates=250%",
+            "'250%': a drop limit of 100% or more can never fail",
+        ),
+        ("floor", "-1", "'-1': a floor below 0 can never fail; use 0.5 or NAME=0.5"),
+        ("floor", "class:cat.true_positives=-1e-9", "a floor below 0 can never fail"),
     ],
 )
 def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) -> None:
@@ -563,17 +571,19 @@ def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) ->
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("1", "write 0.01, or 1%"),
-        ("1.0", "write 0.01, or 1.0%"),
-        ("2", "write 0.02, or 2%"),
-        ("class:cat.AP=1", "write 0.01, or 1%"),
-        ("min-class.AP=5", "write 0.05, or 5%"),
-        ("APs=1", "write 0.01, or 1%"),  # undefined
-        ("100", "write 0.01, or 1%"),
+        ("1", "use 0.01 or 1%"),
+        ("1.0", "use 0.01 or 1.0%"),
+        ("2", "use 0.02 or 2%"),
+        ("class:cat.AP=1", "use 0.01 or 1%"),
+        ("min-class.AP=5", "use 0.05 or 5%"),
+        ("APs=1", "use 0.01 or 1%"),  # undefined
+        ("100", "use 0.01 or 1%"),
     ],
 )
 def test_no_share_moves_by_more_than_1(kind: Any, text: str, hint: str) -> None:
-    with pytest.raises(UsageError, match=rf"a {kind} limit of [\d.]+ never fails; {hint}$"):
+    with pytest.raises(
+        UsageError, match=rf"{kind} limit [\d.]+ can never fail: .+ is at most 1; {hint}$"
+    ):
         check([Limit.of(kind, text)], numbers(), numbers())
 
 

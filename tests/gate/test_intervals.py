@@ -131,7 +131,7 @@ def test_the_smallest_class_has_no_interval(
     ended = detap(*call, "--confidence", "0.95", option, f"{name}=0.1")
     assert ended.status == 2
     assert f"{name!r} has no interval: that of a minimum" in ended.err
-    assert f"limit each class by {option} {each}, or leave --confidence out" in ended.err
+    assert f"limit each class with {option} {each}, or remove --confidence" in ended.err
     # Both hints: the bees are lost, and an AP of 1 is no rise.
     failing = int(option == "--max-drop")
     hinted = each.strip("'")
@@ -144,7 +144,7 @@ def test_the_hint_in_python(case: Path) -> None:
     table = read_ground_truth(truth)
     limits: dict[str, Any] = {"baseline": read_detections(then, table), "confidence": 0.95}
     found = read_detections(now, table)
-    message = "max_drop={'class:*.AP': '0.1'}, or leave confidence out"
+    message = "max_drop={'class:*.AP': '0.1'}, or remove confidence"
     with pytest.raises(UsageError, match=re.escape(message)):
         assert_detections(table, found, max_drop={"min-class.AP": 0.1}, **limits)
     with pytest.raises(AssertionError, match=r"FAILED   class:bee\.AP dropped by"):
@@ -163,8 +163,10 @@ def test_a_count_has_no_interval(case: Path, detap: Run) -> None:
     noise = ("--baseline-detections", "results.json", "--confidence", "0.9")
     ended = detap(*call, *noise, "--max-drop", "class:bee.true_positives=1")
     assert ended.status == 2
-    assert "class:bee.true_positives' is no average precision or recall" in ended.err
-    assert "leave it out, or leave --confidence out" in ended.err
+    assert (
+        "class:bee.true_positives' has no interval: not an average precision or recall" in ended.err
+    )
+    assert "remove it or --confidence" in ended.err
     assert detap(*call, *noise[:2], "--max-drop", "class:bee.true_positives=1").status == 1
 
 

@@ -58,7 +58,7 @@ def test_an_unknown_name_has_near_ones(detap: Run, case: list[str]) -> None:
     near = detap(*case, "--fail-over", "class:a.false-positive-per-image=1").err
     assert "did you mean 'false-positives-per-image'" in near
     proposals = detap(*case, "--protocol", "proposals", "--fail-under", "F1=0.5")
-    assert (proposals.status, "no summary has a number 'F1'; it has AR100" in proposals.err) == (
+    assert (proposals.status, "unknown metric 'F1'; available: AR100" in proposals.err) == (
         2,
         True,
     )
@@ -102,7 +102,7 @@ def test_an_older_baseline_has_none(detap: Run, case: list[str], tmp_path: Path)
     assert detap(*case, "-o", base).status == 0
     ended = detap(*case, "--baseline", base, "--max-drop", "F1=0.1")
     assert ended.status == 2
-    assert "'F1': the baseline has no such number; make it anew" in ended.err
+    assert "'F1' is not in the baseline; regenerate it" in ended.err
 
 
 def test_they_have_no_interval(detap: Run, case: list[str]) -> None:

@@ -165,7 +165,7 @@ def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) 
     ended = detap(*call, *noise, "--max-drop", "slice:day.AP=0.1")
     assert "90% CI of the drop [1.0000, 1.0000]" in ended.err
     plain = [*coco.arguments, "--baseline", str(base), "--max-drop", "slice:day.AP=0.1"]
-    assert "there are no slices" in detap(*plain).err
+    assert "no slices; use --slices" in detap(*plain).err
     assert detap(*plain, "--slice-by", "width").status == 2
 
 

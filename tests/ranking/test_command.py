@@ -187,7 +187,7 @@ def test_baselines(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     given = ["rank", "retrieval", "--npz", str(worse), "--baseline", str(old)]
     assert main([*given, "--max-drop", "0.9"]) == 0
     assert main([*given, "--max-drop", "0.01"]) == 1
-    assert "mAP fell by" in capsys.readouterr().err
+    assert "mAP dropped by" in capsys.readouterr().err
     # Other labels are another ground truth; another rule is another protocol.
     with np.load(worse) as arrays:
         other = dict(arrays) | {"query_labels": (arrays["query_labels"] + 1) % 4}
@@ -203,7 +203,7 @@ def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     given = ["rank", "retrieval", "--baseline-ranking", str(archive), "--confidence", "0.95"]
     worse = write_codes(tmp_path / "worse.npz", flips=0.4)
     assert main([*given, "--npz", str(worse), "--max-drop", "0.01"]) == 1
-    assert "95 % interval of the drop" in capsys.readouterr().err
+    assert "95% CI of the drop" in capsys.readouterr().err
     like = write_codes(tmp_path / "like.npz", flips=0.21)
     assert main([*given, "--npz", str(like), "--max-drop", "0.04"]) == 0
     assert "inconclusive" in capsys.readouterr().err
