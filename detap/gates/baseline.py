@@ -1,4 +1,4 @@
-"""Earlier reports as baselines: whether they may be compared with, and raising them."""
+"""Earlier reports as baselines: comparability, and raising them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,27 +16,27 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
 
 UNITS = {"classes": "class", "queries": "query"}
-"""What one row is called, by the key of the rows."""
+"""The unit of a row, by the key of the rows in a report."""
 
 _KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
 _SCHEMA_VERSION = 2
 _NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
-_CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
-_NAMES = ("name", "id")  # of a row, besides its numbers
+_DETECTION_ROLES = ("detections", "run", "scores")
+_NAMES = ("name", "id")
 _NOT_RAISED = frozenset(
     {*_NAMES, "ground_truths", "ignored", "detections", "within_max_dets", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "score"}
 )
-"""Names, and counts and the like, of which more is not better."""
+"""Columns that are not raised: names, counts, and the score."""
 
 
 def read_baseline(path: str) -> dict[str, Any]:
-    """Read an earlier JSON report.
+    """Read a JSON report.
 
     Raises
     ------
     InputError
-        Where the file is none.
+        If the file is not a JSON report.
     """
     from detap.io.json_text import check_text
     from detap.io.stream import read_bytes
@@ -60,7 +60,7 @@ def read_baseline(path: str) -> dict[str, Any]:
 
 
 def _is_shaped(record: Mapping[str, Any]) -> bool:
-    """Tell whether all that is asked of earlier reports is there, and is what it should be."""
+    """Return True if the values that comparisons need are present and valid."""
     key = _KINDS.get(str(record.get("kind")))
     return bool(
         key is not None
@@ -85,15 +85,15 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
 
-def _is_list(values: object, fits: Callable[[object], bool]) -> bool:
-    return isinstance(values, list) and all(map(fits, values))
+def _is_list(values: object, is_valid: Callable[[object], bool]) -> bool:
+    return isinstance(values, list) and all(map(is_valid, values))
 
 
-def _is_input(entry: object) -> bool:
+def _is_input(source: object) -> bool:
     return (
-        isinstance(entry, dict)
-        and all(isinstance(entry.get(name), str | None) for name in ("role", "path", "sha256"))
-        and all(_is_count(entry.get(name, 0)) for name in ("records", "files"))
+        isinstance(source, dict)
+        and all(isinstance(source.get(name), str | None) for name in ("role", "path", "sha256"))
+        and all(_is_count(source.get(name, 0)) for name in ("records", "files"))
     )
 
 
@@ -115,7 +115,7 @@ def _is_selection(selection: object) -> bool:
 
 
 def _has_metrics(part: object, key: str) -> bool:
-    """Tell whether a report, or a slice of one, has a summary and rows."""
+    """Return True if a report, or a slice of one, has a summary and rows."""
     return isinstance(part, dict) and _are_metrics(part.get("summary")) and _are_rows(part.get(key))
 
 
@@ -153,7 +153,7 @@ def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not valid JSON")
 
 
-def _refuse(path: str, message: str, hint: str = "make it with detap eval -o FILE.json") -> None:
+def _refuse(path: str, message: str, hint: str = "create it with detap eval -o FILE.json") -> None:
     raise InputError(Problem(path, "", message, hint))
 
 
@@ -162,7 +162,7 @@ def _are_metrics(record: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Tell whether a value is a number that is finite as a float, or null."""
+    """Return True if a value is null or a number that is finite as a float."""
     if value is None:
         return True
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -171,23 +171,23 @@ def _is_number(value: object) -> bool:
 
 
 def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Metrics:
-    """Return the numbers of a JSON report.
+    """Return the metrics of a JSON report.
 
     Parameters
     ----------
     record : mapping
     at_threshold : bool
-        Whether a class's recall is that at the score threshold where another one goes by that name.
+        True if ``recall`` of a class is that at the score threshold.
     """
     key = _KINDS[record["kind"]]
     point = record.get("operating_point", _NO_POINT)
     by_row = {row_key(row): row for row in point["classes"]}
 
-    def more(name: str) -> Any:
+    def compute_overall(name: str) -> Any:
         return point["overall"][AT_THRESHOLD[name].key]
 
-    def more_rows(name: str) -> list[Any]:
-        more(name)
+    def compute_rows(name: str) -> list[Any]:
+        compute_overall(name)
         return [by_row.get(row_key(row), {}).get(AT_THRESHOLD[name].key) for row in record[key]]
 
     return Metrics(
@@ -195,8 +195,8 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         summary=record["summary"],
         rows=drop_threshold_columns(record[key], at_threshold),
         unit=UNITS[key],
-        compute_overall=more,
-        compute_rows=more_rows,
+        compute_overall=compute_overall,
+        compute_rows=compute_rows,
         slices={
             tag: Metrics(
                 primary_metric=next(iter(record["summary"])),
@@ -212,85 +212,85 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
 def drop_threshold_columns(
     rows: Sequence[Mapping[str, Any]], at_threshold: bool
 ) -> Sequence[Mapping[str, Any]]:
-    """Return rows without what numbers at a score threshold are called too, where these count."""
+    """Return rows without columns named as a metric at a score threshold, if it is preferred."""
     if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
         return rows
     return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
 
 
-def threshold_differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
-    """Return whether the numbers at a score threshold are at another one in two JSON reports.
+def threshold_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+    """Return the difference of the score thresholds of two JSON reports.
 
-    Without such numbers they are at the best.
+    The threshold of a report without one is the best.
     """
-    here, there = (
-        record.get("operating_point", {}).get("score_threshold") for record in (now, then)
+    new, old = (
+        record.get("operating_point", {}).get("score_threshold") for record in (current, earlier)
     )
-    if here == there or "operating_point" not in then:
+    if new == old or "operating_point" not in earlier:
         return []
-    told = ["best" if score is None else repr(score) for score in (there, here)]
-    return [f"score threshold: {told[0]} there, {told[1]} here"]
+    texts = ["best" if score is None else repr(score) for score in (old, new)]
+    return [f"score threshold: {texts[0]} there, {texts[1]} here"]
 
 
-def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
-    """Return in what two JSON reports differ that makes their numbers incomparable.
+def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
+    """Return the differences that make the metrics of two JSON reports incomparable.
 
     Parameters
     ----------
-    now, then : mapping
-        As they are in JSON.
+    current, earlier : mapping
+        JSON reports.
     """
-    found = []
-    if now["kind"] != then["kind"]:
-        found.append(f"it is of the kind {then['kind']}, not {now['kind']}")
-    # An axis that an earlier report does not know yet is as by default.
-    known = now["kind"] == then["kind"] == "detection"
-    usual = Protocol(name="coco").as_dict() if known else {}
-    fields = [usual | record["protocol"] for record in (now, then)]
-    for name in {**fields[0], **fields[1]}:
-        value, other = (_format_value(record.get(name)) for record in fields)
-        if fields[0].get(name) != fields[1].get(name):
-            found.append(f"protocol: {name.replace('_', ' ')} {other} there, {value} here")
-    here, there = _ground_truth_digests(now), _ground_truth_digests(then)
-    if None in (*here, *there) or not here or not there:
-        whose = "the baseline has" if None in there or not there else "this report has"
-        found.append(f"ground truth: {whose} no sha256 of it")
-    elif here != there:
-        found.append(
-            f"ground truth: sha256 {_format_digests(there)} there, {_format_digests(here)} here"
-        )
-    found += [f"reading: {told}" for told in reading_differences(now, then)]
-    selected = [recorded_selection(record) for record in (now, then)]
-    if selected[0] != selected[1]:
-        found.append(f"selection: {selected[1]} there, {selected[0]} here")
-    return found
+    lines = []
+    if current["kind"] != earlier["kind"]:
+        lines.append(f"kind: {earlier['kind']} there, {current['kind']} here")
+    # A field that an earlier report lacks has its default.
+    detection = current["kind"] == earlier["kind"] == "detection"
+    defaults = Protocol(name="coco").as_dict() if detection else {}
+    new, old = (defaults | record["protocol"] for record in (current, earlier))
+    for name in {**new, **old}:
+        if new.get(name) != old.get(name):
+            values = f"{_format_value(old.get(name))} there, {_format_value(new.get(name))} here"
+            lines.append(f"protocol: {name.replace('_', ' ')} {values}")
+    digests, earlier_digests = _ground_truth_digests(current), _ground_truth_digests(earlier)
+    if not earlier_digests or None in earlier_digests:
+        lines.append("ground truth: no sha256 in the baseline")
+    elif not digests or None in digests:
+        lines.append("ground truth: no sha256 in this report")
+    elif digests != earlier_digests:
+        values = f"{_format_digests(earlier_digests)} there, {_format_digests(digests)} here"
+        lines.append(f"ground truth: sha256 {values}")
+    lines += [f"reading: {line}" for line in reading_differences(current, earlier)]
+    selected, earlier_selected = recorded_selection(current), recorded_selection(earlier)
+    if selected != earlier_selected:
+        lines.append(f"selection: {earlier_selected} there, {selected} here")
+    return lines
 
 
 def slice_differences(
-    now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]
+    current: Mapping[str, Any], earlier: Mapping[str, Any], tags: Iterable[str]
 ) -> list[str]:
-    """Return which of some slices do not hold the same images in two JSON reports."""
-    here, there = now.get("slices", {}), then.get("slices", {})
-    found = []
+    """Return the slices that have other images in two JSON reports."""
+    new, old = current.get("slices", {}), earlier.get("slices", {})
+    lines = []
     for tag in tags:
-        if tag not in there or tag not in here:
-            found.append(f"slice {tag!r}: is {'there' if tag in there else 'here'} only")
+        if tag not in old or tag not in new:
+            lines.append(f"slice {tag!r}: only {'there' if tag in old else 'here'}")
             continue
-        sums = [part[tag].get("images_sha256") for part in (here, there)]
-        if None in sums:
-            found.append(f"slice {tag!r}: the baseline does not say which images it holds")
-        elif sums[0] != sums[1]:
-            counts = f"{there[tag]['images']} there, {here[tag]['images']} here"
-            found.append(f"slice {tag!r}: holds other images ({counts})")
-    return found
+        digests = [slices[tag].get("images_sha256") for slices in (new, old)]
+        if None in digests:
+            lines.append(f"slice {tag!r}: no sha256 of its images in the baseline")
+        elif digests[0] != digests[1]:
+            counts = f"{old[tag]['images']} there, {new[tag]['images']} here"
+            lines.append(f"slice {tag!r}: other images ({counts})")
+    return lines
 
 
 def summary_differences(
-    record: Mapping[str, Any], summary: Mapping[str, float | None], whose: str
+    record: Mapping[str, Any], summary: Mapping[str, float | None], source: str
 ) -> list[str]:
-    """Return where a JSON report's summary is not that of what is said to be behind it."""
+    """Return the first difference of a report's summary from that of its detections."""
     return [
-        f"{name}: {_format_value(value)} there, {summary[name]!r} of {whose}"
+        f"{name}: {_format_value(value)} there, {summary[name]!r} of {source}"
         for name, value in record["summary"].items()
         if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
     ][:1]
@@ -301,7 +301,8 @@ def _same(first: float, second: float) -> bool:
 
 
 def _ground_truth_digests(record: Mapping[str, Any]) -> list[Any]:
-    return [entry.get("sha256") for entry in record["inputs"] if entry.get("role") not in _CLAIMS]
+    inputs = record["inputs"]
+    return [source.get("sha256") for source in inputs if source.get("role") not in _DETECTION_ROLES]
 
 
 def _format_digests(digests: list[Any]) -> str:
@@ -313,40 +314,32 @@ def _format_value(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def require_comparable(path: str, found: list[str], insisting: str) -> None:
-    """Refuse to compare, saying what insists on it.
-
-    Raises
-    ------
-    UsageError
-        Where anything differs.
-    """
-    if found:
+def require_comparable(path: str, lines: list[str], option: str) -> None:
+    """Raise UsageError if there are differences, with the option that accepts them."""
+    if lines:
         raise UsageError(
-            f"{path} cannot be compared with: " + "; ".join(found) + ". "
-            f"Make the baseline anew, or insist with {insisting}"
+            f"{path} is not comparable: {'; '.join(lines)}; regenerate it or pass {option}"
         )
 
 
 def raise_baseline(
     old: Mapping[str, Any], new: Mapping[str, Any], *, allow_drop: bool = False
 ) -> tuple[dict[str, Any], list[tuple[str, float, float]]]:
-    """Return the new report, in which no number is below the old one's.
+    """Return the new report, with the old value of each metric that dropped.
 
     Parameters
     ----------
     old, new : mapping
-        JSON reports that may be compared.
+        Comparable JSON reports.
     allow_drop : bool
-        Whether numbers may fall after all.
+        True to accept drops.
 
     Returns
     -------
     record : dict
-        The new report; under ``retained_metrics``, the numbers that are the old ones.
+        The new report, with the metrics of old values under ``retained_metrics``.
     changes : list of (str, float, float)
-        Each number that is not what it was: its name, then and now in the record. NaN is
-        undefined.
+        Each metric that changed: its name, old and new value. NaN is undefined.
     """
     key = _KINDS[new["kind"]]
     ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
@@ -355,14 +348,21 @@ def raise_baseline(
     }
     record = ratchet.report("", old, record)
     if "operating_point" in record.keys() & old.keys() and not threshold_differences(new, old):
-        here, there = record["operating_point"], old["operating_point"]
-        whole = {"summary": here["overall"], key: here["classes"]}
-        point = ratchet.report("", {"summary": there["overall"], key: there["classes"]}, whole)
-        record["operating_point"] = {**here, "overall": point["summary"], "classes": point[key]}
+        point, earlier = record["operating_point"], old["operating_point"]
+        raised = ratchet.report(
+            "",
+            {"summary": earlier["overall"], key: earlier["classes"]},
+            {"summary": point["overall"], key: point["classes"]},
+        )
+        record["operating_point"] = {
+            **point,
+            "overall": raised["summary"],
+            "classes": raised[key],
+        }
     if "slices" in record:
-        before = old.get("slices", {})
+        slices = old.get("slices", {})
         record["slices"] = {
-            tag: ratchet.report(f"slice:{tag}.", before[tag], part) if tag in before else part
+            tag: ratchet.report(f"slice:{tag}.", slices[tag], part) if tag in slices else part
             for tag, part in record["slices"].items()
         }
     if ratchet.retained:
@@ -371,14 +371,14 @@ def raise_baseline(
 
 
 class _Ratchet:
-    """Numbers that do not fall from one report to the next.
+    """Retention of metrics that would drop from one report to the next.
 
     Attributes
     ----------
     retained : list of str
-        The names of the numbers that stay as they were.
+        The metrics that retain their old values.
     changes : list of (str, float, float)
-        As :func:`raised` returns them.
+        As :func:`raise_baseline` returns them.
     """
 
     def __init__(
@@ -391,47 +391,45 @@ class _Ratchet:
         self.changes: list[tuple[str, float, float]] = []
 
     def metrics(
-        self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
+        self, prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return numbers by name, those that would fall as they were."""
-        result = dict(now)
-        for name, value in now.items():
-            if name in _NOT_RAISED or name not in then:
+        """Return metrics by name, with the old values of those that would drop."""
+        result = dict(new)
+        for name, value in new.items():
+            if name in _NOT_RAISED or name not in old:
                 continue
             metric = self.metric_of(name)
             if metric is not None and not metric.ratcheted:
                 continue
-            before = then[name]
-            stays = not self.allow_drop and _is_worse(metric, value, before)
-            if stays:
+            before = old[name]
+            retained = not self.allow_drop and _is_worse(metric, value, before)
+            if retained:
                 result[name] = before
             if _same(_or_nan(before), _or_nan(value)):
-                continue  # not even said: rounding is no change
-            if stays:
+                continue  # a change due to rounding is not reported
+            if retained:
                 self.retained.append(f"{prefix}{name}")
             else:
                 self.changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
         return result
 
-    def report(
-        self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return a summary and the rows under it, likewise; rows go by name and id."""
-        summary = self.metrics(prefix, then["summary"], now["summary"])
-        rows = {row_key(row): row for row in then[self.key]}
-        ratcheted = [
+    def report(self, prefix: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a summary and its rows, with the old values of metrics that would drop."""
+        summary = self.metrics(prefix, old["summary"], new["summary"])
+        earlier = {row_key(row): row for row in old[self.key]}
+        rows = [
             self.metrics(
                 f"{prefix}{UNITS[self.key]}:{row['name']}.",
-                rows.get(row_key(row), {}),
+                earlier.get(row_key(row), {}),
                 row,
             )
-            for row in now[self.key]
+            for row in new[self.key]
         ]
-        return {**now, "summary": summary, self.key: ratcheted}
+        return {**new, "summary": summary, self.key: rows}
 
 
 def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
-    """Return what gives the metric of a number of a JSON report from its name."""
+    """Return a lookup of metrics of a JSON report by name."""
     if record["kind"] != "detection":
         return lambda name: None
     return cache(partial(metric_named, Protocol.from_report(record["protocol"])))

@@ -1,4 +1,4 @@
-"""Reports kept from many runs: which of them are of one case, and how their numbers went."""
+"""Metrics over the reports of many runs, in series of comparable ones."""
 
 import os
 import re
@@ -26,11 +26,11 @@ class Run(NamedTuple):
     Attributes
     ----------
     name : str
-        What it is called: its path.
+        Its path.
     record : dict
-        As JSON has it.
+        The JSON report.
     metrics : dict of str to float
-        Those that are followed, by name, the first of them the one that changes are told of.
+        The requested metrics by name; changes are those of the first.
     """
 
     name: str
@@ -44,26 +44,26 @@ class Run(NamedTuple):
 
     @property
     def signature(self) -> str:
-        """That of its protocol."""
+        """The signature of its protocol."""
         return str(self.record.get("signature", ""))
 
     @property
     def value(self) -> float:
-        """The number that changes are told of."""
+        """The value of the first metric."""
         return next(iter(self.metrics.values()))
 
 
 class Series(NamedTuple):
-    """Runs of one case: the same ground truth, selection and protocol.
+    """Comparable runs: the same ground truth, selection and protocol.
 
     Attributes
     ----------
     runs : list of Run
-        In their order.
+        The oldest first.
     differences : list of str
-        In what it differs from the series of the latest run; empty for that one itself.
+        Differences from the series of the latest run; empty for that series.
     counts : frozenset of str
-        Those of the numbers that are counts.
+        The names of metrics that are counts.
     """
 
     runs: list[Run]
@@ -72,21 +72,20 @@ class Series(NamedTuple):
 
     @property
     def changes(self) -> list[float]:
-        """Return of each run what its first number gained on the run before; NaN of the first."""
-        values = [run.value for run in self.runs]
-        found = [0.0 if nearly_equal(then, now) else now - then for then, now in pairwise(values)]
-        return [nan, *found]
+        """The change of each run from the previous one; NaN for the first."""
+        pairs = pairwise(run.value for run in self.runs)
+        return [nan, *(0.0 if nearly_equal(old, new) else new - old for old, new in pairs)]
 
 
 def report_paths(paths: Iterable[str]) -> list[str]:
-    """Return the files that are meant: of a folder its ``.json`` files.
+    """Return the paths of reports, with folders replaced by their ``.json`` files.
 
-    Those are sorted by name, numbers in names as numbers: ``run-9`` before ``run-10``.
+    These are in natural order: ``run-9`` before ``run-10``.
 
     Raises
     ------
     InputError
-        Where a folder has none, or cannot be listed.
+        If a folder has none, or cannot be listed.
     """
     return [
         file
@@ -99,53 +98,51 @@ def _reports_in_folder(folder: str) -> list[str]:
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
     except OSError as error:
-        told = f"cannot be listed: {error.strerror}"
-        raise InputError(Problem(folder, "", told, "check its permissions")) from None
+        message = f"cannot list: {error.strerror}"
+        raise InputError(Problem(folder, "", message, "check its permissions")) from None
     if not names:
-        told = "holds no .json file"
-        raise InputError(Problem(folder, "", told, "keep reports there: detap eval -o FILE.json"))
+        hint = "write reports with detap eval -o FILE.json"
+        raise InputError(Problem(folder, "", "no .json files", hint))
     return [os.path.join(folder, name) for name in sorted(names, key=_natural_key)]
 
 
 def _natural_key(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names so that numbers in them count as such."""
+    """Return a sort key that compares digits as integers."""
     parts = re.split(r"([0-9]+)", name)
-    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
+    return [(int(part), "") if index % 2 else (0, part) for index, part in enumerate(parts)]
 
 
 def history(
     records: Sequence[tuple[str, dict[str, Any]]], requested: Sequence[str] = ()
 ) -> list[Series]:
-    """Return the runs in series of which each can be compared within itself.
+    """Group runs into series of comparable ones.
 
     Parameters
     ----------
     records : sequence of (str, dict)
-        What reports are called, and the reports, the oldest first.
+        Paths and JSON reports, the oldest first.
     requested : sequence of str
-        The numbers to follow, as gates call them; by default each of the summary.
+        Names of metrics as in gates. Default: those of the summary.
 
     Returns
     -------
     list of Series
-        That of the latest run first.
+        The series of the latest run first.
 
     Raises
     ------
     UsageError
-        Where a report has no such number, or several.
+        If a report has no such metric, or several.
     """
     latest = records[-1][1]
     groups: list[list[tuple[str, dict[str, Any]]]] = []
-    for entry in reversed(records):
-        home = next(
-            (group for group in groups if not _find_differences(group[0][1], entry[1], requested)),
-            None,
-        )
-        if home is None:
-            groups.append([entry])
+    for path, record in reversed(records):
+        for group in groups:
+            if not _find_differences(group[0][1], record, requested):
+                group.append((path, record))
+                break
         else:
-            home.append(entry)
+            groups.append([(path, record)])
     return [
         _series(group[::-1], _find_differences(latest, group[0][1], requested), requested)
         for group in groups
@@ -153,46 +150,46 @@ def history(
 
 
 def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Read reports, those of folders too, in their order.
+    """Read reports, and those of folders, in order.
 
     Raises
     ------
     InputError
-        Where a file is no report.
+        If a file is not a report.
     """
     return [(path, read_baseline(path)) for path in report_paths(paths)]
 
 
 def _find_differences(
-    now: dict[str, Any], then: dict[str, Any], requested: Sequence[str]
+    current: dict[str, Any], earlier: dict[str, Any], requested: Sequence[str]
 ) -> list[str]:
-    """Return in what two reports differ that makes the numbers asked for incomparable."""
-    found = [] if now is then else differences(now, then)
+    """Return the differences that make the requested metrics of two reports incomparable."""
+    lines = [] if current is earlier else differences(current, earlier)
     if any(name.rpartition(".")[2] in AT_THRESHOLD for name in requested):
-        found += threshold_differences(now, then)
+        lines += threshold_differences(current, earlier)
     if any(name.startswith("slice:") for name in requested):
-        tags = now.get("slices", {}).keys() | then.get("slices", {})
-        found += slice_differences(now, then, sorted(tags))
-    return found
+        tags = current.get("slices", {}).keys() | earlier.get("slices", {})
+        lines += slice_differences(current, earlier, sorted(tags))
+    return lines
 
 
 def _series(
-    entries: Sequence[tuple[str, dict[str, Any]]], apart: list[str], requested: Sequence[str]
+    records: Sequence[tuple[str, dict[str, Any]]], lines: list[str], requested: Sequence[str]
 ) -> Series:
     runs, counts = [], set()
-    for path, record in entries:
+    for path, record in records:
         metrics = metrics_of_record(record)
-        found = [_resolve_one(path, name, record) for name in requested or record["summary"]]
-        runs.append(Run(path, record, {name.text: name.of(metrics) for name in found}))
-        counts |= {name.text for name in found if name.is_count(metrics)}
-    return Series(runs, apart, frozenset(counts))
+        names = [_resolve_one(path, name, record) for name in requested or record["summary"]]
+        runs.append(Run(path, record, {name.text: name.of(metrics) for name in names}))
+        counts |= {name.text for name in names if name.is_count(metrics)}
+    return Series(runs, lines, frozenset(counts))
 
 
 def _resolve_one(path: str, name: str, record: dict[str, Any]) -> MetricName:
     try:
-        number, *more = resolve(name, metrics_of_record(record))
+        match, *more = resolve(name, metrics_of_record(record))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
     if more:
-        raise UsageError(f"{name!r} stands for {1 + len(more)} numbers; name each by itself")
-    return number
+        raise UsageError(f"{name!r} matches {1 + len(more)} metrics; name one of them")
+    return match

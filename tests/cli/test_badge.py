@@ -98,4 +98,4 @@ def test_what_is_wrong_is_said(
 def test_what_is_no_report_is_refused(coco: Files, detap: Run) -> None:
     ended = detap("badge", coco.gt)
     assert ended.status == 2
-    assert "not a detap report; make it with detap eval -o FILE.json" in ended.err
+    assert "not a detap report; create it with detap eval -o FILE.json" in ended.err

@@ -287,7 +287,7 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         assert ended.status == 2
         assert f"{path} is a report of a retrieval; explained are detectors'" in ended.err
     path.write_text("{}", "utf-8")
-    assert "not a detap report; make it with detap eval" in detap("explain", path, path).err
+    assert "not a detap report; create it with detap eval" in detap("explain", path, path).err
     explained = tmp_path / "why.json"
     assert detap("explain", *DATA, *PROTOCOLS, "-o", explained).status == 0
     assert "report with missing or invalid values" in detap("explain", explained, path).err

@@ -172,7 +172,7 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
     ("line", "told"),
     [
         (["absent.json"], "absent.json: no such file or directory"),
-        (["instances.json"], "instances.json: not a detap report; make it with detap eval"),
+        (["instances.json"], "instances.json: not a detap report; create it with detap eval"),
         (["empty"], "empty: no .json files; write reports with detap eval -o FILE.json"),
         (["runs", "--metric", "AP5O"], "runs/run-8.json: unknown metric 'AP5O'"),
         (["runs", "--metric", "class:*.AP"], "'class:*.AP' matches 2 metrics; name"),

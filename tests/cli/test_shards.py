@@ -477,7 +477,7 @@ def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) ->
             ended = detap("eval", *WHOLE, *asked, "--baseline", f"{other}.json", *gate)
             assert ended.status == (0 if name == other else 2), ended.err
             if name != other:
-                assert "cannot be compared with: selection: " in ended.err
+                assert "is not comparable: selection: " in ended.err
                 assert len(ended.err.strip().splitlines()) <= 2
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
     told = json.loads(Path("two.json").read_text())["selection"]["signature"][0]

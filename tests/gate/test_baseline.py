@@ -177,17 +177,17 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
         ({}, {}, None),
         ({"inputs": inputs("a" * 64)}, {}, None),  # what the detections are is no matter
         ({"inputs": inputs("c" * 64)}, {}, "ground truth: sha256 aaaaaaaaaaaa... there, cccc"),
-        ({"inputs": inputs(None)}, {}, "ground truth: this report has no sha256 of it"),
-        ({}, {"inputs": inputs(None)}, "ground truth: the baseline has no sha256 of it"),
+        ({"inputs": inputs(None)}, {}, "ground truth: no sha256 in this report"),
+        ({}, {"inputs": inputs(None)}, "ground truth: no sha256 in the baseline"),
         # Nothing says that the two are of one ground truth.
         (
             {"inputs": inputs(None)},
             {"inputs": inputs(None)},
-            "ground truth: the baseline has no sha256 of it",
+            "ground truth: no sha256 in the baseline",
         ),
-        ({"inputs": []}, {"inputs": []}, "ground truth: the baseline has no sha256 of it"),
-        ({"inputs": []}, {}, "ground truth: this report has no sha256 of it"),
-        ({"kind": "retrieval"}, {}, "it is of the kind detection, not retrieval"),
+        ({"inputs": []}, {"inputs": []}, "ground truth: no sha256 in the baseline"),
+        ({"inputs": []}, {}, "ground truth: no sha256 in this report"),
+        ({"kind": "retrieval"}, {}, "kind: detection there, retrieval here"),
         (
             {"protocol": {"name": "coco", "tie_break": "file"}},
             {},
@@ -229,8 +229,8 @@ def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) ->
 def test_a_slice_of_one_report_alone() -> None:
     now, then = record(slices={"day": {}}), record(slices={"night": {}})
     assert slice_differences(now, then, ["day", "night"]) == [
-        "slice 'day': is here only",
-        "slice 'night': is there only",
+        "slice 'day': only here",
+        "slice 'night': only there",
     ]
 
 
@@ -241,17 +241,17 @@ def test_slices_are_alike_where_they_hold_the_same_images() -> None:
     assert slice_differences(night("a", 2), night("a", 2), ["night"]) == []
     assert slice_differences(night("a", 2), night("b", 2), []) == []
     assert slice_differences(night("a", 2), night("b", 3), ["night"]) == [
-        "slice 'night': holds other images (3 there, 2 here)"
+        "slice 'night': other images (3 there, 2 here)"
     ]
     for now, then in ((None, "a"), ("a", None), (None, None)):
         assert slice_differences(night(now, 2), night(then, 2), ["night"]) == [
-            "slice 'night': the baseline does not say which images it holds"
+            "slice 'night': no sha256 of its images in the baseline"
         ]
 
 
 def test_all_that_differs_is_said_at_once() -> None:
     require_comparable("a.json", [], "--x")
-    message = "a.json cannot be compared with: b; c. Make the baseline anew, or insist with --x"
+    message = "a.json is not comparable: b; c; regenerate it or pass --x"
     with pytest.raises(UsageError, match=f"^{message}$"):
         require_comparable("a.json", ["b", "c"], "--x")
 

@@ -50,7 +50,7 @@ def test_an_earlier_report(coco: Files, detap: Callable[..., Ended]) -> None:
     base = coco.folder / "base.json"
     assert detap(*coco.arguments, "-o", base).status == 0
     assert_detections(coco.gt, coco.dt, baseline=base, max_drop=0)
-    with pytest.raises(UsageError, match="cannot be compared with: protocol"):
+    with pytest.raises(UsageError, match="is not comparable: protocol"):
         assert_detections(coco.gt, coco.dt, protocol="voc2012", baseline=base, max_drop=0)
 
 

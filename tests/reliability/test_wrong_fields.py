@@ -120,7 +120,7 @@ def test_such_a_report_is_refused_by_name(
     said = " ".join(ended.err.split())
     assert "wrong.json: " in said
     assert message in said
-    assert "make it with detap eval -o FILE.json" in said
+    assert "create it with detap eval -o FILE.json" in said
     assert detap("explain", good, good).status == 0  # the hint was followed
 
 
