@@ -126,7 +126,7 @@ def test_recall_of_a_class_in_voc_is_the_tables_unless_a_threshold_is_given(
     drop = ("--max-drop", "class:cat.recall=0.1")
     assert detap(*voc.arguments, *earlier, *drop).status == 0
     refused = detap(*voc.arguments, *earlier, *drop, "--score-threshold", "0.5")
-    assert "'class:cat.recall' is no average precision or recall" in refused.err
+    assert "'class:cat.recall' has no interval: not an average precision" in refused.err
 
 
 def test_slices_have_them(detap: Run, case: list[str], tmp_path: Path) -> None:
