@@ -40,7 +40,7 @@ class Retrieval(_AtK, kw_only=True):
     """How a retrieval is scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and
-    docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
+    docs/commands/rank.md has them as a table. `name` is the preset that this is, or departs from.
     """
 
     presets: ClassVar[Mapping[str, "Retrieval"]] = {}
@@ -94,7 +94,7 @@ class Classification(_AtK, kw_only=True):
     """How a classification is scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and
-    docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
+    docs/commands/rank.md has them as a table. `name` is the preset that this is, or departs from.
     """
 
     presets: ClassVar[Mapping[str, "Classification"]] = {}
