@@ -1,4 +1,4 @@
-"""How good an object detector is, and whether today's is worse than yesterday's.
+"""Evaluate object detectors and gate regressions.
 
 >>> import detap
 >>> truth = detap.read_ground_truth("instances.json")
@@ -65,7 +65,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> "Any":
-    from importlib import import_module  # as above
+    from importlib import import_module
 
     for module, names in _HOME.items():
         if name in names:

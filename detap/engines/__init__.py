@@ -1,4 +1,4 @@
-"""Shards evaluated by other processes: what an engine must do, and which there are."""
+"""Engines: interface and registry of backends that evaluate shards in other processes."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -9,7 +9,7 @@ ENGINES = {"dask": "detap.engines.dask"}
 
 
 class Engine(Protocol):
-    """What runs pure functions somewhere, again where a worker is lost.
+    """Interface of a task runner with retries.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Engine(Protocol):
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
     ) -> Any:
-        """Have a function called with values, or with what :meth:`submit` has returned.
+        """Schedule a function call on values or results of :meth:`submit`.
 
         `name` is what an error calls it.
         """
@@ -40,11 +40,11 @@ class Engine(Protocol):
         """
 
     def close(self) -> None:
-        """Let the workers go that were begun for this."""
+        """Stop the workers that the engine started."""
 
 
 def engine(name: str, scheduler: str | None = None) -> Engine:
-    """Begin an engine.
+    """Create an engine by name.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def engine(name: str, scheduler: str | None = None) -> Engine:
     Raises
     ------
     UsageError
-        Where it is not installed, or there is no scheduler.
+        If it is not installed, or there is not a scheduler.
     """
     begun: Engine = import_module(ENGINES[name]).Engine(scheduler)
     return begun

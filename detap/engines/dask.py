@@ -1,4 +1,4 @@
-"""Dask, by its distributed scheduler: one on this machine, or one that is running."""
+"""Dask engine: a local cluster or an existing distributed scheduler."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ from detap.errors import InputError, Problem, UsageError
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Let signals wait until the processes that are begun inside know what to do.
+    """Defer signals while worker processes start.
 
     One that is left before prints a traceback of Python's. They hear no Ctrl-C themselves: they are
     ended by who began them.
@@ -29,7 +29,7 @@ def _signals_deferred() -> Iterator[None]:
 
 @contextmanager
 def _sigterm_deferred() -> Iterator[None]:
-    """Let SIGTERM, which is not blocked, as processes begun inside are to hear it, wait here."""
+    """Defer SIGTERM until the block ends, without blocking it in child processes."""
     previous = signal.getsignal(signal.SIGTERM)
     if current_thread() is not main_thread() or previous is None:
         yield
@@ -46,7 +46,7 @@ def _sigterm_deferred() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Let processes that are begun inside hear no Ctrl-C."""
+    """Block Ctrl-C in processes started inside the block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -81,7 +81,7 @@ class Engine:
     Raises
     ------
     UsageError
-        Where Dask is not installed, or no scheduler answers at the address.
+        If Dask is not installed, or no scheduler answers at the address.
     """
 
     def __init__(self, scheduler: str | None = None) -> None:
@@ -108,12 +108,12 @@ class Engine:
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         return max(len(self._workers), 1)
 
     @property
     def threads(self) -> int:
-        """How many a function may use that runs alone: its worker's, and of our own workers all."""
+        """The number of threads that a function running alone may use."""
         allowed = [worker["nthreads"] for worker in self._workers.values()]
         return max(sum(allowed) if self._cluster is not None else min(allowed, default=1), 1)
 
@@ -125,7 +125,7 @@ class Engine:
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
     ) -> Any:
-        """Have a function called with values, or with what this has returned."""
+        """Schedule a function call on values or results of this method."""
         key = f"{function.__name__}-{uuid4().hex}"
         self._names[key] = name
         return self._client.submit(
@@ -153,7 +153,7 @@ class Engine:
         return values
 
     def close(self) -> None:
-        """Let the client go, and the workers that were begun for it."""
+        """Close the client and stop the workers started for it."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()

@@ -1,4 +1,4 @@
-"""Shards through an engine: each becomes a partial, classes are dealt out, and finished."""
+"""Evaluate shards through an engine: one partial per shard, classes in parallel."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -30,7 +30,7 @@ _GROUPS_PER_WORKER = 4
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RemoteScores(Partial):
-    """A union whose classes were finished elsewhere: it has their scores, and no rows."""
+    """A union of partials with scores computed by workers, without rows."""
 
     scores: Scores
 
@@ -54,7 +54,7 @@ def evaluate(
     folder: str | None = None,
     threads: int | None = None,
 ) -> Partial:
-    """Return the union of shards' partials, of which an engine makes each and finishes the classes.
+    """Return the union of the shards' partials, computed by an engine.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _headers(
 
 
 def _class_groups(headers: Sequence[PartialHeader], max_groups: int) -> list[tuple[Name, ...]]:
-    """Return the classes dealt out to groups of about equal size."""
+    """Split the classes into groups of about equal size."""
     sizes: dict[Name, int] = {}
     for header in headers:
         for name, size in header.sizes:
@@ -132,7 +132,7 @@ def _class_groups(headers: Sequence[PartialHeader], max_groups: int) -> list[tup
 
 
 def _join_scores(union: Partial, finished: Sequence[ClassScores]) -> RemoteScores:
-    """Return the union with the scores of its classes, each in its place."""
+    """Return the union with the scores of all classes, in its class order."""
     scores = [one.scores for one in finished]
     order = [0]
     if not union.protocol.class_agnostic:

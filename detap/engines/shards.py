@@ -1,4 +1,4 @@
-"""Two pure functions that any engine can run: a shard to a partial, and classes finished.
+"""Pure functions that an engine runs: shard to partial, partials to class scores.
 
 ::
 
@@ -36,7 +36,7 @@ from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 
 class InputFiles(NamedTuple):
-    """Files, and how they are read.
+    """Input files and their reading options.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class InputFiles(NamedTuple):
     merge_images: bool = False
 
     def resolve(self, path: str) -> str:
-        """Return where a file lies."""
+        """Return the location of a path."""
         return path if is_url(path) else os.path.join(self.folder, path)
 
     def with_given_paths(self, table: Any) -> Any:
-        """Return a table whose files are called as they were given, with digests if wanted."""
+        """Return a table with file paths as given, and with digests if enabled."""
         path_by_location = {self.resolve(path): path for path in self.paths}
         digests = dict(self.options).get("limits", DEFAULT_LIMITS).digests
         sources = [
@@ -75,7 +75,7 @@ class InputFiles(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What becomes a partial: one input of detections, with its ground truth.
+    """One input of detections with its ground truth.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Shard(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name used in error messages."""
         return self.ground_truth.paths[0] if self.detections is None else self.detections.paths[0]
 
 
@@ -114,7 +114,7 @@ def shard_to_partial(shard: Shard) -> bytes:
     Raises
     ------
     InputError
-        Where an input is not right.
+        If an input is not right.
     """
     resolved_truth, truth = _read_ground_truth(shard.ground_truth, _stamp(shard.ground_truth))
     detections = None
@@ -125,7 +125,7 @@ def shard_to_partial(shard: Shard) -> bytes:
 
 
 def read_detections(files: InputFiles, ground_truth: GroundTruth) -> Detections:
-    """Return the detections of a shard, numbered as `ground_truth`."""
+    """Read the detections of a shard, indexed like `ground_truth`."""
     format, path = FORMATS[files.format], files.resolve(files.paths[0])
     detections: Detections = files.with_given_paths(
         format.read_detections(path, ground_truth, dict(files.options))
@@ -167,7 +167,7 @@ def evaluate_shard(
 
 
 def image_mask(ground_truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
-    """Return which images are among those chosen, (I,) bool."""
+    """Return a mask of the selected images, (I,) bool."""
     if images is None:
         return np.ones(len(ground_truth.images), np.bool_)
     names = set(images)
@@ -175,13 +175,13 @@ def image_mask(ground_truth: GroundTruth, images: Sequence[Name] | None) -> Flag
 
 
 def _stamp(files: InputFiles) -> tuple[Any, ...]:
-    """Return what changes when a file does: a worker outlives a run."""
+    """Return the stamps of the files, which change with their content."""
     return tuple(_file_stamp(files.resolve(path)) for path in files.paths)
 
 
 def _file_stamp(path: str) -> Any:
     if is_url(path):
-        from detap.io.remote import RemoteFile  # seldom needed
+        from detap.io.remote import RemoteFile
 
         with RemoteFile(path) as remote:
             return remote.stamp()
@@ -194,7 +194,7 @@ def _file_stamp(path: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _read_ground_truth(files: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
-    """Return a ground truth, which a process reads once for all of its shards.
+    """Read a ground truth, once per process for all shards.
 
     Its files are called by where they lie, and as they were given.
     """
@@ -209,7 +209,7 @@ def _read_ground_truth(files: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTru
 
 
 def select_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
-    """Return the bytes of a partial with some classes alone, by what the files call them."""
+    """Return the bytes of a partial restricted to some class ids."""
     partial = Partial.from_bytes(blob)
     names = set(classes)
     labels = [n for n, name in enumerate(partial.class_ids) if name in names]
@@ -217,7 +217,7 @@ def select_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
 
 
 class ClassScores(NamedTuple):
-    """Some classes, finished.
+    """The scores of some classes.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class PartialHeader(NamedTuple):
 
 
 def header_of(blob: bytes) -> PartialHeader:
-    """Return what a partial says of itself: all but its rows."""
+    """Return a partial's header: all but its rows."""
     partial = Partial.from_bytes(blob)
     sizes = partial.sizes.sum(axis=0).tolist()
     return PartialHeader(
@@ -274,7 +274,7 @@ def header_of(blob: bytes) -> PartialHeader:
 def load_or_create(
     shard: Shard, folder: str, create: Callable[[Shard], bytes] = shard_to_partial
 ) -> bytes:
-    """Return a shard's partial from a folder, where it is made from the same; else put it there.
+    """Load a shard's partial from a folder, or create it there.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def load_or_create(
     Raises
     ------
     InputError, OutputError
-        Where an input cannot be read, or the folder not be written to.
+        If an input cannot be read, or the folder not be written to.
     """
     path = os.path.join(folder, f"{_key(shard)}.part")
     try:
@@ -325,7 +325,7 @@ def _key(shard: Shard) -> str:
 
 @lru_cache(maxsize=4096)
 def _digest(path: str, _: tuple[Any, ...]) -> str:
-    """Return the sha256 of a file or a folder; a ground truth's is taken once for all shards."""
+    """Return the sha256 of a file or folder, cached for all shards."""
     inside = [
         os.path.relpath(os.path.join(folder, name), path)
         for folder, _, names in os.walk(path)

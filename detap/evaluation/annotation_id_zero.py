@@ -1,4 +1,4 @@
-"""What an annotation of id 0 comes to, a match with which pycocotools takes for none."""
+"""Note on annotations with id 0, whose matches pycocotools does not count."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
 
 
 def add_zero_id_note(result: Result) -> Result:
-    """Return the result with what an annotation of id 0 comes to: the headline either way.
+    """Add both values of the primary metric to the note on annotation id 0.
 
     Only its class is scored again.
 
@@ -62,7 +62,7 @@ def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArra
 
 
 def _replaced(values: Floats, label: int, new_values: Floats) -> Floats:
-    """Return an array with the numbers of one class replaced."""
+    """Return a copy of an array with the values of one class replaced."""
     copied = values.copy()
     copied[:, label] = new_values[:, label]
     return copied

@@ -1,4 +1,4 @@
-"""Scoring detections against ground truths: the door to the house.
+"""Entry points for detection evaluation.
 
 No formula is here: :func:`evaluate` brings tables and protocol together (run.py), has core score
 them, and puts names on what comes back (results.py).
@@ -47,7 +47,7 @@ def evaluate(
     match_table: bool = False,
     as_is: bool = False,
 ) -> Result:
-    """Score detections against ground truths.
+    """Evaluate detections against ground truth.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def evaluate(
     Raises
     ------
     InputError
-        Where a detection lies on an image that the ground truth does not have, or boxes look like
+        If a detection lies on an image that the ground truth does not have, or boxes look like
         fractions of the image's size, two corners in place of x, y, width and height, or pixels of
         a network's input.
     UsageError
-        Where the protocol is unknown or contradicts itself, or a class or an image is unknown.
+        If the protocol is unknown or contradicts itself, or a class or an image is unknown.
 
     Warns
     -----
@@ -113,9 +113,9 @@ def evaluate(
 
 
 def add_sanity_notes(result: Result) -> Result:
-    """Return the result with notes of what looks wrong about its tables, where anything does."""
+    """Return the result with notes on implausible tables and scores."""
     if result.ground_truth.zero_id.any():
-        from detap.evaluation.annotation_id_zero import add_zero_id_note  # seldom needed
+        from detap.evaluation.annotation_id_zero import add_zero_id_note
 
         result = add_zero_id_note(result)
     from_files = result.ground_truth.files and result.detections.files
@@ -139,7 +139,7 @@ def score_tables(
     curves: bool = True,
     check_formats: bool = True,
 ) -> Result:
-    """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
+    """Evaluate like :func:`evaluate`, without warnings and sanity notes.
 
     For callers that score the same tables repeatedly, such as subsets or other orders.
 
@@ -185,7 +185,7 @@ def score_tables(
 
 
 def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
-    """Refuse to count pixels where boxes are in fractions of images of unknown size."""
+    """Raise InputError if pixels are required but image sizes are unknown."""
     if not of_unknown_size(ground_truth):
         return
     for set_value, reason, hint in (
@@ -199,7 +199,7 @@ def _check_units(ground_truth: GroundTruth, protocol: Protocol) -> None:
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
-    """Return the result on some of its images alone; no box that was ranked is matched again.
+    """Return the result on some images, reusing the match table if possible.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     Raises
     ------
     UsageError
-        Where a name is unknown, with near ones, or none is given.
+        If a name is unknown, with near ones, or none is given.
     """
     names = frozenset(images)
     full = result if result.full is None else result.full
@@ -231,7 +231,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
 
 
 def reaccumulate(result: Result, protocol: Protocol) -> Result:
-    """Return the result by another protocol that matches alike; no box is matched again.
+    """Return the result of another protocol with the same matching.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def reaccumulate(result: Result, protocol: Protocol) -> Result:
 def _name_scores(
     run: EvaluationRun, scores: Scores, classes: Iterable[str] | None = None
 ) -> Result:
-    """Put names on scores; of some classes alone, if they are named."""
+    """Return the named result of scores, optionally of some classes."""
     notes = (*run.table_notes(), *run.score_notes(scores))
     full = result_of(run, run.protocol, run.classes, scores, notes)
     if classes is None:

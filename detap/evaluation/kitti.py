@@ -1,4 +1,4 @@
-"""Which ground truths choose detections, class by class, where the pairing is by ground truth."""
+"""Step 2b, match (KITTI): roles of the rows for each evaluated class."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ COLUMNS = {"max_occlusion": "occluded", "max_truncation": "truncated"}
 
 
 class KittiTables(NamedTuple):
-    """N detections and G ground truths, as the protocol sees them.
+    """N detections and G ground truths with the columns that KITTI's rules need.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class KittiTables(NamedTuple):
 def kitti_parts(
     protocol: Protocol, classes: Sequence[str], tables: KittiTables
 ) -> tuple[list[Part], Flags]:
-    """Return what the rows are to each class that is scored, and which detections are outside.
+    """Return the rows' roles per evaluated class, and detections outside each range.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def kitti_parts(
     Raises
     ------
     UsageError
-        Where the protocol scores other classes than there are, or looks at a column that is not
+        If the protocol scores other classes than there are, or looks at a column that is not
         there.
     """
     label, inside = tables.truths.label, _inside_range(protocol, tables)
@@ -72,12 +72,12 @@ def kitti_parts(
 
 
 def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float]:
-    """Return the IoU threshold of each class that is scored, by number.
+    """Return the IoU threshold of each evaluated class, by index.
 
     Raises
     ------
     UsageError
-        Where no class is.
+        If no class is.
     """
     thresholds = _scored_classes(protocol, classes)
     if protocol.class_iou and not thresholds:
@@ -104,7 +104,7 @@ def _scored_classes(protocol: Protocol, classes: Sequence[str]) -> dict[int, flo
 def without_unscored(
     protocol: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
-    """Return counts (7, K), 0 for classes that are not scored, and a note of their detections."""
+    """Return the counts (7, K) of evaluated classes only, and a note on the others."""
     scored_counts = np.zeros_like(counts)
     scored = [*_scored_classes(protocol, classes)]
     scored_counts[:, scored] = counts[:, scored]
@@ -120,7 +120,7 @@ def without_unscored(
 
 
 def _neighbor_labels(protocol: Protocol, classes: Sequence[str], name: str) -> list[int]:
-    """Return the numbers of the classes that are neutral to another."""
+    """Return the indices of the neighbor classes, ignored for a class."""
     neighbors = {
         neighbor.casefold()
         for class_name, neighbor in protocol.neighbor_classes
@@ -130,7 +130,7 @@ def _neighbor_labels(protocol: Protocol, classes: Sequence[str], name: str) -> l
 
 
 def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
-    """Return which ground truths are in each range, (A, G) bool."""
+    """Return masks of the ground truths inside each range, (A, G) bool."""
     truths, area_ranges = tables.truths, protocol.area_ranges
     inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in area_ranges])
     if protocol.min_height:
@@ -150,7 +150,7 @@ def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
 
 
 def _outside_range(protocol: Protocol, detections: Boxes) -> Flags:
-    """Return which detections are outside each range, (A, N) bool."""
+    """Return masks of the detections outside each range, (A, N) bool."""
     area_ranges = protocol.area_ranges
     outside = np.array(
         [(detections.area < b.low) | (detections.area > b.high) for b in area_ranges]
@@ -162,5 +162,5 @@ def _outside_range(protocol: Protocol, detections: Boxes) -> Flags:
 
 
 def _by_range(values: tuple[float, ...]) -> Floats:
-    """Return a value for each range, or one for all, as rows."""
+    """Return one value per range, or one for all, as rows."""
     return np.array(values)[:, None]

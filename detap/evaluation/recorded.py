@@ -1,4 +1,4 @@
-"""What JSON reports say of what was evaluated."""
+"""Inputs and selection recorded in JSON reports."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ NO_CHANGE = frozenset({"as_is"})
 
 
 def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options that changed how the inputs of a report were read, and their values."""
+    """Return the reading options of a report that change results."""
     values_by_option: dict[str, set[str]] = {}
     for source in record["inputs"]:
         for name, value in (source.get("reading") or {}).items():
@@ -19,7 +19,7 @@ def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    """Return in which options of reading two reports differ, and how."""
+    """Return the reading options in which two reports differ."""
     current_options, baseline_options = recorded_reading(current), recorded_reading(baseline)
     return [
         f"--{name.replace('_', '-')} {baseline_options.get(name, 'not given')} there, "
@@ -30,7 +30,7 @@ def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any])
 
 
 def recorded_selection(record: Mapping[str, Any]) -> str:
-    """Return which classes and images a report is about, as its signature spells it."""
+    """Return the selection of classes and images, as in the signature."""
     selection = record.get("selection")
     if selection is None:
         return "all classes and images"

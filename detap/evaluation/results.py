@@ -1,4 +1,4 @@
-"""What an evaluation gives: its numbers as arrays with named axes, and by name."""
+"""Step 4, summarize: metrics of an evaluation as arrays and by name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ Counts = NDArray[np.int64]
 
 
 class Matches(NamedTuple):
-    """What became of each detection; rows are those of ``Result.detections``.
+    """Per-detection match results; rows are those of ``Result.detections``.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Matches(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The precision-recall curve of one class at one IoU threshold, all areas, largest limit.
+    """Precision-recall curve of one class at one IoU threshold, all areas.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Curve(NamedTuple):
 
 
 class Result(Record):
-    """The numbers of one evaluation. Undefined is NaN.
+    """Metrics of one evaluation; undefined is NaN.
 
     Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, N detections.
 
@@ -153,18 +153,18 @@ within_max_dets : (K,) int64
 
     @property
     def ground_truth(self) -> GroundTruth:
-        """The ground truths as scored.
+        """The evaluated ground truths.
 
         Raises
         ------
         UsageError
-            Where the result was merged from partials, which keep no boxes.
+            If the result was merged from partials, which keep no boxes.
         """
         return self._run.ground_truth
 
     @property
     def detections(self) -> Detections:
-        """The detections as scored; errors are those of :attr:`ground_truth`."""
+        """The evaluated detections; raises like :attr:`ground_truth`."""
         return self._run.detections
 
     @property
@@ -173,17 +173,17 @@ within_max_dets : (K,) int64
 
     @property
     def has_boxes(self) -> bool:
-        """Whether the tables are at hand; those of a result merged from partials are not."""
+        """True if the tables are available; False for merged partials."""
         return isinstance(self._source, EvaluationRun)
 
     @property
     def images(self) -> tuple[Name, ...]:
-        """What each of the I images is called."""
+        """The names of the I images."""
         return self._source.images
 
     @property
     def class_ids(self) -> tuple[Name, ...]:
-        """What each class of the detections is called in the files."""
+        """The ids of the classes in the files."""
         return self._source.class_ids
 
     @property
@@ -193,7 +193,7 @@ within_max_dets : (K,) int64
 
     @property
     def recall_levels(self) -> Floats:
-        """The recall levels of interpolation, (R,) float64."""
+        """The recall thresholds of interpolation, (R,) float64."""
         return np.array(self.protocol.recall_levels)
 
     @property
@@ -203,23 +203,23 @@ within_max_dets : (K,) int64
 
     @property
     def max_dets(self) -> tuple[int | None, ...]:
-        """The M max dets; None is no limit."""
+        """The M max dets; None is unlimited."""
         return self.protocol.max_dets
 
     @cached_property
     def precision(self) -> Floats:
-        """Interpolated precision at the largest detection limit, (T, R, K, A) float64."""
+        """Interpolated precision at the largest max dets, (T, R, K, A) float64."""
         return self._interpolated.dense()[..., -1]
 
     @property
     def signature(self) -> str:
-        """The protocol, what was selected and the version, as reports show them."""
+        """The protocol, selection and version, as in reports."""
         selected = () if self.selection is None else self.selection.signature_parts
         return self.protocol.signature(__version__, selected)
 
     @cached_property
     def summary(self) -> dict[str, float]:
-        """The protocol's numbers by name, the headline first; NaN where undefined."""
+        """The protocol's metrics by name, primary metric first; NaN if undefined."""
         return {
             metric.name: metric.metric.overall(self, metric)
             for metric in metrics.summary(self.protocol)
@@ -227,7 +227,7 @@ within_max_dets : (K,) int64
 
     @cached_property
     def by_class(self) -> dict[str, Floats]:
-        """The numbers of each class, (K,) float64, by name.
+        """The metrics of each class, (K,) float64, by name.
 
         A mean over one class is called AP whatever the protocol calls the mean over all.
         """
@@ -235,32 +235,32 @@ within_max_dets : (K,) int64
         return {metric.class_name: self.class_values(metric) for metric in entries}
 
     def class_metrics(self, label: int) -> dict[str, float]:
-        """Return the numbers of one class, by name."""
+        """Return the metrics of one class, by name."""
         return {name: float(values[label]) for name, values in self.by_class.items()}
 
     def metric(self, name: str) -> float:
-        """Return a number by its name, also one that the summary leaves out, such as ``"AP90"``.
+        """Return a metric by name, also outside the summary, such as ``"AP90"``.
 
         Raises
         ------
         UnknownNameError
-            Where the protocol has no such number, with near names. It is a KeyError too.
+            If the protocol has no such number, with near names. It is a KeyError too.
         """
         metric = metrics.named(self.protocol, name)
         return metric.metric.overall(self, metric)
 
     def metric_by_class(self, name: str) -> Floats:
-        """Return a number of each class, (K,) float64, by the name of the mean over classes.
+        """Return a metric of each class, (K,) float64, by the name of its mean.
 
         Raises
         ------
         UnknownNameError
-            Where the protocol has no such number, with near names. It is a KeyError too.
+            If the protocol has no such number, with near names. It is a KeyError too.
         """
         return self.class_values(metrics.named(self.protocol, name))
 
     def ground_truth_counts(self, name: str) -> Counts:
-        """Return how many ground truths of each class a number counts, (K,) int64.
+        """Return the number of ground truths per class of a metric, (K,) int64.
 
         They are those of its area range and group of classes.
 
@@ -272,13 +272,13 @@ within_max_dets : (K,) int64
         return self.ground_truth_counts_of(metrics.named(self.protocol, name))
 
     def ground_truth_counts_of(self, metric: MetricSpec) -> Counts:
-        """Return how many ground truths of each class a number counts, (K,) int64."""
+        """Return the number of ground truths per class of a metric, (K,) int64."""
         counts = self._positives[metric.area]
         return np.where(self.in_group(metric.group), counts, 0) if metric.group else counts
 
     @cached_property
     def match_table(self) -> "MatchTable":
-        """What became of each detection; made when it is first asked for, and kept.
+        """The per-detection match results, computed on first access.
 
         Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
         ground truth that each matched is kept for the first area range and threshold.
@@ -286,13 +286,13 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            Where the protocol does not rank detections: it pairs by coverage or by ground truth.
+            If the protocol does not rank detections: it pairs by coverage or by ground truth.
         """
         self._require_score_matching()
         return self._match_table or self._source.match_table()
 
     def match_table_for(self, *area_iou_pairs: "AreaIouPair") -> "MatchTable":
-        """Return the evidence with the ground truths matched in area ranges at thresholds.
+        """Return the match table with matched ground truths of some pairs.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ within_max_dets : (K,) int64
 
     @cached_property
     def matches(self) -> Matches | None:
-        """What became of each detection as arrays, where they were asked for."""
+        """The match results as arrays, if requested."""
         match_table, area_iou_pairs = self._match_table, all_area_iou_pairs(self.protocol)
         if match_table is None or match_table.area_iou_pairs != area_iou_pairs:
             return None
@@ -339,7 +339,7 @@ within_max_dets : (K,) int64
         return replace(self, _match_table=self._match(all_area_iou_pairs(self.protocol)))
 
     def full_precision(self) -> Floats:
-        """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
+        """Return interpolated precision at each max dets, (T, R, K, A, M) float64.
 
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
@@ -347,7 +347,7 @@ within_max_dets : (K,) int64
         return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
-        """Return the precision-recall curve of each class that has one, at each threshold."""
+        """Return the precision-recall curves, by class and threshold."""
         if self.protocol.matching == "by-iou":
             return []
         return [
@@ -360,7 +360,7 @@ within_max_dets : (K,) int64
     def errors(
         self, convention: "Convention" = "protocol", *, iou: float | None = None
     ) -> "Errors":
-        """Return the errors of the detector by type, and what each costs.
+        """Return the errors by TIDE type, with the AP gained if fixed.
 
         See :func:`detap.analysis.errors.errors`.
         """
@@ -375,7 +375,7 @@ within_max_dets : (K,) int64
         score: float | None = None,
         iou: float | None = None,
     ) -> "Confusion":
-        """Return which classes the detector takes for which.
+        """Return the confusion matrix.
 
         See :func:`detap.analysis.confusion.confusion`.
         """
@@ -386,7 +386,7 @@ within_max_dets : (K,) int64
     def operating_point(
         self, score: float | None = None, *, iou: float | None = None
     ) -> "OperatingPoint":
-        """Return precision, recall and F1 at a score threshold, or where F1 is largest.
+        """Return precision, recall and F1 at a score threshold, or at the best F1.
 
         See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
         """
@@ -395,7 +395,7 @@ within_max_dets : (K,) int64
         return operating_point(self, "best" if score is None else score, iou=iou)
 
     def calibration(self, *, bins: int = 10, iou: float | None = None) -> "Calibration":
-        """Return how far the scores are from what they claim.
+        """Return the calibration of the scores.
 
         See :func:`detap.analysis.calibration.calibration`.
         """
@@ -404,25 +404,25 @@ within_max_dets : (K,) int64
         return calibration(self, bins=bins, iou=iou)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the JSON report says of it; undefined numbers are None."""
+        """Return the JSON report; undefined metrics are None."""
         from detap.report.writers.notebook import to_dict
 
         return to_dict(self)
 
     def to_dataframe(self) -> "DataFrame":
-        """Return a row per class as a pandas DataFrame; undefined numbers are NaN.
+        """Return one row per class as a pandas DataFrame; NaN if undefined.
 
         Raises
         ------
         UsageError
-            Where pandas is not installed.
+            If pandas is not installed.
         """
         from detap.report.writers.notebook import to_dataframe
 
         return to_dataframe(self)
 
     def plot(self, name: str = "precision-recall") -> "Figure":
-        """Return a matplotlib figure, as ``detap eval --plots`` draws it.
+        """Return a matplotlib figure, as drawn by ``detap eval --plots``.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ within_max_dets : (K,) int64
         Raises
         ------
         UsageError
-            Where matplotlib is not installed, or there is no such figure.
+            If matplotlib is not installed, or there is not a such figure.
         """
         from detap.report.writers.plots import figure
 
@@ -470,12 +470,12 @@ within_max_dets : (K,) int64
         )
 
     def in_group(self, group: str) -> Flags:
-        """Return which classes are in a group, such as ``"rare"``, (K,) bool."""
+        """Return a mask of the classes in a group, such as ``"rare"``, (K,) bool."""
         groups = self._source.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
     def class_values(self, metric: MetricSpec) -> Floats:
-        """Return a number of each class, (K,) float64; NaN for classes outside its group."""
+        """Return a metric of each class, (K,) float64; NaN outside its group."""
         values = metric.metric.by_class(self, metric)
         return np.where(self.in_group(metric.group), values, np.nan) if metric.group else values
 
@@ -487,7 +487,7 @@ def result_of(
     scores: Scores,
     notes: tuple[Note, ...],
 ) -> Result:
-    """Put names on scores."""
+    """Return the result of scores."""
     average, interpolated = scores.average, scores.interpolated
     if protocol.absent_class != "undefined":
         absent = averages_of_absent(protocol, scores.counts[2] > 0)
@@ -514,12 +514,12 @@ def result_of(
 
 
 def all_area_iou_pairs(protocol: Protocol) -> "tuple[AreaIouPair, ...]":
-    """Return each area range with each threshold, as numbers."""
+    """Return all pairs of area range and threshold, by index."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 
 
 def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
-    """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
+    """Return one row per class with name, id, metrics and counts."""
     protocol = result.protocol
     values_by_metric = {name: values.tolist() for name, values in result.by_class.items()}
     average = (metric for metric in metrics.columns(protocol) if metric.metric.name == "AP")

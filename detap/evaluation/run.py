@@ -1,4 +1,4 @@
-"""Two tables and a protocol, brought together as the columns and rules that core works on."""
+"""Steps 1 to 3: prepare the tables, match and accumulate in the core."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
 
-if TYPE_CHECKING:  # a plain run keeps none
+if TYPE_CHECKING:
     from detap.core.match_table import AreaIouPair, MatchTable
     from detap.core.matching import Pairs
 
@@ -43,7 +43,7 @@ _CLASS_LISTS = {
 
 
 class EvaluationRun:
-    """Two tables and a protocol, as the columns and rules that core takes.
+    """Ground truth, detections and protocol prepared for the core.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class EvaluationRun:
         self._check_class_lists()
 
     def _check_class_lists(self) -> None:
-        """Refuse ground truth that does not say what the protocol asks of it."""
+        """Raise UsageError if the ground truth lacks data the protocol needs."""
         protocol, listed = self.protocol, self.ground_truth.listed
         default_by_field = {"verified": "all", "not_exhaustive": "count"}
         missing = {
@@ -126,18 +126,18 @@ class EvaluationRun:
 
     @property
     def full_run(self) -> "EvaluationRun":
-        """The scene that this has some classes of; itself, where it has them all."""
+        """The run of all classes."""
         return self
 
     @property
     def lowest_score(self) -> float | None:
-        """The lowest score of a detection; None where there is none."""
+        """The lowest score; None without detections."""
         score = self.detections.score
         return float(score.min()) + 0.0 if len(score) else None  # -0.0 as 0.0
 
     @cached_property
     def unverified(self) -> Flags:
-        """Detections of classes of which it is not known whether they are in the image, (N,)."""
+        """Detections of classes not verified for the image, (N,)."""
         detections = self.detections
         if self.protocol.verified == "all":
             return np.zeros(len(detections), np.bool_)
@@ -147,7 +147,7 @@ class EvaluationRun:
 
     @cached_property
     def without_area(self) -> Flags:
-        """Detections that the protocol drops because they have no area, (N,)."""
+        """Detections dropped for lack of area, (N,)."""
         if self.protocol.zero_area == "count":
             return np.zeros(len(self.detections), np.bool_)
         areas = self.shapes.areas()[0]
@@ -155,12 +155,12 @@ class EvaluationRun:
 
     @cached_property
     def not_scored(self) -> Flags:
-        """Detections that use up the max dets but are not scored, (N,)."""
+        """Detections that count for max dets but are not scored, (N,)."""
         return self.unverified | self.without_area
 
     @cached_property
     def not_exhaustive(self) -> Flags:
-        """Detections of classes of which not every object of the image is annotated, (N,)."""
+        """Detections of classes not exhaustively annotated in the image, (N,)."""
         detections = self.detections
         if self.protocol.not_exhaustive == "count":
             return np.zeros(len(detections), np.bool_)
@@ -168,15 +168,15 @@ class EvaluationRun:
 
     @property
     def groups(self) -> Mapping[Name, str]:
-        """The group of each class that is in one, by its identifier."""
+        """The group of each grouped class, by class id."""
         return self.ground_truth.groups
 
     def tables(self) -> "EvaluationRun":
-        """Return this: the tables are at hand."""
+        """Return the run, which has the tables."""
         return self
 
     def boxes(self) -> tuple[Boxes, Boxes]:
-        """Return the columns of the detections and of the ground truths, made once."""
+        """Return the core's columns of both tables (step 1, prepare), cached."""
         if self._boxes is not None:
             return self._boxes
         truth, detections = self.ground_truth, self.detections
@@ -203,24 +203,24 @@ class EvaluationRun:
 
     @cached_property
     def shapes(self) -> Shapes:
-        """What the rows are, and how much they overlap."""
+        """The shapes that the protocol compares."""
         return shapes_of(self.ground_truth, self.detections, self.protocol, self.threads)
 
     @cached_property
     def pairs(self) -> "Pairs | None":
-        """What overlaps of the same image and class; None where boxes say so themselves."""
+        """The IoUs of pairs of one image and class; None for boxes."""
         return self.shapes.pairs(self.boxes(), self.crowd, 0.0)
 
     @cached_property
     def pairs_of_any_class(self) -> "Pairs | None":
-        """The same of whatever classes, where nothing absorbs."""
+        """The IoUs of pairs of one image, of any class and without crowds."""
         detections, truths = (
             columns._replace(label=np.zeros_like(columns.label)) for columns in self.boxes()
         )
         return self.shapes.pairs((detections, truths), np.zeros_like(self.crowd), 0.0)
 
     def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
-        """Return the overlap (n, g) of some detections with some ground truths of their image.
+        """Return the IoUs (n, g) of some detections and ground truths of an image.
 
         Parameters
         ----------
@@ -245,14 +245,14 @@ class EvaluationRun:
     def evaluate_by_score(
         self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
-        """Let detections claim ground truths by falling score; `curves` as core has it."""
+        """Match detections in descending score order and accumulate."""
         detections, truths = self.boxes()
         # Evidence has the largest overlap of each detection, a table no more than what matches.
         lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
         pairs = self.shapes.pairs((detections, truths), self.crowd, lowest)
         match = match_and_accumulate
         if self.group.any():
-            from detap.core.group_of import match_grouped  # seldom needed
+            from detap.core.group_of import match_grouped
 
             match = partial(match_grouped, group=self.group)
         return match(
@@ -272,7 +272,7 @@ class EvaluationRun:
         )
 
     def _ranks(self) -> Integers | None:
-        """Return the rank of each detection that the limits apply to; None if core computes it.
+        """Return the rank of each detection for max dets; None to use the core's.
 
         What is not scored takes its place, and is beyond every limit itself.
         """
@@ -288,11 +288,11 @@ class EvaluationRun:
         return rank
 
     def match_table(self) -> "MatchTable":
-        """Return what became of each detection, and in the first cell of which ground truth."""
+        """Return the match table, with the matches of the first area and threshold."""
         return self.match(((0, 0),))
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return what became of each detection, and in these cells of which ground truth."""
+        """Return the match table, with the matches of some areas and thresholds."""
         match_table = self.evaluate_by_score(match_table=area_iou_pairs).match_table
         assert match_table is not None
         return match_table
@@ -300,12 +300,12 @@ class EvaluationRun:
     def evaluate(
         self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
-        """Pair detections with ground truths as the protocol has it, and score them.
+        """Match and accumulate (steps 2 and 3), by the protocol's `matching`.
 
         Evidence is kept, and curves matter, where detections are ranked.
         """
         if self.protocol.matching == "by-iou":
-            from detap.core.proposals import accumulate_coverage  # seldom needed
+            from detap.core.proposals import accumulate_coverage
 
             return accumulate_coverage(*self.coverage(), match_params(self.protocol))
         if self.protocol.matching == "kitti":
@@ -313,8 +313,8 @@ class EvaluationRun:
         return self.evaluate_by_score(match_table=match_table, curves=curves)
 
     def evaluate_kitti(self) -> Scores:
-        """Let ground truths choose detections."""
-        from detap.core.kitti import match_kitti  # seldom needed
+        """Match and accumulate by KITTI's rules."""
+        from detap.core.kitti import match_kitti
         from detap.evaluation.kitti import KittiTables, kitti_parts
 
         detections, truths = self.boxes()
@@ -332,7 +332,7 @@ class EvaluationRun:
         )
 
     def coverage(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
-        """Return at which thresholds each ground truth is covered by a proposal.
+        """Return the thresholds at which proposals cover each ground truth.
 
         Returns
         -------
@@ -343,7 +343,7 @@ class EvaluationRun:
         proposals : (I,) int64
             How many there are in each image.
         """
-        from detap.core.proposals import coverage, reached_thresholds  # seldom needed
+        from detap.core.proposals import coverage, reached_thresholds
 
         protocol = self.protocol
         if not protocol.class_agnostic:
@@ -372,7 +372,7 @@ class EvaluationRun:
         return bits, counted, np.bincount(detections.image, minlength=images)
 
     def _check_pair_count(self, detections: Boxes, truths: Boxes) -> None:
-        """Refuse images of more pairs than int32 can number."""
+        """Raise UsageError if an image has more pairs than int32 can index."""
         images = len(self.ground_truth.images)
         max_dets = self.protocol.max_dets[-1]
         proposals = np.bincount(detections.image, minlength=images)
@@ -387,13 +387,13 @@ class EvaluationRun:
             )
 
     def score_notes(self, scores: Scores) -> list[Note]:
-        """Return what is worth saying about the evaluation itself."""
+        """Return notes on the scores."""
         # Of classes that the ground truth does not even list, the VOC reader has said so.
         already_noted = any(note.code == "unknown-classes" for note in self.detections.notes)
         class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
         counts, unscored = scores.counts, tuple[Note, ...]()
         if self.protocol.class_iou:
-            from detap.evaluation.kitti import without_unscored  # seldom needed
+            from detap.evaluation.kitti import without_unscored
 
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
         unknown_classes = unknown_class_notes(counts, self.classes[:class_count], self.protocol)
@@ -401,7 +401,7 @@ class EvaluationRun:
         return [*no_detections, *unknown_classes, *unscored]
 
     def table_notes(self) -> list[Note]:
-        """Return what readers noticed and matters under this protocol, and what flags come to."""
+        """Return notes on the tables that apply under the protocol."""
         notes = [
             note
             for note in self.detections.notes
@@ -411,7 +411,7 @@ class EvaluationRun:
         return [*truth_notes, *notes, *self.flag_notes()]
 
     def flag_notes(self) -> list[Note]:
-        """Return what is worth saying about ground truths that the protocol counts."""
+        """Return notes on dropped rows and on flags that the protocol ignores."""
         notes = []
         truth, protocol = self.ground_truth, self.protocol
         if self.below_min_score:
@@ -461,7 +461,7 @@ class EvaluationRun:
 
 
 def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Return a warning if no detection is scored, unless the notes have it.
+    """Return a warning if no detection is scored, unless already noted.
 
     Parameters
     ----------
@@ -477,7 +477,7 @@ def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tupl
 def unknown_class_notes(
     counts: NDArray[np.int64], classes: Sequence[str], protocol: Protocol
 ) -> Iterator[Note]:
-    """Say of which of the classes there are detections and no ground truth, where no AP shows it.
+    """Note detections of classes without ground truth, if no AP includes them.
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def unknown_class_notes(
 
 
 def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[Note, ...]:
-    """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
+    """Return the reader's notes on ground truth that apply under the protocol."""
     moot = {
         "ignore-without-effect": "ignore" in protocol.ignore_flags,
         "missing-iscrowd": "crowd" not in protocol.ignore_flags,
@@ -514,7 +514,7 @@ def ground_truth_notes(ground_truth: GroundTruth, protocol: Protocol) -> tuple[N
 
 
 def match_params(protocol: Protocol) -> MatchParams:
-    """Return a protocol as the plain values that core takes."""
+    """Return the core's parameters of a protocol."""
     return MatchParams(
         thresholds=protocol.search_thresholds,
         strict=protocol.strict_iou,
@@ -545,7 +545,7 @@ def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
 
 
 def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
-    """Return the detections as the protocol sees them: rounded or left out, where it says so.
+    """Round and filter detections as the protocol requires.
 
     Rounding goes through text, as it does in the implementation that rounds. What scores below the
     floor was never written.
@@ -565,7 +565,7 @@ def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
 
 
 def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
-    """Return each detection's place, from 0, among those of its scope by falling score."""
+    """Return each detection's rank by score within its scope, from 0."""
     order = np.lexsort((-score, scope))
     ordered = scope[order]
     rank = np.empty(len(scope), np.int32)
@@ -574,7 +574,7 @@ def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
 
 
 def _round_as_text(values: Floats, decimals: int) -> Floats:
-    """Return numbers as they are when written with so many decimals and read again.
+    """Round numbers as writing and reading decimal text does.
 
     What is read is the float nearest to k/10**d: their quotient, where both are exact. Which k it
     is, only text tells where the number is near a half of it.

@@ -1,4 +1,4 @@
-"""Selected classes: everything is scored by the protocol's rules, and then some is reported."""
+"""Selection: metrics of some classes, evaluated among all."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Selection(Record):
-    """Which classes and images a result is about.
+    """The classes and images of a result.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Selection(Record):
         classes: Iterable[str] | None,
         images: Iterable[Name] | None,
     ) -> "Selection":
-        """Return the selection of some classes and images of tables that are numbered alike.
+        """Return the selection of some classes and images of aligned tables.
 
         Raises
         ------
@@ -71,12 +71,12 @@ class Selection(Record):
 
     @property
     def total_classes(self) -> int:
-        """How many classes there are: the ground truth's, and selected ones that it lacks."""
+        """The number of classes, selected or not."""
         return len(self.classes or ()) + len(self.unselected)
 
     @property
     def signature_parts(self) -> tuple[str, ...]:
-        """What the signature says: ``classes:2-of-80-`` and the beginning of a digest."""
+        """The signature's parts, such as ``classes:2-of-80-`` and a short digest."""
         parts = (
             ("classes", self.classes, self.total_classes),
             ("images", self.images, self.total_images),
@@ -89,17 +89,17 @@ class Selection(Record):
 
 
 def sort_names(names: Iterable[Name]) -> tuple[Name, ...]:
-    """Return names in one order, whatever order they come in."""
+    """Return names in a canonical order."""
     return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
 
 
 def digest_names(names: Iterable[Name]) -> str:
-    """Return the sha256 of names as UTF-8 text, sorted by code point and joined by newlines."""
+    """Return the sha256 of names, sorted and joined by newlines."""
     return sha256_of_names(sorted(map(str, names)))
 
 
 class SelectedClasses(EvaluationRun):
-    """Some classes of a scene, which are matched and scored among all of its classes.
+    """Some classes of a run, evaluated among all of its classes.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class SelectedClasses(EvaluationRun):
 
     @property
     def full_run(self) -> EvaluationRun:
-        """The scene of all classes."""
+        """The run of all classes."""
         return self.full
 
     def evaluate_by_score(
@@ -140,16 +140,16 @@ class SelectedClasses(EvaluationRun):
         )
 
     def evaluate_kitti(self) -> Scores:
-        """Return the scores of these classes where ground truths choose detections."""
+        """Return the scores of these classes by KITTI's rules."""
         return self.full.evaluate_kitti().select_classes(self.labels)
 
     def match(self, area_iou_pairs: "tuple[AreaIouPair, ...]") -> "MatchTable":
-        """Return what became of the detections of these classes."""
+        """Return the match table of these classes."""
         return self.full.match(area_iou_pairs).select_classes(self.labels)
 
     @cached_property
     def new_rows(self) -> tuple[Integers, Integers]:
-        """The number here of each detection and ground truth of the whole; -1 of other classes."""
+        """The new index of each row of the full tables; -1 for other classes."""
         tables = (
             (self.rows, len(self.full.detections)),
             (self.truths, len(self.full.ground_truth)),
@@ -162,5 +162,5 @@ class SelectedClasses(EvaluationRun):
         return new_indices[0], new_indices[1]
 
     def flag_notes(self) -> list[Note]:
-        """Return what is worth saying about all that was scored."""
+        """Return the flag notes of the full run."""
         return self.full.flag_notes()

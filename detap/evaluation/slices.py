@@ -1,4 +1,4 @@
-"""Parts of the images by tag: night and day, one camera and another.
+"""Slices: groups of images by tag, such as night and day.
 
 Tags come from a file, or from an attribute that the ground truth's own files give each image.
 """
@@ -20,7 +20,7 @@ _LONGEST = 200
 
 
 def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Name"]], list[Note]]:
-    """Read which images bear which tags.
+    """Read the images of each slice.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     Raises
     ------
     InputError
-        Where the file is neither.
+        If the file is neither.
     """
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
@@ -73,7 +73,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
 def slices_by(
     attributes: "Mapping[Name, Any]", attribute: str, images: "Iterable[Name]"
 ) -> tuple[dict[str, list["Name"]], list[Note]]:
-    """Return slices by the value that each image has of an attribute.
+    """Return slices by the value of an image attribute.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _ordered(
 
 
 def _pairs(path: str, name_by_text: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
-    """Yield each pair of image and tag; the image of a tag that lists none is None."""
+    """Yield pairs of image and tag; image is None for an empty tag."""
     from detap.io.stream import read_bytes
 
     try:

@@ -1,4 +1,4 @@
-"""Tables with some of their images and classes alone."""
+"""Subsets of tables by image and class."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,7 +20,7 @@ def select(
     classes: Iterable[str] | None = None,
     images: Iterable[Name] | None = None,
 ) -> tuple[GroundTruth, Detections]:
-    """Return both tables with only some classes and images, numbered anew.
+    """Return both tables with only some classes and images, reindexed.
 
     Where rules look beyond a class (limits per image, KITTI's neighboring classes), scoring tables
     without the other classes gives other numbers: ``evaluate(classes=...)`` selects afterwards.
@@ -37,7 +37,7 @@ def select(
     Raises
     ------
     UsageError
-        Where a name is unknown, with near ones, or none is given.
+        If a name is unknown, with near ones, or none is given.
     """
     detections = detections.reindex_like(ground_truth)
     keep_class = name_mask("class", detections.classes, classes)
@@ -46,7 +46,7 @@ def select(
 
 
 def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> Table:
-    """Return a table with only some of its images and classes, numbered anew.
+    """Return a table with only some images and classes, reindexed.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _select_pairs(
     keep: tuple[Flags, Flags | None],
     numbers: tuple[Integers, Integers | None],
 ) -> Integers:
-    """Return the pairs of image and class that are kept, by their new numbers."""
+    """Return the selected pairs of image and class, reindexed."""
     image, label = pairs.T
     mask = keep[0][image]
     if keep[1] is not None and numbers[1] is not None:
@@ -100,7 +100,7 @@ def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
 def name_mask(
     subject: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
 ) -> Flags:
-    """Return which names are chosen, (n,) bool; errors are those of :func:`select`."""
+    """Return a mask of the selected names, (n,) bool."""
     if chosen is None:
         return np.ones(len(names), np.bool_)
     requested = set(chosen)

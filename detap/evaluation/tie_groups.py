@@ -1,4 +1,4 @@
-"""Which detections compete in ties, and what comes of them in any order of equal scores.
+"""Bounds on TP and FP counts over all orders of tied detections.
 
 Tied detections compete where several want one ground truth, or a place within a detection limit.
 All orders of those of one image and class are followed (core/tie_orders.py); of proposals, those of
@@ -30,7 +30,7 @@ MAX_ORDERS = 720
 
 
 class TieBounds(NamedTuple):
-    """What comes of a contest.
+    """Bounds of a tie group.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class TieBounds(NamedTuple):
 
     @property
     def can_change(self) -> Flags:
-        """Where the order of ties may change something, (T, M) bool."""
+        """True where the order of ties can change the result, (T, M) bool."""
         moves: Flags = np.any(self.bounds_index >= 0, axis=1)
         return moves
 
     def spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
-        """Return the bounds after each tie, where it moves."""
+        """Return the bounds after each tie, if the order can change them."""
         return self.bounds[self.bounds_index[t, a, m]]
 
 
@@ -74,7 +74,7 @@ class TieGroup(NamedTuple):
 
 
 def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGroup]:
-    """Return the contests of a scene, by class and image.
+    """Return the tie groups of a run, by class and image.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
     Raises
     ------
     UsageError
-        Where boxes around groups are matched in a stage of their own.
+        If boxes around groups are matched in a stage of their own.
     """
     if run.group.any():
         raise UsageError(
@@ -106,7 +106,7 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
 
 
 class _Ranks(NamedTuple):
-    """Where detections and their ties stand within what a limit counts; all (N,).
+    """Ranks within the scope of max dets, (N,) each.
 
     The place of each in the protocol's order, and of the first and the last of its tie.
     """
@@ -135,7 +135,7 @@ def _ranks(scope: Rows, score: Floats) -> _Ranks:
 
 
 class _RankedOrders:
-    """The orders of detections that rank by score."""
+    """The orders of detections ranked by score."""
 
     def __init__(self, run: EvaluationRun, match_table: MatchTable) -> None:
         self.run, self.match_table = run, match_table
@@ -149,7 +149,7 @@ class _RankedOrders:
         self.within = _ranks(self.class_and_image, self.detections.score)
 
     def tie_groups(self) -> Iterator[TieGroup]:
-        """Yield the contests, by class and image."""
+        """Yield the tie groups, by class and image."""
         images = len(self.run.images)
         pairs = np.unique(self.class_and_image[self._in_tie_groups()])
         by_pair = np.argsort(self.class_and_image, kind="stable")
@@ -170,7 +170,7 @@ class _RankedOrders:
                 yield TieGroup(label, image, self.detections.score[candidates.first_rows], bounds)
 
     def _in_tie_groups(self) -> Flags:
-        """Return the detections whose tie may have more than one outcome in its image and class."""
+        """Return a mask of detections whose tie may have several outcomes."""
         straddles = np.zeros(len(self.class_and_image), np.bool_)
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
@@ -216,7 +216,7 @@ class _ImageClass:
         self.cache: dict[object, tuple[CountBounds, ...]] = {}
 
     def bounds(self) -> TieBounds:
-        """Return what comes of it."""
+        """Return the bounds of the group."""
         protocol, bounds = self.orders.protocol, dict[tuple[CountBounds, ...], int]()
         shape = len(protocol.iou_thresholds), len(protocol.area_ranges), len(self.orders.limits)
         bounds_index = np.full(shape, -1, np.int32)
@@ -226,7 +226,7 @@ class _ImageClass:
         return TieBounds(bounds_index, tuple(bounds))
 
     def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
-        """Return the bounds after each tie, in one area range, at one threshold and limit."""
+        """Return the bounds after each tie, for an area range, threshold and limit."""
         positive = self.orders.match_table.positive[a, self.truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
         if key not in self.cache:
@@ -237,7 +237,7 @@ class _ImageClass:
         return self.cache[key]
 
     def _preferred(self, index: int) -> list[int]:
-        """Return the ground truths that a detection may be matched to, the best first."""
+        """Return the ground truths that a detection may match, best first."""
         protocol, similarity = self.orders.protocol, self.similarity[index]
         sign = -1 if protocol.equal_iou == "last" else 1
         reached = np.flatnonzero(self.reached[0, index]).tolist()
@@ -259,7 +259,7 @@ class _ImageClass:
         return MatchOptions((*tries[0], *tries[1]), otherwise)
 
     def _ties(self, options: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
-        """Give the ties with how many of each are within the limit."""
+        """Yield the ties with how many of each are within the limit."""
         limit = int(self.orders.limits[m])
         stops = [*self.starts[1:], len(self.rows)]
         for start, stop in zip(self.starts, stops, strict=True):
@@ -273,7 +273,7 @@ class _ImageClass:
 
 
 class _ProposalOrders:
-    """The orders of proposals, whose scores decide what is within a limit, and equal overlaps."""
+    """The orders of proposals, whose scores decide max dets and equal IoUs."""
 
     def __init__(self, run: EvaluationRun) -> None:
         self.protocol = run.protocol
@@ -291,7 +291,7 @@ class _ProposalOrders:
             self.counted &= np.isin(self.truths.image, self.detections.image)
 
     def tie_groups(self) -> Iterator[TieGroup]:
-        """Yield the images in which orders of ties cover other ground truths, or fewer."""
+        """Yield the images in which the order of ties changes the coverage."""
         tied = self.rank.first < self.rank.last
         for image in np.unique(self.detections.image[tied]).tolist():
             rows = np.flatnonzero(self.detections.image == image)
@@ -311,12 +311,12 @@ class _ProposalOrders:
                 yield TieGroup(0, image, np.zeros(1), TieBounds(bounds_index, tuple(bounds)))
 
     def _reached(self, iou: Floats) -> Flags:
-        """Return which overlaps reach which threshold, (T, ...)."""
+        """Return a mask of the IoUs that reach each threshold, (T, ...)."""
         thresholds = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * iou.ndim)
         return np.asarray(iou > thresholds if self.protocol.strict_iou else iou >= thresholds)
 
     def _covered_counts(self, rows: Rows, truths: Rows) -> Rows:
-        """Return how many ground truths of one image its proposals cover, (T, A, M) int64."""
+        """Return the number of covered ground truths of an image, (T, A, M) int64."""
         covered = coverage(
             self.detections._replace(
                 **{
@@ -372,7 +372,7 @@ class _ProposalOrders:
         return np.min(counts, axis=0), np.max(counts, axis=0)
 
     def _wide_bounds(self, rows: Rows, truths: Rows, iou: Floats) -> tuple[Rows, Rows]:
-        """Return bounds where orders are too many to be tried.
+        """Return loose bounds if there are too many orders to try.
 
         Pairing off by falling overlap ends, at each threshold, where no two that reach it are left:
         that pairs half as many as any other pairing at least. And no more ground truths are covered

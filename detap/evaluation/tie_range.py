@@ -1,4 +1,4 @@
-"""How far the numbers move with the order of equally scored detections.
+"""Bounds on metrics over all orders of equally scored detections.
 
 Scores that tie leave their order open: the file decides, or the image, and no tool says so. Here
 each number gets bounds that no order of equal scores goes beyond.
@@ -31,7 +31,7 @@ Rows = NDArray[np.int64]
 
 
 class TieRange(NamedTuple):
-    """A number as it is, and what it is at least and at most in any order of equal scores."""
+    """A metric with its bounds over all orders of equal scores."""
 
     lowest: float
     value: float
@@ -39,7 +39,7 @@ class TieRange(NamedTuple):
 
 
 def tie_range(result: Result) -> dict[str, TieRange]:
-    """Return how far AP and AR of the summary move with the order of equal scores.
+    """Return bounds on AP and AR over all orders of equal scores.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     Raises
     ------
     UsageError
-        Where the result was merged from partials that do not keep which ties compete.
+        If the result was merged from partials that do not keep which ties compete.
     """
     proposals = result.protocol.matching == "by-iou"
     source = result._source
@@ -75,14 +75,14 @@ def tie_range(result: Result) -> dict[str, TieRange]:
 
 
 class _Totals(NamedTuple):
-    """Over the levels (different scores) of a class, L of them: what stands there or above."""
+    """Cumulative counts per level (distinct score) of a class, L of them."""
 
     hits: Rows
     misses: Rows
 
 
 class _Bounds:
-    """The bounds of detections that rank by score."""
+    """The bounds of detections ranked by score."""
 
     def __init__(self, result: Result, tie_groups: Sequence[TieGroup]) -> None:
         self.result = result
@@ -94,7 +94,7 @@ class _Bounds:
             self.tie_groups[tie_group.label].append(tie_group)
 
     def ends(self) -> tuple[Result, Result]:
-        """Return the result with the least numbers, and with the greatest."""
+        """Return the result with the lowest metrics and that with the highest."""
         base = self.result
         ends = tuple(
             replace(
@@ -177,7 +177,7 @@ class _Bounds:
 
 
 def _levels(scores: Floats, ties: Floats) -> Rows:
-    """Return where the scores of ties stand among the falling scores of their class."""
+    """Return the levels of the ties' scores."""
     levels = np.searchsorted(-scores, -ties)
     if len(scores) <= levels.max(initial=-1) or (scores[levels] != ties).any():
         raise _corrupt("a tie is of a score that no detection has")
@@ -189,7 +189,7 @@ def _corrupt(problem: str) -> InputError:
 
 
 def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
-    """Return the result with the fewest ground truths covered, and with most."""
+    """Return the results with the fewest and most covered ground truths."""
     positives = result._positives[:, 0].astype(float)
     positives[positives == 0] = np.nan
     total = np.nan_to_num(np.round(result.recall[:, 0] * positives[:, None]))
@@ -211,7 +211,7 @@ _Known = list[tuple[Rows, tuple[CountBounds, ...]]]
 
 
 def _add_tie_groups(base: Rows, tie_bounds: _Known, name: str) -> Rows:
-    """Return totals by level with those of contested images added."""
+    """Return totals by level, with the bounds of tie groups added."""
     steps = np.zeros(len(base), np.int64)
     for levels, bounds in tie_bounds:
         np.add.at(steps, levels, np.diff([getattr(span, name) for span in bounds], prepend=0))
@@ -219,14 +219,14 @@ def _add_tie_groups(base: Rows, tie_bounds: _Known, name: str) -> Rows:
 
 
 def _early_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
-    """Return the hits with as many true positives as possible, as early as possible."""
+    """Return the hits with most true positives, as early as possible."""
     hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "hits_most")
     above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "misses_least")])[:-1]
     return np.repeat(above, np.diff(hits_by_level, prepend=0)).astype(np.int32)
 
 
 def _late_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
-    """Return the hits with as few true positives as possible, as late as possible.
+    """Return the hits with fewest true positives, as late as possible.
 
     A false positive that is one because its rival was first stands behind that one. So many of
     them at most are before a hit as there are hits of its level before it.

@@ -1,4 +1,4 @@
-"""detap in the terms of PyTorch's world: ``pip install detap[torch]``.
+"""PyTorch integrations: ``pip install detap[torch]``.
 
 >>> from detap.torch import MeanAveragePrecision   # as torchmetrics has it
 >>> from detap.torch import UltralyticsEvaluator   # by Ultralytics' callbacks

@@ -1,4 +1,4 @@
-"""torchmetrics' mean average precision: its arguments, its keys and its numbers, by detap.
+"""Drop-in for torchmetrics' mean average precision.
 
 torchmetrics hands the same boxes and masks to pycocotools, with thresholds and recall levels
 rounded to float32; so does this, and its numbers are equal, those of one float32. Some things
@@ -47,7 +47,7 @@ Items = Sequence[Mapping[str, Tensor]]
 
 
 class MeanAveragePrecision:
-    """Mean average precision and recall of boxes or masks, as ``torchmetrics.detection`` has them.
+    """Mean average precision and recall, compatible with ``torchmetrics.detection``.
 
     >>> metric = MeanAveragePrecision(class_metrics=True)
     >>> metric.update(preds, target)    # lists of dicts of tensors, one for each image
@@ -85,7 +85,7 @@ class MeanAveragePrecision:
     Raises
     ------
     UsageError
-        Where an argument is none of these.
+        If an argument is none of these.
     """
 
     def __init__(  # noqa: PLR0917 - the order is torchmetrics'
@@ -132,7 +132,7 @@ class MeanAveragePrecision:
         self._agnostic = self._new_evaluators()
 
     def reset(self) -> None:
-        """Forget all updates."""
+        """Remove all updates."""
         self._count = 0
         for evaluator in (*self._by_class.values(), *self._agnostic.values()):
             evaluator.reset()
@@ -149,12 +149,12 @@ class MeanAveragePrecision:
         }
 
     def to(self, device: Any) -> Self:
-        """Put the tensors that :meth:`compute` gives on a device."""
+        """Set the device of the tensors that :meth:`compute` returns."""
         self.device = torch.device(device)
         return self
 
     def update(self, preds: Items, target: Items) -> None:
-        """Take a batch.
+        """Add a batch.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class MeanAveragePrecision:
         Raises
         ------
         UsageError
-            Where a key is missing, or there are more of the one than of the other.
+            If a key is missing, or there are more of the one than of the other.
         InputError
             As :meth:`detap.Evaluator.update`.
         """
@@ -197,7 +197,7 @@ class MeanAveragePrecision:
             )
 
     def _convert(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
-        """Return the boxes of each item as x, y, width, height, and its masks as runs."""
+        """Return the boxes of each item as x, y, width, height, and its masks."""
         shapes: dict[str, list[Any]] = {}
         if "bbox" in self.iou_type:
             shapes["bbox"] = _boxes(items, self.box_format)
@@ -213,7 +213,7 @@ class MeanAveragePrecision:
         ground_truths: dict[str, list[Any]],
         annotations: dict[str, list[Any]],
     ) -> None:
-        """Update the evaluator of each type; what is wrong in a batch is wrong for the first."""
+        """Update the evaluator of each type; the first reports invalid batches."""
         detections, scores, labels = preds
         for iou_type, evaluator in evaluators.items():
             of_boxes = iou_type == "bbox"
@@ -224,7 +224,7 @@ class MeanAveragePrecision:
             evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=ground_truth)
 
     def _image_names(self, target: Items) -> list[Any]:
-        """Return what the images of a batch are called: in turn with those of other processes."""
+        """Return unique image names, by `image_key` or interleaved by rank."""
         if self.image_key is not None:
             for index, item in enumerate(target):
                 if self.image_key not in item:
@@ -238,7 +238,7 @@ class MeanAveragePrecision:
         return [number * ranks + rank for number in range(first, self._count)]
 
     def _rank_and_world_size(self) -> tuple[int, int]:
-        """Return which of how many processes this is."""
+        """Return the rank of this process and the number of processes."""
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         if not (self.sync_on_compute and distributed):
             return 0, 1
@@ -246,7 +246,7 @@ class MeanAveragePrecision:
         return torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
 
     def __call__(self, preds: Items, target: Items) -> dict[str, Tensor]:
-        """Take a batch, and return the numbers of this batch alone, in this process."""
+        """Add a batch and return its metrics, in this process only."""
         alone = copy(self)
         alone.sync_on_compute = False
         alone._by_class, alone._agnostic = self._new_evaluators(), self._new_evaluators()
@@ -255,7 +255,7 @@ class MeanAveragePrecision:
         return alone.compute()
 
     def compute(self) -> dict[str, Tensor]:
-        """Return the numbers of all updates by torchmetrics' names, -1 where they are undefined.
+        """Return the metrics by torchmetrics' names, -1 if undefined.
 
         Where a process group is there, what each process has seen is gathered by
         ``all_gather_object``, and each returns the numbers of all: every process has to call.
@@ -273,7 +273,7 @@ class MeanAveragePrecision:
         return values | {"classes": self._tensor(ids, torch.int32)}
 
     def _metrics(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
-        """Return the numbers of a type by their names."""
+        """Return the metrics of one type by name."""
         max_dets = self._protocol.max_dets[-1]
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
@@ -287,7 +287,7 @@ class MeanAveragePrecision:
         return values
 
     def result(self, iou_type: str | None = None) -> Result | None:
-        """Return all that detap knows of the updates, those of other processes too.
+        """Return the full result of all updates and processes.
 
         None where no image came. Every process has to call, as for :meth:`compute`.
 
@@ -299,7 +299,7 @@ class MeanAveragePrecision:
         Raises
         ------
         UsageError
-            Where it is not compared.
+            If it is not compared.
         """
         kind = self.iou_type[0] if iou_type is None else iou_type
         if kind not in self.iou_type:
@@ -318,7 +318,7 @@ class MeanAveragePrecision:
         return merged.compute() if merged.images else None
 
     def _tensor(self, values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return numbers as torchmetrics does: a single one without an axis, -1 for undefined."""
+        """Return a tensor as torchmetrics does: scalar if single, -1 if undefined."""
         defined = [-1 if isnan(value) else value for value in values]
         tensor = torch.tensor(defined, dtype=dtype, device=self.device)
         return tensor[0] if len(defined) == 1 else tensor
@@ -329,7 +329,7 @@ def _protocol(
     rec_thresholds: Sequence[float] | None,
     max_dets: Sequence[int] | None,
 ) -> Protocol:
-    """Return torchmetrics' protocol with other numbers in it: those that are given are kept."""
+    """Return torchmetrics' protocol with the given settings."""
     levels_requested = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
     grid_names: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
     grids = [name for name in grid_names if RECALL_GRIDS[name] == levels_requested]
@@ -345,7 +345,7 @@ def _protocol(
 
 
 def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
-    """Refuse items that lack a tensor, or whose boxes are not of four numbers."""
+    """Raise UsageError if items lack a tensor or boxes have a wrong shape."""
     for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item.get(key), Tensor):
@@ -360,7 +360,7 @@ def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
 
 
 def _column(items: Items, key: str) -> list[NDArray[Any]]:
-    """Return an entry of each item; all are brought here at once."""
+    """Return an entry of each item, transferred at once."""
     return _split_by_item(torch.cat([item[key] for item in items]), items, key) if items else []
 
 
@@ -375,14 +375,14 @@ def _boxes(items: Items, box_format: str) -> list[NDArray[Any]]:
 
 
 def _split_by_item(concatenated: Tensor, items: Items, key: str) -> list[NDArray[Any]]:
-    """Return what was joined, item by item again."""
+    """Split a concatenated tensor by item."""
     column = as_array(concatenated)
     ends = [*accumulate(len(item[key]) for item in items)]
     return [column[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
-    """Return boxes as x, y, width, height, by the steps of torchvision's ``box_convert``."""
+    """Convert boxes to x, y, width, height like torchvision's ``box_convert``."""
     if boxes.dtype in (torch.float16, torch.bfloat16):
         boxes = boxes.float()
     if box_format == "xywh":
@@ -394,7 +394,7 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
 
 
 def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
-    """Return the masks of each item, which several evaluators take."""
+    """Return the masks of each item."""
     masks = []
     for name, item in zip(images, items, strict=True):
         columns = Columns(table)
@@ -406,7 +406,7 @@ def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
 def _areas(
     items: Items, masks: Sequence[Masks] | None, boxes: Sequence[NDArray[Any]] | None
 ) -> list[NDArray[np.float64]]:
-    """Return the areas of ground truths: those of masks or boxes where none, or 0, is given."""
+    """Return ground truth areas; missing and 0 areas are those of the shape."""
     if masks is not None:
         areas = [mask.measured()[0] for mask in masks]
     else:
@@ -420,7 +420,7 @@ def _areas(
 
 
 def _crowds(items: Items) -> list[NDArray[np.bool_]]:
-    """Return which ground truths are crowds, where it is said; none elsewhere."""
+    """Return the crowd flags of ground truths, False if not given."""
     return [
         as_array(item["iscrowd"]) != 0 if "iscrowd" in item else np.zeros(len(item["labels"]), bool)
         for item in items

@@ -1,4 +1,4 @@
-"""Ultralytics' validation, scored as it runs.
+"""Evaluation during Ultralytics validation.
 
 Its callbacks are given the validator and not what was predicted. So the one of the start puts a
 listener before ``update_metrics``, which every batch passes; the one of the end has the result
@@ -15,7 +15,7 @@ from detap.protocols import Protocol
 
 
 class UltralyticsEvaluator:
-    """Scores each validation of an Ultralytics model, in training or by itself.
+    """Evaluator of an Ultralytics model's validations.
 
     >>> model = ultralytics.YOLO("yolo11n.pt")
     >>> evaluator = UltralyticsEvaluator(model)

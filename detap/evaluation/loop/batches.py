@@ -1,4 +1,4 @@
-"""Ragged lists of one batch, an entry an image, as columns; refused in the name of the image."""
+"""Ragged lists of one batch, one entry per image, as columns."""
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
@@ -41,18 +41,18 @@ class Rows(NamedTuple):
     labels: Names
 
     def mask_sizes(self) -> tuple[Integers, Flags]:
-        """Return what :func:`detap.tables.masks.sizes_by_image` does of the batch's masks."""
+        """Return the mask size of each image, and masks of another size."""
         image = np.repeat(np.arange(len(self.counts)), self.counts)
         return sizes_by_image(image, self.columns["masks"].sizes, len(self.counts))
 
 
 class Batch(Columns):
-    """Reads the ragged columns of one table.
+    """Reader of the ragged columns of one table.
 
     Parameters
     ----------
     table : str
-        What errors call it.
+        The name used in error messages.
     images : sequence of int or str
         What its B images are called.
     """
@@ -64,7 +64,7 @@ class Batch(Columns):
         self._first = ""
 
     def location(self, row: int) -> str:
-        """Return the image of a row, and its place there."""
+        """Return the image of a row and its index there."""
         ends = np.cumsum(self.counts)
         index = int(np.searchsorted(ends, row, side="right"))
         return f"image {self.images[index]!r}, row {row - int(ends[index] - self.counts[index])}"
@@ -94,7 +94,7 @@ class Batch(Columns):
         return boxes
 
     def shapes(self, name: str, parts: Ragged, keypoint_count: int | None) -> Column:
-        """Return what rows have beside boxes, or in their place.
+        """Return the masks or keypoints of the rows.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Batch(Columns):
         return self.flags(name, column, len(column))
 
     def labels(self, parts: Ragged) -> Names:
-        """Return what the rows' classes are called."""
+        """Return the class names or ids of the rows."""
         return self.numbered("labels", self._column("labels", parts))
 
     def _check_finite(self, name: str, values: Floats) -> None:
@@ -142,7 +142,7 @@ class Batch(Columns):
         return _joined(arrays, (0,))
 
     def _count(self, name: str, columns: Sequence[Sized]) -> None:
-        """Take from the first that comes how many rows each image has, and refuse others."""
+        """Take the rows per image from the first column and check the others."""
         counts = np.array([len(column) for column in columns], np.intp)
         if not self._first:
             self.counts, self._first = counts, name
@@ -173,7 +173,7 @@ class Batch(Columns):
         self.fail(f"{name} has shape {array.shape}", f"expected {expected}", location)
 
     def _scale(self, boxes: Floats, sizes: object) -> Floats:
-        """Return what fractions are multiplied with, (n, 4)."""
+        """Return the factors of normalized boxes, (n, 4)."""
         given = self.numbers("sizes", as_array(sizes), (len(self.images), 2))
         invalid = ~(np.isfinite(given) & (given > 0)).all(axis=1)
         if invalid.any():
@@ -193,19 +193,19 @@ class Batch(Columns):
 
 
 class _ImageColumns(Columns):
-    """Refuses the rows of one image of a batch."""
+    """Reader of one image's rows, for error locations."""
 
     def __init__(self, batch: Batch, index: int) -> None:
         super().__init__(batch.table)
         self.whole = f"image {batch.images[index]!r}"
 
     def location(self, row: int) -> str:
-        """Return the image, and the row's place there."""
+        """Return the image and the index of the row."""
         return f"{self.whole}, row {row}"
 
 
 class BatchFormat(NamedTuple):
-    """How the batches of a loop are given.
+    """Box format and protocol of the batches.
 
     Attributes
     ----------
@@ -219,7 +219,7 @@ class BatchFormat(NamedTuple):
     protocol: Protocol
 
     def select_shapes(self, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
-        """Return what of the shapes that are given is compared; the rest must not be given.
+        """Return the shapes that the protocol compares; refuse all others.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class BatchFormat(NamedTuple):
     def read_shapes(
         self, batch: Batch, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
     ) -> dict[str, Column]:
-        """Return where the rows of a batch are: ``boxes``, and their shapes by name.
+        """Return the boxes and shapes of a batch by name.
 
         Without boxes they are those around the shapes.
 
@@ -256,7 +256,7 @@ class BatchFormat(NamedTuple):
         ------
         InputError
         UsageError
-            Where neither is given, or boxes alone would be fractions.
+            If neither is given, or boxes alone would be fractions.
         """
         if boxes is None and not shapes:
             batch.fail("boxes is a NoneType", "give a list, an entry for each image of the batch")
@@ -275,7 +275,7 @@ class BatchFormat(NamedTuple):
 
 
 def joined(columns: Sequence[Column]) -> Column:
-    """Return columns of arrays, or of masks, one behind the other."""
+    """Concatenate columns of arrays or masks."""
     first = columns[0]
     return Masks.joined(columns) if isinstance(first, Masks) else np.concatenate(columns)
 
@@ -312,7 +312,7 @@ def truth_rows(
     batch_format: BatchFormat,
     sizes: object,
 ) -> Rows:
-    """Return the ground truths of a batch; an area is NaN where it is that of the box."""
+    """Return the ground truths of a batch; area is NaN to use the box area."""
     accepted = ("boxes", "labels", "area", *FLAGS, *batch_format.protocol.reading)
     for name in ground_truth:
         if name not in (*accepted, *KINDS):
@@ -346,7 +346,7 @@ def truth_rows(
 def check_sizes(
     images: Sequence[Name], rows: Rows, known_sizes: Integers | None, table: str
 ) -> Integers:
-    """Refuse masks of another size than others of their image.
+    """Raise InputError if masks of an image differ in size.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def check_sizes(
     known_sizes : (B, 2) int32 or None
         The heights and widths that are known.
     table : str
-        What errors call it.
+        The name used in error messages.
 
     Returns
     -------
@@ -381,6 +381,6 @@ def check_sizes(
 
 
 def _joined(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...]) -> NDArray[Any]:
-    """Return arrays one after the other; those without rows, of whatever type, do not count."""
+    """Concatenate arrays; ignore empty ones, whose dtype is arbitrary."""
     nonempty = [array for array in arrays if len(array)]
     return np.concatenate(nonempty) if nonempty else np.zeros(empty)

@@ -1,4 +1,4 @@
-"""Scoring in a training loop: batches are checked and kept as they come, and scored at the end.
+"""Evaluator for training loops: collect batches, evaluate at the end.
 
 Nothing is matched while the loop runs, so that an update costs next to nothing; and no process
 waits for another here: what several have seen is gathered as bytes, by any means, by whoever calls.
@@ -55,7 +55,7 @@ _BOX_BYTES = 48
 def _locked(
     method: "Callable[Concatenate[Evaluator, _P], _R]",
 ) -> "Callable[Concatenate[Evaluator, _P], _R]":
-    """Let one thread at a time into the locked methods of an evaluator."""
+    """Serialize calls of the decorated methods of an evaluator."""
 
     @wraps(method)
     def locked(self: "Evaluator", /, *arguments: _P.args, **options: _P.kwargs) -> _R:
@@ -66,7 +66,7 @@ def _locked(
 
 
 class Evaluator:
-    """Scores the detections of a loop, batch by batch.
+    """Batch-wise evaluator for training loops.
 
     Threads may share one: each call waits for the one before, and :meth:`compute` scores the
     updates that were complete when it began.
@@ -105,7 +105,7 @@ class Evaluator:
     Raises
     ------
     UsageError
-        Where an argument is none of these.
+        If an argument is none of these.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class Evaluator:
 
     @_locked
     def reset(self) -> None:
-        """Forget all updates; the ground truth stays numbered."""
+        """Remove all updates; keep the index of the ground truth."""
         self._seen: dict[Name, bytes] = {}
         self._partials: list[Partial] = []
         self._images.reset()
@@ -195,7 +195,7 @@ class Evaluator:
         self._clear_rows()
 
     def _clear_rows(self) -> None:
-        """Begin with no rows and no images of which there are any."""
+        """Remove the pending rows and images."""
         self._pending_images: list[Name] = []
         self._pending_rows = 0
         no_shapes: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
@@ -212,7 +212,7 @@ class Evaluator:
     @property
     @_locked
     def seen(self) -> tuple[Name, ...]:
-        """What the images that were updated are called, in the order in which they came."""
+        """The names of the updated images, in order of arrival."""
         return tuple(self._seen)
 
     @_locked
@@ -228,7 +228,7 @@ class Evaluator:
         ground_truth: Mapping[str, Any] | None = None,
         sizes: Any = None,
     ) -> None:
-        """Take the detections of a batch of B images; where it fails, nothing of it is kept.
+        """Add the detections of a batch of B images, all or none of them.
 
         Arrays may be of numpy, of PyTorch (on any device), of whatever else has ``__array__`` or
         ``__dlpack__``, or lists. Every value is taken exactly as it is, half precision too.
@@ -260,10 +260,10 @@ class Evaluator:
         Raises
         ------
         InputError
-            Where an image or a label is unknown, an image comes twice, columns are of different
+            If an image or a label is unknown, an image comes twice, columns are of different
             lengths, masks of an image are of different sizes, or a value is not what it should be.
         UsageError
-            Where `ground_truth` is missing, or given twice; where what the protocol compares is
+            If `ground_truth` is missing, or given twice; if what the protocol compares is
             missing, or something is given that it does not compare.
         """
         if (ground_truth is None) == (self.ground_truth is None):
@@ -306,7 +306,7 @@ class Evaluator:
             self._clear_rows()
 
     def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
-        """Refuse masks of a batch of another size than those of the ground truth of their image."""
+        """Raise InputError if masks differ in size from those of their image."""
         if self._mask_sizes is not None:
             known_sizes: Integers | None = self._mask_sizes[self._images.indices(names)]
         else:
@@ -315,7 +315,7 @@ class Evaluator:
 
     @_locked
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
-        """Take the detections of a batch as records of a COCO results file.
+        """Add the detections of a batch as records of a COCO results file.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ class Evaluator:
         InputError
             As :meth:`update`, and where a record lacks something or lies on another image.
         UsageError
-            Where the evaluator's boxes are not x, y, width, height, or it has no ground truth.
+            If the evaluator's boxes are not x, y, width, height, or it has no ground truth.
         """
         if self.boxes != "xywh":
             raise UsageError("records have x, y, width, height: give boxes='xywh' to the evaluator")
@@ -375,7 +375,7 @@ class Evaluator:
         return names
 
     def _record_images(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
-        """Note that images were updated, and return which of them for the first time, (B,) bool."""
+        """Record updated images; return a mask of the new ones, (B,) bool."""
         if self.repeats == "error":
             seen = self._seen.keys()
             if len(set(names)) == len(names) and seen.isdisjoint(names):
@@ -400,7 +400,7 @@ class Evaluator:
         return new
 
     def _digests(self, rows: Sequence[Rows]) -> list[bytes]:
-        """Return what tells the rows of each image of a batch from others."""
+        """Return a digest of each image's rows in a batch."""
         digests = [blake2b(digest_size=16) for _ in rows[0].counts]
         for table in rows:
             keys = [repr(self._classes.key(name)).encode() for name in table.labels.distinct]
@@ -424,7 +424,7 @@ class Evaluator:
     def compute(
         self, *, classes: Iterable[str] | None = None, threads: int | None = None
     ) -> Result:
-        """Score all that was updated.
+        """Evaluate all updates.
 
         The first time, what looks wrong about tables that score next to nothing is looked for, as
         :func:`detap.evaluate` does; not again, since the first epochs of a training all score so.
@@ -439,7 +439,7 @@ class Evaluator:
         Raises
         ------
         InputError
-            Where an image was not updated that had to be, or boxes look like another encoding.
+            If an image was not updated that had to be, or boxes look like another encoding.
 
         Warns
         -----
@@ -468,7 +468,7 @@ class Evaluator:
         return self._add_selection(result)
 
     def _add_selection(self, result: Result) -> Result:
-        """Return the result with the selection of images, if not all of the ground truth."""
+        """Add the selection of images to the result, if it is not all of them."""
         total_images = (
             len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
         )
@@ -480,7 +480,7 @@ class Evaluator:
         )
 
     def to_bytes(self) -> bytes:
-        """Return what remains of the images that were updated, matched, as bytes.
+        """Return the partial of the updated images as bytes.
 
         Those of all processes go to :func:`detap.merge`, by whatever means; a process that has seen
         no image has its bytes too. They are the same whatever came in which order.
@@ -488,13 +488,13 @@ class Evaluator:
         Raises
         ------
         InputError
-            Where a box has no finite area.
+            If a box has no finite area.
         """
         return self.partial().to_bytes()
 
     @_locked
     def partial(self, *, threads: int | None = None) -> Partial:
-        """Return the same, not yet as bytes.
+        """Return the partial of the updated images.
 
         Parameters
         ----------
@@ -505,7 +505,7 @@ class Evaluator:
         return Partial.merge([*self._partials, pending]) if self._partials else pending
 
     def _pending_partial(self, threads: int | None = None) -> Partial:
-        """Return what remains of the images whose rows are here."""
+        """Return the partial of the images with pending rows."""
         result = score_tables(
             *self._tables(part=True),
             self.protocol,
@@ -516,7 +516,7 @@ class Evaluator:
         return Partial.of(result, ground_truth=self.ground_truth)
 
     def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
-        """Return the rows that are here as tables, images in the order of the ground truth.
+        """Return the pending rows as tables, images in ground truth order.
 
         Negative sides of a part are judged with those of others.
         """
@@ -545,7 +545,7 @@ class Evaluator:
         )
 
     def _ground_truth_table(self, *, part: bool) -> GroundTruth:
-        """Return the ground truths that the updates brought."""
+        """Return the ground truths of the updates as a table."""
         images = self._images.ordered_names()
         columns = self._join_blocks(self._ground_truths)
         boxes = self._box_columns("ground truth", columns, images, part=part)
@@ -563,7 +563,7 @@ class Evaluator:
         )
 
     def _join_blocks(self, blocks: Sequence[Block]) -> Block:
-        """Return the columns of all updates, image by image, with the final numbers."""
+        """Return the columns of all updates, sorted by image, with final indices."""
         columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
         if self.ground_truth is None:
             columns["image"] = self._images.ranks()[columns["image"]]
@@ -577,7 +577,7 @@ class Evaluator:
     def _box_columns(
         self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
     ) -> dict[str, Any]:
-        """Return what both tables have of their rows."""
+        """Return the columns that both tables have."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _UpdatedRows(table, columns["image"], images)
         boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, part=part)
@@ -591,7 +591,7 @@ class Evaluator:
 
 
 class _UpdatedRows(Columns):
-    """Refuses rows of several updates in the name of their images."""
+    """Reader of the rows of several updates, for error locations."""
 
     def __init__(self, table: str, image: Integers, images: tuple[Name, ...]) -> None:
         super().__init__(table)
@@ -599,37 +599,37 @@ class _UpdatedRows(Columns):
         self._images = images
 
     def first(self, rows: NDArray[Any]) -> int:
-        """Return the row whose note merging would keep, of whichever updates it is."""
+        """Return the row that a note names, independent of the update order."""
         numbers = np.unique(self._image[rows]).tolist()
         number = min(numbers, key=lambda number: natural_key(f"{self._images[number]!r},"))
         return int(rows[np.argmax(self._image[rows] == number)])
 
     def location(self, row: int) -> str:
-        """Return the image of a row, and its place there."""
+        """Return the image of a row and its index there."""
         number = self._image[row]
         first = int(np.argmax(self._image == number))
         return f"image {self._images[number]!r}, row {row - first}"
 
 
 def _names_of(images: Iterable[Name]) -> tuple[Name, ...]:
-    """Return names of images as plain numbers or text, from a list, a set or an array."""
+    """Return image names as plain numbers or text."""
     values: Any = images if hasattr(images, "__array__") else [*images]
     return tuple(Columns("detections").names("images", values))
 
 
 def _width_height(boxes: Floats, box_format: str) -> Floats:
-    """Return the widths and heights of boxes as they were given, (n, 2)."""
+    """Return the given widths and heights of boxes, (n, 2)."""
     width_height: Floats = boxes[:, 2:] - boxes[:, :2] if box_format == "xyxy" else boxes[:, 2:]
     return width_height
 
 
 def _without_negative_zero(column: Column) -> Column:
-    """Return a column without negative zeros, which equal zeros."""
+    """Return a column with -0.0 replaced by 0.0."""
     real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
     return column + 0.0 if real else column
 
 
 def _keypoint_triples(values: Any) -> Any:
-    """Return x, y and v of each keypoint, where a record has them in turn."""
+    """Return flat keypoints as triples of x, y and v."""
     array = np.asarray(values, object)
     return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values

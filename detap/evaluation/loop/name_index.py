@@ -1,4 +1,4 @@
-"""Which number a name has in a loop: of a list that is known, or as names come."""
+"""Index of image and class names in a training loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -12,7 +12,7 @@ from detap.text_input import join_names, suggest
 
 
 class NameIndex:
-    """Numbers for names: for those of a list, or for all that come.
+    """Index of names: of a fixed list, or growing with the names seen.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class NameIndex:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the names that came."""
+        """Remove the names seen."""
         self._indices = dict(self._known or {})
 
     def check(self, names: Sequence[Name]) -> None:
-        """Refuse names that are not known, or are of another kind than those that came before."""
+        """Raise InputError if names are unknown or mix numbers and text."""
         if self._known is None:
             first = next(iter(self._indices), names[0] if names else "")
             for name in names:
@@ -61,24 +61,24 @@ class NameIndex:
                 refuse(f"{self._subject} {name!r} {self._unknown_message}", hint)
 
     def indices(self, names: Sequence[Name]) -> Integers:
-        """Return the numbers of names that were checked, new ones where they are not known."""
+        """Return the indices of checked names; add new names if not fixed."""
         if self._known is None:
             for name in names:
                 self._indices.setdefault(name, len(self._indices))
         return np.array([self._indices[name] for name in names], np.int32)
 
     def key(self, name: Name) -> Name:
-        """Return what all spellings of a name share: its number, if it is known."""
+        """Return a key shared by all spellings of a name."""
         return name if self._known is None else self._known[name]
 
     def ordered_names(self) -> tuple[Name, ...]:
-        """Return the names: as they were listed, or those that came, sorted."""
+        """Return the names: as listed, or sorted if not fixed."""
         if self._known is None:
             return tuple(sorted(self._indices))
         return tuple(self._known)
 
     def ranks(self) -> Integers:
-        """Return the place in that order of each number, (n,) int32."""
+        """Return the rank of each index in that order, (n,) int32."""
         ranks = np.zeros(len(self._indices), np.int32)
         for rank, name in enumerate(self.ordered_names()):
             ranks[self._indices[name]] = rank
@@ -86,7 +86,7 @@ class NameIndex:
 
 
 def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> NameIndex:
-    """Return the numbering of images: of those listed, of the ground truth's, or of all."""
+    """Return the index of the images."""
     if ground_truth is None:
         if listed is None:
             return NameIndex("image", None)
@@ -110,7 +110,7 @@ def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | Non
 def class_index(
     ground_truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> NameIndex:
-    """Return the numbering of classes: the ground truth's, by identifier or name, or as listed."""
+    """Return the index of the classes, by id or name."""
     if ground_truth is not None:
         ids = _index_by_name(ground_truth.class_ids)
         hint = (
@@ -132,5 +132,5 @@ def _index_by_name(names: Sequence[Name]) -> dict[Name, int]:
 
 
 def refuse(message: str, hint: str, location: str = "") -> NoReturn:
-    """Raise the InputError of what was updated."""
+    """Raise an InputError about an update."""
     raise InputError(Problem("detections", location, message, hint))

@@ -1,4 +1,4 @@
-"""What overlaps: boxes, or another shape. A kind is one file and one line of the table."""
+"""Registry of the shapes by `iou_type`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Boxes, whose overlaps matching works out itself; what other shapes depart from."""
+"""Boxes, whose IoU the core computes; base class of the other shapes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class Shapes:
-    """What the rows of two tables are, and how much they overlap: here, boxes.
+    """The shapes of two tables, their areas and IoUs: here, boxes.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Shapes:
         self.protocol, self.threads = protocol, threads
 
     def areas(self) -> tuple[Floats, Floats]:
-        """Return the areas of the N detections and of the G ground truths, in square pixels."""
+        """Return the areas of the N detections and G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
         detection_areas, truth = (
             pixel_areas(table.corners) if self.protocol.inclusive_pixels else table.box_area
@@ -54,7 +54,7 @@ class Shapes:
         return areas if area is None or self.protocol.inclusive_pixels else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
-        """Return what overlaps of the same image and class; None where boxes say so themselves.
+        """Return the IoUs of pairs of one image and class; None for boxes.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class Shapes:
         return None
 
     def box_area_notes(self, shapes: Floats, shape_name: str, value: str) -> Iterator[Note]:
-        """Say of how many detections the box is of another range than the shape in it.
+        """Note detections with a box in another area range than their shape.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Shapes:
             )
 
     def notes(self) -> Iterator[Note]:
-        """Say what of the shapes is worth knowing."""
+        """Yield notes on the shapes."""
         tables = self.ground_truth, self.detections
         count = sum(len(table) for table in tables if table.polygons is not None)
         if count:

@@ -1,4 +1,4 @@
-"""Keypoints, compared by how near they lie."""
+"""Keypoints, compared by OKS."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class KeypointShapes(Shapes):
-    """Keypoints; boxes decide no overlap, but where a ground truth has no labelled keypoint."""
+    """Keypoints; boxes replace them for ground truths without labeled keypoints."""
 
     def _extents(self) -> Floats:
         """Return the areas (N,) of the boxes around the keypoints of each detection."""
@@ -21,13 +21,13 @@ class KeypointShapes(Shapes):
         return area
 
     def range_areas(self, areas: Floats) -> Floats:
-        """As :meth:`Shapes.range_areas`: of a detection's own row, or its extent."""
+        """Return the areas of :meth:`Shapes.range_areas`, or the keypoint extents."""
         if self.protocol.detection_area == "extent":
             return self._extents()
         return super().range_areas(areas)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
-        """As :meth:`Shapes.pairs`; what absorbs overlaps no other way."""
+        """Return the OKS of pairs, see :meth:`Shapes.pairs`; crowds have no own rule."""
         del crowd
         truth, keypoints = self.ground_truth, self._keypoints(self.ground_truth)
         width_height = (
@@ -57,13 +57,13 @@ class KeypointShapes(Shapes):
         return table.keypoints
 
     def notes(self) -> Iterator[Note]:
-        """Say where the area of a box, and not of its keypoints, decides the range."""
+        """Note detections with a box in another range than their keypoints."""
         if self.protocol.detection_area == "box":
             yield from self.box_area_notes(self._extents(), "keypoints'", "extent")
 
 
 def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:
-    """Refuse keypoints of another number than there are sigmas.
+    """Raise UsageError if keypoints and sigmas differ in number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Masks, compared pixel by pixel, and their boundaries, whichever have less in common."""
+"""Masks and their boundaries, compared by pixels."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -14,27 +14,27 @@ from detap.tables.masks import Masks, refuse_sizes, sizes_by_image
 
 
 class MaskShapes(Shapes):
-    """Masks; their boxes decide no overlap."""
+    """Masks, compared without their boxes."""
 
     @cached_property
     def _pixels(self) -> Floats:
-        """How many pixels the mask of each detection has, (N,) float64."""
+        """The number of pixels of each detection's mask, (N,) float64."""
         masks, number = _masks_of(self.detections)
         return pixel_counts(masks.arrays).astype(np.float64)[number]
 
     def range_areas(self, areas: Floats) -> Floats:
-        """As :meth:`Shapes.range_areas`: of a mask's own row, or its pixels."""
+        """Return the areas of :meth:`Shapes.range_areas`, or the pixel counts."""
         return (
             self._pixels if self.protocol.detection_area == "pixels" else super().range_areas(areas)
         )
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
-        """As :meth:`Shapes.pairs`.
+        """Return the IoUs of masks or boundaries, see :meth:`Shapes.pairs`.
 
         Raises
         ------
         InputError
-            Where masks of an image are of different sizes: those of files are not, others may be.
+            If masks of an image are of different sizes: those of files are not, others may be.
         """
         detection_masks, detection_areas = _masks_of(self.detections)
         truth_masks, truth = _masks_of(self.ground_truth)
@@ -51,7 +51,7 @@ class MaskShapes(Shapes):
         )
 
     def _check_sizes(self, sizes: tuple[Integers, Integers]) -> None:
-        """Refuse masks of the G ground truths and N detections of another size than their image."""
+        """Raise InputError if masks differ in size from those of their image."""
         tables = self.ground_truth, self.detections
         image = np.concatenate([table.image for table in tables])
         all_sizes = np.concatenate(sizes)
@@ -63,13 +63,13 @@ class MaskShapes(Shapes):
             refuse_sizes(table._title, name, all_sizes[row], expected[image[row]])
 
     def notes(self) -> Iterator[Note]:
-        """Say where the area of a box, and not of its mask, decides the range of a detection."""
+        """Note detections with a box in another range than their mask."""
         if self.protocol.detection_area == "box":
             yield from self.box_area_notes(self._pixels, "mask's", "pixels")
 
 
 def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
-    """Return the masks of a table, and which is whose."""
+    """Return the masks of a table, and the mask index of each row."""
     if not len(table):
         return Masks.none(), table.label
     if table.masks is None or table.mask is None:

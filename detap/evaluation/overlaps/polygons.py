@@ -11,10 +11,10 @@ from detap.tables.notes import POLYGONS_BOUNDED
 
 
 class PolygonShapes(Shapes):
-    """Quadrilaterals; a plain box is one too."""
+    """Quadrilaterals, including plain boxes."""
 
     def _polygons(self) -> tuple[Floats, Floats]:
-        """Return those (N, 8) of the detections and (G, 8) of the ground truths.
+        """Return the polygons of detections (N, 8) and ground truths (G, 8).
 
         Raises
         ------
@@ -42,15 +42,15 @@ class PolygonShapes(Shapes):
         return detection_areas, truth
 
     def areas(self) -> tuple[Floats, Floats]:
-        """As :meth:`Shapes.areas`."""
+        """Return the polygon areas, see :meth:`Shapes.areas`."""
         detection_areas, truth = map(polygon_areas, self._polygons())
         return detection_areas, truth
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
-        """As :meth:`Shapes.pairs`; none is left out that meets another."""
+        """Return the IoUs of all overlapping pairs, see :meth:`Shapes.pairs`."""
         del lowest
         return polygon_pairs(*boxes, polygons=self._polygons(), crowd=crowd)
 
     def notes(self) -> Iterator[Note]:
-        """Say nothing: quadrilaterals are taken as they are."""
+        """Yield nothing: quadrilaterals need no note."""
         yield from ()

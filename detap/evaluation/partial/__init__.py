@@ -1,4 +1,4 @@
-"""What remains of whole images after matching, in bytes that add up."""
+"""Match results of whole images as bytes that merge exactly."""
 
 from detap.evaluation.partial.partial import Partial, merge
 

@@ -1,4 +1,4 @@
-"""Columns of whole images, class by class, and their rows put in the order of a union of images.
+"""Columns of whole images by class, gathered in the order of a union of images.
 
 A detection is its score, its image, and a number into a table of the distinct things that become
 of detections; a ground truth is its image, and a number into a like table. Rows of a class stand in
@@ -44,7 +44,7 @@ Tables = TypeVar("Tables", MatchFlags, GroundTruthKinds)
 
 
 class ClassColumns(NamedTuple):
-    """One side's columns, class by class.
+    """The columns of detections or ground truths, sorted by class.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class ClassColumns(NamedTuple):
     score: Floats
 
     def select_images(self, mask: Flags) -> "ClassColumns":
-        """Return the rows of some images alone, which keep their numbers."""
+        """Return the rows of some images, with unchanged indices."""
         rows = mask[self.image]
         return self._select(
             np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
         )
 
     def select_classes(self, mask: Flags) -> "ClassColumns":
-        """Return the rows of some classes alone, which are numbered anew."""
+        """Return the rows of some classes, with new indices."""
         counts = np.diff(self.start)
         start = np.concatenate([[0], np.cumsum(counts[mask], dtype=np.int64)])
         return self._select(start, np.repeat(mask, counts))
@@ -80,7 +80,7 @@ class ClassColumns(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Columns of whole images.
+    """Detections and ground truths of whole images.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Block(NamedTuple):
 
 
 class BlockSlice(NamedTuple):
-    """A block as a part of a union.
+    """A block with the indices of its images and classes in a union.
 
     Attributes
     ----------
@@ -120,12 +120,12 @@ class BlockSlice(NamedTuple):
 
     @classmethod
     def full(cls, block: Block, images: int) -> "BlockSlice":
-        """Return a block as the only part."""
+        """Return a block as the only one of a union."""
         classes = len(block.detections.start) - 1
         return cls(block, np.arange(images, dtype=np.int32), np.arange(classes, dtype=np.int32))
 
     def select_images(self, new_index: Integers) -> "BlockSlice":
-        """Return the part of some images of the union: the new number of each, or -1."""
+        """Return the slice of some images: new index of each, or -1."""
         images = np.append(new_index, np.int32(-1))[self.images]
         mask = images >= 0
         block = self.block
@@ -138,7 +138,7 @@ class BlockSlice(NamedTuple):
         return self._replace(block=block, images=images)
 
     def select_classes(self, new_index: Integers) -> "BlockSlice":
-        """Return the part of some classes of the union: the new number of each, or -1."""
+        """Return the slice of some classes: new index of each, or -1."""
         labels = new_index[self.labels]
         mask, block = labels >= 0, self.block
         if not mask.all():
@@ -170,7 +170,7 @@ class Gathered(NamedTuple):
 
 
 class Order(NamedTuple):
-    """How the rows of a class follow each other: by group of images, each within one block.
+    """Order of the rows within a class: by group of images, then as in the block.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Order(NamedTuple):
 
 
 def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
-    """Return the block of the evidence of a table.
+    """Return the block of a match table.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
 def block_of_coverage(
     bits: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, params: MatchParams
 ) -> Block:
-    """Return the block of ground truths that proposals cover, or not.
+    """Return the block of ground truths with the coverage by proposals.
 
     Parameters
     ----------
@@ -237,12 +237,12 @@ def block_of_coverage(
 
 
 def no_bits(params: MatchParams, truths: int) -> Bits:
-    """Return of what width words are where no proposal covers anything, (0, G)."""
+    """Return empty coverage bits, (0, G)."""
     return empty_bits(params, truths)[:0]
 
 
 def no_match_flags(params: MatchParams) -> MatchFlags:
-    """Return the table of outcomes of no detection."""
+    """Return an empty table of match flags."""
     bits = empty_bits(params, 0)
     return MatchFlags(np.zeros(0, np.uint8), bits, bits, np.zeros(0, np.bool_))
 
@@ -259,7 +259,7 @@ def _truths(
 
 
 def _distinct_columns(tables: Tables) -> tuple[Tables, Bits]:
-    """Return the distinct columns of tables, in their order, and the number of each column."""
+    """Return the sorted distinct columns of tables, and the index of each column."""
     code, first = number_columns(*tables)
     few, (rank,) = merge_tables(
         [type(tables)._make(table.take(first, axis=-1) for table in tables)]
@@ -268,7 +268,7 @@ def _distinct_columns(tables: Tables) -> tuple[Tables, Bits]:
 
 
 def merge_tables(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
-    """Return the distinct columns of several tables, in their order, and where each one went.
+    """Return the sorted distinct columns of several tables, and their new indices.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def gather(
 def _select_rows(
     block_slice: BlockSlice, columns: ClassColumns, code: NDArray[np.uint32], classes: range
 ) -> Gathered:
-    """Return the rows of a part that are of some classes."""
+    """Return the rows of some classes of one slice."""
     indices = np.flatnonzero(
         (block_slice.labels >= classes.start) & (block_slice.labels < classes.stop)
     )

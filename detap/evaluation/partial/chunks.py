@@ -1,4 +1,4 @@
-"""A class that is too large to be put together at once: a stretch of its rows after another."""
+"""Chunks of a class that is too large to gather at once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ _BITS = 20
 def chunks_by_score(
     parts: Sequence[Part], label: int, max_rows: int
 ) -> Iterator[Callable[[], list[Part]]]:
-    """Yield what returns the detections of a class by falling score, some at a time.
+    """Yield loaders for chunks of a class's detections, best scores first.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def chunks_by_score(
 def chunks_by_group(
     parts: Sequence[Part], label: int, max_rows: int, order: Order
 ) -> Iterator[list[Part]]:
-    """Yield the rows of a class in the union's order, some groups of images at a time.
+    """Yield chunks of a class's rows in the union's order.
 
     Parameters
     ----------
     parts, label, most
-        As for :func:`by_score`.
+        As for :func:`chunks_by_score`.
     order : Order
     """
 
@@ -96,7 +96,7 @@ def _select_chunk(
 
 
 def _rows_of(part: Part, label: int) -> slice:
-    """Return where the rows of a class stand; a block has each class once."""
+    """Return the rows of a class; a block has each class once."""
     block_slice, columns, _ = part
     for index in np.flatnonzero(block_slice.labels == label).tolist():
         return slice(int(columns.start[index]), int(columns.start[index + 1]))
@@ -109,7 +109,7 @@ def _split_rows(rows: slice, max_rows: int) -> Iterator[slice]:
 
 
 def _chunk_of_bin(counts: NDArray[np.int64], max_rows: int) -> Bits:
-    """Return the number of the stretch that each bin is in."""
+    """Return the chunk index of each bin."""
     number, size = 0, 0
     numbers = np.zeros(len(counts), np.uint32)
     for index in np.flatnonzero(counts).tolist():
@@ -122,7 +122,7 @@ def _chunk_of_bin(counts: NDArray[np.int64], max_rows: int) -> Bits:
 
 
 def _descending_bins(score: Floats) -> NDArray[np.int64]:
-    """Return numbers that rise as scores fall: the first bits of their order, (n,) int64."""
+    """Return score bins, best scores first, (n,) int64."""
     bits = (score + 0.0).view(np.uint64)  # -0.0 ties with 0.0
     sign = np.uint64(1 << 63)
     falling = np.where(bits >= sign, bits, ~(bits | sign))

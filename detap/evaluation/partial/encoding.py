@@ -1,4 +1,4 @@
-"""Partials as bytes: a heading in JSON, columns of little-endian numbers, a checksum.
+"""Binary format of partials: JSON header, little-endian columns, checksum.
 
 ::
 
@@ -53,7 +53,7 @@ _INTEGER_TYPES = ("<u1", "<u2", "<u4", "<u8")
 
 
 class _Column(NamedTuple):
-    """A column that is about to be written.
+    """A column to be written.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class _Column(NamedTuple):
         return cls(_dtype_name(column), len(column), (column,))
 
     def encoded_chunks(self) -> Iterator[bytes | memoryview]:
-        """Yield its bytes, up to a multiple of 8."""
+        """Yield the column's bytes, padded to a multiple of 8."""
         size = 0
         for part in self.parts:
             chunk = np.ascontiguousarray(part, self.dtype)
@@ -84,7 +84,7 @@ class _Column(NamedTuple):
 
 
 def encode(partial: "Partial") -> Iterator[bytes | memoryview]:
-    """Yield a partial as pieces of bytes, each made when the one before has been written."""
+    """Yield the bytes of a partial in chunks, each created on demand."""
     hasher = blake2b(digest_size=_CHECKSUM)
     for chunk in _body(partial):
         hasher.update(chunk)
@@ -93,7 +93,7 @@ def encode(partial: "Partial") -> Iterator[bytes | memoryview]:
 
 
 def _body(partial: "Partial") -> Iterator[bytes | memoryview]:
-    """Yield all but the checksum."""
+    """Yield all bytes but the checksum."""
     columns = _columns(partial)
     protocol = partial.protocol
     heading = _json(
@@ -137,7 +137,7 @@ def _note(note: Note) -> list[Any]:
 
 
 def _columns(partial: "Partial") -> dict[str, _Column]:
-    """Return the columns by name, in the order in which they are written.
+    """Return the columns by name, in the order of the format.
 
     Those of rows are put together a few classes at a time, and each by itself: together they are as
     large as the partial.
@@ -205,7 +205,7 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
 def _used_entries(
     tables: Any, codes: Sequence[NDArray[np.uint32]], column_sets: Sequence[ClassColumns]
 ) -> tuple[Any, NDArray[Any]]:
-    """Return the tables with the entries that occur alone, and the new number of each."""
+    """Return tables with only the entries in use, and their new indices."""
     used = np.zeros(tables[0].shape[-1], np.bool_)
     for code, columns in zip(codes, column_sets, strict=True):
         occurs = np.zeros(len(code), np.bool_)
@@ -228,7 +228,7 @@ def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def decode(data: Any, limits: Limits, name: str) -> dict[str, Any]:
-    """Return the fields of a partial from its bytes, each checked.
+    """Return the checked fields of a partial from its bytes.
 
     Parameters
     ----------
@@ -237,14 +237,14 @@ def decode(data: Any, limits: Limits, name: str) -> dict[str, Any]:
     limits : Limits
         What is accepted at most.
     name : str
-        What errors call it.
+        The name used in error messages.
 
     Raises
     ------
     InputError
-        Where these are no bytes of a partial, or damaged, or beyond the limits.
+        If these are no bytes of a partial, or damaged, or beyond the limits.
     UsageError
-        Where `data` are no bytes at all.
+        If `data` are no bytes at all.
     """
     return _Reader(_bytes(data), limits, name).fields()
 
@@ -271,7 +271,7 @@ def _is_ascending(position: NDArray[np.int64], count: int) -> bool:
 
 
 class _Reader:
-    """Reads one partial, and refuses in its name."""
+    """Reader of one partial, which names it in errors."""
 
     def __init__(self, data: memoryview, limits: Limits, name: str) -> None:
         self.data, self.limits, self.name = data, limits, name
@@ -301,7 +301,7 @@ class _Reader:
             self.refuse(f"is damaged: heading: {error}")
 
     def _heading(self) -> tuple[dict[str, Any], int]:
-        """Return the heading and where the columns begin."""
+        """Return the header and the offset of the columns."""
         data = self.data
         if len(data) > self.limits.file_bytes:
             self.refuse(
@@ -385,7 +385,7 @@ class _Reader:
         }
 
     def _unselected(self, listed: Any, ids: tuple[Name, ...]) -> tuple[Name, ...] | None:
-        """Return the classes that are not kept."""
+        """Return the classes not kept."""
         if listed is None:
             return None
         names = self._names(listed)

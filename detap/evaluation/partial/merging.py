@@ -1,4 +1,4 @@
-"""Partials put together: the same whatever the shards, the order and the tree of merging."""
+"""Merge partials; the result does not depend on shards or order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ def merge_partials(
     repeats: Repeats,
     images: Iterable[Name] | None,
 ) -> "Partial":
-    """Return several partials as one; see :func:`detap.merge`."""
+    """Merge partials; see :func:`detap.merge`."""
     if repeats not in ("error", "identical"):
         raise UsageError(f"repeats {repeats!r} is unknown; choose from error, identical")
     if not parts:
@@ -53,7 +53,7 @@ def merge_partials(
 
 
 def _select_required(union: "Partial", required: Sequence[Name]) -> "Partial":
-    """Return the due images alone."""
+    """Return the partial of the required images."""
     number = {name: index for index, name in enumerate(union.images)}
     missing = [name for name in required if name not in number]
     if missing:
@@ -72,12 +72,12 @@ def _refuse(part: "Partial", message: str, hint: str) -> NoReturn:
 
 
 def align_classes(first: "Partial", second: "Partial") -> "tuple[Partial, Partial]":
-    """Return partials of two detectors with the classes of both: those of the first, then others.
+    """Give partials of two detectors the same classes, the first's before others.
 
     Raises
     ------
     InputError
-        Where they are of different protocols, classes or ground truths.
+        If they are of different protocols, classes or ground truths.
     """
     _check_compatible(first, second)
     _classes((first, second))
@@ -129,7 +129,7 @@ def _check_compatible(first: "Partial", other: "Partial") -> None:
 
 
 def _selected(part: "Partial") -> list[str]:
-    """Return the names of the classes that were selected; none if all are there."""
+    """Return the names of the selected classes; empty for all classes."""
     return [] if part.unselected is None else sorted(part.class_names)
 
 
@@ -203,7 +203,7 @@ def _union(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
 
 
 def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> BoxCounts:
-    """Return how many boxes the parts have together, but for images that are kept of another."""
+    """Return the total box counts of the parts, each kept image once."""
     total = NO_BOXES
     for part, mask in zip(parts, kept, strict=True):
         total += part.counts
@@ -223,7 +223,7 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
 
 
 def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, ...], int]:
-    """Return the classes of the ground truth, and then those that only detections have."""
+    """Return the classes: the ground truth's, then those only in detections."""
     first = parts[0]
     text_by_id: dict[Name, str] = {}
     for part in parts:
@@ -254,7 +254,7 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
 
 
 def _groups(parts: Sequence["Partial"]) -> dict[Name, str]:
-    """Return the groups of the classes, on which all parts that say one must agree."""
+    """Return the groups of the classes, which must agree between parts."""
     group_by_id: dict[Name, str] = {}
     for part in parts:
         for name, group in part.groups.items():
@@ -268,7 +268,7 @@ def _groups(parts: Sequence["Partial"]) -> dict[Name, str]:
 
 
 def _unselected(parts: Sequence["Partial"]) -> tuple[Name, ...] | None:
-    """Return the classes that any part has scored and not kept."""
+    """Return the classes that any part evaluated but did not keep."""
     if parts[0].unselected is None:
         return None
     return tuple(_sorted({name for part in parts for name in part.unselected or ()}))
@@ -277,7 +277,7 @@ def _unselected(parts: Sequence["Partial"]) -> tuple[Name, ...] | None:
 def _images(
     parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]
 ) -> tuple[tuple[Name, ...], list[Integers]]:
-    """Return the images of the union, and the number of each part's own, -1 where not kept."""
+    """Return the images of the union, and each part's indices, -1 if dropped."""
     names = [
         name
         for part, mask in zip(parts, kept, strict=True)
@@ -313,7 +313,7 @@ def _images(
 def _sources(
     parts: Sequence["Partial"], numbers: Sequence[Integers], images: int
 ) -> tuple[tuple[str, ...], Integers]:
-    """Return the names of the inputs, sorted, and that of each image of the union."""
+    """Return the sorted input names, and the input of each image."""
     owner: dict[str, Partial] = {}
     for part, number in zip(parts, numbers, strict=True):
         for index in np.unique(part.source[number >= 0]).tolist():
@@ -354,7 +354,7 @@ def _sorted(names: Iterable[Any]) -> list[Name]:
 def _kept_images(
     parts: Sequence["Partial"], labels: Sequence[Integers], *, identical: bool
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield which images of each part are kept."""
+    """Yield a mask of the kept images of each part."""
     owner: dict[Name, tuple[int, int]] = {}
     repeats: dict[Name, list[tuple[int, int]]] = {}
     for n, (part, candidates) in enumerate(zip(parts, _possible_repeats(parts), strict=True)):
@@ -387,7 +387,7 @@ def _kept_images(
 
 
 def _possible_repeats(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
-    """Yield which images of each part may be in another too: those whose hash is not theirs alone.
+    """Yield the images of each part whose hash occurs more than once.
 
     They are few, where a dictionary of all images takes 130 bytes for each.
     """
@@ -426,7 +426,7 @@ def _refuse_repeat(
 
 
 def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) -> dict[int, bytes]:
-    """Return all that a part keeps of some of its images, so that it can be compared."""
+    """Return the bytes of all rows of some images, for comparison."""
     numbers = sorted(set(images))
     if not numbers:
         return {}

@@ -1,4 +1,4 @@
-"""What remains of whole images after matching: small, exact, and added up in any order.
+"""Partial: match results of whole images, merged exactly in any order.
 
 Matching never crosses images or classes. So it is enough to keep, of each detection, its score,
 its image, and what became of it; numbers, curves, resamples and parts of the images follow from
@@ -75,7 +75,7 @@ from detap.tables.columns import Name, check_threads
 from detap.tables.detection import CategorySample, Flags, GroundTruth, Integers
 from detap.tables.notes import INTERLEAVED
 
-if TYPE_CHECKING:  # a plain run selects nothing
+if TYPE_CHECKING:
     from detap.evaluation.selection import Selection
 
 CHUNK = 1 << 18
@@ -96,7 +96,7 @@ _NO_TIES = (
 
 
 class MergedTables(NamedTuple):
-    """The tables of a union, and the numbers in them of each piece's own entries."""
+    """The tables of a union, and the indices of each slice's entries in them."""
 
     match_flags: MatchFlags
     kinds: GroundTruthKinds
@@ -106,7 +106,7 @@ class MergedTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Partial:
-    """What remains of whole images after matching.
+    """Match results of whole images.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Partial:
     threads : int or None
         As for :func:`detap.evaluate`.
     name : str
-        What errors call it.
+        The name used in error messages.
     """
 
     protocol: Protocol
@@ -184,7 +184,7 @@ class Partial:
         input: str | None = None,
         tie_range: bool = False,
     ) -> "Partial":
-        """Return what remains of the images of a result.
+        """Create the partial of a result.
 
         Parameters
         ----------
@@ -206,8 +206,8 @@ class Partial:
         Raises
         ------
         UsageError
-            Where the result was merged from partials; where it is of images or classes that
-            `ground_truth` has not; where equal scores rank by place in the file, and detections
+            If the result was merged from partials; if it is of images or classes that
+            `ground_truth` has not; if equal scores rank by place in the file, and detections
             that are of no input do not come image by image, as `ground_truth` lists them.
         """
         _check_kind("result", result, (Result,))
@@ -287,7 +287,7 @@ class Partial:
         repeats: Repeats = "error",
         images: Iterable[Name] | None = None,
     ) -> "Partial":
-        """Return several partials as one; :func:`merge` says how."""
+        """Merge partials; see :func:`merge`."""
         if isinstance(blobs, Partial | bytes | bytearray | memoryview):
             raise UsageError("merge takes several partials: put one alone into a list")
         _check_kind("blobs", blobs, (Iterable,))
@@ -308,7 +308,7 @@ class Partial:
         limits: Limits = DEFAULT_LIMITS,
         name: str = "partial",
     ) -> "Partial":
-        """Return the partial that :meth:`to_bytes` wrote; everything in it is checked.
+        """Read and check a partial written by :meth:`to_bytes`.
 
         Parameters
         ----------
@@ -317,42 +317,42 @@ class Partial:
         limits : Limits
             What is accepted at most.
         name : str
-            What errors call it: the path of its file, say.
+            The name used in error messages: the path of its file, say.
 
         Raises
         ------
         InputError
-            Where it is damaged, of another version of the format, or beyond the limits.
+            If it is damaged, of another version of the format, or beyond the limits.
         """
         return cls(**decode(data, limits, name))
 
     def to_bytes(self) -> bytes:
-        """Return the partial as bytes, the same whatever it was merged from and in which order."""
+        """Return the partial as bytes, independent of how it was merged."""
         buffer = BytesIO()  # which hands over what it holds: joined pieces would be held twice
         for chunk in self.buffers():
             buffer.write(chunk)
         return buffer.getvalue()
 
     def buffers(self) -> Iterator[bytes | memoryview]:
-        """Yield the same bytes in pieces, of which no more than one is held."""
+        """Yield the bytes in chunks, one in memory at a time."""
         return encode(self)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that are scored."""
+        """The names of the evaluated classes."""
         return ("all",) if self.protocol.class_agnostic else self.class_names
 
     def __repr__(self) -> str:
-        """Say how much it holds."""
+        """Return the protocol and the numbers of images and detections."""
         name = self.protocol.name
         return f"Partial({name!r}, {len(self.images)} images, {len(self)} detections)"
 
     def __len__(self) -> int:
-        """How many detections there are."""
+        """Return the number of detections."""
         return sum(len(block_slice.block.detections.image) for block_slice in self.block_slices)
 
     def select_images(self, images: Sequence[int]) -> "Partial":
-        """Return what remains of some of the images, by number in rising order."""
+        """Return the partial of some images, by ascending index."""
         return replace(self._reorder(images), requires_all_images=False)
 
     def _reorder(self, images: Sequence[int]) -> "Partial":
@@ -373,7 +373,7 @@ class Partial:
         )
 
     def select(self, classes: Iterable[str]) -> "Partial":
-        """Return what remains of some classes; their numbers are those they have among all.
+        """Return the partial of some classes, with unchanged metrics.
 
         Parameters
         ----------
@@ -397,12 +397,12 @@ class Partial:
         return replace(part, unselected=sort_names(unselected), groups=groups)
 
     def select_classes(self, classes: Sequence[int]) -> "Partial":
-        """Return what remains of some classes, by number in rising order.
+        """Return the partial of some classes, by ascending index.
 
         Raises
         ------
         UsageError
-            Where classes were scored as one.
+            If classes were scored as one.
         """
         if self.protocol.class_agnostic:
             raise UsageError(
@@ -422,7 +422,7 @@ class Partial:
         )
 
     def without_rows(self) -> "Partial":
-        """Return all but the rows: images, classes, inputs and notes."""
+        """Return the partial without rows."""
         none = np.full(len(self.classes), -1, np.int32)
         return replace(
             self,
@@ -432,7 +432,7 @@ class Partial:
         )
 
     def compute(self, *, threads: int | None = None, check_inputs: bool = True) -> Result:
-        """Return the result: every number, bit for bit, of one run over all the boxes.
+        """Return the result, bit for bit that of one run over all boxes.
 
         Parameters
         ----------
@@ -444,10 +444,10 @@ class Partial:
         Raises
         ------
         InputError
-            Where images of the ground truth are in no partial, or inputs look wrong: boxes of
+            If images of the ground truth are in no partial, or inputs look wrong: boxes of
             another convention or of negative sides, categories that mean others.
         UsageError
-            Where a class has more than 2**31 - 1 detections.
+            If a class has more than 2**31 - 1 detections.
         """
         check_threads(threads)
         if (
@@ -469,7 +469,7 @@ class Partial:
         return self._compute(self.warnings(refuse=check_inputs), threads=threads)
 
     def warnings(self, *, refuse: bool = False) -> tuple[Note, ...]:
-        """Return what looks wrong about the inputs of all parts, or refuse it.
+        """Return notes on implausible inputs of all parts, or raise them.
 
         Raises
         ------
@@ -504,7 +504,7 @@ class Partial:
 
     @property
     def selection(self) -> "Selection | None":
-        """Which classes and images of the ground truth these are; None if they are all."""
+        """The selected classes and images; None for all."""
         total_images = len(self.images) if self.ground_truth is None else self.ground_truth.images
         some_images = len(self.images) < total_images
         if self.unselected is None and not some_images:
@@ -520,22 +520,22 @@ class Partial:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was noticed when the parts were evaluated."""
+        """The notes of all parts."""
         return (*self.shared_notes, *self.own_notes)
 
     # --- what a merged result asks
 
     def tables(self) -> NoReturn:
-        """Refuse: the boxes are gone."""
+        """Raise UsageError: partials keep no boxes."""
         raise UsageError(_NO_BOXES)
 
     def tie_groups(self) -> list[TieGroup]:
-        """Return which ties compete, by class and image.
+        """Return the tie groups, by class and image.
 
         Raises
         ------
         UsageError
-            Where a part does not keep that.
+            If a part does not keep that.
         """
         groups: list[TieGroup] = []
         for block_slice in self.block_slices:
@@ -546,25 +546,25 @@ class Partial:
 
     @property
     def has_ties(self) -> bool:
-        """Whether which ties compete is kept."""
+        """True if all parts keep their tie groups."""
         return all(block_slice.block.ties is not None for block_slice in self.block_slices)
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
-        """Return the result on some of the images, by number."""
+        """Return the result on some images, by index."""
         return self.select_images(images)._compute(threads=threads)
 
     def match_table(self) -> MatchTable:
-        """Return what became of all detections, put together.
+        """Return the match table of all detections.
 
         Raises
         ------
         UsageError
-            Where they are more than 2**31 - 1.
+            If they are more than 2**31 - 1.
         """
         return self.match_table_of(range(len(self.classes)))
 
     def match_table_of(self, classes: range) -> MatchTable:
-        """Return what became of the detections of some classes, the first of them being 0."""
+        """Return the match table of some classes, indexed from 0."""
         detections, truths = self.gather_rows(classes)
         tables = self.merged_tables
         return MatchTable(
@@ -591,7 +591,7 @@ class Partial:
 
     @cached_property
     def merged_tables(self) -> MergedTables:
-        """The tables of all pieces as one."""
+        """The merged tables of all slices."""
         match_flags, match_code = merge_tables(
             [block_slice.block.match_flags for block_slice in self.block_slices]
         )
@@ -600,7 +600,7 @@ class Partial:
 
     @cached_property
     def order(self) -> Order:
-        """How rows of equal score follow each other."""
+        """The order of rows with equal scores."""
         images, by_image = len(self.images), np.arange(len(self.images), dtype=np.int32)
         if self.protocol.tie_break == "image" or self._interleaved:
             return Order(by_image, images)
@@ -611,17 +611,17 @@ class Partial:
 
     @cached_property
     def _interleaved(self) -> bool:
-        """Whether rows rank by place, and an input has an image before the last of one before."""
+        """True if ties break by file order and an input's images interleave with others."""
         named = np.array([bool(name) for name in self.sources], np.bool_)[self.source]
         return self.protocol.tie_break == "file" and bool((np.diff(self.source[named]) < 0).any())
 
     def gather_rows(self, classes: range) -> tuple[Gathered, Gathered]:
-        """Return the detections and the ground truths of some classes, in order.
+        """Return the detections and ground truths of some classes, in order.
 
         Raises
         ------
         UsageError
-            Where there are more than 2**31 - 1 of either.
+            If there are more than 2**31 - 1 of either.
         """
         self._check_rows(classes)
         return gather(self._parts(), classes, self.order), self._gather_truths(classes)
@@ -636,12 +636,12 @@ class Partial:
                 )
 
     def _parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
-        """Return the detections of each piece, with the numbers of their outcomes in the union."""
+        """Return the detections of each slice, with their indices in the merged tables."""
         pairs = zip(self.block_slices, self.merged_tables.match_code, strict=True)
         return [(block_slice, block_slice.block.detections, code) for block_slice, code in pairs]
 
     def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
-        """Return the ground truths of each piece likewise."""
+        """Return the ground truths of each slice, with their merged indices."""
         pairs = zip(self.block_slices, self.merged_tables.kind_code, strict=True)
         return [(block_slice, block_slice.block.truths, code) for block_slice, code in pairs]
 
@@ -653,7 +653,7 @@ class Partial:
         return gather(self._truth_parts(), classes, self._by_image)
 
     def detections_in_order(self, *, scores: bool = True) -> Iterator[Gathered]:
-        """Yield all detections class by class, some at a time; without their scores, if asked."""
+        """Yield all detections in chunks, class by class."""
         parts = self._parts()
         if not scores:
             no_scores = np.zeros(0)
@@ -664,7 +664,7 @@ class Partial:
         return self._ordered_rows(parts, self.sizes[0], self.order)
 
     def truths_in_order(self) -> Iterator[Gathered]:
-        """Yield all ground truths likewise."""
+        """Yield all ground truths in chunks, class by class."""
         return self._ordered_rows(self._truth_parts(), self.sizes[1], self._by_image)
 
     def _ordered_rows(
@@ -682,7 +682,7 @@ class Partial:
 
     @cached_property
     def sizes(self) -> Rows:
-        """How many detections and ground truths each class has, (2, K) int64."""
+        """The numbers of detections and ground truths per class, (2, K) int64."""
         sizes = np.zeros((2, len(self.classes)), np.int64)
         for block_slice in self.block_slices:
             for columns, rows in enumerate(
@@ -692,7 +692,7 @@ class Partial:
         return sizes
 
     def chunks(self) -> Iterator[range]:
-        """Yield classes, as many at a time as are finished together."""
+        """Yield ranges of classes to accumulate together."""
         first, size_so_far = 0, 0
         for label, size in enumerate(self.sizes.sum(axis=0).tolist()):
             if size_so_far and size_so_far + size > CHUNK:
@@ -702,7 +702,7 @@ class Partial:
         yield range(first, len(self.classes))
 
     def accumulate(self, *, threads: int | None = None) -> Scores:
-        """Return the scores of the classes, a few of which are put together at a time."""
+        """Return the scores of all classes, computed in chunks."""
         params = match_params(self.protocol)
         if self.protocol.matching == "by-iou":
             return self._accumulate_coverage()
@@ -742,7 +742,7 @@ class Partial:
         )
 
     def _most_hits(self, label: int) -> int:
-        """Return how many detections of a class are a true positive anywhere."""
+        """Return the number of a class's detections that are ever a true positive."""
         hit: Flags = np.any(self.merged_tables.match_flags.true_positive, axis=0)
         total = 0
         for block_slice, columns, code in self._parts():
@@ -766,7 +766,7 @@ class Partial:
 
     @cached_property
     def truth_counts(self) -> Rows:
-        """How many ground truths each class has, and to be found in each area range, (1 + A, K)."""
+        """Ground truths per class, and those counted per area range, (1 + A, K)."""
         positive = self.merged_tables.kinds.positive
         counts = np.zeros((1 + len(positive), len(self.classes)), np.int64)
         counts[0] = self.sizes[1]
@@ -798,7 +798,7 @@ class Partial:
 
     @cached_property
     def proposals(self) -> Rows:
-        """How many proposals each image has, (I,) int64; of other protocols none."""
+        """The number of proposals per image, (I,) int64."""
         counts = np.zeros(len(self.images), np.int64)
         for block_slice in self.block_slices:
             kept = block_slice.images >= 0
@@ -817,7 +817,7 @@ def merge(
     repeats: Repeats = "error",
     images: Iterable[Name] | None = None,
 ) -> Partial:
-    """Return several partials as one; ``.compute()`` gives its result.
+    """Merge partials; ``.compute()`` returns the result.
 
     Parameters
     ----------
@@ -836,16 +836,16 @@ def merge(
     Raises
     ------
     InputError
-        Where bytes are no partial; where partials are of different protocols, classes, ground
-        truths or versions of the format; where an image is in two of them, or a due one in none.
+        If bytes are no partial; if partials are of different protocols, classes, ground
+        truths or versions of the format; if an image is in two of them, or a due one in none.
     UsageError
-        Where there is no partial.
+        If there is not a partial.
     """
     return Partial.merge(blobs, ground_truth, repeats=repeats, images=images)
 
 
 def _counts_of(run: EvaluationRun, *, shared_ground_truth: bool) -> BoxCounts:
-    """Return the counts of a part; those of a ground truth that parts have in common are left out.
+    """Return the box counts of a part, without a shared ground truth.
 
     It was judged when it was read.
     """
@@ -863,7 +863,7 @@ def _groups_of(run: EvaluationRun) -> dict[Name, str]:
 
 
 def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
-    """Return the rows of a partial, with the ties that compete where these are asked for."""
+    """Return the rows of a partial, with its tie groups if requested."""
     run = result._run
     protocol = run.protocol
     if protocol.matching == "by-iou":

@@ -1,4 +1,4 @@
-"""What partials say of where they come from: the ground truth, the files, the notes."""
+"""Provenance of partials: ground truth digest, input files, notes."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _POSITIONS: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionar
 
 
 class GroundTruthDigest(NamedTuple):
-    """A ground truth, as partials of its images know it again.
+    """Digest of a ground truth.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class GroundTruthDigest(NamedTuple):
 
     @classmethod
     def of(cls, ground_truth: GroundTruth) -> "GroundTruthDigest":
-        """Return that of a table; taken once, since tables do not change."""
+        """Return the digest of a table, cached."""
         if ground_truth not in _DIGESTS:
             hasher = blake2b(digest_size=32)
             names = [ground_truth.images, ground_truth.class_ids, ground_truth.classes]
@@ -59,7 +59,7 @@ class GroundTruthDigest(NamedTuple):
 def positions(
     part: GroundTruth, full: GroundTruth, *, some_classes: bool = False
 ) -> NDArray[np.int64]:
-    """Return where the images of a part stand in the whole.
+    """Return the indices of a part's images in the full ground truth.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def positions(
     Raises
     ------
     UsageError
-        Where it has other images or classes.
+        If it has other images or classes.
     """
     full_classes = dict(zip(full.class_ids, full.classes, strict=True))
     part_classes = dict(zip(part.class_ids, part.classes, strict=True))
@@ -90,7 +90,7 @@ def positions(
 
 
 class Input(NamedTuple):
-    """A file that was read, or a folder; what a report says of it.
+    """An input file or folder, as recorded in reports.
 
     Attributes
     ----------
@@ -112,12 +112,12 @@ class Input(NamedTuple):
 
 
 def displayed_path(path: str) -> str:
-    """Return what a path is called where others may read it."""
+    """Return a path, without the secrets of a signed URL."""
     return shown(path) if is_url(path) else path
 
 
 def inputs_of(truths: Sequence[SourceFile], detections: Sequence[SourceFile]) -> tuple[Input, ...]:
-    """Return the files of both tables; a URL without what a signed one must not show."""
+    """Return the files of both tables, with displayed paths."""
     roles = [("ground_truth", file) for file in truths] + [
         ("detections", file) for file in detections
     ]
@@ -135,19 +135,19 @@ def inputs_of(truths: Sequence[SourceFile], detections: Sequence[SourceFile]) ->
 
 
 def merge_inputs(inputs: Iterable[Input]) -> tuple[Input, ...]:
-    """Return each input once, in order."""
+    """Return each input once, sorted."""
     return tuple(sorted(set(inputs), key=lambda each: (each.role != "ground_truth", *each)))
 
 
 def natural_key(text: str) -> list[Any]:
-    """Return a key that sorts whole numbers in text by value."""
+    """Return a sort key that compares integers in text by value."""
     parts: list[Any] = re.split(r"([0-9]+)", text)
     parts[1::2] = [(len(digits), digits) for digits in parts[1::2]]
     return parts
 
 
 def split_notes(notes: Iterable[Note], truth_notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
-    """Return the notes of the whole ground truth, and those of the images of a part.
+    """Split notes into those of the shared ground truth and those of the part.
 
     That a part has no detections is nothing to speak of: it is said again where none has any.
     """
@@ -158,10 +158,10 @@ def split_notes(notes: Iterable[Note], truth_notes: Iterable[Note]) -> tuple[tup
 
 
 def merge_notes(several: Iterable[Iterable[Note]], *, add: bool) -> tuple[Note, ...]:
-    """Return each note once, in order: its counts added, or the largest of them.
+    """Return each note once, sorted, with its counts added or the largest kept.
 
     Of notes of one code that say different things, of another first record say, the first by
-    :func:`natural` speaks for all.
+    :func:`natural_key` speaks for all.
     """
     merged: dict[tuple[str, Severity], tuple[str, int]] = {}
     for notes in several:

@@ -1,4 +1,4 @@
-"""Inputs evaluated one after the other, each of which becomes a partial and is let go."""
+"""Partials of inputs that are evaluated one after the other."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def partial_of_images(
     tie_range: bool = False,
     threads: int | None = None,
 ) -> Partial:
-    """Evaluate detections on some images, and return what remains.
+    """Evaluate detections on some images and return their partial.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def partial_of_images(
 
 
 def no_detections(ground_truth: GroundTruth) -> Detections:
-    """Return detections of which there are none, numbered as `ground_truth`."""
+    """Return an empty detection table, indexed like `ground_truth`."""
     return Detections(
         image=np.zeros(0, np.int32),
         label=np.zeros(0, np.int32),

@@ -1,4 +1,4 @@
-"""Contests of ties, as columns: class, image and scores of each, and what comes of it once for all.
+"""Tie groups as columns.
 
 Axes: C contests, B distinct courses, S ties of all contests.
 """
@@ -31,7 +31,7 @@ COLUMNS = (
 
 
 class Ties(NamedTuple):
-    """The contests of a block.
+    """The tie groups of a block.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Ties(NamedTuple):
 
     @classmethod
     def of(cls, tie_groups: Sequence[TieGroup]) -> "Ties":
-        """Return contests with each distinct course once, in order."""
+        """Return tie groups with each distinct bounds once, sorted."""
         keys = [_key(tie_group.bounds) for tie_group in tie_groups]
         distinct = {key: tie_group.bounds for key, tie_group in zip(keys, tie_groups, strict=True)}
         index = {key: number for number, key in enumerate(sorted(distinct))}
@@ -63,7 +63,7 @@ class Ties(NamedTuple):
         )
 
     def tie_groups(self, labels: Integers, images: Integers) -> Iterator[TieGroup]:
-        """Yield the contests, by the numbers of classes and images in a union."""
+        """Yield the tie groups, with class and image indices of a union."""
         rows = zip(
             self.label.tolist(), self.image.tolist(), self.bounds_index.tolist(), strict=True
         )
@@ -71,11 +71,11 @@ class Ties(NamedTuple):
             yield TieGroup(int(labels[label]), int(images[image]), score, self.bounds[bounds_index])
 
     def select_images(self, mask: Flags) -> "Ties":
-        """Return the contests of some images, which keep their numbers."""
+        """Return the tie groups of some images, with unchanged indices."""
         return self._of_rows(np.flatnonzero(mask[self.image]))
 
     def select_classes(self, mask: Flags) -> "Ties":
-        """Return the contests of some classes, which are numbered anew."""
+        """Return the tie groups of some classes, with new indices."""
         selected = self._of_rows(np.flatnonzero(mask[self.label]))
         return selected._replace(label=(np.cumsum(mask) - 1)[selected.label])
 
@@ -88,7 +88,7 @@ class Ties(NamedTuple):
         )
 
     def columns(self) -> Columns:
-        """Return what :meth:`read` takes."""
+        """Return the columns that :meth:`read` takes."""
         spans = [bounds_index.bounds for bounds_index in self.bounds]
         cells = [bounds_index.bounds_index.ravel() + 1 for bounds_index in self.bounds]
         flat = [np.array(each, np.int64).ravel() for each in spans]
@@ -106,7 +106,7 @@ class Ties(NamedTuple):
 
     @classmethod
     def read(cls, columns: Columns, shape: tuple[int, int, int], counts: tuple[int, int]) -> "Ties":
-        """Return contests from their columns.
+        """Read tie groups from their columns.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Ties(NamedTuple):
         Raises
         ------
         ValueError
-            Where these are no columns of contests.
+            If these are no columns of contests.
         """
         label, image, bounds_index, score, ties, bounds, cells, spans = (
             columns[name] for name in COLUMNS
