@@ -305,7 +305,9 @@ def _option_of(axis: ProtocolField) -> Decorator[Any]:
 
 
 _PRESET = _preset_option(
-    Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
+    Protocol,
+    "DETAP_PROTOCOL",
+    "By default voc2012 for VOC, kitti for KITTI, dota for DOTA, else coco.",
 )
 
 _FIELDS = {field.name: field for field in protocol_fields(Protocol)}

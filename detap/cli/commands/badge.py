@@ -41,10 +41,8 @@ badge_options = stack(
     cls=Command,
     first=("--metric", "--label", "--output"),
     examples={
-        "The headline of a report, for a file that a web server serves": (
-            "detap badge report.json -o badge.json"
-        ),
-        "Another number, under another name": (
+        "Primary metric": "detap badge report.json -o badge.json",
+        "Another metric and label": (
             'detap badge report.json --metric class:person.AP --label "AP of persons"'
         ),
     },
@@ -55,8 +53,8 @@ badge_options = stack(
 def command(report: str, metric: str | None, label: str, badge_path: str) -> None:
     """Write a badge of a metric of a JSON report.
 
-    Writes the JSON that shields.io's endpoint takes. The badge is red where a gate of the report
-    failed, yellow with a warning, green where every gate passed, and blue where there was none.
+    Write JSON for the endpoint of shields.io. The badge is red if a gate failed, yellow with a
+    warning, green if all gates passed, blue without gates.
     """
     import json  # as all of this, only when called
 

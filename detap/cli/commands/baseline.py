@@ -49,7 +49,7 @@ update_options = stack(
     "update",
     cls=Command,
     examples={
-        "After a better run, raise what later ones are held against": (
+        "Raise the baseline after a better run": (
             "detap baseline update baseline.json report.json"
         ),
     },
@@ -62,8 +62,8 @@ update_options = stack(
 def update(session: Session, /, baseline: str, report: str, **options: Any) -> None:
     """Raise the metrics of a baseline to those of a new report.
 
-    BASELINE is the JSON report to raise; where there is none, REPORT becomes it. REPORT is the
-    JSON report of today. Prints each number that changes.
+    BASELINE is the JSON report to raise; if it does not exist, REPORT becomes it. REPORT is the
+    new JSON report. Print each changed metric.
     """
     from detap.gates.baseline import read_baseline  # as all of this, only when called
     from detap.report.writers.json import dump

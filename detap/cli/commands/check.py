@@ -41,9 +41,9 @@ _FORMATS = ("table", "json")
         "--quiet",
     ),
     examples={
-        "Both sides, as eval would read them": "detap check --gt instances.json --dt results.json",
-        "The masks of COCO files, too": "detap check --gt gt.json --dt dt.json --iou-type segm",
-        "In a pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
+        "Ground truth and detections": "detap check --gt instances.json --dt results.json",
+        "Masks too": "detap check --gt gt.json --dt dt.json --iou-type segm",
+        "Pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
     },
 )
 @perhaps_input_options
@@ -54,9 +54,9 @@ _FORMATS = ("table", "json")
 @general_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Examine ground truth, detections or both, without scoring.
+    """Check ground truth, detections or both.
 
-    Reads what eval would read and says what is wrong with it, what looks wrong, and what is there.
+    Read the input as eval does. Report errors, suspicious data and statistics.
     """
     session = context.ensure_object(Session)
     if not options["gt"] and not options["dt"]:

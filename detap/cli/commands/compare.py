@@ -102,7 +102,7 @@ compare_options = stack(
         "--quiet",
     ),
     examples={
-        "Is the new detector better?": "detap compare old.json new.json --gt instances.json",
+        "Old and new detector": "detap compare old.json new.json --gt instances.json",
     },
 )
 @click.argument("first", metavar="FIRST", shell_complete=files)
@@ -119,8 +119,8 @@ compare_options = stack(
 def command(session: Session, /, first: str, second: str, **options: Any) -> None:
     """Compare two detectors on the same ground truth.
 
-    FIRST and SECOND are their detections. Prints every number of both with its difference and the
-    interval of that, and the classes and images that changed most.
+    FIRST and SECOND are detections. Print each metric of both, the difference with its
+    confidence interval, and the classes and images that changed most.
     """
     if "-" in (first, second):
         raise UsageError("a comparison reads both detectors from files, not from stdin")

@@ -22,7 +22,7 @@ _SHELLS = ("bash", "zsh", "fish")
 def command(ctx: click.Context, /, shell: str) -> None:
     """Print the shell completion script.
 
-    Commands, options, and the values of those that have a choice.
+    It completes commands, options and choices.
     """
     found = get_completion_class(shell)
     assert found is not None  # of click itself

@@ -87,8 +87,8 @@ class _Showing(ConfiguredCommand):
 @click.command(
     cls=_Showing,
     examples={
-        "What detap.toml sets for eval, and what is the default": "detap config eval --all",
-        "What a JSON report holds, for a validator": "detap config --schema report",
+        "Settings of eval, with defaults": "detap config eval --all",
+        "JSON Schema of a report": "detap config --schema report",
     },
 )
 @click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
@@ -99,8 +99,8 @@ class _Showing(ConfiguredCommand):
 def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     """Show the settings of a command and the source of each.
 
-    COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
-    over the environment, and that over the file.
+    COMMAND is eval (the default), rank-retrieval or rank-classification. Precedence: command line,
+    environment, file.
     """
     if options["schema"] is not None:
         from detap.cli.settings_schema import settings_schema  # seldom, both

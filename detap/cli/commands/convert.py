@@ -52,10 +52,10 @@ convert_options = stack(
 @general_options
 @click.pass_obj
 def command(session: Session, /, target: str, to: str, **options: Any) -> None:
-    """Convert ground truth, detections or both to COCO JSON, VOC or YOLO.
+    """Convert between formats: to COCO JSON, VOC or YOLO.
 
-    Boxes and scores keep every bit that the format can hold; what it cannot hold is said. Nothing
-    is ever overwritten.
+    Boxes and scores keep every bit that the target can hold; losses are reported. Nothing is
+    overwritten.
     """
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to convert: give --gt, --dt, or both")

@@ -37,17 +37,16 @@ _TOUR = (
 @click.command(
     cls=Command,
     examples={
-        "The tour, in a new folder detap-demo": "detap demo",
+        "In a new folder detap-demo": "detap demo",
         "In another folder": "detap demo /tmp/tour",
     },
 )
 @click.argument("folder", metavar="[FOLDER]", default="detap-demo", shell_complete=files)
 def command(folder: str) -> None:
-    """Run the table, the gate and the HTML report on a small example.
+    """Run detap on a small example.
 
-    Writes the example into FOLDER, detap-demo by default, which must not be there yet: twelve
-    pictures, their ground truth, and the detections of two detectors. Then runs three commands on
-    it, each of which is printed.
+    Write twelve images, their ground truth and the detections of two detectors to FOLDER, a new
+    folder (detap-demo by default). Then print and run three commands.
     """
     from detap.cli.example import write  # only when called
 

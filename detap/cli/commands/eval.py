@@ -133,7 +133,7 @@ _BOXES = (
 def command(session: Session, /, **options: Any) -> int:
     """Score detections against ground truth.
 
-    Prints a table per class, the means and the signature of the protocol. Notes go to stderr.
+    Print AP per class, the summary and the protocol's signature. Notes go to stderr.
     """
     # numpy would start a thread of its linear algebra for each core, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

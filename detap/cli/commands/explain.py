@@ -97,10 +97,10 @@ _explanation = stack(
         "--quiet",
     ),
     examples={
-        "Why are two reports not alike?": "detap explain old.json new.json",
+        "Why two reports differ": "detap explain old.json new.json",
         "Why COCO and VOC differ": "detap explain --gt VOC2007/ --dt results/ "
         "--from voc2012 --to coco",
-        "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --value 67.63",
+        "Which protocol gives 67.63": "detap explain --gt VOC2007/ --dt results/ --value 67.63",
     },
 )
 @click.argument("reports", metavar="[REPORT REPORT]", nargs=-1, shell_complete=files)
@@ -117,8 +117,8 @@ _explanation = stack(
 def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> None:
     """Explain a metric: by protocol, by value, or between reports.
 
-    With two reports (JSON, of detap eval), what their difference comes from; with --from and --to,
-    what each axis has in the difference of two protocols; with --value, which protocols give it.
+    Two JSON reports: the causes of their difference. --from and --to: the effect of each field on
+    the difference of two protocols. --value: the protocols that give it.
     """
     ends = [options.pop(side) for side in ("first", "second")]
     number = options.pop("value")

@@ -23,7 +23,7 @@ metric_option = option(
     first=("--metric", "--strict", "--output", "--output-format"),
     examples={
         "Every report of a folder": "detap history reports/",
-        "One class, as data": (
+        "One class, as JSON": (
             "detap history reports/*.json --metric class:person.AP --output-format json"
         ),
     },
@@ -37,8 +37,8 @@ metric_option = option(
 def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None:
     """Show metrics over the reports of many runs.
 
-    PATH is a JSON report, or a folder of them, in the order of their names. Reports of another
-    ground truth or protocol than the last one's stand apart, each case by itself.
+    PATH is a JSON report or a folder of them, in order of name. Reports with another ground truth
+    or protocol than the last one are in separate tables.
     """
     from detap.gates.history import history, read_runs  # only when called, as both
     from detap.report.sections.history import history_report

@@ -82,7 +82,7 @@ merge_options = stack(
     known=evaluating,
     first=("--fail-under", "--max-drop", "--baseline", "--output", "--output-format", "--quiet"),
     examples={
-        "Shards that jobs have evaluated": "detap merge 'parts/*.part' -o report.json",
+        "Partials of several jobs": "detap merge 'parts/*.part' -o report.json",
     },
 )
 @click.argument("partials", metavar="PARTIAL...", shell_complete=files, nargs=-1, required=True)
@@ -99,8 +99,8 @@ merge_options = stack(
 def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> int:
     """Merge partials and report as one run would.
 
-    PARTIAL is a file that eval --partial has written, or a pattern. The protocol and the ground
-    truth are theirs. What needs boxes is refused: those are gone.
+    PARTIAL is a file of eval --partial, or a pattern. Protocol and ground truth are those of the
+    partials. Options that need boxes are refused.
     """
     paths = expand_patterns(partials)
     gates = Gates.from_options(options)

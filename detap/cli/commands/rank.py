@@ -167,7 +167,7 @@ def command() -> None:
 def retrieval(session: Session, /, **options: Any) -> int:
     """Score a retrieval: mAP and mAP@k, precision, recall, nDCG and more.
 
-    Input is a run with judgements, or codes, embeddings or scores with labels.
+    Input is a run with relevance judgments, or codes, embeddings or scores with labels.
     """
     read = _retrieval_input(options)
     gates = Gates.from_options(options, _RANKINGS)

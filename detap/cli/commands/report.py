@@ -96,7 +96,7 @@ page_options = stack(
         "--quiet",
     ),
     examples={
-        "A page with thumbnails of what went wrong": (
+        "With images": (
             "detap report --gt instances.json --dt results.json --images val2017/ \\\n"
             "    -o page.html"
         ),
@@ -113,8 +113,8 @@ page_options = stack(
 def command(session: Session, /, **options: Any) -> None:
     """Write an HTML page of the error analysis.
 
-    One file of HTML that needs nothing else: numbers, errors by what they cost, the operating
-    point, classes, curves, confusion, calibration, and the images worth looking at.
+    One self-contained file: metrics, TIDE errors, operating point, classes, curves, confusion,
+    calibration and the worst images.
     """
     page, pictures = options.pop("page"), options.pop("pictures")
     kept, before = options.pop("baseline"), options.pop("baseline_detections")

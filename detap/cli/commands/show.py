@@ -37,9 +37,7 @@ _at_iou = option(
     known=evaluating,
     first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
     examples={
-        "What became of the boxes of image 42": (
-            "detap show 42 --gt instances.json --dt results.json"
-        ),
+        "Image 42": "detap show 42 --gt instances.json --dt results.json",
     },
 )
 @click.argument("image", metavar="IMAGE")
@@ -52,9 +50,9 @@ _at_iou = option(
 @general_options
 @click.pass_obj
 def command(session: Session, /, image: str, **options: Any) -> None:
-    """Show the match result of each detection and ground truth of an image.
+    """Show the match results of one image.
 
-    IMAGE is its id (COCO) or name (VOC). Detections come by falling score.
+    IMAGE is an id (COCO) or a name. Detections are in descending score order.
     """
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
