@@ -91,7 +91,7 @@ def _tolerance(preset: ProtocolBase) -> str:
 
 
 def metrics_table() -> list[str]:
-    """Return what each metric declares: those of protocols, and those at a score threshold."""
+    """Return the declarations of all metrics, also those at a score threshold."""
     rows = []
     for metric in (*metrics.METRICS, *AT_THRESHOLD.values()):
         low, high = (format(bound, "g") for bound in metric.bounds)
@@ -177,7 +177,7 @@ PAGES = {
 
 
 def page(text: str, tables: dict[str, list[str]]) -> str:
-    """Return a page with its tables as they are due."""
+    """Return a page with its derived tables."""
     for name, lines in tables.items():
         begin, end = f"<!-- derived: {name} -->", "<!-- end -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
@@ -189,7 +189,7 @@ def page(text: str, tables: dict[str, list[str]]) -> str:
 
 
 def derived() -> dict[Path, str]:
-    """Return every file that has derived parts, as it is due."""
+    """Return the text of every page with derived parts."""
     return {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
 
 
