@@ -399,9 +399,9 @@ def test_the_number_of_a_class_has_a_name_of_its_own() -> None:
     assert metrics.named_of_class(voc, "mAP").name == "mAP"
     assert metrics.named_of_class(voc, "recall").metric.scope == "class"
     for find in (metrics.named, metrics.named_of_class):
-        with pytest.raises(UnknownNameError, match="has no number 'nAP'"):
+        with pytest.raises(UnknownNameError, match="has no metric 'nAP'"):
             find(voc, "nAP")
-    with pytest.raises(UnknownNameError, match="has no number 'recall'"):
+    with pytest.raises(UnknownNameError, match="has no metric 'recall'"):
         metrics.named(voc, "recall")
 
 

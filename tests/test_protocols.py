@@ -98,13 +98,13 @@ def test_measure_finds_what_the_summary_leaves_out() -> None:
     [
         ("R10m", "did you mean AR10 or AR100?"),  # of those that are shown, if any is near
         ("60m", "did you mean AP60m?"),
-        ("xyz", "it has AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl"),
+        ("xyz", "available: AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl"),
     ],
 )
 def test_a_number_that_is_not_there_has_near_ones(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         metrics.named(COCO, name)
-    assert str(caught.value) == f"protocol coco has no number {name!r}; {hint}"
+    assert str(caught.value) == f"protocol coco has no metric {name!r}; {hint}"
 
 
 def test_numbers_written_out() -> None:

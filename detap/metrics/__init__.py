@@ -1,11 +1,11 @@
-"""Metrics: what each number of a detector is, and how it is computed from match results.
+"""Metrics, computed from match results.
 
-A metric is one file here and one line of :data:`METRICS`. It names itself, its bounds and which
-direction is better, says under which names a protocol has it, and computes it for each class, over
-all classes and in resamples of the images. Tables, reports, gates and comparisons ask it.
+A metric is a class in a module of this package and an element of :data:`METRICS`. It has a name,
+bounds and a direction, lists its metric specifications for a protocol, and computes values per
+class, over all classes and in bootstrap resamples. Tables, reports and gates use it.
 
 ====================  =======================================================
-metric.py             the interface, and what AP and AR share
+metric.py             the interface; common code of AP and AR
 average_precision.py  AP and mAP
 average_recall.py     AR, and the final recall of each class
 at_threshold.py       F1, precision, recall, false positives per image
@@ -40,33 +40,33 @@ __all__ = [
 
 
 def summary(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
-    """Return the numbers of a protocol's summary, in order, the headline first."""
+    """Return the metrics of a protocol's summary in order, the primary metric first."""
     return tuple(spec for spec in _listed(protocol) if spec.metric.scope != "class")
 
 
 def columns(protocol: "Protocol") -> "tuple[MetricSpec, ...]":
-    """Return the numbers that a protocol lists of each class, in order."""
-    entries = (spec for spec in _listed(protocol) if spec.metric.scope != "overall")
-    return tuple(spec for spec in entries if not spec.group)
+    """Return the metrics of each class that a protocol lists, in order."""
+    specs = (spec for spec in _listed(protocol) if spec.metric.scope != "overall")
+    return tuple(spec for spec in specs if not spec.group)
 
 
 def _listed(protocol: "Protocol") -> "Iterator[MetricSpec]":
-    """Yield the numbers that a protocol lists, those of its primary metric first."""
+    """Yield the metrics that a protocol lists, those of its primary metric first."""
     primary = protocol.primary_metric.removeprefix("m")
     for metric in sorted(METRICS, key=lambda metric: metric.primary_metric != primary):
         yield from metric.listed(protocol)
 
 
 def named(protocol: "Protocol", name: str) -> "MetricSpec":
-    """Return a number of a protocol by its name, also one that the summary leaves out.
+    """Return a metric of a protocol by name, also one that the summary omits.
 
-    ``"AP90"`` is AP at IoU .9, ``"AP75s"`` that at small areas, ``"AR10"`` recall at 10
-    detections, ``"ARm"`` that at the largest limit and medium areas.
+    ``"AP90"`` is AP at IoU 0.9, ``"AP75s"`` AP at IoU 0.75 and small areas, ``"AR10"`` recall at 10
+    detections, ``"ARm"`` recall at the largest `max_dets` and medium areas.
 
     Raises
     ------
     UnknownNameError
-        If there is none, with near names. It is a KeyError too.
+        If there is none; the message suggests similar names. It is also a KeyError.
     """
     for spec in _all(protocol):
         if spec.name == name:
@@ -75,17 +75,17 @@ def named(protocol: "Protocol", name: str) -> "MetricSpec":
     hint = suggest(name, usual) or suggest(
         name, dict.fromkeys(spec.name for spec in _all(protocol))
     )
-    hint = hint or f"it has {', '.join(usual)}"
-    raise UnknownNameError(f"protocol {protocol.name} has no number {name!r}; {hint}")
+    hint = hint or f"available: {', '.join(usual)}"
+    raise UnknownNameError(f"protocol {protocol.name} has no metric {name!r}; {hint}")
 
 
 def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
-    """Return a number of one class by its name, which is AP where the mean is mAP.
+    """Return a metric of one class by name: AP if the mean is mAP.
 
     Raises
     ------
     UnknownNameError
-        As of :func:`named`.
+        As for :func:`named`.
     """
     others = (spec for metric in METRICS for spec in metric.others(protocol))
     for spec in (*columns(protocol), *others):
@@ -95,8 +95,8 @@ def named_of_class(protocol: "Protocol", name: str) -> "MetricSpec":
 
 
 def metric_named(protocol: "Protocol", name: str) -> Metric | None:
-    """Return the metric that a number of a report is of; None for a count and the like."""
-    from detap.metrics.at_threshold import AT_THRESHOLD  # a plain run has none
+    """Return the metric with a name in reports; None for a count."""
+    from detap.metrics.at_threshold import AT_THRESHOLD
 
     for spec in (*columns(protocol), *_all(protocol)):
         if name in (spec.name, spec.class_name):
@@ -105,12 +105,12 @@ def metric_named(protocol: "Protocol", name: str) -> Metric | None:
 
 
 def after_matching() -> frozenset[str]:
-    """Return the fields of a protocol that metrics depend on, and matching does not."""
+    """Return the protocol fields that metrics depend on and matching does not."""
     return frozenset(field for metric in METRICS for field in metric.fields)
 
 
 def _all(protocol: "Protocol") -> "Iterator[MetricSpec]":
-    """Yield all numbers over classes, those of the summary first; a name may occur again."""
+    """Yield all metrics over classes, those of the summary first; names may repeat."""
     yield from summary(protocol)
     for metric in METRICS:
         if metric.scope != "class":

@@ -1,18 +1,18 @@
-"""F1, precision, recall and false positives per image: a detector at one score threshold."""
+"""F1, precision, recall and false positives per image at a score threshold."""
 
 from detap.metrics.metric import Metric
 
 
 class AtThreshold(Metric):
-    """A metric of the counts at a score threshold, which no protocol decides."""
+    """A metric of counts at a score threshold, independent of the protocol."""
 
     @property
     def key(self) -> str:
-        """Its key in the JSON report."""
+        """The key in the JSON report."""
         return self.name.replace("-", "_")
 
-    def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
-        """Return it of true positives, false positives, false negatives and images."""
+    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
+        """Compute the metric from TP, FP, FN and the number of images."""
         raise NotImplementedError
 
 
@@ -21,33 +21,33 @@ class F1(AtThreshold):
 
     name = title = "F1"
 
-    def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
-        """Return twice the true positives over detections and ground truths."""
-        return _ratio(2 * found, 2 * found + false + missed)
+    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
+        """Compute 2 TP / (2 TP + FP + FN)."""
+        return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 class Precision(AtThreshold):
-    """True positives among the detections kept."""
+    """True positives over detections."""
 
     name = title = "precision"
 
-    def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
-        """Return the true positives over the detections."""
-        return _ratio(found, found + false)
+    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
+        """Compute TP / (TP + FP)."""
+        return _ratio(tp, tp + fp)
 
 
 class Recall(AtThreshold):
-    """True positives among the ground truths."""
+    """True positives over ground truths."""
 
     name = title = "recall"
 
-    def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
-        """Return the true positives over the ground truths."""
-        return _ratio(found, found + missed)
+    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
+        """Compute TP / (TP + FN)."""
+        return _ratio(tp, tp + fn)
 
 
 class FalsePositivesPerImage(AtThreshold):
-    """False positives over all images."""
+    """False positives over images."""
 
     name = "false-positives-per-image"
     title = "false positives per image"
@@ -56,15 +56,15 @@ class FalsePositivesPerImage(AtThreshold):
     bounds = (0.0, float("inf"))
     ratcheted = False
 
-    def of_counts(self, found: int, false: int, missed: int, images: int) -> float:
-        """Return the false positives over the images."""
-        return _ratio(false, images)
+    def of_counts(self, tp: int, fp: int, fn: int, images: int) -> float:
+        """Compute FP / images."""
+        return _ratio(fp, images)
 
 
 AT_THRESHOLD = {
     metric.name: metric for metric in (F1(), Precision(), Recall(), FalsePositivesPerImage())
 }
-"""The metrics of a detector at one score threshold by name, which no protocol decides."""
+"""The metrics at a score threshold, by name."""
 
 
 def _ratio(numerator: int, denominator: int) -> float:

@@ -1,4 +1,4 @@
-"""AP and mAP: the area under the precision-recall curve, a mean over IoU thresholds."""
+"""AP and mAP: area under the precision-recall curve, averaged over IoU thresholds."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AveragePrecision(Accumulated):
-    """Average precision, called mAP over all classes where the protocol's implementation does."""
+    """Average precision; mAP over all classes if the protocol names it so."""
 
     name = "AP"
     title = "average precision"
@@ -22,7 +22,7 @@ class AveragePrecision(Accumulated):
     primary_metric = "AP"
 
     def listed(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
-        """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
+        """Yield AP over all thresholds, at 0.5 and 0.75, by area and by class group."""
         if protocol.primary_metric == "AR":
             return
         overall = self._at(protocol, None, 0)
@@ -38,7 +38,7 @@ class AveragePrecision(Accumulated):
                 yield overall._replace(name=f"{overall.name}{suffix}", params=params, group=group)
 
     def others(self, protocol: "Protocol") -> "Iterator[MetricSpec]":
-        """Yield it at each threshold and area range."""
+        """Yield AP at each threshold and area range."""
         if protocol.primary_metric == "AR":
             return
         thresholds = (None, *range(len(protocol.iou_thresholds) if not protocol.class_iou else 0))
@@ -46,13 +46,13 @@ class AveragePrecision(Accumulated):
             yield from (self._at(protocol, t, area) for t in thresholds)
 
     def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
-        """Return the mean over thresholds, and over recall levels where the protocol has them."""
+        """Compute the mean over thresholds, and over recall levels if there are any."""
         if result.protocol.interpolation == "101-point":
             return result._interpolated.means(spec.area, spec.thresholds)
         return mean_over_thresholds(result.average_precision[spec.thresholds, :, spec.area])
 
     def overall(self, result: "Result", spec: "MetricSpec") -> float:
-        """Return the mean over classes that have it, and over thresholds."""
+        """Compute the mean over classes with a defined AP, and over thresholds."""
         import numpy as np
 
         from detap.core.curves import mean_of_defined
@@ -69,8 +69,8 @@ class AveragePrecision(Accumulated):
         return mean_of_defined(average[:, labels])
 
     def _at(self, protocol: "Protocol", threshold: int | None, area: int) -> "MetricSpec":
-        at = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
-        name = f"{protocol.primary_metric}{at}{protocol.area_ranges[area].suffix}"
+        iou = "" if threshold is None else percent(protocol.iou_thresholds[threshold])
+        name = f"{protocol.primary_metric}{iou}{protocol.area_ranges[area].suffix}"
         indices = (threshold, area, len(protocol.max_dets) - 1)
         return metric_spec(protocol, self, name, indices)._replace(
             class_name=name.removeprefix("m")

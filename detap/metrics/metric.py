@@ -1,6 +1,6 @@
-"""The interface of a metric, and what average precision and average recall share.
+"""The interface of metrics, and common code of AP and AR.
 
-Nothing here or in a metric's file imports NumPy at start-up.
+Modules of metrics import NumPy lazily (start-up time).
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 
 class Metric:
-    """A metric of detectors; undefined is NaN.
+    """A metric of detectors; NaN if undefined.
 
     Attributes
     ----------
     name : str
-        What its numbers are called, but for thresholds, limits and areas: ``"AP"``.
+        The name without thresholds, `max_dets` and areas: ``"AP"``.
     title : str
-        The name written out: ``"average precision"``.
+        The long name: ``"average precision"``.
     unit : str
-        Of its numbers, shown in headings of tables; empty for a share.
+        The unit in table headers; empty for a fraction.
     higher_is_better : bool
     bounds : (float, float)
-        The least and the largest value.
+        Minimum and maximum.
     scope : {"class", "overall", "both"}
-        Whether it is a column of the class table, a line of the summary, or both.
+        The class table, the summary, or both.
     fields : tuple of str
-        The fields of the protocol that it depends on and matching does not: protocols that differ
-        in these alone are matched once.
+        The protocol fields that it depends on and matching does not: protocols that differ only in
+        these are matched once.
     accumulated : {"precision", "recall"} or None
-        The array of pycocotools' ``COCOeval.eval`` that it is a mean of; None if of neither.
+        The array of pycocotools' ``COCOeval.eval`` that it averages, if any.
     primary_metric : {"AP", "AR"} or None
         The `headline` of protocols whose primary metric it is; None if of none.
     ratcheted : bool
-        Whether ``detap baseline`` keeps the better of two values.
+        True if ``detap baseline`` retains the better of two values.
     column_priority : int
-        Of its columns at one area range or detection limit: how soon a narrow table drops them.
+        Priority of its columns at one area range or `max_dets` value in narrow tables.
     """
 
     name: str
@@ -57,49 +57,50 @@ class Metric:
     column_priority = 1
 
     def listed(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
-        """Return its numbers that the reports of a protocol list, in order."""
+        """Return the metrics that reports of a protocol list, in order."""
         return ()
 
     def others(self, protocol: "Protocol") -> Iterable["MetricSpec"]:
-        """Return its numbers that a protocol has when asked by name; a name may occur again."""
+        """Return further metrics that a protocol has by name; names may repeat."""
         return ()
 
     def by_class(self, result: "Result", spec: "MetricSpec") -> "Floats":
-        """Return the number of each class, (K,) float64."""
+        """Compute the value of each class, (K,) float64."""
         raise NotImplementedError
 
     def overall(self, result: "Result", spec: "MetricSpec") -> float:
-        """Return the number over all classes: the mean of those where it is defined."""
-        from detap.core.curves import mean_of_defined  # NumPy comes with a result
+        """Compute the mean over classes with a defined value."""
+        from detap.core.curves import mean_of_defined
 
         return mean_of_defined(result.class_values(spec))
 
     @property
     def has_intervals(self) -> bool:
-        """Whether it can be resampled."""
+        """True if it can be resampled."""
         return type(self).resample is not Metric.resample
 
     def resample(
         self,
         result: "Result",
         weights: "Weights",
-        entries: "Sequence[MetricSpec]",
+        specs: "Sequence[MetricSpec]",
         threads: int | None,
     ) -> "Sequence[Floats]":
-        """Return numbers of each class in each resample of the images, (K, B) float64 each.
+        """Compute values of each class in each resample of the images.
 
-        Metrics that inherit one function are resampled in one pass.
+        The arrays are (K, B) float64. Metrics with the same implementation are resampled in one
+        pass.
 
         Raises
         ------
         UsageError
-            Where the metric cannot be resampled.
+            If the metric cannot be resampled.
         """
         raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
 
 
 class Accumulated(Metric):
-    """A mean over the arrays that pycocotools' ``COCOeval.accumulate`` makes.
+    """A mean over the arrays of pycocotools' ``COCOeval.accumulate``.
 
     Attributes
     ----------
@@ -112,38 +113,38 @@ class Accumulated(Metric):
         self,
         result: "Result",
         weights: "Weights",
-        entries: "Sequence[MetricSpec]",
+        specs: "Sequence[MetricSpec]",
         threads: int | None,
     ) -> "Sequence[Floats]":
-        """Return numbers of each class in each resample, those of AP and AR in one pass."""
+        """Compute values of each class in each resample, AP and AR in one pass."""
         import numpy as np
 
         from detap.core.resampling import Wanted, detected_classes, resample
 
         protocol, match_table = result.protocol, result.match_table
-        every = tuple(range(len(protocol.iou_thresholds)))
+        thresholds = tuple(range(len(protocol.iou_thresholds)))
         requests = [
             Wanted(
                 spec.metric.accumulated == "precision",
-                every if spec.threshold is None else (spec.threshold,),
+                thresholds if spec.threshold is None else (spec.threshold,),
                 spec.area,
                 spec.max_dets_index,
             )
-            for spec in entries
+            for spec in specs
         ]
         values = resample(match_table, weights, requests, threads=threads)
         if protocol.absent_class != "undefined":
             absent = averages_of_absent(protocol, detected_classes(match_table, weights))
-            for one, table in zip(requests, values, strict=True):
-                if one.precision:
+            for request, table in zip(requests, values, strict=True):
+                if request.precision:
                     np.copyto(table, absent, where=np.isnan(table))
         return list(values)
 
 
 def mean_over_thresholds(values: "Floats") -> "Floats":
-    """Return the mean of (T, K) values over the thresholds.
+    """Compute the mean of (T, K) values over the thresholds.
 
-    Each class's values stand side by side, so that NumPy adds them in the order of a flat mean.
+    The values of a class are contiguous, so that NumPy adds them in the order of a 1-D mean.
     """
     import numpy as np
 
@@ -158,7 +159,7 @@ def averages_of_absent(protocol: "Protocol", detected: "Flags") -> "Floats":
     ----------
     protocol : Protocol
     detected : (...) bool
-        Whether there are detections of the class.
+        True for classes with detections.
     """
     import numpy as np
 

@@ -1,17 +1,17 @@
-"""Protocols: everything in which implementations of "the same" metric differ, as data.
+"""Protocols: the settings in which implementations of a metric differ, as data.
 
-A protocol is a frozen record with one field per axis. No code asks for a protocol's name. A preset
-reproduces one public implementation. The signature names the preset, every field that departs from
-it, and detap's version: two numbers may be compared only when theirs are equal.
+A protocol is a frozen record; no code depends on its name. A preset reproduces a public
+implementation. The signature lists the preset, the fields that differ from it, and detap's version:
+metrics are comparable only if their signatures are equal.
 
-==============  =============================================================
-fields.py         what an axis is, the kinds of values, what all protocols share
-detection.py    the axes of detection
-summary.py     the numbers that a protocol has: names and titles
-presets.py      the presets of detection
-steps.py        what leads from one protocol to another
-ranking.py      retrieval and classification: axes and presets
-==============  =============================================================
+============  ========================================================
+fields.py     declaration of fields, kinds of values, base of protocols
+detection.py  fields of detection
+summary.py    names and titles of metrics
+presets.py    presets of detection
+steps.py      steps from one protocol to another
+ranking.py    fields and presets of retrieval and classification
+============  ========================================================
 """
 
 from detap.protocols.detection import Interpolation, Protocol

@@ -1,4 +1,4 @@
-"""The presets: each reproduces one public implementation."""
+"""Presets; each reproduces a public implementation."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,10 +15,10 @@ from detap.protocols.fields import (
 )
 
 COCO_MAX_IOU_THRESHOLD = 1 - 1e-10
-"""pycocotools starts its search from min(t, 1 - 1e-10), so that a threshold of 1 can be met."""
+"""Upper bound of IoU thresholds in pycocotools, so that boxes can match at threshold 1."""
 
 COCO_PRECISION_EPS = 2.0**-52
-"""numpy.spacing(1), which pycocotools adds to tp + fp: 1/1 becomes 0.9999999999999998 there."""
+"""numpy.spacing(1), added by pycocotools to tp + fp: 1/1 becomes 0.9999999999999998."""
 
 _COCO_THRESHOLDS = linspace(0.5, 0.95, 10)
 
@@ -323,11 +323,11 @@ PRESETS: Mapping[str, Protocol] = Protocol.presets
 
 
 def protocol(name: str) -> Protocol:
-    """Return the preset of that name.
+    """Return a preset by name.
 
     Raises
     ------
     UsageError
-        Where there is none; the message lists near ones.
+        If there is none; the message suggests similar names.
     """
     return Protocol.preset(name)

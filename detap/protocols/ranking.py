@@ -1,4 +1,4 @@
-"""How rankings are scored, as data: the axes and presets of retrieval and classification."""
+"""Protocols of retrieval and classification: fields and presets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from detap.errors import UsageError
 from detap.protocols.fields import RECALL_GRIDS, Cutoffs, Number, ProtocolBase, protocol_field
 
 ELEVEN = tuple(level / 10 for level in range(11))
-"""The recall levels of the classic table; trec_eval's iprec_at_recall."""
+"""The 11 recall levels of trec_eval's iprec_at_recall."""
 
 Divisor = Literal["all", "hits", "min"]
 Undefined = Literal["zero", "exclude"]
@@ -16,7 +16,7 @@ Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
 class _AtK(ProtocolBase, kw_only=True):
-    """The axes of measures at k."""
+    """Fields of metrics at k."""
 
     cutoffs: tuple[int, ...] = protocol_field(
         (),
@@ -37,10 +37,10 @@ class _AtK(ProtocolBase, kw_only=True):
 
 
 class Retrieval(_AtK, kw_only=True):
-    """How a retrieval is scored.
+    """A retrieval protocol.
 
-    Each field is an axis on which implementations differ; its text stands beside it, and
-    docs/commands/rank.md has them as a table. `name` is the preset that this is, or departs from.
+    The fields are the settings in which implementations differ
+    (docs/commands/rank.md). `name` is the preset that the other fields start from.
     """
 
     presets: ClassVar[Mapping[str, "Retrieval"]] = {}
@@ -74,7 +74,7 @@ class Retrieval(_AtK, kw_only=True):
     )
 
     def always_in_signature(self) -> tuple[str, ...]:
-        """Return the axes that change numbers of the same name: every report says them."""
+        """Return the fields that are always in the signature, as no metric name shows them."""
         return ("divisor", "tie_break", "no_relevant")
 
 
@@ -91,10 +91,10 @@ Retrieval.presets = {
 
 
 class Classification(_AtK, kw_only=True):
-    """How a classification is scored.
+    """A classification protocol.
 
-    Each field is an axis on which implementations differ; its text stands beside it, and
-    docs/commands/rank.md has them as a table. `name` is the preset that this is, or departs from.
+    The fields are the settings in which implementations differ
+    (docs/commands/rank.md). `name` is the preset that the other fields start from.
     """
 
     presets: ClassVar[Mapping[str, "Classification"]] = {}
@@ -121,38 +121,38 @@ class Classification(_AtK, kw_only=True):
 
     @property
     def recall_levels(self) -> tuple[float, ...] | None:
-        """The levels at which precision is read; None for all points, or where the grid misfits."""
+        """The recall levels of the curve; None for all points, or if the grid does not fit."""
         grid = RECALL_GRIDS[self.recall_grid]
         return grid if self.curve == f"{len(grid)}-point" else None
 
     def always_in_signature(self) -> tuple[str, ...]:
-        """Return the axes that change numbers of the same name: every report says them."""
+        """Return the fields that are always in the signature, as no metric name shows them."""
         return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
 
     def check_effect(self, changed: Iterable[str]) -> None:
-        """Refuse fields that were changed and have no effect on any number.
+        """Raise UsageError if a changed field has no effect on any metric.
 
         Raises
         ------
         UsageError
         """
-        idle: dict[str, str] = {}
+        unused: dict[str, str] = {}
         if self.recall_levels is None:
-            idle["recall_grid"] = f"--interpolation {self.curve} takes no recall levels"
+            unused["recall_grid"] = f"--interpolation {self.curve} takes no recall levels"
         if not self.cutoffs:
-            idle |= dict.fromkeys(("divisor", "no_relevant"), "it is for measures at k: give --k")
-        for name in sorted(idle.keys() & {*changed}):
+            unused |= dict.fromkeys(("divisor", "no_relevant"), "it is for measures at k: give --k")
+        for name in sorted(unused.keys() & {*changed}):
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
+            raise UsageError(f"{option} has no effect: {unused[name]}; or leave out {option}")
 
     def with_curve(self, curve: Curve) -> "Classification":
-        """Return these rules with another curve, and a grid that goes with it."""
-        fitting: dict[str, Any] = {"11-point": "matlab", "101-point": "linspace"}
-        fits = curve not in fitting or curve == f"{len(RECALL_GRIDS[self.recall_grid])}-point"
-        return replace(self, curve=curve, recall_grid=self.recall_grid if fits else fitting[curve])
+        """Return this protocol with another curve, and a recall grid that fits it."""
+        grids: dict[str, Any] = {"11-point": "matlab", "101-point": "linspace"}
+        fits = curve not in grids or curve == f"{len(RECALL_GRIDS[self.recall_grid])}-point"
+        return replace(self, curve=curve, recall_grid=self.recall_grid if fits else grids[curve])
 
     def with_changes(self, **changes: Any) -> "Classification":
-        """Return these rules with other values in some fields, and a grid that fits the curve."""
+        """Return this protocol with other values, and a recall grid that fits the curve."""
         protocol = self.with_curve(changes.pop("curve")) if "curve" in changes else self
         return replace(protocol, **changes)
 

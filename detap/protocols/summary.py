@@ -1,4 +1,4 @@
-"""The numbers that a protocol has: each one's name and title, once."""
+"""Names and titles of metrics."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 DEFAULT_MIN_GROUND_TRUTHS = 20
-"""Ground truths; numbers that count fewer have no interval, unless asked otherwise."""
+"""Default minimum of ground truths behind a metric with a confidence interval."""
 
 
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
-"""The groups of classes by `frequency`, as LVIS's categories spell it."""
+"""Class groups of LVIS by the suffix of their metrics."""
 
 
 class MetricParams(NamedTuple):
@@ -27,27 +27,26 @@ class MetricParams(NamedTuple):
 
 
 class MetricSpec(NamedTuple):
-    """One number of the summary: what it is called, and where in the arrays it is read.
+    """A metric at an IoU threshold, area range and `max_dets` value.
 
     Attributes
     ----------
     name : str
         ``"AP50"``, ``"AR100"``, ``"mAP"`` ...
     metric : Metric
-        What it is a number of.
     threshold : int or None
-        Index of the IoU threshold; None for the mean over all.
+        Index of the IoU threshold; None for the mean over all of them.
     area : int
         Index of the area range.
     max_dets_index : int
-        Index of the detection limit.
+        Index into `max_dets`.
     params : MetricParams
     group : str
-        The group of classes that the mean is over; empty for all.
+        The class group of the mean; empty for all classes.
     class_name : str
-        What the number of one class is called: ``"AP50"`` where the mean is ``"mAP50"``.
+        The name for one class: ``"AP50"`` if the mean is ``"mAP50"``.
     heading : str
-        A shorter name for the column of a table; empty for none.
+        A shorter column header; empty for none.
     """
 
     name: str
@@ -62,14 +61,14 @@ class MetricSpec(NamedTuple):
 
     @property
     def thresholds(self) -> slice:
-        """Which rows of an array over IoU thresholds it is the mean of."""
+        """The rows of an array over IoU thresholds that are averaged."""
         return slice(None) if self.threshold is None else slice(self.threshold, self.threshold + 1)
 
 
 def metric_spec(
     protocol: "Protocol", metric: "Metric", name: str, indices: tuple[int | None, int, int]
 ) -> MetricSpec:
-    """Return a number of a metric.
+    """Return a metric with its parameters.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ def metric_spec(
     metric : Metric
     name : str
     indices : (int or None, int, int)
-        The indices of the threshold, the area range and the detection limit.
+        Indices of the threshold, the area range and the `max_dets` value.
     """
     threshold, area, limit = indices
     thresholds = (
@@ -95,13 +94,13 @@ def metric_spec(
 
 
 def _two_decimals(threshold: float) -> str:
-    """Return a threshold with two decimals as in pycocotools, or more if it has more."""
+    """Format a threshold with two decimals as pycocotools does, or more if needed."""
     short = format(threshold, ".2f")
     return short if float(short) == float(format(threshold, ".6g")) else format(threshold, ".6g")
 
 
 def percent(threshold: float) -> str:
-    """Return a threshold in percent, as names of measures have it, no other one being meant."""
+    """Format a threshold in percent as in metric names, with enough digits to be unique."""
     short = format(100 * threshold, ".6g")
-    near = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
-    return short if near else format(100 * threshold, ".12g")
+    unique = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
+    return short if unique else format(100 * threshold, ".12g")

@@ -218,7 +218,7 @@ def test_a_number_by_either_name() -> None:
     assert measure_called(protocol("voc2012"), "AP").name == "mAP"
     assert measure_called(protocol("coco"), "mAP75").name == "AP75"
     assert measure_called(protocol("coco"), None).name == "AP"
-    with pytest.raises(UnknownNameError, match="protocol voc2012 has no number 'AP75'"):
+    with pytest.raises(UnknownNameError, match="protocol voc2012 has no metric 'AP75'"):
         measure_called(protocol("voc2012"), "AP75")
 
 
@@ -233,7 +233,7 @@ def test_a_number_by_either_name() -> None:
         ),
         ("coco", "coco|max-dets:1,100", "AP50", "differ in nothing that AP50 depends on"),
         ("coco", "coco|primary-metric:mAP", None, "differ in nothing that AP depends on"),
-        ("voc2012", "coco", "AP75", "protocol voc2012 has no number 'AP75'"),
+        ("voc2012", "coco", "AP75", "protocol voc2012 has no metric 'AP75'"),
         (
             "coco",
             "proposals",
@@ -245,7 +245,7 @@ def test_a_number_by_either_name() -> None:
             "coco",
             "coco|area-ranges:tiny=0:1",
             "APs",
-            "has no number 'APs'",
+            "has no metric 'APs'",
         ),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_number_of_a_name_is_looked_for_alone() -> None:
     found = origin(difficult(), TargetValue.of("0.66337"), "AP50")
     assert {entry.name for entry in found.candidates} == {"AP50"}
     assert found.equal[0].protocol.name == "coco"
-    with pytest.raises(UnknownNameError, match="has no number 'AP99'"):
+    with pytest.raises(UnknownNameError, match="has no metric 'AP99'"):
         origin(difficult(), TargetValue.of("0.66337"), "AP99")
 
 

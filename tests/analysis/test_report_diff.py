@@ -186,7 +186,7 @@ def test_numbers_that_stand_in_the_way() -> None:
 def test_the_number_of_one_threshold_may_be_called_the_mean() -> None:
     found = account(record(), record("coco"), "AP50")
     assert found.names == ("mAP", "AP50")
-    with pytest.raises(UnknownNameError, match="protocol voc2012 has no number 'AP75'"):
+    with pytest.raises(UnknownNameError, match="protocol voc2012 has no metric 'AP75'"):
         account(record(), record("coco"), "AP75")
     with pytest.raises(UnknownNameError, match="a report has no number 'AP55'; did you mean AP75"):
         account(record("coco"), record("coco"), "AP55")

@@ -250,7 +250,7 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
             "unknown protocol 'cocoo'; did you mean coco",
         ),
         ((*DATA, "--from", "coco", "--to", "coco"), "there is nothing to explain"),
-        ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no number 'AP99'"),
+        ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no metric 'AP99'"),
         ((*DATA, "--value", "0.5"), "--value 0.5 has too few digits"),
         (("--gt", "no.json", "--dt", "no", "--value", "x"), "--value: 'x' is not a number"),
         ((*DATA, *PROTOCOLS, "--output-format", "junit"), "an explanation has no form as junit"),
@@ -303,7 +303,7 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: invalid protocol: "),
         ({"protocol": {"name": "cocoo"}}, "unknown protocol 'cocoo'; did you mean coco"),
         ({"protocol": {"name": "coco", "colour": 3}}, "b.json: protocol field 'colour' is unknown"),
-        ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no number 'mAP77'"),
+        ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no metric 'mAP77'"),
     ],
 )
 def test_a_report_that_was_changed_by_hand(

@@ -534,5 +534,5 @@ def test_one_value_goes_for_all_levels() -> None:
     protocol = R40.with_changes(min_height=(60,))
     result = run([Image([cyclist()], [])], protocol)
     assert result.ground_truths.sum() == 0
-    with pytest.raises(UsageError, match="has no number 'mAP50-easy'"):
+    with pytest.raises(UsageError, match="has no metric 'mAP50-easy'"):
         metrics.named(protocol, "mAP50-easy")

@@ -78,9 +78,9 @@ def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("AP5O", "protocol coco has no number 'AP5O'; did you mean AP75 or AP50"),
-        ("ar100", "protocol coco has no number 'ar100'; did you mean AR100"),
-        ("precision", "protocol coco has no number 'precision'; it has AP, AP50, AP75"),
+        ("AP5O", "protocol coco has no metric 'AP5O'; did you mean AP75 or AP50"),
+        ("ar100", "protocol coco has no metric 'ar100'; did you mean AR100"),
+        ("precision", "protocol coco has no metric 'precision'; available: AP, AP50, AP75"),
     ],
 )
 def test_a_misspelt_measure_has_near_names(name: str, message: str) -> None:
