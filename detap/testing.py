@@ -280,8 +280,8 @@ def _images_needed(results: GateResults, drop: float | None) -> tuple[Note, ...]
 
 
 def _message(results: GateResults, result: "Result", notes: tuple[Note, ...]) -> str:
-    from detap.report.sections.gates import judged_blocks
+    from detap.report.sections.gates import gate_blocks
 
-    lines = [line for block in judged_blocks(results) for line in (block.title, *block.lines)]
+    lines = [line for block in gate_blocks(results) for line in (block.title, *block.lines)]
     lines += [*(note.message for note in notes), result.signature]
     return "\n".join(map(escape, lines))

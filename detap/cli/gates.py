@@ -1,4 +1,4 @@
-"""Options of gates, which several commands share, and what they ask of the judge."""
+"""Options of gates, and the configuration made from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 GATE_FAILED = 1
 DETECTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
-"""How a command that scores a detector spells what it asks for."""
+"""Names of gate settings in messages of commands that evaluate a detector."""
 
 
 class _Limits(Text):
-    """Limits; in the environment, several stand between semicolons."""
+    """Limits; separated by semicolons in environment variables."""
 
     def split_envvar_value(self, rv: str) -> list[str]:
-        """Split at semicolons, since names have spaces."""
+        """Split at semicolons, since names may contain spaces."""
         return [part.strip() for part in rv.split(";") if part.strip()]
 
 
 def _read_limit(kind: Kind, text: str) -> "Limit":
-    """Return the limit that ``[NAME=]NUMBER`` means."""
-    from detap.gates.checks import Limit  # only where there are gates
+    """Parse ``[NAME=]NUMBER``."""
+    from detap.gates.checks import Limit
 
     return Limit.of(kind, text)
 
@@ -51,11 +51,11 @@ def _read_limit(kind: Kind, text: str) -> "Limit":
 _gate = partial(option, group="Gates (exit status 1 if one fails)")
 
 
-def _limit(asked: str, text: str, brief: str = "") -> Callable[[Any], Any]:
+def _limit(setting: str, text: str, brief: str = "") -> Callable[[Any], Any]:
     return _gate(
-        f"--{asked.replace('_', '-')}",
+        f"--{setting.replace('_', '-')}",
         holds="limit",
-        type=_Limits(partial(_read_limit, LIMITS[asked])),
+        type=_Limits(partial(_read_limit, LIMITS[setting])),
         multiple=True,
         metavar="[NAME=]X",
         help=text,
@@ -64,7 +64,7 @@ def _limit(asked: str, text: str, brief: str = "") -> Callable[[Any], Any]:
 
 
 def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> Callable[[Any], Any]:
-    """Return the options of limits, each with examples of numbers that the command has."""
+    """Return the options of limits, with examples of metrics of the command."""
     return stack(
         _limit(
             "fail_under",
@@ -100,9 +100,9 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
 
 
 def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any]:
-    """Return the options of intervals, which need what the option `earlier` names.
+    """Return the options of intervals, which require the option `earlier`.
 
-    `units` are what is resampled.
+    `units` are resampled.
     """
     return stack(
         _gate(
@@ -177,29 +177,29 @@ gate_options = stack(
     noise_options,
     slice_options,
 )
-"""All of them, for a command that scores a detector."""
+"""All gate options, for commands that evaluate a detector."""
 
 
-def say(judged: GateResults, session: Session) -> int:
-    """Say on stderr which gates failed or are doubtful; return the exit status they ask for."""
-    for gate in judged.gates:
+def print_gates(results: GateResults, session: Session) -> int:
+    """Print failures and warnings of gates to stderr; return the exit status."""
+    for gate in results.gates:
         if gate.failed:
             session.say(f"gate failed: {escape(gate.message)}")
         elif gate.warned:
             session.note(Note(f"gate-{gate.status}", gate.message))
-    return GATE_FAILED if judged.failed else 0
+    return GATE_FAILED if results.failed else 0
 
 
 class Gates(Record):
-    """The gates of a run, and the files that they need.
+    """The gates of a run, and their input files.
 
     Attributes
     ----------
     config : GateConfig
     baseline : str or None
-        An earlier report.
+        Path of an earlier report.
     baseline_detections : str or None
-        An earlier detector's detections.
+        Path of an earlier detector's detections.
     slices, slice_by : str or None
     """
 
@@ -213,20 +213,20 @@ class Gates(Record):
     def from_options(
         cls, options: dict[str, Any], option_names: OptionNames = DETECTIONS
     ) -> "Gates":
-        """Take the gate options out of `options`; a command need not have all of them.
+        """Remove the gate options from `options`; a command may lack some.
 
         Raises
         ------
         UsageError
-            Where they contradict each other, or one is of no use without another.
+            If options exclude each other, or one requires another.
         """
         baseline = options.pop("baseline", None)
-        before = options.pop("baseline_detections", None)
+        detections = options.pop("baseline_detections", None)
         config = GateConfig.of(
-            [limit for asked in LIMITS for limit in options.pop(asked, ())],
+            [limit for setting in LIMITS for limit in options.pop(setting, ())],
             option_names,
             baseline=baseline is not None,
-            baseline_detections=before is not None,
+            baseline_detections=detections is not None,
             confidence=options.pop("confidence", None),
             resamples=options.pop("resamples", None),
             seed=options.pop("seed", None),
@@ -237,29 +237,29 @@ class Gates(Record):
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:
             raise UsageError("give --slices or --slice-by, not both")
-        if before == "-":
+        if detections == "-":
             raise UsageError(f"{option_names('baseline_detections')} cannot come from stdin")
-        return cls(config, baseline, before, slices, slice_by)
+        return cls(config, baseline, detections, slices, slice_by)
 
     @property
     def any(self) -> bool:
-        """Whether there is anything to judge or to slice."""
-        asked = self.config.limits or self.config.detectable_drop
-        return bool(asked or self.slices or self.slice_by)
+        """True if there is a gate or a slice."""
+        gates = self.config.limits or self.config.detectable_drop
+        return bool(gates or self.slices or self.slice_by)
 
     @property
     def needs_match_table(self) -> bool:
-        """Whether more is asked of the detections than the numbers of the protocol."""
-        others = (self.baseline_detections, self.slices, self.slice_by, self.config.detectable_drop)
-        if any(others) or not self.config.limits:
-            return any(others)
+        """True if the metrics of the protocol are not enough."""
+        inputs = (self.baseline_detections, self.slices, self.slice_by, self.config.detectable_drop)
+        if any(inputs) or not self.config.limits:
+            return any(inputs)
         from detap.metrics.at_threshold import AT_THRESHOLD
 
-        measures = [str(limit.name).rpartition(".")[2] for limit in self.config.limits]
-        return any(measure in AT_THRESHOLD for measure in measures)
+        names = [str(limit.name).rpartition(".")[2] for limit in self.config.limits]
+        return any(name in AT_THRESHOLD for name in names)
 
     def paths(self) -> list[str]:
-        """Return the paths that are read, and must not be written."""
+        """Return the paths of inputs, which must not be overwritten."""
         return [
             path
             for path in (self.baseline, self.baseline_detections, self.slices)
@@ -267,20 +267,20 @@ class Gates(Record):
         ]
 
     def read_baseline(self) -> BaselineReport | None:
-        """Read the earlier report, before any work is done for nothing."""
+        """Read the earlier report, first, so that errors appear before the evaluation."""
         if self.baseline is None:
             return None
-        from detap.gates.baseline import read_baseline  # only with a baseline
+        from detap.gates.baseline import read_baseline
 
         return BaselineReport(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
         self, images: "Sequence[Name]", values: "Callable[[str], Mapping[Name, Any]]"
     ) -> "tuple[dict[str, list[Name]], list[Note]]":
-        """Return the images of each slice, and notes on them; `values` are of an attribute."""
+        """Return the images of each slice, and notes; `values` returns those of an attribute."""
         if self.slices is None and self.slice_by is None:
             return {}, []
-        from detap.evaluation.slices import read_slices, slices_by  # only with slices
+        from detap.evaluation.slices import read_slices, slices_by
 
         if self.slices is not None:
             return read_slices(self.slices, images)

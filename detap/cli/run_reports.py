@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.gates import Gates, say
+from detap.cli.gates import Gates, print_gates
 from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
@@ -188,7 +188,7 @@ def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
 
 def tell(
     found: Evaluated,
-    judging: tuple[Gates, BaselineReport | None],
+    gate_inputs: tuple[Gates, BaselineReport | None],
     outputs: Outputs,
     options: Mapping[str, Any],
     session: Session,
@@ -198,7 +198,7 @@ def tell(
     Parameters
     ----------
     found : Evaluated
-    judging : (Gates, BaselineReport or None)
+    gate_inputs : (Gates, BaselineReport or None)
         The gates, and the earlier report that they need.
     outputs : Outputs
     options : mapping
@@ -224,13 +224,13 @@ def tell(
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    judged = None
-    if judging[0].any:
-        judged, report = _judge(judging, found, report, options)
-        session.timed("judging")
+    results = None
+    if gate_inputs[0].any:
+        results, report = _evaluate_gates(gate_inputs, found, report, options)
+        session.timed("gates")
     session.done()
     session.tell(report.notes)
-    status = 0 if judged is None else say(judged, session)
+    status = 0 if results is None else print_gates(results, session)
     session.check_warnings()
     _write_others(found, outputs, options)
     outputs.write(report, found.read, quiet=session.quiet and not status)
@@ -238,8 +238,8 @@ def tell(
     return status
 
 
-def _judge(
-    judging: tuple[Gates, BaselineReport | None],
+def _evaluate_gates(
+    gate_inputs: tuple[Gates, BaselineReport | None],
     found: Evaluated,
     report: "Report",
     options: Mapping[str, Any],
@@ -247,10 +247,10 @@ def _judge(
     """Return what came of the gates, and the report with it."""
     from detap.gates.detection import Scored
     from detap.gates.evaluate import evaluate_gates  # only with gates
-    from detap.report.sections.gates import judged_blocks
+    from detap.report.sections.gates import gate_blocks
     from detap.report.writers.json import as_dict
 
-    gates, baseline = judging
+    gates, baseline = gate_inputs
     now, *then = (
         Scored.of(
             result,
@@ -268,7 +268,7 @@ def _judge(
             report, blocks=(slices_block(now.slice_metrics(), report.columns), *report.blocks)
         )
     before = then[0] if then else None
-    judged = evaluate_gates(
+    results = evaluate_gates(
         gates.config, now, lambda: as_dict(report), baseline_report=baseline, baseline=before
     )
     material = PageSource(
@@ -277,10 +277,10 @@ def _judge(
         record=None if baseline is None else baseline.record,
         earlier=gates.baseline_detections or gates.baseline or "",
     )
-    return judged, replace(
+    return results, replace(
         report,
-        blocks=(*judged_blocks(judged), *report.blocks),
-        notes=(*report.notes, *judged.notes),
+        blocks=(*gate_blocks(results), *report.blocks),
+        notes=(*report.notes, *results.notes),
         material=material,
     )
 

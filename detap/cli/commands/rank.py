@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from detap.cli.command import Group
-from detap.cli.gates import Gates, interval_options, limit_options, say
+from detap.cli.gates import Gates, interval_options, limit_options, print_gates
 from detap.cli.options import (
     axis_options,
     general_options,
@@ -354,19 +354,19 @@ class _Work(NamedTuple):
     def want_digests(self) -> bool:
         return self.outputs.want_digests or self.gates.baseline is not None
 
-    def finish(self, report: "Report", judged: GateResults, read: "Sequence[SourceFile]") -> int:
+    def finish(self, report: "Report", results: GateResults, read: "Sequence[SourceFile]") -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
-        from detap.report.sections.gates import judged_blocks
+        from detap.report.sections.gates import gate_blocks
         from detap.report.sections.ranking import brief  # not for --help
 
         report = replace(
             report,
-            blocks=(*judged_blocks(judged), *report.blocks),
-            notes=(*report.notes, *judged.notes),
+            blocks=(*gate_blocks(results), *report.blocks),
+            notes=(*report.notes, *results.notes),
         )
         self.session.done()
         self.session.tell(report.notes)
-        status = say(judged, self.session)
+        status = print_gates(results, self.session)
         self.session.check_warnings()
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
@@ -429,14 +429,14 @@ def _score_retrieval(work: _Work, protocol: Retrieval, given: tuple[str, ...]) -
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
     earlier = None if before is None else (ranking.retrieval_report(before), before)
-    judged = _judged(work, (report, result), baseline, earlier)
+    results = _evaluate_gates(work, (report, result), baseline, earlier)
     if work.options["curves"] is not None:
         from detap.report.sections.curves import retrieval_curves  # rarely wanted
         from detap.report.writers.curves import render
 
         path = work.options["curves"]
         work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
-    return work.finish(report, judged, table.files)
+    return work.finish(report, results, table.files)
 
 
 def _score_classification(work: _Work, protocol: Classification) -> int:
@@ -448,14 +448,14 @@ def _score_classification(work: _Work, protocol: Classification) -> int:
     result: ClassificationResult = evaluate(table, protocol)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.classification_report(result, inputs=inputs)
-    return work.finish(report, _judged(work, (report, None), baseline), table.files)
+    return work.finish(report, _evaluate_gates(work, (report, None), baseline), table.files)
 
 
 _Told = tuple["Report", "RetrievalResult | None"]
 """The report of a ranking, and the result where its queries can be resampled."""
 
 
-def _judged(
+def _evaluate_gates(
     work: _Work, now: _Told, baseline: BaselineReport | None, earlier: _Told | None = None
 ) -> GateResults:
     """Return what came of the gates, if there are any."""

@@ -140,15 +140,15 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
     )
 
 
-def judged_blocks(judged: "GateResults") -> tuple[Block, ...]:
+def gate_blocks(results: "GateResults") -> tuple[Block, ...]:
     """Return the blocks of gates, regressions and power."""
-    blocks = [gate_block(judged.gates)] if judged.gates else []
-    if judged.regressions is not None:
+    blocks = [gate_block(results.gates)] if results.gates else []
+    if results.regressions is not None:
         from detap.report.sections.regressions import regressions_block  # seldom
 
-        blocks.append(regressions_block(judged.regressions))
-    if judged.power is not None:
+        blocks.append(regressions_block(results.regressions))
+    if results.power is not None:
         from detap.report.sections.power import power_block  # only with intervals
 
-        blocks.append(power_block(judged.power))
+        blocks.append(power_block(results.power))
     return tuple(blocks)
