@@ -165,7 +165,7 @@ def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None
 def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
     ended = detap(*command(ERRORS["other ground truth"], output_format="json"))
     assert "base.json is not comparable: ground truth: sha256 " in ended.err
-    assert "or insist with --allow-mismatch" in ended.err
+    assert "regenerate it or pass --allow-mismatch" in ended.err
     ended = detap(*command(ERRORS["other protocol"], output_format="json"))
     assert "protocol: iou thresholds [0.5, 0.55" in ended.err
     assert "there, [0.5] here" in ended.err
