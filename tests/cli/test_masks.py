@@ -221,4 +221,4 @@ def test_a_number_of_masks_is_searched_where_asked(
     ended = detap(
         "explain", *masks, "--value", repr(value), "--metric", "AP", "--iou-type", overlap
     )
-    assert ended.out.startswith(f"{name} gives AP {value!r}, equal to the"), ended.err
+    assert ended.out.startswith(f"{name} gives AP {value!r}, equal in all"), ended.err

@@ -61,7 +61,7 @@ def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "0 .1 .1 .2\n", "dt/a.txt": "0 .1 .1 .2 1.5\n"})
     with pytest.raises(detap.InputError, match=r"write `class x1 y1 x2 y2`"):
         detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes="xyxy")
-    with pytest.raises(detap.InputError, match=r"h 1\.5 is no fraction"):
+    with pytest.raises(detap.InputError, match=r"h 1\.5 is outside \[0, 1\]"):
         detap.read_ground_truth(tmp_path / "dt", **SIZE, boxes="xywh")
 
 

@@ -95,5 +95,5 @@ def test_a_file_that_changes_after_it_was_scanned(
     truth = coco.read_ground_truth(handle)
     assert len(truth) == 1
     scanned.set()
-    with pytest.raises(InputError, match=r"gt\.json: changed while it was being read; try again"):
+    with pytest.raises(InputError, match=r"gt\.json: changed while it was being read; retry"):
         str(truth.files[0].sha256)

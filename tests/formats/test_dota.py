@@ -282,7 +282,7 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
         assert ended.status == 0, ended.err
     ended = detap("eval", *given, "--errors", "tidecv")
     assert ended.status == 2
-    assert "has the overlap polygon, and this looks at boxes; type the errors" in ended.err
+    assert "has iou_type polygon, this requires bbox; type the errors" in ended.err
     assert detap("eval", *given, "--errors").status == 0  # as it says
     ended = detap("eval", *given, "--tie-range", "--curves", str(tmp_path / "curves.csv"))
     assert ended.status == 0, ended.err
@@ -295,7 +295,7 @@ def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_pa
     """By quadrilaterals the mean is that of a ship and no plane; of a plane without ship, 0."""
     found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     ended = detap("explain", "--gt", str(labels), "--dt", str(found), "--value", "0.500")
-    assert ended.out.startswith("dota gives mAP 0.5, equal to the 3 digits given"), ended.out
+    assert ended.out.startswith("dota gives mAP 0.5, equal in all 3 digits"), ended.out
     assert "dota" not in ended.out.partition("Not searched")[2]
 
 

@@ -316,7 +316,7 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
     for option in ("--tie-range", "--errors", f"--curves={out}.csv", f"--partial={out}.part"):
         ended = detap("eval", "--gt", str(labels), "--dt", str(found), option)
         assert ended.status == 2, option
-        assert "protocol kitti pairs by ground truth, under which no detection" in ended.err
+        assert "protocol kitti uses matching kitti, which labels no detection" in ended.err
     ended = detap("check", "--gt", str(labels), "--dt", str(found))
     assert ended.status == 0, ended.err
     ended = detap("check", "--dt", str(found))

@@ -150,7 +150,7 @@ def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
     assert moved.summary["AP"] == plain.summary["AP"]
     assert moved.summary["APm"] < plain.summary["APm"]
     (note,) = [note for note in moved.notes if note.code == "detection-area-of-box"]
-    assert "another range than their keypoints'" in note.message
+    assert "another area range than their keypoints;" in note.message
     extent = RULES.with_changes(detection_area="extent")
     assert scored(truth, small, extent).summary == plain.summary
     mixed = scored(truth, small[:200] + found[200:])

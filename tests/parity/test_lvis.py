@@ -226,8 +226,8 @@ def test_verdicts_say_what_is_not_judged_and_why() -> None:
     assert said == ["true-positive", "not-exhaustive", "unverified"]
     report = image_report(run([Labelled(1, 1, BOX)], claims, lists), found)
     assert [row["why"] for row in report.table.rows][1:] == [
-        "matches nothing, and not every object of its class is annotated here",
-        "nothing says whether its class is in the image",
+        "unmatched; its class is not exhaustively annotated in this image",
+        "its class is not verified in this image",
     ]
 
 
@@ -368,7 +368,7 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
     found = image_results(result, 1)
     assert [entry.result for entry in found.detections] == ["zero-area", "true-positive"]
-    why = "it has no area, and the protocol leaves it out"
+    why = "zero area; dropped by the protocol"
     assert next(row["why"] for row in image_report(result, found).table.rows) == why
     counted = replace(RULES, zero_area="count")
     kept = evaluate(result.ground_truth, result.detections, counted)

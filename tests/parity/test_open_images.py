@@ -188,7 +188,7 @@ def test_only_verified_classes_count() -> None:
     assert (note.count, note.severity) == (1, "info")
     assert run({"negative": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
     assert run({"negative": nothing, "positive": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
-    with pytest.raises(UsageError, match=r"--image-labels.*this ground truth does not say"):
+    with pytest.raises(UsageError, match=r"--image-labels.*the ground truth lacks them"):
         run({}, CHALLENGE)
 
 

@@ -938,7 +938,7 @@ for which, side in ((A, "xml"), (CATS, "text")):
     )
 refused("no-file", "truth-absent", "absent", "", "no such file or directory", {}, gt="absent")
 refused("no-file", "results-absent", "absent", "", "no such file or directory", {}, dt="absent")
-refused("no-file", "truth-is-file", A, "", "no such folder", {}, gt=A)
+refused("no-file", "truth-is-file", A, "", "not a folder", {}, gt=A)
 refused(
     "no-file",
     "set-absent",

@@ -59,7 +59,7 @@ class KeypointShapes(Shapes):
     def notes(self) -> Iterator[Note]:
         """Note detections with a box in another range than their keypoints."""
         if self.protocol.detection_area == "box":
-            yield from self.box_area_notes(self._extents(), "keypoints'", "extent")
+            yield from self.box_area_notes(self._extents(), "keypoints", "extent")
 
 
 def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:

@@ -65,7 +65,7 @@ class MaskShapes(Shapes):
     def notes(self) -> Iterator[Note]:
         """Note detections with a box in another range than their mask."""
         if self.protocol.detection_area == "box":
-            yield from self.box_area_notes(self._pixels, "mask's", "pixels")
+            yield from self.box_area_notes(self._pixels, "mask", "pixels")
 
 
 def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
