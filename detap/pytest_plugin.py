@@ -31,7 +31,7 @@ def detap_gate(request: pytest.FixtureRequest) -> "Callable[..., Result]":
     Tracebacks of its errors contain the line of the test and none of detap's source.
     """
     from detap.errors import DetapError
-    from detap.report.numbers import share
+    from detap.report.numbers import fraction
     from detap.testing import assert_detections
 
     def gate(*arguments: "Any", **named: "Any") -> "Result":
@@ -43,7 +43,7 @@ def detap_gate(request: pytest.FixtureRequest) -> "Callable[..., Result]":
             _record(request, f"{_FAILED}  {summary}")
             raise error.with_traceback(None) from None
         name, value = next(iter(result.summary.items()))
-        _record(request, f"passed  {name} {share(value, 4)}")
+        _record(request, f"passed  {name} {fraction(value, 4)}")
         return result
 
     return gate

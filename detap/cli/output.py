@@ -38,7 +38,7 @@ class Outputs(Record):
         Paths that must not be written.
     want_digests : bool
         Whether any report shows the sha256 of the inputs.
-    want_material : bool
+    want_page_source : bool
         Whether any report asks more of the result than its numbers.
     asked : bool
         Whether standard output was asked for, so that a quiet run writes there too.
@@ -49,7 +49,7 @@ class Outputs(Record):
     others: tuple[str, ...]
     inputs: tuple[str, ...]
     want_digests: bool
-    want_material: bool
+    want_page_source: bool
     asked: bool = False
 
     @classmethod
@@ -78,7 +78,7 @@ class Outputs(Record):
             tuple(others),
             tuple(inputs),
             want_digests=any(sink.digests for sink in sinks),
-            want_material=any(sink.extra for sink in sinks),
+            want_page_source=any(sink.extra for sink in sinks),
             asked=bool(named or to_stdout),
         )
 

@@ -271,7 +271,7 @@ def _evaluate_gates(
     results = evaluate_gates(
         gates.config, now, lambda: as_dict(report), baseline_report=baseline, baseline=before
     )
-    material = PageSource(
+    page_source = PageSource(
         found.result,
         before=found.before,
         record=None if baseline is None else baseline.record,
@@ -281,7 +281,7 @@ def _evaluate_gates(
         report,
         blocks=(*gate_blocks(results), *report.blocks),
         notes=(*report.notes, *results.notes),
-        material=material,
+        page_source=page_source,
     )
 
 

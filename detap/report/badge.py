@@ -8,7 +8,7 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.gates.baseline import metrics_of_record
 from detap.gates.metric_names import resolve
-from detap.report.numbers import share
+from detap.report.numbers import fraction
 
 COLOURS = {
     "failed": "red",
@@ -43,7 +43,7 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
         raise UsageError(f"{name!r} stands for {1 + len(more)} numbers; a badge shows one")
     value = number.of(numbers)
     known = not isnan(value)
-    text = f"{value:.0f}" if known and number.is_count(numbers) else share(value, 4)
+    text = f"{value:.0f}" if known and number.is_count(numbers) else fraction(value, 4)
     return {
         "schemaVersion": 1,
         "label": escape(label or number.text),

@@ -1,8 +1,6 @@
-"""What a report holds, whatever was evaluated and however it will be written.
+"""The contents of a report, independent of what was evaluated and of the output format.
 
-Pure data: strings, numbers, and NaN where a number is undefined. Names are as the outside world
-gave them; each sink makes them harmless in its own way. The records are NamedTuples and not
-dataclasses, each of which costs 0.0004 s of every start.
+Undefined numbers are NaN. Names are not escaped: each writer escapes them for its format.
 """
 
 from collections.abc import Mapping
@@ -17,30 +15,29 @@ if TYPE_CHECKING:
     from detap.evaluation.results import Result
 
 Cell = str | int | float | None
-"""One value of a table: a name, a count, or a fraction that may be NaN."""
+"""A value of a table."""
 
 
 class Column(Value):
-    """One column of the table.
+    """A column of a table.
 
     Attributes
     ----------
     key : str
-        What the rows call it, and what JSON and CSV do.
+        Its key in rows, JSON and CSV.
     heading : str
-        What people read above it.
+        Its heading in text.
     short : str
-        The heading where there is little room.
+        The heading in narrow tables.
     kind : str
         ``name``; ``text`` of detap; ``fraction``, a metric, mostly from 0 to 1; ``count``;
         ``exact``, with every digit; ``change``, the difference of two fractions, and
         ``precise_change``, with more digits; ``count_change``, the difference of two counts.
     priority : int
-        0 is always shown; of the others, the highest go first when there is little room.
+        0 is always shown; in narrow tables, columns of the highest priority are dropped first.
     graded : bool
-        Whether a terminal colours a fraction by how good it is.
+        Color fractions by value on a terminal.
     higher_is_better : bool
-        Whether larger values are better.
     """
 
     key: str
@@ -55,16 +52,16 @@ class Column(Value):
 
 
 class Table(Value):
-    """Rows under columns, and perhaps a last row of means and sums.
+    """Columns, rows and an optional last row of means and sums.
 
     Attributes
     ----------
     columns : tuple of Column
-        In the order of showing; the first is the name.
+        The first is the name.
     rows : tuple of mapping
-        From key to value. A row may hold keys that no column shows.
+        Values by key. A row may have keys without a column.
     totals : mapping or None
-        The last row, set apart.
+        The last row.
     """
 
     columns: tuple[Column, ...]
@@ -73,22 +70,22 @@ class Table(Value):
 
 
 class Block(Value):
-    """Something a report has besides its main table: a cross-check, gates, ...
+    """A further part of a report, such as gates or a cross-check.
 
     Attributes
     ----------
     key : str
-        The key of `data` in the JSON report; empty where what is told is part of another block's.
+        The key of `data` in the JSON report; empty if another block has the data.
     title : str
-        A heading for people.
+        Its heading in text.
     data : mapping
-        What the JSON report says.
+        Its data in JSON.
     lines : tuple of str
-        Sentences for people.
+        Its sentences in text.
     table : Table or None
-        Numbers for people.
+        Its table in text.
     verdicts : tuple of str
-        ``passed``, ``failed`` or ``warning`` for each line that begins with the word of one.
+        ``passed``, ``failed`` or ``warning`` for each line that begins with a gate status.
     """
 
     key: str
@@ -100,21 +97,21 @@ class Block(Value):
 
 
 class PageSource(Value):
-    """What a report of a detector was made from, for a sink that asks more of it.
+    """The result behind a report, for the HTML page.
 
     Attributes
     ----------
     result : Result
     before : Result or None
-        An earlier detector's, on the same ground truth.
+        The result of an earlier detector on the same ground truth.
     record : mapping or None
         An earlier JSON report.
     earlier : str
-        What either is called.
+        The name of the earlier detector or report.
     pictures : str or None
-        A folder of the images themselves.
+        The folder of the image files.
     file_names : mapping
-        From an image's name to what its file is called.
+        File names by image name.
     """
 
     result: "Result"
@@ -126,41 +123,39 @@ class PageSource(Value):
 
 
 class Report(Value):
-    """All that any sink needs.
+    """A report, for any writer.
 
     Attributes
     ----------
     kind : {"detection", "retrieval", "classification"}
-        What was evaluated.
     table : Table
         One row per class (or query, ...).
     version : str
-        detap's.
+        The version of detap.
     signature : str
-        The line that makes the numbers reproducible; empty where no protocol was in force.
+        Empty without a protocol.
     protocol : mapping
         Every field of the protocol.
     inputs : tuple of mapping
         For each input its role, path, sha256 and counts.
     summary : mapping of str to float
-        The numbers that people quote, the headline first; NaN is undefined.
+        The metrics, the primary one first; NaN is undefined.
     param_columns : tuple of Column
         The columns of the summary behind name and value: IoU, area, ...
     params : mapping of str to tuple of str
         For each metric of the summary its text in those columns.
     columns : mapping of str to Column
-        For each number of the summary its column in other tables; empty of a ranking, whose first
-        number is graded.
+        For each metric of the summary its column in other tables; empty for a ranking.
     notes : tuple of Note
-        What the readers and the evaluation noticed.
+        Notes of the readers and the evaluation.
     blocks : tuple of Block
-        The rest.
+        Further parts.
     title : str
         The title of the main table; mostly empty.
-    answer : str
+    conclusion : str
         The conclusion in one sentence, shown first.
-    material : PageSource or None
-        What it was made from; of a detector alone.
+    page_source : PageSource or None
+        For detectors only.
     """
 
     kind: str
@@ -176,5 +171,5 @@ class Report(Value):
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
     title: str = ""
-    answer: str = ""
-    material: PageSource | None = None
+    conclusion: str = ""
+    page_source: PageSource | None = None

@@ -53,7 +53,9 @@ def tables_of(folder: Path, name: str) -> Tables:
 def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
     changes = {} if overlap == "bbox" else {"iou_type": overlap}
     return str(
-        origin_report(origin(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)).answer
+        origin_report(
+            origin(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)
+        ).conclusion
     )
 
 
@@ -91,7 +93,7 @@ def test_other_overlaps_are_said_not_to_be_searched(
     monkeypatch.setattr("detap.analysis.explanation.protocol_search.MOST_PAIRS", 10)
     found = origin(tables, wanted, "AP50")
     assert not found.equal
-    told = str(origin_report(found).answer)
+    told = str(origin_report(found).conclusion)
     assert told.startswith("No searched preset")
     skipped = {name for group in found.skipped for name in group.presets}
     others = {name for name, protocol in PRESETS.items() if protocol.iou_type != "bbox"}

@@ -518,7 +518,7 @@ def test_curves_as_csv(detap: Detap, coco: Files) -> None:
 def test_curves_need_a_known_extension(detap: Detap, coco: Files) -> None:
     ended = detap(*coco.arguments, "--curves", coco.folder / "curves.txt")
     assert ended.status == 2
-    assert "name a file that ends in .json or .csv" in ended.err
+    assert "use a file name that ends in .json or .csv" in ended.err
 
 
 # --- input by pipe

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.decimals import decimal, format_against, fraction, nearly_equal, snap, to_fraction
-from detap.report.numbers import change, share
+from detap.report.numbers import change
+from detap.report.numbers import fraction as shown_fraction
 from detap.text_input import number, parse_int
 from detap.text_input import parse_fraction as written_share
 
@@ -63,7 +64,11 @@ def test_what_is_rounded_to_0_has_no_sign(value: Fraction, places: int, text: st
 
 @given(st.floats(-1, 1), st.integers(1, 6))
 def test_no_printed_0_bears_a_sign(value: float, places: int) -> None:
-    for text in (share(value, places), change(value, places), decimal(to_fraction(value), places)):
+    for text in (
+        shown_fraction(value, places),
+        change(value, places),
+        decimal(to_fraction(value), places),
+    ):
         assert float(text) != 0 or text[0] == "0"
 
 

@@ -4,7 +4,7 @@ from math import nan
 
 import pytest
 
-from detap.report.numbers import UNDEFINED, change, more
+from detap.report.numbers import UNDEFINED, change, count_change
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_a_change_has_its_sign_and_is_not_shown_as_none(value: float, text: str)
 
 
 def test_more_and_fewer() -> None:
-    assert [more(count) for count in (3, 0, -2)] == ["+3", "0", "-2"]
+    assert [count_change(count) for count in (3, 0, -2)] == ["+3", "0", "-2"]

@@ -496,7 +496,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "a", "--relevant-from", "0"], "'0' is outside"),
         (["--npz", "a", "--protocol", "hash"], "unknown protocol 'hash'; did you mean hashing"),
         (["--npz", "a", "--measures", "mAp"], "measure 'mAp' is unknown; did you mean mAP"),
-        (["--npz", "a", "--curves", "x.txt"], "name a file that ends in .json or .csv"),
+        (["--npz", "a", "--curves", "x.txt"], "use a file name that ends in .json or .csv"),
         (["--npz", "a", "--confidence", "0.9"], "--confidence requires --baseline-ranking"),
         (["--npz", "a", "-o", "a"], "no format goes with this name"),
         (["--npz", "none.npz"], "none.npz: no such file or directory"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.report.numbers import change, exact, more, share
+from detap.report.numbers import change, count_change, exact, fraction
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ from detap.report.numbers import change, exact, more, share
     ],
 )
 def test_rounding_never_claims_more_than_is_true(value: float, decimals: int, text: str) -> None:
-    assert share(value, decimals) == text
+    assert fraction(value, decimals) == text
 
 
 @given(st.floats(0, 1), st.integers(1, 6))
 def test_only_nothing_is_0_and_only_everything_1(value: float, decimals: int) -> None:
-    shown = float(share(value, decimals))
+    shown = float(fraction(value, decimals))
     assert abs(shown - value) <= 10.0**-decimals
     assert (shown == 0) == (value == 0)
     assert shown < 1 or value > 1 - 1e-9
@@ -69,4 +69,4 @@ def test_a_change_bears_its_sign_and_is_never_shown_as_none(
 
 
 def test_a_change_of_counts() -> None:
-    assert [more(value) for value in (0, 3, -3, 0.0)] == ["0", "+3", "-3", "0"]
+    assert [count_change(value) for value in (0, 3, -3, 0.0)] == ["0", "+3", "-3", "0"]

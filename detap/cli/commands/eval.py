@@ -174,7 +174,7 @@ def _evaluate(
         rows
         or bool(requested_sections(options))
         or gates.needs_match_table
-        or outputs.want_material
+        or outputs.want_page_source
     )
     found, check = _in_one_run((inputs, sources), how, {**options, "match_table": rows}, session)
     status = tell(found, (gates, baseline), outputs, options, session)
@@ -214,7 +214,7 @@ def _by_boxes(
         **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
         "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
         "--merge-images": inputs.merge_images,
-        "the report page": outputs.want_material,
+        "the report page": outputs.want_page_source,
     }
     first = next((name for name, given in asked.items() if given), "")
     return "--analysis" if first == "--all-analyses" else first

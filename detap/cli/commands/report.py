@@ -197,14 +197,14 @@ def _report(
         notes=(*notes, *(() if before is None else comparison_notes(result, before))),
         blocks=blocks,
     )
-    material = replace(_material(report), before=before, earlier=options["before"] or "")
+    page_source = replace(_page_source(report), before=before, earlier=options["before"] or "")
     if options["kept"] is not None:
         record, differing = _kept(options["kept"], report)
-        material = replace(
-            material, record=record, earlier=options["before"] or str(options["kept"])
+        page_source = replace(
+            page_source, record=record, earlier=options["before"] or str(options["kept"])
         )
         report = replace(report, notes=(*report.notes, *differing))
-    return replace(report, material=material), [*truth.files, *detections.files]
+    return replace(report, page_source=page_source), [*truth.files, *detections.files]
 
 
 def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
@@ -223,20 +223,20 @@ def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Rep
     """Return a report that has pictures from a folder, and says so where there is none."""
     from detap.report.page.pictures import Wanted, any_there  # Pillow
 
-    material = _material(report)
+    page_source = _page_source(report)
     # The files of images whose ids do not call them; all others are called so.
-    files = file_format.file_names(material.result.ground_truth)
+    files = file_format.file_names(page_source.result.ground_truth)
     names = {str(image): name for image, name in files.items()}
-    images = map(str, material.result.images)
+    images = map(str, page_source.result.images)
     if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
         told = f"{escape(folder)} has no file of any image: the page is without pictures"
         report = replace(report, notes=(*report.notes, Note("no-images-found", told)))
-    return replace(report, material=replace(material, pictures=folder, file_names=names))
+    return replace(report, page_source=replace(page_source, pictures=folder, file_names=names))
 
 
-def _material(report: "Report") -> "PageSource":
-    assert report.material is not None  # as for every detector
-    return report.material
+def _page_source(report: "Report") -> "PageSource":
+    assert report.page_source is not None  # as for every detector
+    return report.page_source
 
 
 def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:

@@ -1,7 +1,7 @@
-"""The report as one page: a file of HTML that needs nothing but itself.
+"""The report as a self-contained HTML page.
 
-``data`` makes one plain model of numbers and names, ``pictures`` the thumbnails, ``assembly`` puts
-both into ``page.html.j2`` with the style sheet and the script. Extra ``detap[report]``.
+``data`` computes the numbers and names, ``pictures`` the thumbnails; ``assembly`` puts both into
+``page.html.j2`` with the style sheet and the script. Extra ``detap[report]``.
 """
 
 from typing import TYPE_CHECKING
@@ -19,29 +19,28 @@ def render(report: "Report", style: "Style") -> str:
     Raises
     ------
     UsageError
-        Where the report is not of a detector, or the extra is not installed.
+        If the report is not of a detector, or the extra is not installed.
     """
-    if report.material is None:
-        raise UsageError(f"a {report.kind} has no page; write it as json or markdown")
+    if report.page_source is None:
+        raise UsageError(f"a {report.kind} report has no HTML page; use json or markdown")
     check_installed()
-    from detap.report.page.assembly import render_page  # needs the extra
+    from detap.report.page.assembly import render_page
 
-    return render_page(report, report.material)
+    return render_page(report, report.page_source)
 
 
 def check_installed() -> None:
-    """Make sure that what the page needs is there, before any work is done for it.
+    """Check that the packages of the page are installed.
 
     Raises
     ------
     UsageError
-        Naming what to install.
+        If one is missing.
     """
-    from importlib.util import find_spec  # only for a page
+    from importlib.util import find_spec
 
     for module, name in (("jinja2", "Jinja2"), ("PIL", "Pillow")):
         if find_spec(module) is None:
             raise UsageError(
-                f"a report page needs {name}, which is not installed; "
-                "install it by: pip install 'detap[report]'"
+                f"the HTML page needs {name}, which is not installed; pip install 'detap[report]'"
             )

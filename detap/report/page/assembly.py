@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from detap.escaping import escape
-from detap.report.numbers import change, described, share
+from detap.report.numbers import change, described, fraction
 from detap.report.page.data import page_data
 from detap.report.sections import SECTIONS
 
@@ -56,7 +56,7 @@ def render_page(report: "Report", material: "PageSource") -> str:
         report=report,
         model=model,
         headline=[
-            {"name": name, "params": described(report, name), "value": share(v, 4)}
+            {"name": name, "params": described(report, name), "value": fraction(v, 4)}
             for name, v in report.summary.items()
         ],
         warnings=warnings,
@@ -157,7 +157,7 @@ def _number(value: "Cell", column: "Column") -> str:
     if column.kind == "name":
         return escape(value)
     if column.kind == "fraction":
-        return share(float(value), 4)
+        return fraction(float(value), 4)
     if column.kind == "change":
         return change(float(value), 4)
     return f"{value:,}" if isinstance(value, int) else str(value)

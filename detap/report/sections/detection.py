@@ -85,7 +85,7 @@ def detection_report(
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
-        material=PageSource(result),
+        page_source=PageSource(result),
     )
 
 

@@ -169,7 +169,7 @@ def difference_report(found: Difference) -> Report:
         kind="protocol_diff",
         table=steps_table(found),
         blocks=(_ends(found), *difference_blocks(found)),
-        answer=difference_sentence(found),
+        conclusion=difference_sentence(found),
     )
 
 
@@ -317,7 +317,7 @@ def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
         kind="protocol_search",
         table=Table(_PROTOCOLS, rows),
         blocks=(_search(found, most),),
-        answer=_origin_sentence(found),
+        conclusion=_origin_sentence(found),
     )
 
 
@@ -429,7 +429,7 @@ def account_report(found: ReportDiff) -> Report:
         kind="report_diff",
         table=table if rows else Table((), ()),
         blocks=tuple(blocks),
-        answer=account_sentence(found),
+        conclusion=account_sentence(found),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 from detap.gates.config import Level
 from detap.report.fields import Count
 from detap.report.model import Block, Column, Table
-from detap.report.numbers import share
+from detap.report.numbers import fraction
 
 if TYPE_CHECKING:
     from detap.analysis.power import DetectableDrop, PowerAnalysis, ThresholdMargin
@@ -146,7 +146,7 @@ def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterato
 
 def _format_margin(margin: "ThresholdMargin", power: str) -> str:
     side, other = ("below", "above") if margin.kind == "floor" else ("above", "below")
-    away = share(margin.margin, 4)
+    away = fraction(margin.margin, 4)
     return (
         f"{margin.name}, limit {margin.limit}: a true value {away} {side} the limit fails with "
         f"{power}, one {away} {other} it passes with {power}."

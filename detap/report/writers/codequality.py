@@ -1,7 +1,6 @@
-"""Failed and doubtful gates as a GitLab code-quality report: a JSON array of findings.
+"""Gates that fail or warn as a GitLab code-quality report: a JSON array of findings.
 
-The fingerprint of a finding is made of the gate alone, not of the number, so that GitLab knows it
-again from one run to the next.
+The fingerprint of a finding depends on the gate only, so that GitLab recognizes it in later runs.
 """
 
 import json
@@ -16,13 +15,13 @@ from detap.report.writers.registry import Style
 
 
 def render(report: Report, style: Style) -> str:
-    """Return one finding per gate that did not simply pass."""
+    """Return one finding per gate that fails or warns."""
     checks = checks_of(report)
-    # The file that findings point to: the detections, as their path was given.
-    paths = [entry["path"] for entry in report.inputs if entry.get("role") == "detections"]
+    # Findings point to the file of detections.
+    paths = [item["path"] for item in report.inputs if item.get("role") == "detections"]
     path = escape(paths[0]).removeprefix("./") if paths else "detections"
-    found = [_finding(check, path) for check in [*checks.failed, *checks.warned]]
-    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+    findings = [_finding(check, path) for check in [*checks.failed, *checks.warned]]
+    return json.dumps(findings, indent=2, allow_nan=False) + "\n"
 
 
 def _finding(check: Mapping[str, Any], path: str) -> dict[str, Any]:

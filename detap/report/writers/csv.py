@@ -1,9 +1,8 @@
 """The main table as CSV (RFC 4180, UTF-8, lines ending in a newline).
 
-Undefined is an empty field. A spreadsheet would run a field that begins with ``=``, ``+``, ``-``,
-``@``, a tab or a carriage return as a formula: such a name gets an apostrophe in front. A name
-that begins with an apostrophe gets another one, so that the rule can be undone: take away one
-leading apostrophe.
+Undefined is an empty field. Spreadsheets run a field that begins with ``=``, ``+``, ``-``, ``@``, a
+tab or a carriage return as a formula: such a name gets an apostrophe in front. A name that begins
+with an apostrophe gets another one: readers remove one leading apostrophe.
 """
 
 import csv
@@ -19,7 +18,7 @@ _ACTING = tuple("=+-@'\t\r\uff1d\uff0b\uff0d\uff20")
 
 
 def render(report: Report, style: Style) -> str:
-    """Return the rows of the main table with every key they have, and a line of headings."""
+    """Return the headings and rows of the main table, with all keys of the rows."""
     table = report.table
     keys = list(table.rows[0]) if table.rows else [column.key for column in table.columns]
     return write(keys, ([row[key] for key in keys] for row in table.rows))
@@ -35,7 +34,7 @@ def write(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def field(value: Cell) -> str:
-    """Return one value as a field that no spreadsheet runs."""
+    """Return a value as a field that spreadsheets do not run."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     if isinstance(value, str):

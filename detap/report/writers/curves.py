@@ -1,4 +1,4 @@
-"""Curves as a file of their own, JSON or CSV."""
+"""Curves as a JSON or CSV file."""
 
 from os.path import splitext
 
@@ -10,13 +10,13 @@ from detap.report.writers import csv, json
 
 
 def check_extension(path: str) -> None:
-    """Raise UsageError unless the file's name says how curves are to be written."""
+    """Raise UsageError unless the file name ends in .json or .csv."""
     if splitext(path)[1].lower() not in (".json", ".csv"):
-        raise UsageError(f"--curves {escape(path)}: name a file that ends in .json or .csv")
+        raise UsageError(f"--curves {escape(path)}: use a file name that ends in .json or .csv")
 
 
 def render(curves: Curves, path: str) -> str:
-    """Return the curves as the text of a file of that name."""
+    """Return the curves in the format of the file name."""
     if splitext(path)[1].lower() == ".csv":
         return csv.write(curves.headings, curves.rows)
     record = {

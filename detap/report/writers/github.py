@@ -1,7 +1,7 @@
-"""The gates as GitHub annotations: workflow commands, one a line.
+"""The gates as GitHub annotations: one workflow command per line.
 
-GitHub shows at most 10 errors, 10 warnings and 10 notices of a step; where there are more, the
-last says how many. See "Workflow commands for GitHub Actions" in GitHub's documentation.
+GitHub shows at most 10 errors, 10 warnings and 10 notices of a step; the last one gives the number
+of the others. See "Workflow commands for GitHub Actions" in GitHub's documentation.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from detap.errors import OutputError
 from detap.escaping import escape
 from detap.report.model import Report
-from detap.report.numbers import share
+from detap.report.numbers import fraction
 from detap.report.sections.gates import checks_of
 from detap.report.writers.markdown import render as render_markdown
 from detap.report.writers.registry import Style
@@ -28,7 +28,7 @@ _IN_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
 
 
 def render(report: Report, style: Style) -> str:
-    """Return an error per failed gate, a warning per doubtful one and per note, and a notice."""
+    """Return an error per failed gate, a warning per gate that warns and per note, and a notice."""
     checks = checks_of(report)
     errors = [(check["name"], check["message"]) for check in checks.failed]
     warnings = [(check["name"], check["message"]) for check in checks.warned]
@@ -36,26 +36,26 @@ def render(report: Report, style: Style) -> str:
         if note.severity == "warning":
             count = f" ({note.count})" if note.count > 1 else ""
             warnings.append((note.code, note.message + count))
-    numbers = ", ".join(f"{name} {share(value, 4)}" for name, value in report.summary.items())
-    told = "; ".join(part for part in (checks.conclusion, numbers) if part)
+    numbers = ", ".join(f"{name} {fraction(value, 4)}" for name, value in report.summary.items())
+    notice = "; ".join(part for part in (checks.conclusion, numbers) if part)
     lines = [
         *_annotations("error", errors),
         *_annotations("warning", warnings),
-        *_annotations("notice", [("detap", told)]),
+        *_annotations("notice", [("detap", notice)]),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _annotations(kind: str, told: Sequence[tuple[str, str]]) -> list[str]:
-    if len(told) > MOST_ANNOTATIONS:
-        rest = len(told) - MOST_ANNOTATIONS + 1
-        more = ("more", f"{rest} more in the report")
-        told = [*told[: MOST_ANNOTATIONS - 1], more]
-    return [annotation(kind, title, message) for title, message in told]
+def _annotations(kind: str, messages: Sequence[tuple[str, str]]) -> list[str]:
+    if len(messages) > MOST_ANNOTATIONS:
+        remaining = len(messages) - MOST_ANNOTATIONS + 1
+        more = ("more", f"{remaining} more in the report")
+        messages = [*messages[: MOST_ANNOTATIONS - 1], more]
+    return [annotation(kind, title, message) for title, message in messages]
 
 
 def annotation(kind: str, title: str, message: str) -> str:
-    """Return one workflow command, in which nothing of the texts acts."""
+    """Return a workflow command, with both texts escaped."""
     title = _cut(escape(title), MOST_TITLE).translate(_IN_PROPERTY)
     message = _cut(escape(message), MOST_MESSAGE).translate(_IN_DATA)
     return f"::{kind} title=detap%3A {title}::{message}"
@@ -66,14 +66,14 @@ def _cut(text: str, most: int) -> str:
 
 
 def append_summary(report: Report, style: Style) -> None:
-    """Append the report as Markdown to the summary of the step, where GitHub asks for one.
+    """Append the report as Markdown to the step summary, if GitHub asks for one.
 
-    Where no room is left, only the outcome is: GitHub shows none of a summary that is too long.
+    Only the conclusion is appended if the rest would exceed GitHub's limit.
 
     Raises
     ------
     OutputError
-        Where the summary cannot be written.
+        If the summary cannot be written.
     """
     path = os.environ.get(SUMMARY_VARIABLE)
     if not path:
@@ -82,12 +82,12 @@ def append_summary(report: Report, style: Style) -> None:
     try:
         stream = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0))
         try:
-            found = os.fstat(stream)
-            if not stat.S_ISREG(found.st_mode):
-                raise OutputError(f"${SUMMARY_VARIABLE}: {escape(path)} is no regular file")
-            if found.st_size + len(data) > MOST_SUMMARY:
+            status = os.fstat(stream)
+            if not stat.S_ISREG(status.st_mode):
+                raise OutputError(f"${SUMMARY_VARIABLE}: {escape(path)} is not a regular file")
+            if status.st_size + len(data) > MOST_SUMMARY:
                 data = data.partition(b"\n")[0] + b"\n"
-            if found.st_size + len(data) > MOST_SUMMARY:
+            if status.st_size + len(data) > MOST_SUMMARY:
                 data = b""
             while data:
                 data = data[os.write(stream, data) :]

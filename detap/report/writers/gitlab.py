@@ -15,7 +15,7 @@ Sample = tuple[Mapping[str, str], float]
 
 
 def render(report: Report, style: Style) -> str:
-    """Return the summary, the numbers of each row and the verdicts of the gates as gauges."""
+    """Return the summary, the metrics of each row and the gate statuses as gauges."""
     unit = "query" if report.kind == "retrieval" else "class"
     summary = (({"metric": name}, value) for name, value in report.summary.items())
     gates = (

@@ -38,7 +38,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """Return what the JSON report says, undefined numbers being None."""
+    """Return the JSON report as a dict; undefined numbers are None."""
     record: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "detap_version": report.version,
@@ -46,7 +46,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "signature": report.signature,
         "protocol": report.protocol,
         "inputs": report.inputs,
-        **({"conclusion": report.answer} if report.answer else {}),
+        **({"conclusion": report.conclusion} if report.conclusion else {}),
         "summary": report.summary,
         ROWS[report.kind]: report.table.rows,
         "notes": [asdict(note) for note in report.notes],
@@ -56,7 +56,7 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 
 def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
-    """Return the text of a record that holds nothing undefined; it ends in a newline."""
+    """Return a record as JSON text that ends in a newline; NaN is not allowed."""
     text = json.dumps(record, indent=indent, allow_nan=False)
     # In a log, ## before a bracket is a command to some CI systems. It can only be in a string.
     return text.replace("##", "#\\u0023") + "\n"

@@ -1,7 +1,7 @@
 """The gates as JUnit XML: a test case per gate.
 
-A gate that fails is a failure; one whose number is undefined is an error, as it could not be
-evaluated; a warning passes, and says so in its output. What XML cannot hold is shown as escapes.
+A failed gate is a failure, one with an undefined metric an error. A warning passes, with its text
+in the output. Characters that are invalid in XML are escaped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,16 +58,16 @@ def _case(check: Mapping[str, Any]) -> Iterator[str]:
             f"      <{kind} type={quoted(check['status'])} message={quoted(message)}>"
             f"{escaped(message)}</{kind}>"
         )
-    told = f"{check['status']}: {message}"
-    yield f"      <system-out>{escaped(told)}</system-out>"
+    output = f"{check['status']}: {message}"
+    yield f"      <system-out>{escaped(output)}</system-out>"
     yield "    </testcase>"
 
 
 def escaped(text: str) -> str:
-    """Return text that any XML parser gives back as it is printed."""
+    """Escape text for XML."""
     return escape(text).translate(_ENTITIES)
 
 
 def quoted(text: str) -> str:
-    """Return text as the value of an attribute."""
+    """Return text as a quoted attribute value."""
     return f'"{escaped(text)}"'

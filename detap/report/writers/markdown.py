@@ -1,8 +1,8 @@
 """The report as Markdown, for a pull-request comment or a step summary.
 
-A name is shown as code: plain names between backticks, all others with every mark of theirs as an
-entity, so that none is a link, a mention, a tag or the end of a table cell. The text is kept below
-what a comment on GitHub or GitLab may hold; rows that had to go are counted.
+Names are shown as code: plain names between backticks, others with their marks as entities, so that
+no name is a link, a mention, a tag or the end of a table cell. The text stays below the limit of a
+comment on GitHub or GitLab; the number of omitted rows is given.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import accumulate, takewhile
 
 from detap.escaping import escape
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import in_column, share
+from detap.report.numbers import fraction, in_column
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.writers.registry import Style
 
@@ -46,7 +46,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def code(name: object) -> str:
-    """Return a name as code that nothing in it can end."""
+    """Format a name as code."""
     text = escape(name)
     if _PLAIN.fullmatch(text):
         return f"`{text}`"
@@ -54,10 +54,10 @@ def code(name: object) -> str:
 
 
 def text_of(sentence: str) -> str:
-    """Return a sentence in which nothing is a link, a mention, a tag or the end of a cell.
+    """Escape links, mentions, tags and cell ends of a sentence.
 
-    GitHub looks for mentions and issue numbers in the finished page, where an entity is the mark
-    itself again: their marks stand as code, in which it does not look.
+    GitHub looks for mentions and issue numbers in the finished page, in which entities are decoded,
+    but not in code.
     """
     text = "".join(
         f"<code>{mark}</code>" if mark in "@#" else mark if mark in _HARMLESS else _entities(mark)
@@ -74,13 +74,13 @@ def _heading(report: Report) -> list[str]:
     conclusion = checks_of(report).conclusion
     if not conclusion and report.summary:
         name, value = next(iter(report.summary.items()))
-        conclusion = f"{name} {share(value, 4)}"
+        conclusion = f"{name} {fraction(value, 4)}"
     heading = [f"## detap: {conclusion or report.kind.replace('_', ' ')}", ""]
-    return [*heading, text_of(report.answer), ""] if report.answer else heading
+    return [*heading, text_of(report.conclusion), ""] if report.conclusion else heading
 
 
 def _gates(report: Report, room: int) -> list[str]:
-    """Return a table of as many gates as there is room for, those that failed first."""
+    """Return a table of the gates that fit, failed ones first."""
     checks = checks_of(report).all
     if not checks:
         return []
@@ -93,15 +93,15 @@ def _gates(report: Report, room: int) -> list[str]:
         for check in shortened(checks)
     ]
     lines = _grid(["", "gate", ""], rows, "lll")
-    kept = _fitting(lines, room)
-    lines = lines[: kept + 2]
-    if kept < len(checks):
-        counts = Counter(MARKS[check["status"]] for check in checks[kept:])
-        if counts["passed"] == len(checks) - kept:
+    shown = _fitting(lines, room)
+    lines = lines[: shown + 2]
+    if shown < len(checks):
+        counts = Counter(MARKS[check["status"]] for check in checks[shown:])
+        if counts["passed"] == len(checks) - shown:
             text = f"{counts['passed']} more gates passed."
         else:
             parts = ", ".join(f"{count} {mark}" for mark, count in counts.items())
-            text = f"{len(checks) - kept} more gates in the JSON report: {parts}."
+            text = f"{len(checks) - shown} more gates in the JSON report: {parts}."
         lines += ["", text]
     return [*lines, ""]
 
@@ -110,7 +110,7 @@ def _summary(report: Report) -> list[str]:
     if not report.summary:
         return []
     rows = [
-        [code(name), share(value, 4), *map(text_of, report.params.get(name, ()))]
+        [code(name), fraction(value, 4), *map(text_of, report.params.get(name, ()))]
         for name, value in report.summary.items()
     ]
     headings = [column.heading for column in report.param_columns]
@@ -145,22 +145,22 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 
 
 def _table(table: Table, room: int) -> list[str]:
-    """Return a table of as many rows as there is room for."""
+    """Return a table of the rows that fit."""
     headings = [text_of(column.heading) for column in table.columns]
     sides = "".join("l" if column.kind in ("name", "text") else "r" for column in table.columns)
     rows = [_row(table.columns, row) for row in table.rows]
     if table.totals is not None:
         rows.append(_row(table.columns, table.totals))
     lines = _grid(headings, rows, sides)
-    kept = _fitting(lines, room)
-    lines = lines[: kept + 2]
-    if kept < len(rows):
-        lines += ["", f"{len(rows) - kept} more rows in the JSON report."]
+    shown = _fitting(lines, room)
+    lines = lines[: shown + 2]
+    if shown < len(rows):
+        lines += ["", f"{len(rows) - shown} more rows in the JSON report."]
     return [*lines, ""]
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
-    """Return the number of rows of a grid that fit, with a sentence about the others."""
+    """Return the number of rows of a grid that fit, besides a sentence about the others."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
 

@@ -1,4 +1,4 @@
-"""A result where it is looked at in Python: a table in a notebook, a dict, a data frame."""
+"""A result as a notebook table, a dict or a data frame."""
 
 import html
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from detap.errors import UsageError
 from detap.escaping import escape
 from detap.evaluation.results import Result, class_rows
 from detap.report.model import Cell, Column, Report
-from detap.report.numbers import UNDEFINED, share
+from detap.report.numbers import UNDEFINED, fraction
 from detap.report.sections.detection import detection_report
 from detap.report.writers.json import as_dict
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def to_dict(result: Result) -> dict[str, Any]:
-    """Return what the JSON report says of a result; undefined numbers are None."""
+    """Return the JSON report of a result as a dict; undefined numbers are None."""
     return as_dict(detection_report(result))
 
 
 def to_dataframe(result: Result) -> "DataFrame":
-    """Return a row per class, as the JSON report has them; undefined numbers are NaN.
+    """Return the class rows of the JSON report; undefined numbers are NaN.
 
     Raises
     ------
     UsageError
-        Where pandas is not installed.
+        If pandas is not installed.
     """
     try:
         import pandas
@@ -40,13 +40,13 @@ def to_dataframe(result: Result) -> "DataFrame":
 
 
 def to_html(result: Result) -> str:
-    """Return the headline, the summary and the classes as HTML in which no name is markup."""
+    """Return the summary and the classes as HTML, with names escaped."""
     report = detection_report(result)
     name, value = next(iter(report.summary.items()))
     return "".join(
         [
             "<div>",
-            f"<p><strong>{_text(name)} {share(value, 4)}</strong> ",
+            f"<p><strong>{_text(name)} {fraction(value, 4)}</strong> ",
             f"<code>{_text(report.signature)}</code></p>",
             _summary(report),
             _classes(report),
@@ -58,7 +58,7 @@ def to_html(result: Result) -> str:
 def _summary(report: Report) -> str:
     headings = ["metric", "value", *(column.heading for column in report.param_columns)]
     rows = (
-        (_cell(name, "th"), _cell(share(value, 4)), *(_cell(text, "left") for text in params))
+        (_cell(name, "th"), _cell(fraction(value, 4)), *(_cell(text, "left") for text in params))
         for (name, value), params in zip(
             report.summary.items(), report.params.values(), strict=True
         )
@@ -81,7 +81,9 @@ def _row(columns: Iterable[Column], row: Mapping[str, Cell]) -> list[str]:
             cells.append(_cell(str(value), "left"))
         else:
             shown = UNDEFINED if value is None else value
-            cells.append(_cell(share(float(value), 4) if isinstance(value, float) else str(shown)))
+            cells.append(
+                _cell(fraction(float(value), 4) if isinstance(value, float) else str(shown))
+            )
     return cells
 
 

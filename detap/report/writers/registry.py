@@ -1,6 +1,6 @@
 """The formats a report can be written in, by name and by file extension.
 
-A sink is a module with a function ``render(report, style)`` that returns the whole text. To add
+A writer is a module with a function ``render(report, style)`` that returns the whole text. To add
 one, write the module and a line in :data:`WRITERS`.
 """
 
@@ -13,16 +13,16 @@ from detap.report.model import Report
 
 
 class Style(Record):
-    """How a report is laid out, where its format leaves that open.
+    """The layout of a report.
 
     Attributes
     ----------
     width : int
         Columns of the terminal or page.
     fold : bool
-        Whether long names are folded to that width; otherwise their lines grow.
+        Fold long names to that width.
     colour : bool
-        Whether terminal colours may be used.
+        Use terminal colors.
     """
 
     width: int = 80
@@ -31,23 +31,23 @@ class Style(Record):
 
 
 class Writer(Record):
-    """A format.
+    """An output format.
 
     Attributes
     ----------
     name : str
-        As the command line calls it.
+        Its name on the command line.
     extensions : tuple of str
-        Of the files that are written so unless told otherwise.
+        The file extensions that select it.
     module : str
-        Where its ``render`` is.
+        The module of its ``render``.
     for_people : bool
-        Whether it is text to be read on a terminal of any encoding; data is always UTF-8.
+        True for text in the encoding of the terminal; data is always UTF-8.
     digests : bool
-        Whether it shows the sha256 of the inputs.
+        True if it shows the sha256 of the inputs.
     extra : bool
-        Whether its module has a function ``check_installed``, for it needs more than detap does;
-        and asks more of the result than its numbers.
+        True if it needs an extra, which ``check_installed`` of its module checks, and the
+        :class:`~detap.report.model.PageSource` of the report.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Writer(Record):
     extra: bool = False
 
     def check_installed(self) -> None:
-        """Make sure that an extra one can be written, before the work is done that it is to hold.
+        """Check that the extra of the format is installed.
 
         Raises
         ------
         UsageError
-            Where something is not installed.
+            If it is not installed.
         """
         import_module(self.module).check_installed()
 
@@ -74,8 +74,8 @@ class Writer(Record):
 
 
 WRITERS: dict[str, Writer] = {
-    sink.name: sink
-    for sink in (
+    writer.name: writer
+    for writer in (
         Writer("table", (".txt",), "detap.report.writers.text", for_people=True),
         Writer("json", (".json",), "detap.report.writers.json", digests=True),
         Writer("html", (".html", ".htm"), "detap.report.page", digests=True, extra=True),
@@ -87,10 +87,10 @@ WRITERS: dict[str, Writer] = {
         Writer("codequality", (), "detap.report.writers.codequality"),
     )
 }
-"""Every format, by name."""
+"""All formats by name."""
 
 
 def writer_for_path(path: str) -> Writer | None:
-    """Return the sink that writes files of this extension, or None."""
+    """Return the writer of files with this extension, or None."""
     extension = splitext(path)[1].lower()
-    return next((sink for sink in WRITERS.values() if extension in sink.extensions), None)
+    return next((writer for writer in WRITERS.values() if extension in writer.extensions), None)

@@ -1,7 +1,7 @@
-"""The report as text for people: one layout, in colour on a terminal.
+"""The report as text, in color on a terminal.
 
-The layout is computed here, for a given width, as lines of pieces of text, each with the part it
-plays. Only colour needs rich, which takes 0.04 s to import: without colour it is left alone.
+The layout is computed for a given width, as lines of pieces of text, each with its role. Only color
+needs rich, which takes 0.04 s to import.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from detap.escaping import escape, fold, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, described, in_column, share
+from detap.report.numbers import RULE, described, fraction, in_column
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
-"""Text, and the part it plays: a key of `COLOURS`, or empty."""
+"""Text and its role: a key of `COLOURS`, or empty."""
 Line = list[Piece]
 
 COLOURS = {
@@ -31,17 +31,17 @@ COLOURS = {
     "warning": "bold yellow",
     "failed": "bold red",
 }
-_NAME_WIDTH = 24  # of a long name, what other columns give way to
+_NAME_WIDTH = 24  # of a long name, before other columns are dropped
 _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = {"FAILED": "failed", "passed": "passed"}  # verdicts, where a row has one
-_WORDS = ("name", "text")  # kinds of columns that begin on the left
+_WORDS = ("name", "text")  # left-aligned kinds of columns
 _FIRST = Column("", "", "", "fraction", graded=True)  # of a summary without columns
 _OTHER = Column("", "", "", "fraction")
 
 
 def render(report: Report, style: Style) -> str:
-    """Return the report as lines of text, with terminal colours where the style has them."""
+    """Return the report as lines of text, with terminal colors if the style has them."""
     lines = _lines(report, style)
     if style.colour:
         return _coloured(lines)
@@ -49,7 +49,7 @@ def render(report: Report, style: Style) -> str:
 
 
 def _coloured(lines: Sequence[Line]) -> str:
-    from io import StringIO  # these cost 0.04 s, on terminals alone
+    from io import StringIO
 
     from rich.console import Console
     from rich.text import Text
@@ -64,15 +64,15 @@ def _coloured(lines: Sequence[Line]) -> str:
 
 def _lines(report: Report, style: Style) -> list[Line]:
     lines: list[Line] = []
-    if report.answer:
-        answer = _wrapped(escape(report.answer), style.width)
-        lines += [[], *([(piece, "title")] for piece in answer)]
+    if report.conclusion:
+        conclusion = _wrapped(escape(report.conclusion), style.width)
+        lines += [[], *([(piece, "title")] for piece in conclusion)]
     failed: Collection[str] = ()
     if any(block.verdicts for block in report.blocks):
-        from detap.report.sections.gates import checks_of  # only with gates
+        from detap.report.sections.gates import checks_of
 
         failed = checks_of(report).failed_names
-    # Of what could not be read there are no classes to show.
+    # Input that could not be read has no classes.
     if report.table.rows or report.summary:
         title: list[Line] = [[(report.title, "title")]] if report.title else []
         lines += [[], *title, *table_lines(report.table, style, failed)]
@@ -103,7 +103,7 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 
 def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> list[Line]:
     names = list(report.summary)
-    values = [share(value, 4) for value in report.summary.values()]
+    values = [fraction(value, 4) for value in report.summary.values()]
     params = [report.params.get(name, ()) for name in names]
     headings = [column.heading for column in report.param_columns]
     sizes = [widest(["metric", *names]), widest(["value", *values])]
@@ -138,18 +138,18 @@ def _params(report: Report, texts: Sequence[str], sizes: Sequence[int]) -> str:
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
-    from textwrap import wrap  # seldom needed
+    from textwrap import wrap
 
     if width(text) <= limit:
         return [text]
     return wrap(text, max(limit, 20), break_long_words=False, break_on_hyphens=False) or [""]
 
 
-# --- tables: the richest layout that fits, folded names, side by side where nothing else helps
+# --- tables: the most detailed layout that fits, else in several parts
 
 
 class _Shape(NamedTuple):
-    """How much a table shows of itself."""
+    """The level of detail of a table."""
 
     long_headings: bool
     decimals: int
@@ -169,7 +169,7 @@ _SHAPES = (
 
 
 class _Shown(NamedTuple):
-    """A column of a table as text: its cells, that of the totals last, and its width."""
+    """The text of a column: heading, cells (totals last) and width."""
 
     column: Column
     heading: str
@@ -180,15 +180,13 @@ class _Shown(NamedTuple):
 def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
     """Return the lines of a table: headings, a rule, rows, and totals under another rule.
 
-    Numbers whose gate has failed, by the names that gates have for them, are shown so.
-
-    The layout is the richest of which all columns fit; at least those of priority 0 are shown.
-    Where even these do not fit they are shown in several parts, each with the names.
+    The layout is the most detailed one that fits. Columns of priority 0 are always shown, if needed
+    in several parts, each with the names. `failed` are the names of failed gates.
     """
     rows = [*table.rows, *([] if table.totals is None else [table.totals])]
     made: dict[tuple[str, int, int], tuple[list[str], int]] = {}
     for shape in _SHAPES:
-        # Where headings are too wide, or the last row, no other cell is made for that.
+        # The last row alone may already be too wide: then the other cells are not formatted.
         tried = (_layout(table, some, shape, made, style.width) for some in (rows[-1:], rows))
         if all(room >= min(names.size, _NAME_WIDTH) for (names, *_), room in tried):
             break
@@ -213,10 +211,9 @@ def _layout(
     made: dict[tuple[str, int, int], tuple[list[str], int]],
     limit: int,
 ) -> tuple[list[_Shown], int]:
-    """Return the columns of a table in a shape, and how wide names can be beside the others.
+    """Return the columns of a table in a shape, and the width left for the names.
 
-    The cells of a column, and the width of the widest, are `made` once for so many decimals and
-    rows.
+    `made` caches the cells of a column and their width by decimals and number of rows.
     """
     shown = []
     for column in table.columns:
@@ -238,7 +235,7 @@ def _layout(
 
 
 def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
-    """Return the columns behind the name in groups that fit into the room."""
+    """Split the columns behind the name into groups that fit."""
     groups: list[list[_Shown]] = [[]]
     taken = 0
     for column in columns:
@@ -258,7 +255,7 @@ def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[st
     first = next((column.key for column in columns if column.kind == "fraction"), "")
     texts = zip(*cells, strict=True)
     for row, line in zip(table.rows, texts, strict=False):
-        # A class whose first number is undefined takes no part in the means.
+        # The means exclude classes whose first metric is undefined.
         value = row.get(first)
         part = "dim" if isinstance(value, float) and isnan(value) else ""
         prefixes = (f"class:{row.get(columns[0].key)}.",)
@@ -276,9 +273,9 @@ def _roles(
     prefixes: Sequence[str],
     failed: Collection[str],
 ) -> list[str]:
-    """Return which part each cell of a row plays: the row's own, if that has one.
+    """Return the role of each cell of a row; `part` is the role of the whole row, if any.
 
-    Gates name the number of a column by its key behind one of the prefixes.
+    The gate of a cell is named by a prefix and the key of the column.
     """
     return [
         "failed"
@@ -294,9 +291,9 @@ def _row(
     names, *others = shown
     first, *folded = fold(texts[0], names.size)
     line: Line = [(first + " " * (names.size - width(first)), roles[0])]
-    for entry, text, role in zip(others, texts[1:], roles[1:], strict=True):
-        filling = " " * (entry.size - width(text))
-        cell = text + filling if entry.column.kind in _WORDS else filling + text
+    for other, text, role in zip(others, texts[1:], roles[1:], strict=True):
+        filling = " " * (other.size - width(text))
+        cell = text + filling if other.column.kind in _WORDS else filling + text
         line.append((" " * gap + cell, role))
     return [line, *([(piece, roles[0])] for piece in folded)]
 

@@ -211,7 +211,7 @@ def test_a_missing_extra_is_named_before_any_work(
     for command in (["report", *arguments], ["eval", *arguments]):
         assert main([*command, "-o", str(tmp_path / "page.html")]) == 2
         said = capsys.readouterr()
-        assert "a report page needs Jinja2, which is not installed" in said.err
+        assert "the HTML page needs Jinja2, which is not installed" in said.err
         assert "pip install 'detap[report]'" in said.err
         assert not said.out
     assert not (tmp_path / "page.html").exists()
@@ -256,7 +256,9 @@ def test_a_ranking_has_no_page() -> None:
     from detap.report.writers.registry import Style
     from tests.report.reports import report
 
-    with pytest.raises(UsageError, match="a retrieval has no page; write it as json or markdown"):
+    with pytest.raises(
+        UsageError, match="a retrieval report has no HTML page; use json or markdown"
+    ):
         render(replace(report(), kind="retrieval"), Style())
 
 
