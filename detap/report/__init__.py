@@ -1,21 +1,21 @@
-"""Results as reports: sections of numbers, and one small sink for each form.
+"""Reports of results.
 
-`sections` makes a :class:`~detap.report.model.Report` of a result, and the blocks beside its
-table; `sinks` writes it, a module for each form.
+`sections` makes the tables and blocks of a :class:`~detap.report.model.Report`; `writers` has a
+module for each output format, `page` the HTML page.
 """
 
 from typing import Any
 
 
 def schema(name: str = "report") -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) that every report of a kind obeys.
+    """Return the JSON Schema (draft 2020-12) of a kind of report.
 
     Parameters
     ----------
     name : {"report", "comparison", "check", "ranking", "image", "explanation"}
-        What wrote the report: ``detap eval``, ``compare``, ``check``, ``rank``, ``show`` or
+        The command: ``detap eval``, ``compare``, ``check``, ``rank``, ``show`` or
         ``explain``.
     """
-    from detap.report.sections.schema import schema_of_report  # not for an evaluation
+    from detap.report.sections.schema import schema_of_report
 
     return schema_of_report(name)

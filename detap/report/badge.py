@@ -1,4 +1,4 @@
-"""A badge: one number of a JSON report, as shields.io's endpoint takes it."""
+"""A badge: one metric of a JSON report, for the endpoint of shields.io."""
 
 from collections.abc import Mapping
 from math import isnan
@@ -14,33 +14,33 @@ COLOURS = {
     "failed": "red",
     "warned": "yellow",
     "passed": "brightgreen",
-    "unjudged": "blue",  # no gate says whether the number is a good one
+    "unjudged": "blue",  # no gates
     "undefined": "lightgrey",
 }
-"""What each outcome is shown in: green only where gates were set, and every one of them passed."""
+"""The color of each outcome."""
 
 
 def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -> dict[str, Any]:
-    """Return a badge, as the JSON that an endpoint serves.
+    """Return a badge as JSON for the endpoint.
 
     Parameters
     ----------
     record : mapping
         A JSON report.
     name : str, optional
-        The number, as gates call it; by default the headline.
+        The metric; by default the primary one.
     label : str
-        What stands before it; its name where left out.
+        Its label; by default the name.
 
     Raises
     ------
     UsageError
-        Where no number is called so, or several.
+        If no metric has the name, or several do.
     """
     numbers = metrics_of_record(record)
     number, *more = resolve(name, numbers)
     if more:
-        raise UsageError(f"{name!r} stands for {1 + len(more)} numbers; a badge shows one")
+        raise UsageError(f"{name!r} selects {1 + len(more)} metrics; a badge shows one")
     value = number.of(numbers)
     known = not isnan(value)
     text = f"{value:.0f}" if known and number.is_count(numbers) else fraction(value, 4)
@@ -53,7 +53,7 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
 
 
 def outcome_of(record: Mapping[str, Any]) -> str:
-    """Return what came of the gates of a JSON report: a key of :data:`COLOURS`."""
+    """Return the outcome of the gates of a JSON report: a key of :data:`COLOURS`."""
     gates = record.get("gates")
     if gates is None:
         return "unjudged"

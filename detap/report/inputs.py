@@ -1,4 +1,4 @@
-"""What a report says of its inputs, whatever was read."""
+"""The inputs of a report."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 def describe_inputs(
     ground_truth: "GroundTruth", detections: "Detections", *, digests: bool
 ) -> list[dict[str, Any]]:
-    """Return what the report of a detector says of its inputs.
+    """Describe the inputs of a detection report.
 
     Parameters
     ----------
     ground_truth, detections : tables
-        As read, before any selection.
+        Before any selection.
     digests : bool
-        Whether the report shows the sha256 of each.
+        Compute the sha256 of each input.
     """
     return [
         *describe(
@@ -32,26 +32,26 @@ def describe_inputs(
 
 
 def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
-    """Return what a report says of the inputs that partials were made from."""
+    """Describe the inputs of merged partials."""
     images = len(partial.images) if partial.ground_truth is None else partial.ground_truth.images
     return [
         _describe(
-            entry,
-            entry.role,
-            entry.files,
-            entry.sha256 or None,
-            {"images": images} if entry.role == "ground_truth" else {},
+            source,
+            source.role,
+            source.files,
+            source.sha256 or None,
+            {"images": images} if source.role == "ground_truth" else {},
         )
-        for entry in partial.inputs
+        for source in partial.inputs
     ]
 
 
 def describe(
     role: str, sources: Sequence["SourceFile"], *, digests: bool, **counts: int
 ) -> list[dict[str, Any]]:
-    """Return what a report says of the inputs of one role; `counts` are said besides."""
+    """Describe the inputs of one role, with further `counts`."""
     if digests:
-        from detap.io.digest import sha256_of_source  # most reports want none
+        from detap.io.digest import sha256_of_source
     return [
         _describe(
             source,
@@ -74,7 +74,7 @@ def _describe(
     path = shown(source.path) if is_url(source.path) else source.path
     return {
         "role": role,
-        # Undecodable bytes of a file name are lone surrogates in Python, which no JSON takes.
+        # Undecodable bytes of a file name are lone surrogates in Python, invalid in JSON.
         "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
         "sha256": sha256,
         "files": files,

@@ -1,16 +1,16 @@
-"""Where the JSON schemas of reports are found, each at an address of its own."""
+"""The addresses of the JSON schemas of reports."""
 
 NAMES = ("report", "comparison", "check", "ranking", "image", "explanation", "history")
-"""What has a schema, by what it is called."""
+"""The names of the schemas."""
 
 PAGES = "https://detap.example"
-"""Where the project's pages are. The domain is one that nobody can have, until there are pages."""
+"""The address of the project's pages, a reserved domain until there are pages."""
 
 
 _VERSIONS = {"settings": 1}
-"""Schemas whose version is not that of the reports."""
+"""Versions of schemas that differ from that of the reports."""
 
 
 def address(name: str) -> str:
-    """Return where a schema is published: its ``$id``, which holds its version."""
+    """Return the address of a schema: its ``$id``, with its version."""
     return f"{PAGES}/schemas/{name}-{_VERSIONS.get(name, 2)}.json"

@@ -209,7 +209,7 @@ def test_the_class_table_sorts_by_click_and_by_enter(open_page: Open, page: Path
 
 def test_the_class_table_filters(open_page: Open, page: Path) -> None:
     tab = open_page(page)
-    tab.get_by_label("Filter").fill("LIGHT")
+    tab.get_by_role("searchbox", name="Filter").fill("LIGHT")
     assert column(tab, 1) == ["traffic light"]
     assert tab.locator("#classes-count").inner_text() == "1 of 6 classes"
     assert fragment_of(tab, "filter") == "LIGHT"
@@ -246,7 +246,7 @@ def test_one_class_is_chosen_everywhere(open_page: Open, page: Path) -> None:
 
 def test_a_type_of_error_is_chosen(open_page: Open, page: Path) -> None:
     tab = open_page(page, "#list=errors")
-    tab.locator("#errors-table").get_by_role("button", name="Localisation").press("Enter")
+    tab.locator("#errors-table").get_by_role("button", name="Localization").press("Enter")
     assert tab.locator("#type").input_value() == "localization"
     captions = tab.locator("#gallery-tiles .description").all_inner_texts()
     assert captions
@@ -277,7 +277,7 @@ def test_a_cell_opens_its_images(open_page: Open, page: Path) -> None:
     assert captions
     for caption in captions:
         assert caption.startswith(names[col])
-        assert caption.endswith(f"classification, is {names[row]}")
+        assert caption.endswith(f"classification with {names[row]}")
 
 
 def test_many_classes_show_their_confusions_first(open_page: Open, many_classes: Path) -> None:
@@ -366,7 +366,7 @@ def test_the_change_shows_all_classes_when_asked(
     assert numbers.count() == len(model_of(page)["baseline"]["metrics"])
     tab.locator("#change-classes").get_by_role("button").first.click()
     assert fragment_of(tab, "class") in model_of(page)["classes"]
-    tab.locator("#gallery-lists").get_by_role("button", name="Got worse").click()
+    tab.locator("#gallery-lists").get_by_role("button", name="Regressions").click()
     assert "before" in tab.locator("#gallery-tiles .description").first.inner_text()
 
 
@@ -386,10 +386,10 @@ def test_a_link_brings_everything_back(open_page: Open, page: Path) -> None:
     assert tab.locator("#type").input_value() == "localization"
     assert tab.locator("#score-text").inner_text() == f"{scores[3]:.4f}"
     assert tab.locator("#classes-table th[aria-sort]").inner_text().startswith("AP50")
-    assert tab.get_by_label("Filter").input_value() == "o"
+    assert tab.get_by_role("searchbox", name="Filter").input_value() == "o"
     assert set(column(tab, 1)) == {name for name in model_of(page)["classes"] if "o" in name}
     pressed = tab.locator("#gallery-lists [aria-pressed=true]").inner_text()
-    assert pressed == "Confident mistakes"
+    assert pressed == "Confident errors"
     missed = tab.locator("#gallery-results button[data-result=missed]")
     assert missed.get_attribute("aria-pressed") == "false"
     # And a fragment that changes is followed, whatever it holds.
@@ -407,7 +407,7 @@ def test_hostile_names_are_text(
     tab = open_page(hostile)
     tab.locator("#curves summary").click()
     tab.locator("#class").select_option(index=1)
-    tab.get_by_role("button", name="Confident mistakes").click()
+    tab.get_by_role("button", name="Confident errors").click()
     tab.locator("#gallery-tiles button").first.click()
     assert tab.locator("img, iframe, script[src]").count() == 0
     assert tab.locator("script").count() == 3
@@ -496,7 +496,7 @@ def test_a_whole_page_is_quiet_and_fits(
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert tab.locator("#classes-table tbody tr").count() == CLASSES[name]
     # A bar for what is more than nothing, one colour for the figures of the ninths.
-    changes = [entry["change"] for entry in model["analysis"]["errors"]["types"]]
+    changes = [entry["delta_ap"] for entry in model["analysis"]["errors"]["types"]]
     assert tab.locator("#errors-table .meter i").count() == sum(x > 0 for x in changes)
     colours = tab.locator(".regions td").evaluate_all("all => all.map(x => x.style.color)")
     assert len(set(colours)) == 1
@@ -559,7 +559,9 @@ def test_the_ticks_of_counts_reach_near_the_top(
     tab = open_page(whole_page[1])
     for place, data in (("scores", "score"), ("overlaps", "iou")):
         counts = model_of(whole_page[1])["analysis"]["histograms"][data]
-        largest = max(a + b for a, b in zip(counts["right"], counts["wrong"], strict=True))
+        largest = max(
+            a + b for a, b in zip(counts["true_positives"], counts["false_positives"], strict=True)
+        )
         texts = tab.locator(f"#{place} text[text-anchor=end]").all_text_contents()[:-1]
         ticks = [float(text.replace("k", "e3")) for text in texts]
         assert largest / 2.5 <= max(ticks) <= largest
@@ -585,7 +587,7 @@ def test_a_sheet_of_paper_holds_all_columns(open_page: Open, whole_page: tuple[s
     tab.emulate_media(media="print")
     tab.set_viewport_size({"width": SHEET[0], "height": SHEET[1]})
     assert tab.evaluate("document.documentElement.scrollWidth") <= SHEET[0]
-    assert not tab.get_by_text("The same as a table").first.is_visible()
+    assert not tab.get_by_text("Table", exact=True).first.is_visible()
 
 
 def test_a_sheet_of_paper_holds_paths_of_any_length(open_page: Open, tmp_path: Path) -> None:

@@ -98,4 +98,4 @@ def test_proposals_have_gates_but_no_intervals(coco: Files, detap: Run) -> None:
     noise = ["--baseline-detections", coco.dt, "--max-drop", "0", "--confidence", "0.9"]
     ended = detap(*call, *noise)
     assert ended.status == 2
-    assert "pairs by coverage" in ended.err
+    assert "uses matching by-iou" in ended.err

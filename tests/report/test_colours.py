@@ -71,11 +71,11 @@ def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
     )
     numbers, columns = {"miss": 0.9, "other": 0.1}, {"miss": missed}
     lines = coloured(Report("x", Table((names, missed), rows), summary=numbers, columns=columns))
-    cat, dog, mean, other = lines[2], lines[3], lines[5], lines[6]
+    cat, dog, mean, other = lines[2], lines[3], lines[6], lines[7]
     assert "\x1b[32m  0.1000" in cat
     assert "\x1b[31m  0.9000" in dog
     assert "\x1b[31m0.9000" in mean
-    assert other.startswith("other  0.1000")
+    assert other.startswith("other   0.1000")
 
 
 def test_without_colour_the_words_alone_say_it() -> None:

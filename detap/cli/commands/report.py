@@ -221,14 +221,14 @@ def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "
 
 def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Report":
     """Return a report that has pictures from a folder, and says so where there is none."""
-    from detap.report.page.pictures import Wanted, any_there  # Pillow
+    from detap.report.page.pictures import ImageFile, any_exists
 
     page_source = _page_source(report)
     # The files of images whose ids do not call them; all others are called so.
     files = file_format.file_names(page_source.result.ground_truth)
     names = {str(image): name for image, name in files.items()}
     images = map(str, page_source.result.images)
-    if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
+    if not any_exists(folder, (ImageFile(image, names.get(image), None) for image in images)):
         told = f"{escape(folder)} has no file of any image: the page is without pictures"
         report = replace(report, notes=(*report.notes, Note("no-images-found", told)))
     return replace(report, page_source=replace(page_source, pictures=folder, file_names=names))

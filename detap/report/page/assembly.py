@@ -1,8 +1,7 @@
 """The page as text: template, style sheet, scripts and data in one file.
 
-The page's own policy lets nothing run or style but what stands in it, by its SHA-256: not even
-what a hostile name might smuggle in. Names reach the page as JSON in which no markup can begin,
-and the elements by ``textContent`` alone.
+The page's content security policy allows only its own scripts and styles, by their SHA-256. Names
+are JSON without markup characters, and enter elements by ``textContent`` only.
 """
 
 import json
@@ -28,20 +27,19 @@ _STYLES = ("vendor/uPlot.min.css", "page.css")
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
-def render_page(report: "Report", material: "PageSource") -> str:
+def render_page(report: "Report", source: "PageSource") -> str:
     """Return the page of a report.
 
     Parameters
     ----------
     report : Report
-    material : PageSource
-        What it was made from.
+    source : PageSource
     """
-    model = page_data(report, material)
+    model = page_data(report, source)
     warnings = [escape(note) for note in report.notes if note.severity == "warning"]
     infos = [escape(note) for note in report.notes if note.severity == "info"]
-    if material.pictures is not None and model["gallery"] is not None:
-        infos += _with_pictures(model["gallery"]["images"], material)
+    if source.pictures is not None and model["gallery"] is not None:
+        infos += _with_pictures(model["gallery"]["images"], source)
     scripts = [_resource(name) for name in _SCRIPTS]
     styles = [_resource(name) for name in _STYLES]
     environment = Environment(
@@ -79,30 +77,30 @@ def render_page(report: "Report", material: "PageSource") -> str:
 
 
 def as_json(model: dict[str, Any]) -> str:
-    """Return a model as JSON that an HTML parser takes for nothing else."""
+    """Return a model as JSON without markup characters."""
     text = json.dumps(model, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 
-def _with_pictures(images: list[dict[str, Any]], material: "PageSource") -> list[str]:
-    """Put pictures into the images of a gallery; return what is to be said of them."""
-    from detap.report.page.pictures import Wanted, thumbnails  # needs Pillow
+def _with_pictures(images: list[dict[str, Any]], source: "PageSource") -> list[str]:
+    """Add thumbnails to the images of a gallery; return the problems."""
+    from detap.report.page.pictures import ImageFile, thumbnails
 
-    names = material.result.images
-    wanted = [
-        Wanted(
+    names = source.result.images
+    files = [
+        ImageFile(
             str(names[image["number"]]),
-            material.file_names.get(str(names[image["number"]])),
+            source.file_names.get(str(names[image["number"]])),
             None if image["size"] is None else (image["size"][0], image["size"][1]),
         )
         for image in images
     ]
-    found = thumbnails(str(material.pictures), wanted)
-    for image, asked in zip(images, wanted, strict=True):
-        image["picture"] = found.uris.get(asked.name)
-        if image["size"] is None and asked.name in found.sizes:
-            image["size"] = list(found.sizes[asked.name])
-    return list(found.problems)
+    result = thumbnails(str(source.pictures), files)
+    for image, file in zip(images, files, strict=True):
+        image["picture"] = result.uris.get(file.name)
+        if image["size"] is None and file.name in result.sizes:
+            image["size"] = list(result.sizes[file.name])
+    return list(result.problems)
 
 
 def _resource(name: str) -> str:
@@ -126,9 +124,9 @@ def _cells(block: "Block") -> list[list[tuple[str, str]]]:
 
 
 def _trend(block: "Block") -> dict[str, Any] | None:
-    """Return the first number of a history as a line in a field of 640 by 120, and its ends.
+    """Return the first metric of a history as a line of 640 by 120, with its range.
 
-    None where there are not two values. A run without one parts the line.
+    None with fewer than two values. Undefined values split the line.
     """
     table = block.table
     column = table.columns[1] if table else None
@@ -138,12 +136,12 @@ def _trend(block: "Block") -> dict[str, Any] | None:
         return None
     low, span = min(known), max(known) - min(known)
     lines: list[list[str]] = [[]]
-    for place, value in enumerate(values):
+    for index, value in enumerate(values):
         if not isinstance(value, int | float) or isnan(value):
             lines.append([])
             continue
         height = (value - low) / span if span else 0.5
-        lines[-1].append(f"{10 + 620 * place / (len(values) - 1):.1f},{110 - 100 * height:.1f}")
+        lines[-1].append(f"{10 + 620 * index / (len(values) - 1):.1f},{110 - 100 * height:.1f}")
     return {
         "lines": [line for line in lines if line],
         "low": _number(low, column),
@@ -165,10 +163,10 @@ def _number(value: "Cell", column: "Column") -> str:
 
 def _field(value: object) -> str:
     if isinstance(value, list | tuple):
-        texts = [_field(entry) for entry in value]
+        texts = [_field(item) for item in value]
         if len(texts) > 20:
             return f"{len(texts)}: {texts[0]}, {texts[1]} … {texts[-1]}"
         return ", ".join(texts)
     if isinstance(value, dict):
-        return " ".join(f"{key} {_field(entry)}" for key, entry in value.items())
+        return " ".join(f"{key} {_field(item)}" for key, item in value.items())
     return escape(value)

@@ -1,7 +1,7 @@
-"""From a result to the model of its page: numbers and names, nothing formatted.
+"""The model of the page: numbers and names, not formatted.
 
-The model is plain JSON, undefined numbers being None. Arrays over score thresholds hold what each
-step down adds, joined by commas with nothing for 0: most of them are, and the page stays small.
+The model is plain JSON; undefined numbers are None. Arrays over score thresholds hold the change at
+each step down, joined by commas, with 0 left empty to keep the page small.
 """
 
 from collections.abc import Mapping
@@ -21,30 +21,27 @@ if TYPE_CHECKING:
     from detap.report.model import PageSource, Report
 
 
-def page_data(report: "Report", material: "PageSource") -> dict[str, Any]:
+def page_data(report: "Report", source: "PageSource") -> dict[str, Any]:
     """Return the model of a page.
 
     Parameters
     ----------
     report : Report
-        The numbers that every report has.
-    material : PageSource
-        What they were made from.
+    source : PageSource
 
     Returns
     -------
     dict
-        ``table`` and ``baseline`` are always there; ``analysis`` is None where the protocol knows
-        no errors.
+        ``analysis`` is None if the protocol defines no errors.
     """
-    result, before = material.result, material.before
+    result, before = source.result, source.before
     analysis = Analysis(result, None if before is None else Analysis(before))
     classes = [escape(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
         "images": len(result.images),
         "table": plain(_table(report, result)),
-        "baseline": plain(_baseline(report, material)),
+        "baseline": plain(_baseline(report, source)),
         "analysis": None,
         "gallery": None,
     }
@@ -66,7 +63,7 @@ def _analysed(analysis: Analysis) -> dict[str, Any]:
 
 
 def _table(report: "Report", result: "Result") -> dict[str, Any]:
-    """Return the class table: of each class, in their own order, the values by column."""
+    """Return the class table, in the order of the classes."""
     columns = report.table.columns[1:]
     totals = report.table.totals or {}
     return {
@@ -79,19 +76,19 @@ def _table(report: "Report", result: "Result") -> dict[str, Any]:
     }
 
 
-def _baseline(report: "Report", material: "PageSource") -> dict[str, Any] | None:
-    """Return the numbers of an earlier detector beside those of this one."""
-    if material.before is not None:
-        summary, rows = dict(material.before.summary), class_rows(material.before)
-    elif material.record is not None:
-        summary, rows = material.record["summary"], material.record["classes"]
+def _baseline(report: "Report", source: "PageSource") -> dict[str, Any] | None:
+    """Return the metrics of an earlier detector and of this one."""
+    if source.before is not None:
+        summary, rows = dict(source.before.summary), class_rows(source.before)
+    elif source.record is not None:
+        summary, rows = source.record["summary"], source.record["classes"]
     else:
         return None
-    primary = metrics.summary(material.result.protocol)[0]
+    primary = metrics.summary(source.result.protocol)[0]
     key, lower = primary.class_name, not primary.metric.higher_is_better
     earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
-        "name": escape(material.earlier),
+        "name": escape(source.earlier),
         "metrics": [
             {
                 "name": name,
@@ -108,6 +105,6 @@ def _baseline(report: "Report", material: "PageSource") -> dict[str, Any] | None
                 "now": row[key],
                 "lower_is_better": lower,
             }
-            for row in class_rows(material.result)
+            for row in class_rows(source.result)
         ],
     }

@@ -1,8 +1,7 @@
-"""Thumbnails of images, small enough to travel inside a page.
+"""Thumbnails of images, embedded in the page.
 
-Whatever a file holds, and whatever it is called, the page is made: what cannot be shown is said.
-Nothing outside the given folder is opened by a name from an annotation. A link inside the folder
-is its owner's own affair, and followed.
+An unreadable file does not prevent the page: the problem is reported. File names from annotations
+never open files outside the given folder; symbolic links inside it are followed.
 """
 
 import os
@@ -22,7 +21,7 @@ from detap.io.stream import open_regular
 SIDE = 480
 QUALITY = 60
 MOST_BYTES = 9_000_000
-"""Of all pictures of a page together, as base64."""
+"""The maximum size of all pictures of a page, as base64."""
 
 MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
@@ -34,15 +33,15 @@ _SIDEWAYS = (5, 6, 7, 8)
 _ALIKE = 0.02
 
 
-class Wanted(NamedTuple):
-    """An image that is to be shown.
+class ImageFile(NamedTuple):
+    """An image and its file.
 
     Attributes
     ----------
     name : str
-        What it is called.
+        Its name.
     file_name : str or None
-        What its annotation says that its file is called.
+        Its file name in the annotations.
     size : sequence of two float, or None
         Width and height as annotated.
     """
@@ -53,16 +52,16 @@ class Wanted(NamedTuple):
 
 
 class Thumbnails(NamedTuple):
-    """The pictures that could be had.
+    """The thumbnails of images.
 
     Attributes
     ----------
     uris : dict of str to str
-        From an image's name to a ``data:`` URI.
+        ``data:`` URIs by image name.
     sizes : dict of str to tuple of int
-        From its name to width and height of the picture as shown, before it was made smaller.
+        Width and height of the full pictures by image name.
     problems : tuple of str
-        One sentence for each image without a picture, or with one of another size.
+        One message for each image without a picture, or with one of another size.
     """
 
     uris: dict[str, str]
@@ -71,77 +70,79 @@ class Thumbnails(NamedTuple):
 
 
 class _UnusableError(Exception):
-    """Why there is no picture of an image."""
+    """The reason why an image has no thumbnail."""
 
 
-def thumbnails(folder: str, wanted: Iterable[Wanted], *, most: int = MOST_BYTES) -> Thumbnails:
+def thumbnails(
+    folder: str, images: Iterable[ImageFile], *, max_bytes: int = MOST_BYTES
+) -> Thumbnails:
     """Return thumbnails of images.
 
     Parameters
     ----------
     folder : str
-        Where the files are.
-    wanted : iterable of Wanted
-        The most important first: the pictures end before they would exceed `most` bytes.
-    most : int
-        Of all URIs together.
+        The folder of the files.
+    images : iterable of ImageFile
+        The most important first.
+    max_bytes : int
+        The maximum size of all URIs; thumbnails beyond it are left out.
     """
     uris: dict[str, str] = {}
     sizes: dict[str, tuple[int, int]] = {}
     problems: list[str] = []
     left_out = total = 0
-    for image in wanted:
+    for image in images:
         try:
             uri, size = _thumbnail(_path(folder, image), image.size)
         except _UnusableError as error:
             problems.append(f"{escape(image.name)}: {escape(error)}")
             continue
-        if total + len(uri) > most:
+        if total + len(uri) > max_bytes:
             left_out += 1
             continue
         total += len(uri)
         uris[image.name], sizes[image.name] = uri, size
         if image.size is not None and not _alike(image.size, size):
             problems.append(
-                f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, its "
-                f"annotation says {image.size[0]:g} x {image.size[1]:g}; boxes are scaled to fit"
+                f"{escape(image.name)}: the picture has {size[0]} x {size[1]} pixels, the "
+                f"annotations {image.size[0]:g} x {image.size[1]:g}; boxes are scaled"
             )
     if left_out:
         problems.append(
-            f"{left_out} more pictures were left out: the page holds at most {most / 1e6:g} MB"
+            f"{left_out} more pictures left out: the page is limited to {max_bytes / 1e6:g} MB"
         )
     return Thumbnails(uris, sizes, tuple(problems))
 
 
-def any_there(folder: str, wanted: Iterable[Wanted]) -> bool:
-    """Return whether the folder has a file of any of these images."""
-    for image in wanted:
+def any_exists(folder: str, images: Iterable[ImageFile]) -> bool:
+    """Return True if the folder has a file of any of these images."""
+    for image in images:
         with suppress(_UnusableError):
             return bool(_path(folder, image))
     return False
 
 
-def _path(folder: str, image: Wanted) -> str:
-    """Return the first file there is of those that an image may lie in."""
+def _path(folder: str, image: ImageFile) -> str:
+    """Return the first existing file among the possible paths of an image."""
     refused = None
     for name in _names(image):
         path = os.path.normpath(name)
         if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir or "\0" in path:
             refused = refused or name
             continue
-        whole = os.path.join(folder, path)
-        if os.path.lexists(whole):
-            return whole
+        full = os.path.join(folder, path)
+        if os.path.lexists(full):
+            return full
     if refused is not None:
-        raise _UnusableError(f"{refused!r} lies outside the folder of pictures")
-    raise _UnusableError("there is no such file in the folder of pictures")
+        raise _UnusableError(f"{refused!r} is outside the image folder")
+    raise _UnusableError("no such file in the image folder")
 
 
-def _names(image: Wanted) -> Iterator[str]:
+def _names(image: ImageFile) -> Iterator[str]:
     given = [name for name in (image.file_name, image.name) if name]
     for name in given:
         yield name
-        # The folder may hold the files without the folders that the annotation names.
+        # The folder may have the files without the subfolders of the annotations.
         yield os.path.basename(name.replace("\\", "/")) or name
     for name in given:
         for extension in _EXTENSIONS:
@@ -157,12 +158,12 @@ def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[str, t
     with os.fdopen(descriptor, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > MOST_FILE_BYTES:
-            raise _UnusableError(f"the file is enormous ({size / 1e6:.0f} MB)")
+            raise _UnusableError(f"the file is too large ({size / 1e6:.0f} MB)")
         try:
             return _made_small(stream, annotated)
         except _UnusableError:
             raise
-        except Exception as error:  # the readers of damaged pictures raise whatever they like
+        except Exception as error:  # decoders raise any exception on damaged pictures
             raise _UnusableError(f"the picture cannot be read: {error}") from error
 
 
@@ -175,11 +176,11 @@ def _made_small(
     with opened as picture:
         if picture.width * picture.height > MOST_PIXELS:
             raise _UnusableError(
-                f"the picture is enormous ({picture.width} x {picture.height} pixels)"
+                f"the picture is too large ({picture.width} x {picture.height} pixels)"
             )
         turned = picture.getexif().get(_ORIENTATION) in _SIDEWAYS
         upright = picture.size[::-1] if turned else picture.size
-        # Annotated on the pixels as stored, by a tool that takes no notice of the camera's turn.
+        # Annotated on the stored pixels, without the EXIF rotation.
         as_stored = annotated is not None and (
             _alike(annotated, picture.size) and not _alike(annotated, upright)
         )
@@ -196,7 +197,7 @@ def _made_small(
 
 def _in_colour(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
-        # More than 8 bits a pixel: stretched from the darkest to the brightest.
+        # More than 8 bits per pixel: stretched from the darkest to the brightest.
         low, high = picture.convert("F").getextrema()
         span = (float(high) - float(low)) or 1.0
         picture = picture.convert("F").point(lambda v: v * (255 / span) - float(low) * 255 / span)
@@ -205,6 +206,6 @@ def _in_colour(picture: Image.Image) -> Image.Image:
 
 def _alike(annotated: tuple[float, float], size: tuple[int, int]) -> bool:
     return all(
-        abs(there - here) <= max(2.0, _ALIKE * there)
-        for there, here in zip(annotated, size, strict=True)
+        abs(expected - actual) <= max(2.0, _ALIKE * expected)
+        for expected, actual in zip(annotated, size, strict=True)
     )

@@ -1,6 +1,6 @@
-"""What is drawn of shapes that are no boxes, as paths of SVG.
+"""SVG paths of masks, polygons and keypoints.
 
-A kind of overlap has a line in the table; what has none is drawn as its boxes.
+`_DRAWN` has a function for each IoU type; the others are drawn as boxes.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ from detap.tables.detection import Detections, GroundTruth
 Table = GroundTruth | Detections
 
 
-def outlines(iou_type: str, table: Table, rows: Sequence[int]) -> list[str] | None:
-    """Return the path of each of some rows, for the ``d`` of SVG's ``path``.
+def svg_paths(iou_type: str, table: Table, rows: Sequence[int]) -> list[str] | None:
+    """Return the path of each row, for the ``d`` of SVG's ``path``.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def outlines(iou_type: str, table: Table, rows: Sequence[int]) -> list[str] | No
     Returns
     -------
     list of str or None
-        None where boxes are what is compared.
+        None if boxes are compared.
     """
     drawn = _DRAWN.get(iou_type)
     return None if drawn is None else [drawn(table, row) for row in rows]
@@ -44,7 +44,7 @@ def _polygon(table: Table, row: int) -> str:
 
 
 def _mask(table: Table, row: int) -> str:
-    """Return the polygons of a mask as annotated, or else the edges of its pixels."""
+    """Return the polygons of a mask, or the edges of its pixels."""
     assert table.masks is not None
     assert table.mask is not None
     masks, number = table.masks, int(table.mask[row])
@@ -57,7 +57,7 @@ def _mask(table: Table, row: int) -> str:
 
 
 def edges(pixels: NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
-    """Return the edges of what is set, as closed rings of corners x, y with sides along the axes.
+    """Return the edges of the set pixels as closed rings of corners x, y.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def edges(pixels: NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
     odd = around[0] ^ around[1] ^ around[2] ^ around[3]
     touching = (around[0] == around[3]) & (around[1] == around[2]) & (around[0] != around[1])
     y, x = (np.repeat(axis, 1 + touching[odd | touching]) for axis in np.nonzero(odd | touching))
-    # Along a row, and along a column, every second stretch between corners is an edge.
-    beside, above = (_partners(order) for order in (np.lexsort((x, y)), np.lexsort((y, x))))
+    # Along a row or column, every second segment between corners is an edge.
+    across, above = (_partners(order) for order in (np.lexsort((x, y)), np.lexsort((y, x))))
     left, rings = dict.fromkeys(range(len(x))), []
     while left:
         corner, ring = next(iter(left)), []
         while corner in left:
-            other = beside[corner]
+            other = across[corner]
             ring += [(int(x[n]), int(y[n])) for n in (corner, other)]
             del left[corner], left[other]
             corner = above[other]
@@ -84,15 +84,15 @@ def edges(pixels: NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
 
 
 def _partners(order: NDArray[np.intp]) -> list[int]:
-    """Return the other end of the edge at each corner, corners taken in pairs in this order."""
+    """Return the other end of the edge at each corner; consecutive pairs are edges."""
     partner = np.empty(len(order), np.intp)
     partner[order[::2]], partner[order[1::2]] = order[1::2], order[::2]
-    found: list[int] = partner.tolist()
-    return found
+    partners: list[int] = partner.tolist()
+    return partners
 
 
 def _ring(corners: Sequence[Sequence[float]]) -> str:
-    """Return a closed path; steps along an axis are written short."""
+    """Return a closed path, with short commands for steps along an axis."""
     (x, y), *others = corners
     path = [f"M{x:.6g} {y:.6g}"]
     for right, down in others:
@@ -113,16 +113,16 @@ _BONES = np.array(
         *((7, 9), (8, 10), (9, 11), (2, 3), (1, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)),
     ]
 )
-"""Which of COCO's 17 keypoints of a person are joined, counted from 1: its `skeleton`."""
+"""The `skeleton` of COCO's 17 keypoints of a person: pairs counted from 1."""
 
 
 def _pose(table: Table, row: int) -> str:
-    """Return a cross at each keypoint that is compared, joined where the skeleton is COCO's."""
+    """Return a cross at each labeled keypoint, joined by COCO's skeleton."""
     assert table.keypoints is not None
     points, labelled = table.keypoints[row, :, :2], table.keypoints[row, :, 2:] > 0
     seen = labelled[:, 0] if labelled.size else np.ones(len(points), np.bool_)
     if not seen.any():
-        return _box(table, row)  # which is what is compared then
+        return _box(table, row)  # OKS compares the boxes then
     arm = float(np.ptp(points[seen], axis=0).max()) / 40 or 1.0
     path = [
         f"M{x - arm:.6g} {y:.6g}h{2 * arm:.6g}M{x:.6g} {y - arm:.6g}v{2 * arm:.6g}"

@@ -12,7 +12,7 @@ Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not 
 
 from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
-from detap.report.page.pictures import Wanted, thumbnails  # noqa: E402
+from detap.report.page.pictures import ImageFile, thumbnails  # noqa: E402
 from tests.report.page.cases import SIZE, model_of, write_case, write_page  # noqa: E402
 
 
@@ -38,7 +38,7 @@ def reddish(colour: tuple[int, ...]) -> bool:
 
 def test_a_picture_is_made_small(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [Wanted("a", None, (640, 480))])
+    found = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
     assert decoded(found.uris["a"]).size == (480, 360)
     assert found.sizes == {"a": (640, 480)}
     assert found.problems == ()
@@ -47,14 +47,14 @@ def test_a_picture_is_made_small(tmp_path: Path) -> None:
 def test_a_turned_picture_is_shown_upright_where_it_was_annotated_so(tmp_path: Path) -> None:
     # Orientation 6: the top of the scene is at the right of the pixels as stored.
     draw(tmp_path / "a.jpg", turn=6)
-    found = thumbnails(str(tmp_path), [Wanted("a", None, (480, 640))])
+    found = thumbnails(str(tmp_path), [ImageFile("a", None, (480, 640))])
     upright = decoded(found.uris["a"])
     assert upright.size == (360, 480)
     assert reddish(upright.getpixel((180, 20)))
     assert not reddish(upright.getpixel((180, 460)))
     assert found.problems == ()
     # And as its pixels lie where that is how it was annotated.
-    found = thumbnails(str(tmp_path), [Wanted("a", None, (640, 480))])
+    found = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
     stored = decoded(found.uris["a"])
     assert stored.size == (480, 360)
     assert reddish(stored.getpixel((20, 180)))
@@ -64,17 +64,17 @@ def test_a_turned_picture_is_shown_upright_where_it_was_annotated_so(tmp_path: P
 @pytest.mark.parametrize(
     ("name", "file_name", "said"),
     [
-        ("absent", None, "absent: there is no such file in the folder of pictures"),
+        ("absent", None, "absent: no such file in the image folder"),
         ("truncated", None, "truncated: the picture cannot be read: "),
         ("text", None, "text: the picture cannot be read: "),
         ("folder.jpg", None, "folder.jpg: is a folder, expected a file"),
         ("fifo.jpg", None, "fifo.jpg: is a FIFO, expected a file"),
-        ("../secret", None, "'../secret' lies outside the folder of pictures"),
-        ("x", "../secret.jpg", "'../secret.jpg' lies outside the folder of pictures"),
-        ("x", "/etc/passwd", "'/etc/passwd' lies outside the folder of pictures"),
-        ("x", "a\0b.jpg", "lies outside the folder of pictures"),
-        ("wide", None, "wide: the picture is enormous (30000 x 5000 pixels)"),
-        ("heavy", None, "heavy: the file is enormous (0 MB)"),
+        ("../secret", None, "'../secret' is outside the image folder"),
+        ("x", "../secret.jpg", "'../secret.jpg' is outside the image folder"),
+        ("x", "/etc/passwd", "'/etc/passwd' is outside the image folder"),
+        ("x", "a\0b.jpg", "is outside the image folder"),
+        ("wide", None, "wide: the picture is too large (30000 x 5000 pixels)"),
+        ("heavy", None, "heavy: the file is too large (0 MB)"),
     ],
 )
 def test_what_is_no_picture_is_said(
@@ -96,7 +96,7 @@ def test_what_is_no_picture_is_said(
     if name == "heavy":
         (folder / "heavy.jpg").write_bytes(bytes(200_000))
         monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
-    wanted = [Wanted(name, file_name, None), Wanted("whole", None, None)]
+    wanted = [ImageFile(name, file_name, None), ImageFile("whole", None, None)]
     found = thumbnails(str(folder), wanted)
     assert list(found.uris) == ["whole"]
     (problem,) = found.problems
@@ -105,43 +105,45 @@ def test_what_is_no_picture_is_said(
 
 def test_a_file_name_with_folders_is_found_without_them(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    assert thumbnails(str(tmp_path), [Wanted("1", "train\\a.jpg", None)]).uris.keys() == {"1"}
-    assert thumbnails(str(tmp_path), [Wanted("1", "train/a.jpg", None)]).uris.keys() == {"1"}
+    assert thumbnails(str(tmp_path), [ImageFile("1", "train\\a.jpg", None)]).uris.keys() == {"1"}
+    assert thumbnails(str(tmp_path), [ImageFile("1", "train/a.jpg", None)]).uris.keys() == {"1"}
 
 
 def test_another_size_than_annotated_is_said(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [Wanted("a", None, (1000, 200))])
+    found = thumbnails(str(tmp_path), [ImageFile("a", None, (1000, 200))])
     assert found.uris.keys() == {"a"}
     assert found.problems == (
-        "a: the picture has 640 x 480 pixels, its annotation says 1000 x 200; "
-        "boxes are scaled to fit",
+        "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled",
     )
 
 
 def test_the_pictures_end_before_they_are_too_much(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
-    one = len(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"])
-    wanted = [Wanted(name, None, None) for name in "abc"]
-    found = thumbnails(str(tmp_path), wanted, most=2 * one + 1)
+    one = len(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"])
+    wanted = [ImageFile(name, None, None) for name in "abc"]
+    found = thumbnails(str(tmp_path), wanted, max_bytes=2 * one + 1)
     assert list(found.uris) == ["a", "b"]
     assert found.problems == (
-        f"1 more pictures were left out: the page holds at most {(2 * one + 1) / 1e6:g} MB",
+        f"1 more pictures left out: the page is limited to {(2 * one + 1) / 1e6:g} MB",
     )
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA", "F"])
 def test_pictures_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
-    assert decoded(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"]).size == (50, 40)
+    assert decoded(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"]).size == (
+        50,
+        40,
+    )
 
 
 def test_16_bits_are_stretched(tmp_path: Path) -> None:
     picture = Image.new("I;16", (100, 40), 1000)
     picture.paste(1400, (50, 0, 100, 40))
     picture.save(tmp_path / "a.png")
-    small = decoded(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"])
+    small = decoded(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"])
     assert small.getpixel((10, 20))[0] < 20
     assert small.getpixel((90, 20))[0] > 235
 
@@ -155,7 +157,7 @@ def test_the_command_shows_pictures_and_says_which_are_missing(tmp_path: Path) -
     images = model_of(page)["gallery"]["images"]
     for image in images:
         assert (image["picture"] is not None) == (int(image["name"]) < 20)
-    assert "20: there is no such file in the folder of pictures" in page.read_text("utf-8")
+    assert "20: no such file in the image folder" in page.read_text("utf-8")
 
 
 def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> None:
@@ -180,6 +182,6 @@ def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
     noise.save(tmp_path / "a.jpg", quality=95)
     for n in range(100):
         (tmp_path / f"{n}.jpg").symlink_to(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [Wanted(str(n), None, None) for n in range(100)])
+    found = thumbnails(str(tmp_path), [ImageFile(str(n), None, None) for n in range(100)])
     assert sum(map(len, found.uris.values())) <= 9_000_000
-    assert "more pictures were left out" in found.problems[-1]
+    assert "more pictures left out" in found.problems[-1]
