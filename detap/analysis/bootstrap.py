@@ -201,7 +201,7 @@ def _student(angle: float, freedom: int) -> float:
 def _check_weight(match_table: MatchTable, weights: Weights) -> None:
     """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
     for image in (match_table.image, match_table.truth_image):
-        if len(image) * weights.heaviest <= MOST_ROWS:
+        if len(image) * weights.max_weight <= MOST_ROWS:
             continue
         per_image = np.bincount(image, minlength=match_table.images)
         heaviest = max(int((per_image @ block).max()) for block in weights.blocks)

@@ -223,7 +223,9 @@ def iou_histogram(
     wrong = np.flatnonzero(kept & results.false).astype(np.int32)
     near = results.ground_truth_index.nearest(results.boxes[0], wrong, threads=results.run.threads)
     return _histogram(
-        results.matched_similarity(right), near.own_similarity, np.linspace(0.0, 1.0, bins + 1)
+        results.matched_similarity(right),
+        near.same_class_similarity,
+        np.linspace(0.0, 1.0, bins + 1),
     )
 
 

@@ -161,7 +161,7 @@ def _kinds(
     rest = np.flatnonzero(~reaches(own))
     around = ground_truth_index(run, match_table.positive[0])
     near = around.nearest(run.boxes()[0], wrong[rest], threads=run.threads)
-    kinds[rest[reaches(near.other_similarity)]] = _CONFUSED
+    kinds[rest[reaches(near.other_class_similarity)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
 

@@ -185,5 +185,5 @@ def _claims(
         results.protocol.search_thresholds[0],
         strict=results.protocol.strict_iou,
         last_of_equal=results.protocol.equal_iou == "last",
-        others_only=others_only,
+        other_classes_only=others_only,
     )

@@ -47,7 +47,7 @@ from detap.analysis.match_results import (
 )
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions, mean_of_defined
-from detap.core.nearest import CLASSIFICATION, LOCALISATION
+from detap.core.nearest import CLASSIFICATION, LOCALIZATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.run import EvaluationRun
@@ -199,13 +199,13 @@ class _Analysis:
         self.kind, self.target, self.similarity = results.ground_truth_index.error_types(
             results.boxes[0],
             np.flatnonzero(wrong).astype(np.int32),
-            near=NEAR,
+            background_iou=NEAR,
             threshold=results.protocol.search_thresholds[0],
             strict=results.protocol.strict_iou,
             threads=results.run.threads,
         )
         self.unmatched = results.positive & ~results.matched
-        aims = (self.kind == LOCALISATION) | (self.kind == CLASSIFICATION)
+        aims = (self.kind == LOCALIZATION) | (self.kind == CLASSIFICATION)
         aiming = np.flatnonzero(aims).astype(np.int32)
         target = self.target[aiming]
         self.missed = self.unmatched.copy()
@@ -405,7 +405,7 @@ def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
     plain = replace(run.protocol, inclusive_pixels=False)
     same = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
     around = ground_truth_index(same, run.ignored, crowd=True)
-    overlap = around.nearest(results.boxes[0], rows, threads=run.threads).own_similarity
+    overlap = around.nearest(results.boxes[0], rows, threads=run.threads).same_class_similarity
     covered = np.zeros(len(wrong), np.bool_)
     covered[rows[overlap > results.iou]] = True
     return covered

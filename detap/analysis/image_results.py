@@ -210,9 +210,9 @@ class _Judge:
     def detections(self, rows: Integers) -> tuple[DetectionResult, ...]:
         results, types = self.results, self.types
         near = results.ground_truth_index.nearest(results.boxes[0], rows)
-        own = near.own_similarity >= near.other_similarity
-        truth = np.where(own, near.own, near.other)
-        overlap = np.where(own, near.own_similarity, near.other_similarity)
+        own = near.same_class_similarity >= near.other_class_similarity
+        truth = np.where(own, near.same_class, near.other_class)
+        overlap = np.where(own, near.same_class_similarity, near.other_class_similarity)
         aimed, matched = types.target[rows] >= 0, results.matched_gt[rows] >= 0
         truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.similarity[rows[aimed]]
         truth[matched] = results.matched_gt[rows[matched]]

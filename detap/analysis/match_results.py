@@ -203,12 +203,12 @@ def ground_truth_index(
     taken = np.zeros(len(among), np.bool_) if taken is None else taken
     pairs = run.pairs_of_any_class
     if pairs is not None:
-        return PairedGroundTruthIndex(pairs, detections, truths, among, taken=taken)
+        return PairedGroundTruthIndex(pairs, detections, truths, among, matched=taken)
     return GroundTruthIndex(
         truths,
         len(run.ground_truth.images),
         among,
-        taken=taken,
+        matched=taken,
         crowd=crowd,
         inclusive_pixels=run.protocol.inclusive_pixels,
     )

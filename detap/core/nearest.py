@@ -1,7 +1,7 @@
-"""The nearest ground truths of detections in their images, of their own class and of others.
+"""Nearest ground truths of detections in their images, for error analysis.
 
-Matching looks at a detection's own class alone. What is asked after it (what a false positive
-stands on, which class a confused detection took for another) needs all of an image's ground truths.
+Matching compares a detection with ground truths of its class. Error types and confusions also need
+those of other classes.
 """
 
 from collections.abc import Callable
@@ -19,25 +19,25 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
-CLASSIFICATION, LOCALISATION, BOTH, DUPLICATE, BACKGROUND = range(5)
-"""What a false positive is wrong by; see :meth:`GroundTruthIndex.error_types`."""
+CLASSIFICATION, LOCALIZATION, BOTH, DUPLICATE, BACKGROUND = range(5)
+"""Error types of false positives; see :meth:`GroundTruthIndex.error_types`."""
 
-_PIECE = 8192
-_AT_ONCE = 1 << 16
+_CHUNK_SIZE = 8192
+_BATCH_SIZE = 1 << 16
 
 
 class ErrorTypes(NamedTuple):
-    """What some of N detections are wrong by.
+    """Error types of some of N detections.
 
     Attributes
     ----------
     kind : (N,) int8
-        -1 of those that were not asked for.
+        -1 if not determined.
     target : (N,) int32
-        The ground truth that a localization or classification error aims at, or the one that a
-        duplicate stands on; -1 of others.
+        Ground truth that a localization, classification or duplicate error is attributed to; else
+        -1.
     similarity : (N,) float64
-        With the target, 0 where there is none.
+        Similarity with the target, or 0.
     """
 
     kind: NDArray[np.int8]
@@ -45,49 +45,47 @@ class ErrorTypes(NamedTuple):
     similarity: Floats
 
     @classmethod
-    def nothing(cls, count: int) -> "ErrorTypes":
-        """Return what stands before any of so many detections is asked for."""
+    def empty(cls, count: int) -> "ErrorTypes":
+        """Return error types with none determined."""
         return cls(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
 
 
 class Nearest(NamedTuple):
-    """The ground truths of largest overlap with each of n detections; -1 and 0 where none overlaps.
+    """Ground truths most similar to each of n detections; -1 and 0 if nothing overlaps.
 
-    Of several with equal overlap it is the first in file order.
+    Ties go to the first in file order.
 
     Attributes
     ----------
-    own, own_similarity : (n,) int32 and (n,) float64
-        Of the detection's class.
-    taken, taken_similarity : (n,) int32 and (n,) float64
-        Of its class, among those that a detection has taken.
-    other, other_similarity : (n,) int32 and (n,) float64
-        Of another class.
+    same_class, same_class_similarity : (n,) int32 and (n,) float64
+    matched, matched_similarity : (n,) int32 and (n,) float64
+        Of the same class, matched by a detection.
+    other_class, other_class_similarity : (n,) int32 and (n,) float64
     """
 
-    own: Integers
-    taken: Integers
-    other: Integers
-    own_similarity: Floats
-    taken_similarity: Floats
-    other_similarity: Floats
+    same_class: Integers
+    matched: Integers
+    other_class: Integers
+    same_class_similarity: Floats
+    matched_similarity: Floats
+    other_class_similarity: Floats
 
 
 class GroundTruthIndex:
-    """Ground truths laid out image by image, to be asked which is nearest.
+    """Ground truths indexed by image.
 
     Parameters
     ----------
     truths : Boxes
         G rows, in file order.
     images : int
-        How many there are.
-    among : (G,) bool
-        Which ground truths there are to be found.
-    taken : (G,) bool, optional
-        Which of these a detection has taken.
-    absorbing : bool
-        Whether overlap is the intersection over the detection's own area.
+        Number of images.
+    counted : (G,) bool
+        Ground truths to index.
+    matched : (G,) bool, optional
+        Those that a detection matched.
+    crowd : bool
+        Divide intersections by the detection's area.
     inclusive_pixels : bool
         As for :func:`detap.core.overlap.overlaps`.
     """
@@ -96,18 +94,18 @@ class GroundTruthIndex:
         self,
         truths: Boxes,
         images: int,
-        among: Flags,
+        counted: Flags,
         *,
-        taken: Flags | None = None,
+        matched: Flags | None = None,
         crowd: bool = False,
         inclusive_pixels: bool = False,
     ) -> None:
-        rows = np.flatnonzero(among)
+        rows = np.flatnonzero(counted)
         rows = rows[np.argsort(truths.image[rows], kind="stable")]
         self.order = rows.astype(np.int32)
         start = np.searchsorted(truths.image[rows], np.arange(images + 1))
-        flags = np.zeros(len(rows), np.bool_) if taken is None else taken[rows]
-        self._ground = _nearest.ImageGroundTruths(
+        flags = np.zeros(len(rows), np.bool_) if matched is None else matched[rows]
+        self._kernel = _nearest.ImageGroundTruths(
             start=start.astype(np.int32),
             order=self.order,
             label=truths.label[rows],
@@ -126,18 +124,18 @@ class GroundTruthIndex:
         detections : Boxes
             N rows.
         rows : (n,) int32
-            Which of these.
+            Rows of detections.
         threads : int, optional
-            The result does not depend on it.
+            Does not change the result.
         """
         truth = np.empty((3, len(rows)), np.int32)
         value = np.empty((3, len(rows)))
         columns = _columns(detections)
 
         def fill(begin: int, end: int) -> None:
-            self._ground.fill(rows, *columns, begin, end, truth, value)
+            self._kernel.fill(rows, *columns, begin, end, truth, value)
 
-        _by_pieces(fill, len(rows), threads)
+        _run_chunks(fill, len(rows), threads)
         return Nearest(*truth, *value)
 
     def error_types(
@@ -145,176 +143,192 @@ class GroundTruthIndex:
         detections: Boxes,
         rows: Integers,
         *,
-        near: float,
+        background_iou: float,
         threshold: float,
         strict: bool = False,
         threads: int | None = None,
     ) -> ErrorTypes:
-        """Tell what false positives are wrong by: the first of these that holds.
+        """Classify false positives by the first type that applies.
 
-        Localisation: the largest overlap with a ground truth of the class is from `near` to the
-        threshold. Classification: that with one of another class reaches the threshold.
-        Duplicate: that with one that is taken does. Background: none exceeds `near`. Both: else.
+        Localization: the largest IoU with a ground truth of the class is between `background_iou`
+        and `threshold`. Classification: the IoU with one of another class reaches `threshold`.
+        Duplicate: the IoU with a matched one does. Background: no IoU exceeds `background_iou`.
+        Both: all others.
 
         Parameters
         ----------
         detections : Boxes
             N rows.
         rows : (n,) int32
-            The false positives among these.
-        near, threshold : float
+            False positives.
+        background_iou, threshold : float
         strict : bool
-            Whether the threshold must be exceeded.
+            The threshold must be exceeded.
         threads : int, optional
-            The result does not depend on it.
+            Does not change the result.
         """
 
         def reaches(values: Floats) -> Flags:
             return np.asarray(values > threshold if strict else values >= threshold)
 
-        found = ErrorTypes.nothing(len(detections.image))
-        for begin in range(0, len(rows), _AT_ONCE):
-            some = rows[begin : begin + _AT_ONCE]
-            here = self.nearest(detections, some, threads=threads)
-            close = (here.own_similarity >= near) & (here.own_similarity <= threshold)
-            nowhere = np.maximum(here.own_similarity, here.other_similarity) <= near
-            found.kind[some] = np.where(nowhere, BACKGROUND, BOTH)
-            for kind, holds, truths, overlaps in (  # the first rule comes last, and stands
-                (DUPLICATE, reaches(here.taken_similarity), here.taken, here.taken_similarity),
-                (CLASSIFICATION, reaches(here.other_similarity), here.other, here.other_similarity),
-                (LOCALISATION, close, here.own, here.own_similarity),
+        result = ErrorTypes.empty(len(detections.image))
+        for begin in range(0, len(rows), _BATCH_SIZE):
+            batch = rows[begin : begin + _BATCH_SIZE]
+            nearest = self.nearest(detections, batch, threads=threads)
+            same, other = nearest.same_class_similarity, nearest.other_class_similarity
+            is_near = (same >= background_iou) & (same <= threshold)
+            result.kind[batch] = np.where(
+                np.maximum(same, other) <= background_iou, BACKGROUND, BOTH
+            )
+            # Later types overwrite earlier ones.
+            for kind, mask, truths, similarity in (
+                (
+                    DUPLICATE,
+                    reaches(nearest.matched_similarity),
+                    nearest.matched,
+                    nearest.matched_similarity,
+                ),
+                (CLASSIFICATION, reaches(other), nearest.other_class, other),
+                (LOCALIZATION, is_near, nearest.same_class, same),
             ):
-                at = some[holds]
-                found.kind[at], found.target[at] = kind, truths[holds]
-                found.similarity[at] = overlaps[holds]
-        return found
+                typed_rows = batch[mask]
+                result.kind[typed_rows], result.target[typed_rows] = kind, truths[mask]
+                result.similarity[typed_rows] = similarity[mask]
+        return result
 
     def match(
         self,
         detections: Boxes,
         rows: Integers,
-        free: Flags,
+        unmatched: Flags,
         threshold: float,
         *,
         strict: bool = False,
         last_of_equal: bool = False,
-        others_only: bool = False,
+        other_classes_only: bool = False,
     ) -> Integers:
-        """Let detections take, one after the other, the nearest ground truth that is still free.
+        """Match detections one by one to the nearest unmatched ground truth.
 
         Parameters
         ----------
         detections : Boxes
             N rows.
         rows : (n,) int32
-            Which of these, in the order in which they choose.
-        free : (G,) bool
-            Which ground truths may be taken at first.
+            Rows of detections, in matching order.
+        unmatched : (G,) bool
+            Ground truths that may be matched.
         threshold : float
-            The overlap that is needed.
+            Minimum IoU.
         strict : bool
-            Whether it must be exceeded.
+            The threshold must be exceeded.
         last_of_equal : bool
-            Whether of several with equal overlap the last in file order is taken, not the first.
-        others_only : bool
-            Whether a ground truth of the detection's own class cannot be taken.
+            Ties go to the last in file order, not the first.
+        other_classes_only : bool
+            Ground truths of the detection's class cannot be matched.
 
         Returns
         -------
         (n,) int32
-            The ground truth taken, or -1.
+            Matched ground truth, or -1.
         """
         truth = np.full(len(rows), -1, np.int32)
-        left = free[self.order].view(np.uint8)
-        self._ground.match(
-            rows, *_columns(detections), threshold, strict, last_of_equal, others_only, left, truth
+        flags = unmatched[self.order].view(np.uint8)
+        self._kernel.match(
+            rows,
+            *_columns(detections),
+            threshold,
+            strict,
+            last_of_equal,
+            other_classes_only,
+            flags,
+            truth,
         )
         return truth
 
 
 class PairedGroundTruthIndex(GroundTruthIndex):
-    """The same where a kernel found what overlaps.
+    """Ground truths indexed by precomputed similarities.
 
     Parameters
     ----------
     pairs : Pairs
-        Of detections and ground truths of an image, whatever their classes; nothing absorbs.
+        Of any classes in an image; without crowds.
     detections, truths : Boxes
         N and G rows.
-    among, taken : (G,) bool
+    counted, matched : (G,) bool
         As for :class:`GroundTruthIndex`.
     """
 
     def __init__(
-        self, pairs: Pairs, detections: Boxes, truths: Boxes, among: Flags, *, taken: Flags
+        self, pairs: Pairs, detections: Boxes, truths: Boxes, counted: Flags, *, matched: Flags
     ) -> None:
-        claims = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
-        kept = among[pairs.truth]
-        self._dt, self._gt = claims[kept], pairs.truth[kept]
-        self._overlap = pairs.similarity[kept]
-        self._own = detections.label[self._dt] == truths.label[self._gt]
-        self._taken = taken[self._gt] & self._own
+        dt = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
+        mask = counted[pairs.truth]
+        self._dt, self._gt = dt[mask], pairs.truth[mask]
+        self._similarity = pairs.similarity[mask]
+        self._is_same_class = detections.label[self._dt] == truths.label[self._gt]
+        self._is_matched = matched[self._gt] & self._is_same_class
         self._start = np.searchsorted(self._dt, np.arange(len(detections.label) + 1))
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
-        """As :meth:`GroundTruthIndex.nearest`."""
+        """Return the nearest ground truths; see :meth:`GroundTruthIndex.nearest`."""
         del threads
-        (own, own_overlap), (taken, taken_overlap), (other, other_overlap) = self._bests
-        overlaps = own_overlap[rows], taken_overlap[rows], other_overlap[rows]
-        return Nearest(own[rows], taken[rows], other[rows], *overlaps)
+        truths, similarities = zip(*self._nearest_of_all, strict=True)
+        return Nearest(*(column[rows] for column in (*truths, *similarities)))
 
     @cached_property
-    def _bests(self) -> tuple[tuple[Integers, Floats], ...]:
-        """Of the class of each detection, of it and taken, and of others."""
-        return tuple(self._best(kind) for kind in (self._own, self._taken, ~self._own))
+    def _nearest_of_all(self) -> tuple[tuple[Integers, Floats], ...]:
+        """Nearest of all detections: same class, matched, other class."""
+        masks = self._is_same_class, self._is_matched, ~self._is_same_class
+        return tuple(self._nearest(mask) for mask in masks)
 
-    def _best(self, entries: Flags) -> tuple[Integers, Floats]:
-        """Return the ground truth of largest overlap of each detection, and that overlap."""
+    def _nearest(self, mask: Flags) -> tuple[Integers, Floats]:
+        """Return each detection's ground truth of largest similarity, and the latter."""
         count = len(self._start) - 1
         truth, value = np.full(count, -1, np.int32), np.zeros(count)
-        claim, overlap = self._dt[entries], self._overlap[entries]
-        order = np.lexsort((-overlap, claim))  # stable: of equal ones the first stays first
-        first = order[np.flatnonzero(np.diff(claim[order], prepend=-1))]
-        truth[claim[first]], value[claim[first]] = self._gt[entries][first], overlap[first]
+        dt, similarity = self._dt[mask], self._similarity[mask]
+        order = np.lexsort((-similarity, dt))  # stable: ties stay in file order
+        first = order[np.flatnonzero(np.diff(dt[order], prepend=-1))]
+        truth[dt[first]], value[dt[first]] = self._gt[mask][first], similarity[first]
         return truth, value
 
     def match(
         self,
         detections: Boxes,
         rows: Integers,
-        free: Flags,
+        unmatched: Flags,
         threshold: float,
         *,
         strict: bool = False,
         last_of_equal: bool = False,
-        others_only: bool = False,
+        other_classes_only: bool = False,
     ) -> Integers:
-        """As :meth:`GroundTruthIndex.match`."""
+        """Match detections; see :meth:`GroundTruthIndex.match`."""
         del detections
-        fits = self._overlap > threshold if strict else self._overlap >= threshold
-        if others_only:
-            fits = fits & ~self._own
-        left, found = free.copy(), np.full(len(rows), -1, np.int32)
-        for place, row in enumerate(rows.tolist()):
-            span = slice(self._start[row], self._start[row + 1])
-            truths = self._gt[span][fits[span]]
-            overlap = np.where(left[truths], self._overlap[span][fits[span]], 0.0)
-            if overlap.any():
-                best = np.flatnonzero(overlap == overlap.max())
-                found[place] = truths[best[-1 if last_of_equal else 0]]
-                left[found[place]] = False
-        return found
+        reached = self._similarity > threshold if strict else self._similarity >= threshold
+        if other_classes_only:
+            reached = reached & ~self._is_same_class
+        available, result = unmatched.copy(), np.full(len(rows), -1, np.int32)
+        for index, row in enumerate(rows.tolist()):
+            pairs = slice(self._start[row], self._start[row + 1])
+            truths = self._gt[pairs][reached[pairs]]
+            similarity = np.where(available[truths], self._similarity[pairs][reached[pairs]], 0.0)
+            if similarity.any():
+                best = np.flatnonzero(similarity == similarity.max())
+                result[index] = truths[best[-1 if last_of_equal else 0]]
+                available[result[index]] = False
+        return result
 
 
-def _by_pieces(work: Callable[[int, int], None], count: int, threads: int | None) -> None:
-    # Threads share the iterator: each piece is handed out once.
-    pieces = iter(range(0, count, _PIECE))
+def _run_chunks(work: Callable[[int, int], None], count: int, threads: int | None) -> None:
+    # The threads share the iterator.
+    chunk_starts = iter(range(0, count, _CHUNK_SIZE))
 
-    def take() -> None:
-        for begin in pieces:
-            work(begin, min(begin + _PIECE, count))
+    def take_chunks() -> None:
+        for begin in chunk_starts:
+            work(begin, min(begin + _CHUNK_SIZE, count))
 
-    run_threads(take, threads or thread_count(count))
+    run_threads(take_chunks, threads or thread_count(count))
 
 
 def _columns(boxes: Boxes) -> tuple[Integers, Integers, Floats, Floats]:

@@ -1,10 +1,9 @@
-"""From queries and a gallery to hits: which places the relevant items take.
+"""Rank a gallery for each query: the ranks of the relevant items.
 
-A ranking is never laid out. For each query only its relevant items are placed, as *hits* (see
-curves.py): how many irrelevant items stand above each; or only the first k items are selected.
-Memory is what the results need, plus a few rows.
+A ranking is never stored in full. Per query, only the *hits* (see curves.py) of its relevant items
+are computed, or the first k items are selected. Memory is the results plus a few rows.
 
-Axes: Q queries, N items of the gallery, W words of 64 bits.
+Axes: Q queries, N items of the gallery, W integers of 64 bits.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,12 +21,12 @@ __all__ = [
     "Panels",
     "Relevance",
     "count_relevant",
+    "make_panels",
     "make_relevance",
     "nearest_codes",
     "nearest_scores",
-    "nearness",
+    "negative_distances",
     "pack_bits",
-    "panels_of",
     "products",
     "rank_codes",
     "rank_lists",
@@ -35,38 +34,38 @@ __all__ = [
 ]
 
 Integers = NDArray[np.int32]
-Words = NDArray[np.uint64]
+BitArray = NDArray[np.uint64]
 Scores = NDArray[np.float32] | NDArray[np.float64]
 
-TOGETHER = 16
-"""Queries that the compiled loop takes at a time."""
+QUERIES_PER_CALL = 16
+"""Queries per call of the compiled loop."""
 
 PANEL = 24
-"""Items whose components the compiled loop has side by side."""
+"""Items with interleaved components."""
 
-PANELS_TOGETHER = 42
-"""Panels whose sums a thread works out at a time."""
+PANELS_PER_CALL = 42
+"""Panels a thread takes at a time."""
 
 QUERIES = 8
-"""Queries of whose number the compiled loop takes a multiple, rows of zeros included."""
+"""The number of queries is padded to a multiple of this."""
 
 PAIRS_PER_BOX = 10
-"""A pair of query and item is so much less work than a box that thread_count weighs."""
+"""Query-item pairs that cost as much as one box (see thread_count)."""
 
 
 class Hits(NamedTuple):
-    """The relevant items of some queries by rank; those of query q are ``start[q] : start[q + 1]``.
+    """Relevant items by rank; those of query q are ``start[q] : start[q + 1]``.
 
     Attributes
     ----------
     start : (Q + 1,) int64
-        Where each query's begin.
+        First hit of each query.
     hits : (H,) int32
-        How many irrelevant items stand above, ties in the order of the gallery.
+        Number of irrelevant items above, with ties in gallery order.
     above : (H,) int32
-        How many irrelevant items are strictly better.
+        Number of irrelevant items that are strictly better.
     level : (H,) int32
-        How many irrelevant items are equally good, wherever they stand.
+        Number of irrelevant items that are tied.
     """
 
     start: NDArray[np.int64]
@@ -75,23 +74,22 @@ class Hits(NamedTuple):
     level: Integers
 
 
-def pack_bits(bits: NDArray[np.bool_], *, by_item: bool = False) -> Words:
-    """Return rows of bits as words of 64, the last one filled up with 0.
+def pack_bits(bits: NDArray[np.bool_], *, by_item: bool = False) -> BitArray:
+    """Pack rows of bits into 64-bit integers, padded with 0.
 
     Parameters
     ----------
     bits : (n, B) bool
         One row per query or item.
     by_item : bool
-        Whether the words of all rows stand side by side, (W, n), as galleries are wanted; else
-        (n, W).
+        Return (W, n), as for galleries; else (n, W).
     """
-    rows, width = bits.shape
-    words = max(1, -(-width // 64))
-    packed = np.zeros((rows, words * 8), np.uint8)
-    packed[:, : -(-width // 8)] = np.packbits(bits, axis=1, bitorder="little")
-    found = packed.view("<u8").astype(np.uint64, copy=False)
-    return np.ascontiguousarray(found.T if by_item else found)
+    rows, n_bits = bits.shape
+    n_integers = max(1, -(-n_bits // 64))
+    packed = np.zeros((rows, n_integers * 8), np.uint8)
+    packed[:, : -(-n_bits // 8)] = np.packbits(bits, axis=1, bitorder="little")
+    result = packed.view("<u8").astype(np.uint64, copy=False)
+    return np.ascontiguousarray(result.T if by_item else result)
 
 
 def make_relevance(
@@ -99,71 +97,70 @@ def make_relevance(
     gallery_labels: NDArray[np.generic],
     itself: Integers | None = None,
 ) -> Relevance:
-    """Return which items share a label with each query.
+    """Return the relevance of items: those that share a label with a query.
 
     Parameters
     ----------
     query_labels, gallery_labels : (Q,) and (N,) int32, or (Q, L) and (N, L) bool
-        One class each, or a flag for each label.
+        Classes, or label flags.
     itself : (Q,) int32, optional
-        The item that is the query itself and takes no part, or -1.
+        Gallery item that is the query itself, which is left out; or -1.
     """
     queries = len(query_labels)
-    own = np.full(queries, -1, np.int32) if itself is None else np.ascontiguousarray(itself)
+    self_items = np.full(queries, -1, np.int32) if itself is None else np.ascontiguousarray(itself)
     no_class, no_label = np.zeros(0, np.int32), np.zeros((0, 0), np.uint64)
     if query_labels.ndim == 1:
-        one = np.ascontiguousarray(query_labels, np.int32)
-        ones = np.ascontiguousarray(gallery_labels, np.int32)
-        return Relevance(one, ones, no_label, no_label, own)
+        query_classes = np.ascontiguousarray(query_labels, np.int32)
+        gallery_classes = np.ascontiguousarray(gallery_labels, np.int32)
+        return Relevance(query_classes, gallery_classes, no_label, no_label, self_items)
     flags = query_labels.astype(np.bool_, copy=False), gallery_labels.astype(np.bool_, copy=False)
-    bits, others = pack_bits(flags[0]), pack_bits(flags[1], by_item=True)
-    return Relevance(no_class, no_class, bits, others, own)
+    bits, gallery_bits = pack_bits(flags[0]), pack_bits(flags[1], by_item=True)
+    return Relevance(no_class, no_class, bits, gallery_bits, self_items)
 
 
 def count_relevant(relevance: Relevance, threads: int | None = None) -> NDArray[np.int64]:
-    """Return how many items are relevant to each query, (Q,) int64."""
+    """Return the number of relevant items of each query, (Q,) int64."""
     out = np.zeros(relevance.queries, np.int64)
 
     def work(low: int, high: int) -> None:
         _ranking.count_relevant(relevance, low, high, out)
 
-    _run_threads(relevance.queries, TOGETHER, relevance.items, threads, work)
+    _run_rows(relevance.queries, QUERIES_PER_CALL, relevance.items, threads, work)
     return out
 
 
 def rank_codes(
-    queries: Words,
-    gallery: Words,
+    queries: BitArray,
+    gallery: BitArray,
     relevance: Relevance,
     counts: NDArray[np.int64],
     threads: int | None = None,
 ) -> Hits:
-    """Return the hits of queries whose items rank by rising Hamming distance.
+    """Return the hits of queries, ranked by ascending Hamming distance.
 
     Parameters
     ----------
     queries : (Q, W) uint64
         Packed bits.
     gallery : (W, N) uint64
-        Packed bits, word by word.
+        Packed bits.
     relevance : Relevance
-        Of these queries and items.
     counts : (Q,) int64
         As from :func:`count_relevant`.
     threads : int, optional
-        As many as the machine has, by default. The result does not depend on it.
+        All cores by default. Does not change the result.
     """
-    found = _empty(counts)
+    result = _allocate_hits(counts)
 
     def work(low: int, high: int) -> None:
-        _ranking.rank_codes(queries, gallery, relevance, low, high, *found)
+        _ranking.rank_codes(queries, gallery, relevance, low, high, *result)
 
     if relevance.items:
-        # So many queries at a time that their relevant items fit beside the gallery.
-        most = int(counts.max(initial=0))
-        step = max(1, min(TOGETHER, (1 << 22) // max(1, most)))
-        _run_threads(len(queries), step, relevance.items, threads, work)
-    return found
+        # Limit the memory of the relevant items.
+        max_count = int(counts.max(initial=0))
+        step = max(1, min(QUERIES_PER_CALL, (1 << 22) // max(1, max_count)))
+        _run_rows(len(queries), step, relevance.items, threads, work)
+    return result
 
 
 def rank_scores(
@@ -173,7 +170,7 @@ def rank_scores(
     counts: NDArray[np.int64],
     threads: int | None = None,
 ) -> Hits:
-    """Return the hits of queries whose items rank by falling score.
+    """Return the hits of queries, ranked by descending score.
 
     Parameters
     ----------
@@ -182,111 +179,111 @@ def rank_scores(
     relevance : Relevance
         Of all queries and items.
     first : int
-        The query of the first row.
+        Query of the first row.
     counts : (B,) int64
-        How many relevant items these queries have.
+        Number of relevant items of these queries.
     threads : int, optional
-        As many as the machine has, by default. The result does not depend on it.
+        All cores by default. Does not change the result.
     """
-    found = _empty(counts)
+    result = _allocate_hits(counts)
 
     def work(low: int, high: int) -> None:
         for row in range(low, high):
-            own = slice(found.start[row], found.start[row + 1])
-            columns = (column[own] for column in found[1:])
+            row_slice = slice(result.start[row], result.start[row + 1])
+            columns = (column[row_slice] for column in result[1:])
             _ranking.rank_scores(scores, relevance, row, first + row, *columns)
 
     if relevance.items:
-        _run_threads(len(scores), 1, relevance.items, threads, work)
-    return found
+        _run_rows(len(scores), 1, relevance.items, threads, work)
+    return result
 
 
 def nearest_codes(
-    queries: Words,
-    gallery: Words,
-    most: int,
+    queries: BitArray,
+    gallery: BitArray,
+    k: int,
     itself: Integers | None = None,
     threads: int | None = None,
 ) -> Integers:
-    """Return the `most` nearest items of each query by Hamming distance, (Q, most) int32.
+    """Return the `k` nearest items of each query by Hamming distance, (Q, k) int32.
 
-    Equally near items stand in the order of the gallery. `most` is not above the number of items
-    that take part. The arrays are those of :func:`rank_codes`.
+    Ties are in gallery order. `k` must not exceed the number of eligible items. Arrays are as for
+    :func:`rank_codes`.
     """
-    out = np.zeros((len(queries), most), np.int32)
-    own = np.full(len(queries), -1, np.int32) if itself is None else itself
+    out = np.zeros((len(queries), k), np.int32)
+    self_items = np.full(len(queries), -1, np.int32) if itself is None else itself
 
     def work(low: int, high: int) -> None:
-        _ranking.nearest_codes(queries, gallery, own, low, high, out)
+        _ranking.nearest_codes(queries, gallery, self_items, low, high, out)
 
-    if most:
-        _run_threads(len(queries), TOGETHER, gallery.shape[1], threads, work)
+    if k:
+        _run_rows(len(queries), QUERIES_PER_CALL, gallery.shape[1], threads, work)
     return out
 
 
 def nearest_scores(
-    scores: Scores, most: int, itself: Integers | None = None, threads: int | None = None
+    scores: Scores, k: int, itself: Integers | None = None, threads: int | None = None
 ) -> Integers:
-    """Return the `most` best-scored items of each row, (B, most) int32, ties by the gallery."""
-    out = np.zeros((len(scores), most), np.int32)
-    own = np.full(len(scores), -1, np.int32) if itself is None else itself
+    """Return the `k` best-scored items of each row, (B, k) int32; ties in gallery order."""
+    out = np.zeros((len(scores), k), np.int32)
+    self_items = np.full(len(scores), -1, np.int32) if itself is None else itself
 
     def work(low: int, high: int) -> None:
         for row in range(low, high):
-            _ranking.nearest_scores(scores, own, row, out[row])
+            _ranking.nearest_scores(scores, self_items, row, out[row])
 
-    if most:
-        _run_threads(len(scores), 1, scores.shape[1], threads, work)
+    if k:
+        _run_rows(len(scores), 1, scores.shape[1], threads, work)
     return out
 
 
 class Panels(NamedTuple):
-    """Vectors of items as they are compared with queries: the components of 24 side by side.
+    """Item vectors in blocks of 24 with interleaved components.
 
     Attributes
     ----------
     values : (P, D, 24) float32 or float64
-        Component d of item 24 p + i is at [p, d, i]; 0 where there is no such item.
+        Component d of item 24 p + i is at [p, d, i]; 0 for padding.
     items : int
-        How many items there are.
+        Number of items.
     """
 
     values: Scores
     items: int
 
 
-def panels_of(columns: Iterable[Scores], width: int, items: int, kind: DTypeLike) -> Panels:
-    """Return panels of vectors, which come as blocks of columns.
+def make_panels(columns: Iterable[Scores], width: int, items: int, dtype: DTypeLike) -> Panels:
+    """Build panels from blocks of columns.
 
     Parameters
     ----------
     columns : iterable of (D, b) float arrays
-        The components of b items, block after block; b is a multiple of 24 but in the last one.
+        Components of b items; b is a multiple of 24 except in the last block.
     width, items : int
-        How many components (D) and items there are.
-    kind : dtype
+        Number of components (D) and items.
+    dtype : dtype
         float32 or float64.
     """
-    values = np.zeros((-(-items // PANEL), width, PANEL), kind)
+    values = np.zeros((-(-items // PANEL), width, PANEL), dtype)
     first = 0
     for block in columns:
-        whole = block.shape[1] // PANEL
-        end, rest = first + whole, block.shape[1] - whole * PANEL
-        inner = block[:, : whole * PANEL].reshape(width, whole, PANEL)
-        values[first:end] = inner.transpose(1, 0, 2)
-        if rest:
-            values[end, :, :rest] = block[:, whole * PANEL :]
+        n_panels = block.shape[1] // PANEL
+        end, n_remaining = first + n_panels, block.shape[1] - n_panels * PANEL
+        full_panels = block[:, : n_panels * PANEL].reshape(width, n_panels, PANEL)
+        values[first:end] = full_panels.transpose(1, 0, 2)
+        if n_remaining:
+            values[end, :, :n_remaining] = block[:, n_panels * PANEL :]
         first = end
     return Panels(values, items)
 
 
-def nearness(
+def negative_distances(
     queries: Scores, gallery: Panels, out: NDArray[np.float64], threads: int | None = None
 ) -> None:
-    """Write minus the squared Euclidean distances.
+    """Write negative squared Euclidean distances.
 
-    Of the differences of components, so that vectors far from the origin lose nothing. Each sum is
-    added up in float64, in the order of the components.
+    Components are subtracted first, so vectors far from the origin lose no precision. Sums are in
+    float64, in the order of the components.
 
     Parameters
     ----------
@@ -295,22 +292,21 @@ def nearness(
         Of N items.
     out : (B, N) float64
     threads : int, optional
-        As many as the machine has, by default. The result does not depend on it.
+        All cores by default. Does not change the result.
     """
     _fill_sums(queries, gallery, out, threads, products=False)
 
 
 def products(queries: Scores, gallery: Panels, out: Scores, threads: int | None = None) -> None:
-    """Write the products of vectors, rounded to the precision of `out`.
+    """Write dot products, rounded to the precision of `out`.
 
-    Each is added up in float64, in the order of the components. That of a library of linear algebra
-    depends on the machine, and on where a row stands: equal items would get other scores than each
-    other.
+    Sums are in float64, in the order of the components. BLAS results depend on the machine and the
+    position of a row, so equal items would get different scores.
 
     Parameters
     ----------
     queries, gallery, threads
-        As for :func:`nearness`.
+        As for :func:`negative_distances`.
     out : (B, N) float32 or float64
     """
     _fill_sums(queries, gallery, out, threads, products=True)
@@ -319,15 +315,15 @@ def products(queries: Scores, gallery: Panels, out: Scores, threads: int | None 
 def _fill_sums(
     queries: Scores, gallery: Panels, out: Scores, threads: int | None, *, products: bool
 ) -> None:
-    own = np.zeros((-(-len(queries) // QUERIES) * QUERIES, queries.shape[1]))
-    own[: len(queries)] = queries
+    padded = np.zeros((-(-len(queries) // QUERIES) * QUERIES, queries.shape[1]))
+    padded[: len(queries)] = queries
     single = queries.dtype == gallery.values.dtype == np.float32
 
     def work(low: int, high: int) -> None:
-        _ranking.fill_sums(own, gallery.values, low, high, out, products, single)
+        _ranking.fill_sums(padded, gallery.values, low, high, out, products, single)
 
-    size = own.size * PANEL
-    _run_threads(len(gallery.values), PANELS_TOGETHER, size, threads, work)
+    size = padded.size * PANEL
+    _run_rows(len(gallery.values), PANELS_PER_CALL, size, threads, work)
 
 
 def rank_lists(
@@ -335,7 +331,7 @@ def rank_lists(
     score: NDArray[np.float64],
     tie: NDArray[np.integer] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the rows of lists of any lengths in the order of their ranks.
+    """Return the rows of lists of any length in rank order.
 
     Parameters
     ----------
@@ -344,30 +340,30 @@ def rank_lists(
     score : (n,) float
         Higher is better.
     tie : (n,) integer array, optional
-        What orders equal scores, rising; by default the order of the rows.
+        Ascending order of ties; row order by default.
     """
     query = np.repeat(np.arange(len(start) - 1), np.diff(start))
     keys = (-score, query) if tie is None else (tie, -score, query)
     return np.lexsort(keys)
 
 
-def _empty(counts: NDArray[np.int64]) -> Hits:
+def _allocate_hits(counts: NDArray[np.int64]) -> Hits:
     start = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=start[1:])
     columns = (np.zeros(int(start[-1]), np.int32) for _ in range(3))
     return Hits(start, *columns)
 
 
-def _run_threads(
+def _run_rows(
     rows: int, step: int, items: int, threads: int | None, work: Callable[[int, int], None]
 ) -> None:
-    """Have `step` rows at a time worked on by whichever thread is free."""
-    pieces = [(low, min(low + step, rows)) for low in range(0, rows, step)]
-    wanted = threads or thread_count(rows * items // PAIRS_PER_BOX)
-    waiting = iter(pieces)  # next() on it is atomic under the GIL
+    """Process `step` rows at a time in threads."""
+    chunks = [(low, min(low + step, rows)) for low in range(0, rows, step)]
+    n_threads = threads or thread_count(rows * items // PAIRS_PER_BOX)
+    remaining = iter(chunks)  # next() is atomic under the GIL
 
-    def run() -> None:
-        for low, high in waiting:
+    def work_chunks() -> None:
+        for low, high in remaining:
             work(low, high)
 
-    run_threads(run, min(wanted, len(pieces)))
+    run_threads(work_chunks, min(n_threads, len(chunks)))

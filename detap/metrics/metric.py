@@ -119,12 +119,12 @@ class Accumulated(Metric):
         """Compute values of each class in each resample, AP and AR in one pass."""
         import numpy as np
 
-        from detap.core.resampling import Wanted, detected_classes, resample
+        from detap.core.resampling import ResampledMetric, detected_classes, resample
 
         protocol, match_table = result.protocol, result.match_table
         thresholds = tuple(range(len(protocol.iou_thresholds)))
         requests = [
-            Wanted(
+            ResampledMetric(
                 spec.metric.accumulated == "precision",
                 thresholds if spec.threshold is None else (spec.threshold,),
                 spec.area,

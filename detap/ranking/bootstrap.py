@@ -8,7 +8,7 @@ percentile one, as for detectors (:mod:`detap.analysis.bootstrap`).
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.resampling import PARTS
+from detap.core.resampling import MAX_PARTS
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def left_out_means(values: Floats) -> Floats:
     (G,) float64
         NaN where no query is left.
     """
-    parts = max(1, min(len(values), PARTS))
+    parts = max(1, min(len(values), MAX_PARTS))
     part, defined = np.arange(len(values)) % parts, ~np.isnan(values)
     counts = defined.sum() - np.bincount(part, defined, parts)
     drawn = np.where(defined, values, 0.0)

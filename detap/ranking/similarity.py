@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.ranking import PANEL, QUERIES, Panels, nearness, panels_of, products
+from detap.core.ranking import PANEL, QUERIES, Panels, make_panels, negative_distances, products
 from detap.errors import InputError, Problem
 from detap.protocols.ranking import Retrieval
 from detap.tables.ranking import Gallery
@@ -71,7 +71,7 @@ class Similarities:
         places = np.arange(self.items) if order is None else order
         columns = self._columns(table.gallery, places, "item")
         width, kind = table.query.shape[1], table.gallery.dtype
-        self.gallery = panels_of(columns, width, self.items, kind)
+        self.gallery = make_panels(columns, width, self.items, kind)
 
     def rows(self, memory: int) -> int:
         """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
@@ -88,7 +88,9 @@ class Similarities:
             if len(self.made) < high - low:
                 self.made = np.empty((high - low, self.items), self.scored)
             made = self.made[: high - low]
-            (nearness if self.euclidean else products)(scores, self.gallery, made, self.threads)
+            (negative_distances if self.euclidean else products)(
+                scores, self.gallery, made, self.threads
+            )
             scores = made
         if self.single:
             scores = scores.astype(np.float32, copy=False)

@@ -65,13 +65,13 @@ def surroundings(case: Pairs) -> GroundTruthIndex:
         start = np.searchsorted(claim, np.arange(len(case.detections.image) + 1))
         found = matching.Pairs(start, truth.astype(np.int32), case.table[claim, truth])
         return PairedGroundTruthIndex(
-            found, case.detections, case.truths, case.among, taken=case.taken
+            found, case.detections, case.truths, case.among, matched=case.taken
         )
     return GroundTruthIndex(
         case.truths,
         3,
         case.among,
-        taken=case.taken,
+        matched=case.taken,
         crowd=case.absorbing,
         inclusive_pixels=case.edge,
     )
@@ -93,7 +93,12 @@ def test_blame_is_the_first_rule_that_holds(
 ) -> None:
     rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
     found = surroundings(case).error_types(
-        case.detections, rows, near=0.125, threshold=threshold, strict=strict, threads=threads
+        case.detections,
+        rows,
+        background_iou=0.125,
+        threshold=threshold,
+        strict=strict,
+        threads=threads,
     )
 
     def reaches(value: float) -> bool:
@@ -110,7 +115,7 @@ def test_blame_is_the_first_rule_that_holds(
         if row not in rows:
             expected = (-1, -1, 0.0)
         elif 0.125 <= nearest[1] <= threshold:
-            expected = (nearest_module.LOCALISATION, *nearest)
+            expected = (nearest_module.LOCALIZATION, *nearest)
         elif reaches(other[1]):
             expected = (nearest_module.CLASSIFICATION, *other)
         elif reaches(stands[1]):
@@ -130,9 +135,9 @@ def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) 
         here = candidates(case, row)
         own = [g for g in here if case.truths.label[g] == case.detections.label[row]]
         for name, group in (
-            ("own", own),
-            ("taken", [g for g in own if case.taken[g]]),
-            ("other", [g for g in here if g not in own]),
+            ("same_class", own),
+            ("matched", [g for g in own if case.taken[g]]),
+            ("other_class", [g for g in here if g not in own]),
         ):
             best, largest = -1, 0.0
             for g in group:
@@ -155,7 +160,7 @@ def test_claims_take_what_is_left(
         threshold,
         strict=strict,
         last_of_equal=last,
-        others_only=others_only,
+        other_classes_only=others_only,
     )
     for row in rows.tolist():
         best, largest = -1, 0.0

@@ -182,7 +182,9 @@ class Pool:
         for _ in range(samples):
             sample = rng.integers(0, size, images)
             drawn = sample[rng.integers(0, images, (resamples, images))]
-            weights = Weights.of(np.array([np.bincount(row, minlength=size) for row in drawn]))
+            weights = Weights.from_table(
+                np.array([np.bincount(row, minlength=size) for row in drawn])
+            )
             before, after = (resampled(result, weights, [self.name]) for result in self.pair)
             if label is None:
                 found.append(before.overall[self.name] - after.overall[self.name])

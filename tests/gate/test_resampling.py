@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from detap import evaluate, metrics
 from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
-from detap.core.resampling import Wanted, resample
+from detap.core.resampling import ResampledMetric, resample
 from detap.errors import UsageError
 from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -78,7 +78,7 @@ def assert_same(left: float, right: float) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
 def test_weights_of_one_give_the_plain_numbers(protocol: Protocol) -> None:
     result = evaluate(*scene(1), protocol)
-    ones = Weights.of(np.ones((1, IMAGES), np.uint8))
+    ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
     again = resampled(result, ones, list(result.summary))
     for name, value in result.summary.items():
         assert_same(again.overall[name][0], value)
@@ -94,7 +94,7 @@ def test_precision_is_guarded_as_in_the_reference() -> None:
     truth = GroundTruth.from_arrays(image=[0], label=[0], boxes=box)
     found = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
     result = evaluate(truth, found, "coco")
-    again = resampled(result, Weights.of(np.ones((1, 1), np.uint8)), ["AP50"])
+    again = resampled(result, Weights.from_table(np.ones((1, 1), np.uint8)), ["AP50"])
     assert 1 - 1e-15 < again.overall["AP50"][0] < 1
     assert 1 - 1e-15 < result.metric("AP50") < 1
 
@@ -125,7 +125,7 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
     truth, found = scene(seed, images=5, boxes=10, found=25)
     weights = draw_weights(5, 2, seed)
     wanted = [
-        Wanted(precision=precision, thresholds=(t,), area=a, limit=limit)
+        ResampledMetric(precision=precision, thresholds=(t,), area=a, max_dets_index=limit)
         for t in range(0, len(protocol.iou_thresholds), 4)
         for a in range(len(protocol.area_ranges))
         for limit in range(len(protocol.max_dets))
@@ -138,7 +138,7 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
         scores = plain.resampled_scores(truth, found, protocol, counts)
         for one, values in zip(wanted, ours[:, :, b], strict=True):
             (t,) = one.thresholds
-            due = scores.recall[t, :, one.area, one.limit]
+            due = scores.recall[t, :, one.area, one.max_dets_index]
             if one.precision:
                 due = scores.average_precision[t, :, one.area]
             np.testing.assert_allclose(values, due, rtol=0, atol=1e-12)
@@ -146,7 +146,7 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
 
 def test_numbers_beyond_the_summary_are_resampled_too() -> None:
     result = evaluate(*scene(3), "coco")
-    ones = Weights.of(np.ones((1, IMAGES), np.uint8))
+    ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
     for name in ("AP90", "AP75s", "AR10", "AR100m", "APl"):
         assert_same(resampled(result, ones, [name]).overall[name][0], result.metric(name))
 
@@ -161,7 +161,7 @@ def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     found = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
     rules = replace(protocol("voc2012"), max_dets=(None,), area_ranges=(ALL_AREAS,))
     result = evaluate(truth, found, rules)
-    again = resampled(result, Weights.of(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
+    again = resampled(result, Weights.from_table(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
     assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
 
 
@@ -195,7 +195,9 @@ def test_a_class_without_ground_truth_in_a_resample_is_left_out_there() -> None:
     )
     found = Detections.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], score=[0.5])
     result = evaluate(truth, found, "voc2012")
-    again = resampled(result, Weights.of(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"])
+    again = resampled(
+        result, Weights.from_table(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"]
+    )
     assert again.overall["mAP"][:3].tolist() == [0.5, 1.0, 0.0]
     assert np.isnan(again.overall["mAP"][3])
     assert np.isnan(again.by_class["mAP"][1, 1])
@@ -209,8 +211,8 @@ def test_the_interval_is_that_of_the_percentiles() -> None:
 
 
 def test_weights_beyond_a_byte_are_refused() -> None:
-    with pytest.raises(ValueError, match="from 0 to 255"):
-        Weights.of(np.array([[256]]))
+    with pytest.raises(ValueError, match=r"\[0, 255\]"):
+        Weights.from_table(np.array([[256]]))
 
 
 def test_pairing_by_coverage_cannot_be_resampled() -> None:
@@ -234,7 +236,7 @@ def test_a_resample_of_more_rows_than_can_be_counted(
     )
     result = evaluate(truth, found, "voc2012")
     rows = 2 * drawn[0] + drawn[1]
-    weights = Weights.of(np.array([[1, 1, 1], drawn]))
+    weights = Weights.from_table(np.array([[1, 1, 1], drawn]))
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows)
     resampled(result, weights, ["mAP"])
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows - 1)

@@ -98,7 +98,7 @@ def test_distances_do_not_cancel_far_from_the_origin() -> None:
 
 def side_by_side(items: Any) -> ranking.Panels:
     """Return rows as panels."""
-    return ranking.panels_of(
+    return ranking.make_panels(
         [np.ascontiguousarray(items.T)], items.shape[1], len(items), items.dtype
     )
 
@@ -115,7 +115,7 @@ def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) ->
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
             found = np.empty_like(due)
-            ranking.nearness(queries, side_by_side(items), found, threads)
+            ranking.negative_distances(queries, side_by_side(items), found, threads)
             assert (found == due).all()
 
 
@@ -143,7 +143,7 @@ def test_sums_are_added_up_in_order_wherever_rows_stand(seed: int, kind: Any, wi
     for plain in (True, False):
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
-            for make, due in ((ranking.products, products), (ranking.nearness, squares)):
+            for make, due in ((ranking.products, products), (ranking.negative_distances, squares)):
                 found = np.empty_like(due)
                 make(queries, panels, found, threads)
                 np.testing.assert_array_equal(found, due)
@@ -155,7 +155,7 @@ def test_panels_hold_blocks_of_any_number_of_items(items: int) -> None:
     whole = side_by_side(vectors)
     columns = np.ascontiguousarray(vectors.T)
     blocks = [columns[:, low : low + 48] for low in range(0, items, 48)]
-    parts = ranking.panels_of(blocks, 3, items, np.float64)
+    parts = ranking.make_panels(blocks, 3, items, np.float64)
     for panels in (whole, parts):
         rows = panels.values.transpose(0, 2, 1).reshape(-1, 3)
         assert (rows[:items] == vectors).all()
