@@ -1,17 +1,16 @@
 """Evaluate object detectors and gate regressions.
 
 >>> import detap
->>> truth = detap.read_ground_truth("instances.json")
->>> found = detap.read_detections("results.json", truth)
->>> detap.evaluate(truth, found, protocol="coco").summary["AP50"]
+>>> ground_truth = detap.read_ground_truth("instances.json")
+>>> detections = detap.read_detections("results.json", ground_truth)
+>>> detap.evaluate(ground_truth, detections, protocol="coco").summary["AP50"]
 
-The names below are the public API. They are imported when first used, so that ``import detap``
-itself costs nothing.
+The names below are the public API, imported on first use to keep ``import detap`` fast.
 """
 
 from detap._version import __version__
 
-TYPE_CHECKING = False  # typing would be half of the start of a command, and fail without memory
+TYPE_CHECKING = False  # importing typing takes half of a command's start-up time
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,7 +69,7 @@ def __getattr__(name: str) -> "Any":
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)
-    if name == "torch":  # a room that needs PyTorch
+    if name == "torch":  # requires PyTorch
         return import_module("detap.torch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

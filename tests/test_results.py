@@ -281,7 +281,7 @@ def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_gi
     ("arguments", "message"),
     [
         (([], None), "expected GroundTruth, got list; build it with GroundTruth.from_arrays"),
-        ((found(), one()), "expected GroundTruth, got Detections; .* first argument"),
+        ((found(), one()), "expected GroundTruth, got Detections; .*first argument"),
         ((one(), one()), "expected Detections, got GroundTruth"),
         ((one(), found(), 3), "protocol 3 is not a Protocol or the name of a preset"),
     ],

@@ -97,7 +97,7 @@ def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
     result = evaluate(truth, found, replace(VOC, min_score=0.5))
     assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
     (note,) = (note for note in result.notes if note.code == "below-min-score")
-    assert note.message == "detections score below 0.5, the floor of the protocol, and are left out"
+    assert note.message == "detections with a score below 0.5 (protocol's min_score) are dropped"
     assert (note.count, note.severity) == (2, "info")
 
 

@@ -17,13 +17,13 @@ _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
 def add_zero_id_note(result: Result) -> Result:
     """Add both values of the primary metric to the note on annotation id 0.
 
-    Only its class is scored again.
+    Only the annotation's class is evaluated again.
 
     Parameters
     ----------
     result : Result
-        Of :func:`detap.evaluate`. Where no annotation has the id 0, or the protocol is neither
-        ``coco`` nor ``coco-strict``, it is returned as it is.
+        Returned unchanged without annotation id 0, or for protocols other than ``coco`` and
+        ``coco-strict``.
     """
     current, truth = result.protocol, result.ground_truth
     if current.name not in _OTHER or not truth.zero_id.any():
@@ -50,7 +50,7 @@ def add_zero_id_note(result: Result) -> Result:
     )
     ours, theirs = format_distinct(primary_metric[1], alternative.summary[primary_metric[0]])
     message = (
-        "an annotation has the id 0, a match with which pycocotools takes for none: "
+        "pycocotools counts a match with annotation id 0 as unmatched: "
         f"{primary_metric[0]} is {ours} here and {theirs} with --protocol {other_protocol}"
     )
     notes = (replace(n, message=message) if n.code == _CODE else n for n in result.notes)

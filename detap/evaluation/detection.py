@@ -1,7 +1,7 @@
 """Entry points for detection evaluation.
 
-No formula is here: :func:`evaluate` brings tables and protocol together (run.py), has core score
-them, and puts names on what comes back (results.py).
+:func:`evaluate` takes loaded tables, prepares them, matches and accumulates (run.py), and
+summarizes (results.py).
 """
 
 import warnings
@@ -54,25 +54,23 @@ def evaluate(
     ground_truth : GroundTruth
         G rows.
     detections : Detections
-        N rows, on images of `ground_truth`; numbered as it, or renumbered here.
+        N rows, on images of `ground_truth`; reindexed like it if necessary.
     protocol : Protocol or str
-        How; a preset's name will do.
+        A protocol or the name of a preset.
     classes : iterable of str, optional
-        Names of the classes to report. All classes are scored, so the numbers of a class do not
-        depend on the selection; means are over the selected classes. With a class-agnostic
-        protocol, only the selected classes are pooled.
+        Names of the classes to report. All classes are evaluated, so the metrics of a class do
+        not depend on the selection; means are over the selected classes. A class-agnostic
+        protocol pools only the selected classes.
     images : iterable of int or str, optional
-        Names of the images to evaluate; the others are left out before scoring.
+        Names of the images to evaluate; all by default.
     threads : int, optional
-        As many as the machine has, by default. The result does not depend on it.
+        All of the machine by default. The result does not depend on it.
     matches : bool
-        Whether to keep what became of each detection as arrays, ``Result.matches``.
+        If True, keep the match results as arrays, ``Result.matches``.
     match_table : bool
-        Whether to keep it as bits from the start, because ``Result.match_table`` will be asked for;
-        otherwise asking matches once more.
+        If True, keep ``Result.match_table``; otherwise its first access matches again.
     as_is : bool
-        Whether boxes that look like another convention, or like fractions of the image's size, are
-        scored for all that, with a warning.
+        If True, only warn about boxes that look like another format or normalized.
 
     Returns
     -------
@@ -81,9 +79,8 @@ def evaluate(
     Raises
     ------
     InputError
-        If a detection lies on an image that the ground truth does not have, or boxes look like
-        fractions of the image's size, two corners in place of x, y, width and height, or pixels of
-        a network's input.
+        If an image of the detections is not in the ground truth, or boxes look normalized, like
+        xyxy, or like pixels of a network's input.
     UsageError
         If the protocol is unknown or contradicts itself, or a class or an image is unknown.
 
@@ -205,7 +202,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     ----------
     result : Result
     images : iterable of int or str
-        What they are called.
+        Names of the images.
     threads : int, optional
         As for :func:`evaluate`.
 

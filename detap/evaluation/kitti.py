@@ -14,7 +14,7 @@ from detap.tables.detection import Flags, Floats
 from detap.text_input import join_names
 
 COLUMNS = {"max_occlusion": "occluded", "max_truncation": "truncated"}
-"""The column of the ground truth that each axis looks at."""
+"""The ground truth's column that each field uses."""
 
 
 class KittiTables(NamedTuple):
@@ -49,8 +49,7 @@ def kitti_parts(
     Raises
     ------
     UsageError
-        If the protocol scores other classes than there are, or looks at a column that is not
-        there.
+        If no class has a threshold, or a required column is missing.
     """
     label, inside = tables.truths.label, _inside_range(protocol, tables)
     chooses = ~tables.crowd
@@ -77,14 +76,14 @@ def thresholds_of(protocol: Protocol, classes: Sequence[str]) -> dict[int, float
     Raises
     ------
     UsageError
-        If no class is.
+        If the protocol evaluates none of the classes.
     """
     thresholds = _scored_classes(protocol, classes)
     if protocol.class_iou and not thresholds:
         listed = ", ".join(name for name, _ in protocol.class_iou)
         raise UsageError(
-            f"protocol {protocol.name} scores {listed}, and there is none of them; name the "
-            "classes and their thresholds with --class-iou, or say --class-iou none for all"
+            f"protocol {protocol.name} evaluates only {listed}, which the data lacks; pass "
+            "classes and thresholds with --class-iou, or --class-iou none for all classes"
         )
     return thresholds
 
@@ -112,8 +111,8 @@ def without_unscored(
     if not remaining.any():
         return scored_counts, ()
     names = join_names([classes[number] for number in np.flatnonzero(remaining).tolist()])
-    message = f"{protocol.name} does not score classes of which there are detections ({names}); "
-    message += "--class-iou says which it does"
+    message = f"detections of classes that protocol {protocol.name} does not evaluate ({names}); "
+    message += "select classes with --class-iou"
     return scored_counts, (
         Note("classes-not-scored", message, int(remaining.sum()), severity="info"),
     )
@@ -140,9 +139,8 @@ def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
         if maximum and column not in tables.extra:
             option = f"--{field.replace('_', '-')}"
             raise UsageError(
-                f"protocol {protocol.name} asks how far each ground truth is {column}, which these "
-                "do not say: give labels of KITTI's form (--gt-format kitti), or leave it out with "
-                f"{option} none"
+                f"protocol {protocol.name} requires the column {column!r} of the ground truth; use "
+                f"KITTI labels (--gt-format kitti) or {option} none"
             )
         if maximum:
             inside &= tables.extra[column] <= _by_range(maximum)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NO_CHANGE = frozenset({"as_is"})
-"""Options of reading that decide what is accepted, and change nothing that is."""
+"""Reading options that change which input is accepted, not the result."""
 
 
 def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:

@@ -43,13 +43,13 @@ class Matches(NamedTuple):
     Attributes
     ----------
     ground_truth : (A, T, N) int32
-        The row of ``Result.ground_truth`` that it was matched to, or -1.
+        The matched row of ``Result.ground_truth``, or -1.
     ignored : (A, T, N) bool
-        Whether it counts neither way.
+        True if neither TP nor FP.
     counted : (N,) bool
-        Whether it is within the largest detection limit; if not, it counts nowhere.
+        True if within the largest max dets; others are not counted.
     max_iou : (N,) float64
-        Its largest overlap with any ground truth of its class and image.
+        The largest IoU with any ground truth of the class and image.
     """
 
     ground_truth: Integers
@@ -68,10 +68,10 @@ class Curve(NamedTuple):
     threshold : float
         The IoU threshold.
     score, precision, recall : (n,) float64
-        One raw point per detection that counts, by falling score.
+        One point per TP or FP, by descending score.
     levels, interpolated : (R,) float64
-        The recall levels and the interpolated precision there; where the protocol takes all
-        points, the recall of each true positive and the envelope there.
+        The recall thresholds and the interpolated precision there; for protocols that use all
+        points, the recall of each true positive and the precision envelope there.
     average_precision : float
         NaN where undefined.
     """
@@ -94,42 +94,41 @@ class Result(Record):
     Attributes
     ----------
     protocol : Protocol
-        How they were made.
+        The protocol of the evaluation.
     ground_truth, detections : GroundTruth, Detections
-        The rows as scored, numbered alike. A result that was merged from partials has none.
+        The evaluated rows, with common indices; not available for merged partials.
     images : tuple of I int or str
-        What each image is called.
+        The names of the images.
     class_ids : tuple of int or str
-        What each class of the detections is called in the files.
+        The ids of the classes in the files.
     classes : tuple of str
-        The names of the K classes; ``("all",)`` where classes were scored as one.
+        The names of the K classes; ``("all",)`` if class-agnostic.
     iou_thresholds : (T,) float64
     recall_levels : (R,) float64
-        Empty where the protocol takes all points.
+        Empty if the protocol uses all points.
     area_ranges : tuple of A str
     max_dets : tuple of M int or None
     average_precision : (T, K, A) float64
-        At the largest detection limit.
+        At the largest max dets.
     recall : (T, K, A, M) float64
         Final recall.
     precision : (T, R, K, A) float64
-        Interpolated, at the largest detection limit.
+        Interpolated, at the largest max dets.
     ground_truths, ignored, detections_count, true_positives, false_positives, duplicates, \
 within_max_dets : (K,) int64
-        At the lowest threshold, all areas and the largest limit: ground truths that count and
-        those that do not, detections, true and false positives, the false positives that reach a
-        ground truth another detection has taken, and detections within the limit.
+        At the lowest threshold, all areas and the largest max dets. Ground truths exclude the
+        ignored ones; duplicates are false positives on an already matched ground truth.
     match_table : MatchTable
-        What became of each detection, as bits over the thresholds.
+        The match results as bits over the thresholds.
     matches : Matches or None
-        The same as arrays, where they were asked for.
+        The match results as arrays, if requested.
     notes : tuple of Note
-        What the readers and the evaluation noticed.
+        The notes of the readers and the evaluation.
     selection : Selection or None
-        Which classes and images were selected; None if all are reported.
+        The selected classes and images; None for all.
     full : Result or None
-        The result of all classes, of which this one has the selected ones. None without a selection
-        of classes, and for a result of partials or of a class-agnostic protocol.
+        The result of all classes. None without a selection of classes, for merged partials, and
+        for class-agnostic protocols.
     """
 
     protocol: Protocol
@@ -229,7 +228,7 @@ within_max_dets : (K,) int64
     def by_class(self) -> dict[str, Floats]:
         """The metrics of each class, (K,) float64, by name.
 
-        A mean over one class is called AP whatever the protocol calls the mean over all.
+        The AP of one class is named AP, also if the mean over classes is mAP.
         """
         entries = metrics.columns(self.protocol)
         return {metric.class_name: self.class_values(metric) for metric in entries}
@@ -262,7 +261,7 @@ within_max_dets : (K,) int64
     def ground_truth_counts(self, name: str) -> Counts:
         """Return the number of ground truths per class of a metric, (K,) int64.
 
-        They are those of its area range and group of classes.
+        Only those in the metric's area range and class group count.
 
         Raises
         ------
@@ -280,13 +279,13 @@ within_max_dets : (K,) int64
     def match_table(self) -> "MatchTable":
         """The per-detection match results, computed on first access.
 
-        Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
-        ground truth that each matched is kept for the first area range and threshold.
+        Its rows are those of ``detections``. Matched ground truths are kept for the first area
+        range and threshold only.
 
         Raises
         ------
         UsageError
-            If the protocol does not rank detections: it pairs by coverage or by ground truth.
+            If the protocol does not match by score.
         """
         self._require_score_matching()
         return self._match_table or self._source.match_table()
@@ -296,8 +295,8 @@ within_max_dets : (K,) int64
 
         Parameters
         ----------
-        *cells : (int, int)
-            Each an area range and a threshold. Of others than are kept, all is matched again.
+        *area_iou_pairs : (int, int)
+            Indices of area range and threshold. Pairs that are not kept are matched again.
 
         Raises
         ------
@@ -341,7 +340,7 @@ within_max_dets : (K,) int64
     def full_precision(self) -> Floats:
         """Return interpolated precision at each max dets, (T, R, K, A, M) float64.
 
-        pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
+        pycocotools' ``eval["precision"]``, with NaN for -1. Not cached.
         """
         scores = accumulate(self.match_table, threads=self._source.threads, all_max_dets=True)
         return scores.interpolated.dense()
@@ -388,7 +387,7 @@ within_max_dets : (K,) int64
     ) -> "OperatingPoint":
         """Return precision, recall and F1 at a score threshold, or at the best F1.
 
-        See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
+        See :func:`detap.analysis.operating.sweeps` for all score thresholds.
         """
         from detap.analysis.operating import operating_point
 
@@ -527,7 +526,7 @@ def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
     columns: dict[str, Sequence[str | int | float | None]] = {
         "name": result.classes,
         "id": [None] * len(undefined) if protocol.class_agnostic else result.class_ids,
-        # AP comes first and is always there, undefined where the protocol has none.
+        # AP comes first; undefined if the protocol has none.
         "AP": next((values_by_metric[metric.class_name] for metric in average), undefined),
         **values_by_metric,
         "ground_truths": result.ground_truths.tolist(),

@@ -39,7 +39,7 @@ _CLASS_LISTS = {
         "the classes not exhaustively annotated (LVIS's not_exhaustive_category_ids)",
     ),
 }
-"""The list of the ground truth that each axis looks at, and what it says."""
+"""The ground truth's list that each field uses, and its content."""
 
 
 class EvaluationRun:
@@ -50,17 +50,16 @@ class EvaluationRun:
     ground_truth, detections : GroundTruth and Detections
     protocol : Protocol
     threads : int or None
-        No result depends on it.
+        The result does not depend on it.
     prepared : bool
-        Whether the detections are those of another scene, which was made of what was read: what a
-        protocol rounds or leaves out it does once.
+        If True, the detections are those of another run: rounded and filtered already.
 
     Attributes
     ----------
     images : tuple of int or str
-        The names of the images, by number.
+        The names of the images.
     class_ids : tuple of int or str
-        The identifiers of the classes of the detections, by number.
+        The ids of the detections' classes.
     """
 
     def __init__(
@@ -74,8 +73,8 @@ class EvaluationRun:
     ) -> None:
         check_threads(threads)
         if protocol.class_agnostic and protocol.tie_break == "image":
-            # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
-            # and equal overlaps follow that order.
+            # pycocotools without classes lists an image's boxes class by class; ties and equal
+            # IoUs follow that order.
             ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = protocol
@@ -183,7 +182,7 @@ class EvaluationRun:
         detection_area, truth_area = self.shapes.areas()
         range_area = self.shapes.range_areas(detection_area)
         if self.not_exhaustive.any():
-            # An area within no range: what is outside counts neither way where it has no match.
+            # NaN is outside all ranges, so that unmatched detections are ignored.
             range_area = np.where(self.not_exhaustive, np.nan, range_area)
         truth_range_area = _range_areas(self.shapes)
         agnostic = self.protocol.class_agnostic
@@ -247,7 +246,7 @@ class EvaluationRun:
     ) -> Scores:
         """Match detections in descending score order and accumulate."""
         detections, truths = self.boxes()
-        # Evidence has the largest overlap of each detection, a table no more than what matches.
+        # The match table needs the max IoU of each detection, so no pair may be skipped.
         lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
         pairs = self.shapes.pairs((detections, truths), self.crowd, lowest)
         match = match_and_accumulate
@@ -274,7 +273,7 @@ class EvaluationRun:
     def _ranks(self) -> Integers | None:
         """Return the rank of each detection for max dets; None to use the core's.
 
-        What is not scored takes its place, and is beyond every limit itself.
+        Detections that are not scored count for the rank and get an unlimited one.
         """
         protocol = self.protocol
         all_scored = protocol.verified == "all" and protocol.zero_area == "count"
@@ -302,7 +301,7 @@ class EvaluationRun:
     ) -> Scores:
         """Match and accumulate (steps 2 and 3), by the protocol's `matching`.
 
-        Evidence is kept, and curves matter, where detections are ranked.
+        `match_table` and `curves` apply to matching by score only.
         """
         if self.protocol.matching == "by-iou":
             from detap.core.proposals import accumulate_coverage
@@ -339,15 +338,17 @@ class EvaluationRun:
         words : (A, M, G) uint64
             As :func:`detap.core.proposals.reached_thresholds` has them.
         counted : (A, G) bool
-            Which ground truths are in each area range.
+            Masks of the ground truths in each area range.
         proposals : (I,) int64
-            How many there are in each image.
+            The number of proposals per image.
         """
         from detap.core.proposals import coverage, reached_thresholds
 
         protocol = self.protocol
         if not protocol.class_agnostic:
-            raise UsageError("pairing by coverage takes proposals, which have no classes")
+            raise UsageError(
+                "matching by-iou requires a class-agnostic protocol; set --class-agnostic"
+            )
         detections, truths = self.boxes()
         self._check_pair_count(detections, truths)
         counted = np.array(
@@ -388,7 +389,7 @@ class EvaluationRun:
 
     def score_notes(self, scores: Scores) -> list[Note]:
         """Return notes on the scores."""
-        # Of classes that the ground truth does not even list, the VOC reader has said so.
+        # The VOC reader already warned about classes missing from the ground truth.
         already_noted = any(note.code == "unknown-classes" for note in self.detections.notes)
         class_count = len(self.ground_truth.classes) if already_noted else len(self.classes)
         counts, unscored = scores.counts, tuple[Note, ...]()
@@ -417,11 +418,11 @@ class EvaluationRun:
         if self.below_min_score:
             min_score = exact(protocol.min_score or 0.0)
             message = (
-                f"detections score below {min_score}, the floor of the protocol, and are left out"
+                f"detections with a score below {min_score} (protocol's min_score) are dropped"
             )
             notes.append(Note("below-min-score", message, self.below_min_score, severity="info"))
         if self.degenerate:
-            message = "detections have no width or height, and are left out, as the protocol has it"
+            message = "detections without width or height are dropped by the protocol"
             notes.append(
                 Note("degenerate-detections-dropped", message, self.degenerate, severity="info")
             )
@@ -430,20 +431,19 @@ class EvaluationRun:
             ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
         ):
             if count:
-                message = f"{rows} have no area and are left out under {protocol.name}"
+                message = f"{rows} without area are dropped by protocol {protocol.name}"
                 notes.append(Note(code, message, int(count), severity="info"))
         unverified = int(protocol.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
-                "detections are of classes of which the ground truth does not say whether they are "
-                f"in the image: under {protocol.name} they count nowhere, but for their places in "
-                "the detection limit"
+                "detections of classes not verified for their image are not scored by protocol "
+                f"{protocol.name}, but count for max dets"
             )
             notes.append(Note("unverified", message, unverified, severity="info"))
         if protocol.class_groups != "none":
             ungrouped = [i for i in self.ground_truth.class_ids if i not in self.groups]
             if ungrouped:
-                message = "classes are in no group by frequency, and in none of APr, APc, APf"
+                message = "classes without a frequency group are not in APr, APc, APf"
                 notes.append(Note("classes-without-group", message, len(ungrouped)))
         notes += self.shapes.notes()
         for flag in ("difficult", "crowd"):
@@ -466,7 +466,7 @@ def no_detections_note(counts: NDArray[np.int64], notes: Iterable[Note]) -> tupl
     Parameters
     ----------
     counts : (7, K) int64
-        As scoring gives them.
+        Counts of :class:`detap.core.accumulate.Scores`.
     notes : iterable of Note
     """
     if counts[2].any() or any(note.code == NO_DETECTIONS for note in notes):
@@ -482,16 +482,16 @@ def unknown_class_notes(
     Parameters
     ----------
     counts : (7, K) int64
-        As scoring gives them.
+        Counts of :class:`detap.core.accumulate.Scores`.
     classes : sequence of str
-        The names of the first classes; of the others nothing is said.
+        The names of the first classes; the others are skipped.
     protocol : Protocol
     """
     if protocol.absent_class != "undefined":
         return
     positives, ignored, detections = counts[:3, : len(classes)]
     if protocol.verified != "all" or protocol.zero_area == "drop":
-        detections = counts[6, : len(classes)]  # no other is a false positive
+        detections = counts[6, : len(classes)]  # only these are false positives
     unknown = (positives == 0) & (ignored == 0) & (detections > 0)
     if unknown.any():
         names = [classes[k] for k in np.flatnonzero(unknown).tolist()]
@@ -499,7 +499,7 @@ def unknown_class_notes(
             "classes-only-in-detections",
             f"detections of classes without ground truth ({', '.join(names[:3])}"
             + (", ..." if len(names) > 3 else "")
-            + ") are false positives that no AP shows",
+            + "): false positives that no AP includes",
             int(detections[unknown].sum()),
         )
 
@@ -547,8 +547,8 @@ def _any_flag(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
 def _prepare_detections(table: Detections, protocol: Protocol) -> Detections:
     """Round and filter detections as the protocol requires.
 
-    Rounding goes through text, as it does in the implementation that rounds. What scores below the
-    floor was never written.
+    Rounding goes through text, as in the implementations that round. Scores are filtered before
+    rounding.
     """
     if protocol.min_score is not None:
         mask = table.score >= protocol.min_score
@@ -576,8 +576,8 @@ def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
 def _round_as_text(values: Floats, decimals: int) -> Floats:
     """Round numbers as writing and reading decimal text does.
 
-    What is read is the float nearest to k/10**d: their quotient, where both are exact. Which k it
-    is, only text tells where the number is near a half of it.
+    The result is the float nearest to k/10**d, which is their quotient if both are exact. Near a
+    half, only the text decides k.
     """
     flat, factor = values.ravel(), 10.0 ** min(decimals, 15)
     with np.errstate(over="ignore", invalid="ignore"):

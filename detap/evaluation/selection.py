@@ -26,11 +26,11 @@ class Selection(Record):
     classes : tuple of str or None
         The names of the selected classes, in the order of the tables; None if all are reported.
     unselected : tuple of int or str
-        The identifiers of the ground truth's other classes, sorted.
+        The ids of the ground truth's other classes, sorted.
     images : tuple of int or str or None
         The selected images, in the order of the ground truth; None if these are all.
     total_images : int
-        How many images the ground truth has.
+        The number of images of the ground truth.
     """
 
     classes: tuple[str, ...] | None = None
@@ -104,11 +104,11 @@ class SelectedClasses(EvaluationRun):
     Attributes
     ----------
     full : EvaluationRun
-        Of all classes.
+        The run of all classes.
     labels : list of K int
-        The selected classes, as the whole numbers them.
+        The selected classes, as indices of the full run.
     rows, truths : (N,) and (G,) int64
-        The detections and ground truths of these classes, as rows of the whole's tables.
+        The detections and ground truths of these classes, as rows of the full tables.
     """
 
     def __init__(self, full: EvaluationRun, labels: Sequence[int]) -> None:
@@ -156,7 +156,7 @@ class SelectedClasses(EvaluationRun):
         )
         new_indices = []
         for indices, count in tables:
-            new_index = np.full(count + 1, -1, np.int32)  # the last is that of -1
+            new_index = np.full(count + 1, -1, np.int32)  # the last entry maps -1 to -1
             new_index[indices] = np.arange(len(indices), dtype=np.int32)
             new_indices.append(new_index)
         return new_indices[0], new_indices[1]

@@ -1,6 +1,6 @@
 """Slices: groups of images by tag, such as night and day.
 
-Tags come from a file, or from an attribute that the ground truth's own files give each image.
+Tags come from a file, or from an image attribute in the ground truth files.
 """
 
 import csv
@@ -28,7 +28,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
         A JSON object, from image to tag or list of tags, or from tag to list of images; or CSV
         with a line ``image,tag`` and then one such pair a line.
     images : iterable of int or str
-        The images that there are.
+        The images of the ground truth.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     Raises
     ------
     InputError
-        If the file is neither.
+        If the file is neither valid JSON nor valid CSV of this form.
     """
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
@@ -55,17 +55,17 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
             Problem(
                 path,
                 "",
-                f"no image that it names is in the ground truth; one is {min(unknown)!r}",
-                "name images as the ground truth does",
+                f"no image is in the ground truth (e.g. {min(unknown)!r})",
+                "use the image names of the ground truth",
             )
         )
     notes = []
     if unknown:
-        message = f"slices name images that the ground truth has not, such as {min(unknown)!r}"
+        message = f"slice images not in the ground truth (e.g. {min(unknown)!r})"
         notes.append(Note("slice-unknown-image", message, len(unknown)))
     untagged = [name for name in name_by_text if name not in tagged]
     if untagged:
-        message = f"images are in no slice, such as {untagged[0]!r}"
+        message = f"images without a slice (e.g. {untagged[0]!r})"
         notes.append(Note("images-without-slice", message, len(untagged), severity="info"))
     return _ordered(tags, name_by_text), notes
 
@@ -82,7 +82,7 @@ def slices_by(
     attribute : str
         Its name.
     images : iterable of int or str
-        The images that there are.
+        The images of the ground truth.
     """
     name_by_text = {str(name): name for name in images}
     tags: dict[str, set[str]] = {}
@@ -93,7 +93,7 @@ def slices_by(
     notes = []
     untagged = len(name_by_text) - sum(map(len, tags.values()))
     if untagged:
-        message = f"images have no attribute {attribute!r} and are in no slice"
+        message = f"images without attribute {attribute!r} are in no slice"
         notes.append(Note("images-without-slice", message, untagged, severity="info"))
     return dict(sorted(_ordered(tags, name_by_text).items())), notes
 
@@ -126,7 +126,9 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
         headings = next(rows, None)
         if headings is None or tuple(cell.strip().lower() for cell in headings) != _HEADINGS:
             raise InputError(
-                Problem(path, "line 1", "does not read image,tag", "begin the file with that line")
+                Problem(
+                    path, "line 1", "is not the header image,tag", "start the file with image,tag"
+                )
             )
         for row in rows:
             if not row:
@@ -137,7 +139,7 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
                         path,
                         f"line {rows.line_num}",
                         f"has {len(row)} columns, or an empty one",
-                        "write image,tag; an image of several tags takes several lines",
+                        "write image,tag; one line per tag of an image",
                     )
                 )
             yield row[0], row[1]
@@ -154,9 +156,11 @@ def _json_pairs(
         raise InputError(Problem(path, "", f"is not JSON: {error}")) from None
     if not isinstance(record, dict) or not record:
         raise InputError(
-            Problem(path, "", "is no JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}')
+            Problem(
+                path, "", "is not a JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}'
+            )
         )
-    # Keys are images where more of them are known images than of the values.
+    # Keys are images if more keys than values are known images.
     keys = sum(key in name_by_text for key in record)
     values = sum(
         str(entry) in name_by_text for value in record.values() for entry in _as_list(value)
@@ -167,7 +171,9 @@ def _json_pairs(
         for entry in _as_list(value):
             if isinstance(entry, bool) or not isinstance(entry, str | int):
                 raise InputError(
-                    Problem(path, f"entry {key!r}", f"{entry!r} is no name", "list names")
+                    Problem(
+                        path, f"entry {key!r}", f"{entry!r} is not a name", "use names or integers"
+                    )
                 )
             yield (key, str(entry)) if keys >= values else (str(entry), key)
 
@@ -180,6 +186,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for key, value in pairs:
         if key in record:
-            raise ValueError(f"the key {key!r} is there twice")
+            raise ValueError(f"duplicate key {key!r}")
         record[key] = value
     return record

@@ -22,17 +22,17 @@ def select(
 ) -> tuple[GroundTruth, Detections]:
     """Return both tables with only some classes and images, reindexed.
 
-    Where rules look beyond a class (limits per image, KITTI's neighboring classes), scoring tables
-    without the other classes gives other numbers: ``evaluate(classes=...)`` selects afterwards.
+    Some protocols use other classes too (max dets per image, KITTI's neighbor classes), so that
+    metrics may change; ``evaluate(classes=...)`` selects after the evaluation instead.
 
     Parameters
     ----------
     ground_truth, detections : GroundTruth, Detections
-        `detections` is renumbered as `ground_truth` first.
+        `detections` is reindexed like `ground_truth` first.
     classes : iterable of str, optional
         Names; the order is that of the tables.
     images : iterable of int or str, optional
-        What the images are called.
+        Names of the images.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
     table : GroundTruth or Detections
     keep_image : (I,) bool
     keep_class : (K,) bool, optional
-        Of so many classes as the table has, or more; all by default.
+        At least as long as the table's classes; all by default.
     """
     rows: Flags = keep_image[table.image]
     new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)

@@ -163,7 +163,7 @@ def test_options_that_all_presets_reject(detap: Run) -> None:
     assert "sigmas has no effect with iou_type bbox; leave out --sigmas" in ended.err
     ended = detap("explain", *DATA, "--value", "0.500", "--class-iou", "cat=0.5")
     assert (ended.status, ended.out) == (2, "")
-    assert "protocol kitti asks how far each ground truth is occluded" in ended.err
+    assert "protocol kitti requires the column 'occluded' of the ground truth" in ended.err
 
 
 def test_axes_hold_for_all(detap: Run) -> None:

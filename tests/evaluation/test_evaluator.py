@@ -716,7 +716,7 @@ def test_a_ground_truth_of_a_batch_that_is_none(brought: dict[str, Any], message
         ({"boxes": [[BOX, BOX]], "labels": [[1]]}, "ground truth: image 1: 2 boxes and 1 labels"),
         ({"area": [[-1]]}, "ground truth: image 1, row 0: area is -1.0; expected >= 0"),
         ({"crowd": [[2]]}, "ground truth: image 1, row 0: crowd is 2; expected true, false"),
-        ({"labels": [["cat"]]}, "label 'cat' beside 1; use only numbers, or only text"),
+        ({"labels": [["cat"]]}, "label 'cat' next to 1; use only numbers, or only text"),
         (
             {"boxes": [[[9, 9, 0, 0]]]},
             "ground truth: image 1, row 0: boxes is .* no negative width or height",

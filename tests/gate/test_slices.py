@@ -15,7 +15,7 @@ __all__ = ["coco", "detap", "voc"]
 
 Run = Callable[..., Ended]
 IMAGES = [1, 2, 3, 4]
-STRANGE = "slices name images that the ground truth has not"
+STRANGE = "slice images not in the ground truth"
 
 
 def written(folder: Path, name: str, content: str) -> str:
@@ -43,14 +43,14 @@ def test_images_that_are_not_there_are_said(tmp_path: Path) -> None:
     slices, notes = read_slices(written(tmp_path, "a.json", '{"night": [1, 9, 8]}'), [1, 4, 5])
     assert slices == {"night": [1]}
     assert notes == [
-        Note("slice-unknown-image", f"{STRANGE}, such as '8'", 2),
-        Note("images-without-slice", "images are in no slice, such as '4'", 2, severity="info"),
+        Note("slice-unknown-image", f"{STRANGE} (e.g. '8')", 2),
+        Note("images-without-slice", "images without a slice (e.g. '4')", 2, severity="info"),
     ]
 
 
-OBJECT = 'is no JSON object; write {"image": ["tag"]} or {"tag": ["image"]}'
-HEADING = "line 1: does not read image,tag; begin the file with that line"
-ROW = "write image,tag; an image of several tags takes several lines"
+OBJECT = 'is not a JSON object; write {"image": ["tag"]} or {"tag": ["image"]}'
+HEADING = "line 1: is not the header image,tag; start the file with image,tag"
+ROW = "write image,tag; one line per tag of an image"
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ ROW = "write image,tag; an image of several tags takes several lines"
         ("a.json", "1", OBJECT),
         ("a.json", "[]", OBJECT),
         ("a.json", "{}", OBJECT),
-        ("a.json", '{"a": [1], "a": [2]}', "is not JSON: the key 'a' is there twice"),
-        ("a.json", '{"1": [null]}', "entry '1': None is no name; list names"),
-        ("a.json", '{"1": [true]}', "entry '1': True is no name; list names"),
+        ("a.json", '{"a": [1], "a": [2]}', "is not JSON: duplicate key 'a'"),
+        ("a.json", '{"1": [null]}', "entry '1': None is not a name; use names or integers"),
+        ("a.json", '{"1": [true]}', "entry '1': True is not a name; use names or integers"),
         (
             "a.json",
             '{"night": [8, 9]}',
-            "no image that it names is in the ground truth; one is 'night'; "
-            "name images as the ground truth does",
+            "no image is in the ground truth (e.g. 'night'); "
+            "use the image names of the ground truth",
         ),
         ("a.csv", "", HEADING),
         ("a.csv", "1,night\n", HEADING),
@@ -99,7 +99,7 @@ def test_what_is_no_json_is_said(tmp_path: Path) -> None:
 def test_slices_by_attribute() -> None:
     slices, notes = slices_by({1: "night", 2: 7, 3: None}, "time", IMAGES)
     assert slices == {"time=7": [2], "time=night": [1]}
-    told = "images have no attribute 'time' and are in no slice"
+    told = "images without attribute 'time' are in no slice"
     assert notes == [Note("images-without-slice", told, 2, severity="info")]
     assert slices_by({"1": [2, 3]}, "at", ["1"]) == ({"at=[2, 3]": ["1"]}, [])
     # A value is cut, an image that nobody knows left out.
