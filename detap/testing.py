@@ -214,7 +214,7 @@ def _evaluate(
     options: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> "tuple[Result, GateResults]":
     """Return the result and those of its gates; `options` are of the subject and the selection."""
-    from detap.analysis.comparison import numbered_alike
+    from detap.analysis.comparison import align_classes
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import evaluate, score_tables
     from detap.gates.baseline import read_baseline
@@ -225,7 +225,7 @@ def _evaluate(
     selection = {**selection, "threads": subject_options["threads"]}
     report = baseline_subject = None
     if earlier is not None:
-        detections, earlier = numbered_alike(detections, earlier)
+        detections, earlier = align_classes(detections, earlier)
         result = score_tables(truth, earlier, protocol, **selection)
         baseline_subject = Scored(result, **subject_options)
     elif baseline is not None:
@@ -269,7 +269,7 @@ def _images_needed(results: GateResults, drop: float | None) -> tuple[Note, ...]
     """Return a note with the number of images needed to detect a drop, if one was given."""
     if results.power is None or drop is None:
         return ()
-    needed = [(row.name, row.images_needed) for row in results.power.numbers]
+    needed = [(row.name, row.images_needed) for row in results.power.metrics]
     counts = ", ".join(f"{count:,} for {name}" for name, count in needed if count is not None)
     text = counts or "unknown (all resamples are equal)"
     return (

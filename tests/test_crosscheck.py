@@ -63,10 +63,10 @@ def tables(box_format: str = "xywh") -> tuple[GroundTruth, Detections]:
 def test_pycocotools_agrees(changes: dict[str, Any], box_format: str) -> None:
     result = evaluate(*tables(box_format), replace(protocol("coco"), **changes))
     check = cross_check(result)
-    assert check.equal, check.verdict
+    assert check.equal, check.conclusion
     assert check.largest == 0
-    assert check.numbers.keys() == result.summary.keys()
-    assert "to the last bit" in check.verdict
+    assert check.metrics.keys() == result.summary.keys()
+    assert "to the last bit" in check.conclusion
     assert check.arrays["precision"][0] == result.full_precision().size
 
 
@@ -87,15 +87,15 @@ def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
     }
     strict = cross_check(evaluate(truth, found, protocols["coco-strict"]))
     assert strict.equal
-    assert "to the last bit" in strict.verdict
+    assert "to the last bit" in strict.conclusion
     check = cross_check(evaluate(truth, found, protocols["coco"]))
     assert check.equal
-    assert check.unmodified_file == {name: theirs for name, (_, theirs) in strict.numbers.items()}
-    here, there = (f"{one.numbers['AP'][0]:.4f}" for one in (check, strict))
+    assert check.unmodified_file == {name: theirs for name, (_, theirs) in strict.metrics.items()}
+    here, there = (f"{one.metrics['AP'][0]:.4f}" for one in (check, strict))
     assert f"other numbers on the file as it is, AP {there} where it is {here} here" in (
-        check.verdict
+        check.conclusion
     )
-    assert "to the last bit" not in check.verdict
+    assert "to the last bit" not in check.conclusion
     assert [note.code for note in check.notes][:1] == ["cross-check-renumbered"]
 
 
@@ -128,14 +128,14 @@ def test_an_annotation_of_id_0_that_nothing_finds_changes_nothing() -> None:
     )
     check = cross_check(evaluate(truth, found, "coco"))
     assert check.unmodified_file is None
-    assert "to the last bit" in check.verdict
+    assert "to the last bit" in check.conclusion
 
 
 def test_no_detections_at_all() -> None:
     truth, found = tables()
     check = cross_check(evaluate(truth, found.select(np.zeros(0, np.int64)), "coco"))
     assert check.equal
-    assert check.numbers["AP"] == (0.0, 0.0)
+    assert check.metrics["AP"] == (0.0, 0.0)
 
 
 def test_a_difference_is_found() -> None:
@@ -146,7 +146,7 @@ def test_a_difference_is_found() -> None:
     check = cross_check(replace(result, recall=recall))
     assert not check.equal
     assert check.arrays["recall"][1] == 1
-    assert check.verdict.endswith(f"by {check.largest:.6g} at most")
+    assert check.conclusion.endswith(f"by {check.largest:.6g} at most")
     assert 0 < check.largest < 1e-15
 
 

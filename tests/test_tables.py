@@ -234,7 +234,7 @@ def test_whole_numbers_of_any_kind_are_numbered_as_python_sorts_them(
     given: tuple[str, list[int]],
 ) -> None:
     kind, ids = given
-    found = Columns("table").numbered("image", np.array(ids, kind))
+    found = Columns("table").index_names("image", np.array(ids, kind))
     assert found.distinct == sorted(set(ids))
     assert [found.distinct[number] for number in found.number] == ids
     assert found.number.dtype == np.int32
@@ -242,7 +242,7 @@ def test_whole_numbers_of_any_kind_are_numbered_as_python_sorts_them(
 
 @given(st.lists(st.sampled_from(["b", "a", "007", "7", "\N{SNOWMAN}", ""]), max_size=9))
 def test_an_array_of_text_is_numbered_as_a_list_is(names: list[str]) -> None:
-    found = Columns("table").numbered("image", np.array(names, np.str_))
+    found = Columns("table").index_names("image", np.array(names, np.str_))
     assert found.distinct == sorted(set(names))
     assert [found.distinct[number] for number in found.number] == names
 
@@ -255,7 +255,7 @@ def test_ids_of_an_array_do_not_become_objects_row_by_row(step: int) -> None:
     columns = Columns("table")
     tracemalloc.start()
     try:
-        columns.numbered("image", ids)
+        columns.index_names("image", ids)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

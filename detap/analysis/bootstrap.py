@@ -76,31 +76,31 @@ def resampled(
     protocol.require_score_matching(
         "use another --protocol, or omit --confidence and --detectable-drop"
     )
-    measures = [metrics.named_of_class(protocol, name) for name in names]
-    if not measures:
+    metric_specs = [metrics.named_of_class(protocol, name) for name in names]
+    if not metric_specs:
         return Resampled({}, {})
     _check_weight(result.match_table, weights)
-    found: dict[int, Floats] = {}
+    tables_by_index: dict[int, Floats] = {}
     # AP and AR are resampled in one pass.
-    for function in dict.fromkeys(type(entry.metric).resample for entry in measures):
-        here = [i for i, m in enumerate(measures) if type(m.metric).resample is function]
-        entries = [measures[i] for i in here]
-        tables = entries[0].metric.resample(result, weights, entries, threads)
-        found |= zip(here, tables, strict=True)
-    values = [found[i] for i in range(len(measures))]
-    for measure, table in zip(measures, values, strict=True):
-        if measure.group:
-            table[~result.in_group(measure.group)] = np.nan
+    for function in dict.fromkeys(type(spec.metric).resample for spec in metric_specs):
+        indices = [i for i, m in enumerate(metric_specs) if type(m.metric).resample is function]
+        specs = [metric_specs[i] for i in indices]
+        tables = specs[0].metric.resample(result, weights, specs, threads)
+        tables_by_index |= zip(indices, tables, strict=True)
+    values = [tables_by_index[i] for i in range(len(metric_specs))]
+    for spec, table in zip(metric_specs, values, strict=True):
+        if spec.group:
+            table[~result.in_group(spec.group)] = np.nan
     means = [_mean(table) for table in values]
-    drawn, rest = np.s_[..., : weights.resamples], np.s_[..., weights.resamples :]
+    drawn, omitted = np.s_[..., : weights.resamples], np.s_[..., weights.resamples :]
 
-    def columns(part: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    def columns(selected: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
         return (
-            {name: mean[part] for name, mean in zip(names, means, strict=True)},
-            {name: table[part] for name, table in zip(names, values, strict=True)},
+            {name: mean[selected] for name, mean in zip(names, means, strict=True)},
+            {name: table[selected] for name, table in zip(names, values, strict=True)},
         )
 
-    return Resampled(*columns(drawn), Resampled(*columns(rest)) if weights.left_out else None)
+    return Resampled(*columns(drawn), Resampled(*columns(omitted)) if weights.left_out else None)
 
 
 def interval(

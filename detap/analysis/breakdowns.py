@@ -18,16 +18,16 @@ from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts
 
-SIDES = (0.0, 16.0, 32.0, 64.0, 96.0, 192.0, inf)
+SIZES = (0.0, 16.0, 32.0, 64.0, 96.0, 192.0, inf)
 """Square roots of areas, in pixels; COCO's small ends at 32, its medium at 96."""
 
 RATIOS = (0.0, 1 / 3, 2 / 3, 3 / 2, 3.0, inf)
 """Width over height."""
 
-CROWDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
+COUNTS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
 """How many ground truths count in the image; only detections are where there is none."""
 
-PLACES = tuple(
+POSITIONS = tuple(
     f"{row} {column}"
     for row in ("top", "middle", "bottom")
     for column in ("left", "center", "right")
@@ -130,16 +130,16 @@ def breakdowns(
         kept = kept & (results.boxes[0].score >= score)
     parts = _Parts(results, kept)
     detections, truths = parts.detections, parts.truths
-    everything = results if results.whole is None else results.whole[0]
+    everything = results if results.all_classes is None else results.all_classes[0]
     crowded = everything.boxes[1].image[everything.positive]
     crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
     edge = 1.0 if results.protocol.inclusive_pixels else 0.0
     return Breakdowns(
         iou=results.iou,
         score_threshold=score,
-        size=parts.between(SIDES, _side(detections), _side(truths)),
+        size=parts.between(SIZES, _side(detections), _side(truths)),
         aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(truths, edge)),
-        crowding=parts.between(CROWDS, crowd[detections.image], crowd[truths.image]),
+        crowding=parts.between(COUNTS, crowd[detections.image], crowd[truths.image]),
         position=parts.by_place(results.run.ground_truth.image_sizes),
     )
 
@@ -151,10 +151,10 @@ class _Parts:
         detections, self.truths = results.boxes
         rows = np.flatnonzero(kept)
         self.detections = Boxes._make(column[rows] for column in detections)
-        self.right = results.true[rows]
+        self.right = results.true_positive[rows]
         self.positive = results.positive
-        self.found = np.zeros(len(self.positive), np.bool_)
-        self.found[results.matched_gt[rows[self.right]]] = True
+        self.matched = np.zeros(len(self.positive), np.bool_)
+        self.matched[results.matched_gt[rows[self.right]]] = True
 
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
@@ -170,7 +170,7 @@ class _Parts:
     def by_place(self, sizes: Floats | None) -> Breakdown | None:
         if sizes is None or np.isnan(sizes).any(axis=1).all():
             return None
-        return self.counted(PLACES, _ninth(self.detections, sizes), _ninth(self.truths, sizes))
+        return self.counted(POSITIONS, _ninth(self.detections, sizes), _ninth(self.truths, sizes))
 
     def counted(
         self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]
@@ -181,7 +181,7 @@ class _Parts:
         return Breakdown(
             groups=groups,
             ground_truths=tally(truth[self.positive]),
-            matched=tally(truth[self.found]),
+            matched=tally(truth[self.matched]),
             detections=tally(detection),
             true_positives=tally(detection[self.right]),
         )
@@ -201,7 +201,11 @@ def score_histogram(
     low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    return _histogram(score[results.true], score[results.false], np.linspace(low, high, bins + 1))
+    return _histogram(
+        score[results.true_positive],
+        score[results.false_positive],
+        np.linspace(low, high, bins + 1),
+    )
 
 
 def iou_histogram(
@@ -219,8 +223,8 @@ def iou_histogram(
     """
     results = MatchResults.of(result, iou)
     kept = results.scored if score is None else results.scored & (results.boxes[0].score >= score)
-    right = np.flatnonzero(kept & results.true)
-    wrong = np.flatnonzero(kept & results.false).astype(np.int32)
+    right = np.flatnonzero(kept & results.true_positive)
+    wrong = np.flatnonzero(kept & results.false_positive).astype(np.int32)
     near = results.ground_truth_index.nearest(results.boxes[0], wrong, threads=results.run.threads)
     return _histogram(
         results.matched_similarity(right),

@@ -25,7 +25,7 @@ from detap.evaluation.results import Result
 from detap.tables.detection import Flags, Floats, Integers
 
 BINS = 10
-LOCALISED_BINS = 25
+LOCALIZED_BINS = 25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,7 +105,7 @@ def calibration(
     result: Result | MatchResults,
     *,
     bins: int = BINS,
-    localized_bins: int = LOCALISED_BINS,
+    localized_bins: int = LOCALIZED_BINS,
     iou: float | None = None,
 ) -> Calibration:
     """Return how far the scores of a detector are from what they claim.
@@ -132,7 +132,7 @@ def calibration(
     rows = rows[results.scored[rows]]
     score = detections.score[rows]
     _check_scores(score)
-    right = results.true[rows]
+    right = results.true_positive[rows]
     overlap = np.zeros(len(rows))
     overlap[right] = results.matched_similarity(rows[right])
     label, classes = detections.label[rows], len(results.classes)
@@ -163,16 +163,16 @@ def _reliability(
 ) -> tuple[Reliability, ...]:
     """Return the reliability of each class."""
     edges = np.arange(bins + 1) / bins
-    place = np.minimum(np.searchsorted(edges, score, side="right") - 1, bins - 1)
-    cell = label.astype(np.int64) * bins + place
+    bin_index = np.minimum(np.searchsorted(edges, score, side="right") - 1, bins - 1)
+    cell = label.astype(np.int64) * bins + bin_index
 
     def summed(weights: Floats | Flags) -> Floats:
         sums = np.bincount(cell, weights=weights, minlength=classes * bins)
         return sums.astype(np.float64).reshape(classes, bins)
 
     count = summed(np.ones(len(cell))).astype(np.int64)
-    some = np.where(count > 0, count, np.nan)
-    means = zip(count, summed(score) / some, summed(value) / some, strict=True)
+    nonzero = np.where(count > 0, count, np.nan)
+    means = zip(count, summed(score) / nonzero, summed(value) / nonzero, strict=True)
     return tuple(
         Reliability(edges=edges, count=n, mean_score=mean_score, mean_value=mean_value)
         for n, mean_score, mean_value in means

@@ -94,11 +94,11 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
         return _of_selected(count_errors(result.full, threshold=threshold), run)
     match_table = result.match_table_for((0, threshold))
     kept = _at_operating_points(match_table, threshold)
-    good = match_table.is_true_positive(0, threshold, kept)
-    found = np.zeros(len(match_table.truth_image), np.bool_)
-    found[match_table.matched_gt_at(0, threshold)[kept[good]]] = True
-    missed = np.flatnonzero(match_table.positive[0] & ~found)
-    wrong = kept[~good]
+    correct = match_table.is_true_positive(0, threshold, kept)
+    matched = np.zeros(len(match_table.truth_image), np.bool_)
+    matched[match_table.matched_gt_at(0, threshold)[kept[correct]]] = True
+    missed = np.flatnonzero(match_table.positive[0] & ~matched)
+    wrong = kept[~correct]
     kinds = _kinds(result._run, match_table, wrong, threshold)
     image = np.concatenate([match_table.truth_image[missed], match_table.image[wrong]])
     label = np.concatenate([match_table.truth_label[missed], match_table.label[wrong]])
@@ -110,22 +110,22 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
     )
 
 
-def _of_selected(found: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
+def _of_selected(counts: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
     """Return the mistakes of the selected classes."""
-    image, label, kind = found.rows
-    number = np.full(len(chosen.full.classes), -1, np.int32)
-    number[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
-    kept = number[label] >= 0
+    image, label, kind = counts.rows
+    new_label = np.full(len(chosen.full.classes), -1, np.int32)
+    new_label[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
+    kept = new_label[label] >= 0
     return ErrorCounts(
-        by_image=found.select_classes(chosen.labels),
-        by_class=found.by_class[chosen.labels],
-        rows=(image[kept], number[label[kept]], kind[kept]),
+        by_image=counts.select_classes(chosen.labels),
+        by_class=counts.by_class[chosen.labels],
+        rows=(image[kept], new_label[label[kept]], kind[kept]),
     )
 
 
-def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
-    cells = np.bincount(place.astype(np.int64) * 5 + kind, minlength=5 * places)
-    return cells.astype(np.int64).reshape(places, 5)
+def _tally(index: Integers, kind: NDArray[np.integer], size: int) -> Counts:
+    cells = np.bincount(index.astype(np.int64) * 5 + kind, minlength=5 * size)
+    return cells.astype(np.int64).reshape(size, 5)
 
 
 def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
@@ -135,38 +135,38 @@ def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
     for label in range(match_table.classes):
         rows = match_table.ranking.of_class(label)
         rows = rows[~match_table.is_ignored(0, threshold, rows)]
-        found = np.cumsum(match_table.is_true_positive(0, threshold, rows))
-        if not len(found) or not found[-1]:
+        true_positives = np.cumsum(match_table.is_true_positive(0, threshold, rows))
+        if not len(true_positives) or not true_positives[-1]:
             continue
-        f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
+        f1 = 2 * true_positives / (np.arange(1, len(true_positives) + 1) + positives[label])
         last = match_table.score[rows[np.argmax(f1)]]
         kept.append(rows[match_table.score[rows] >= last])
     return np.concatenate(kept)
 
 
 def _kinds(
-    run: EvaluationRun, match_table: MatchTable, wrong: Integers, place: int
+    run: EvaluationRun, match_table: MatchTable, wrong: Integers, index: int
 ) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
-    threshold = run.protocol.search_thresholds[place]
+    threshold = run.protocol.search_thresholds[index]
 
     def reaches(values: Floats) -> Flags:
         above: Flags = values > threshold if run.protocol.strict_iou else values >= threshold
         return above
 
-    own = match_table.max_iou[wrong]
+    similarity = match_table.max_iou[wrong]
     kinds = np.full(len(wrong), _BACKGROUND)
-    kinds[own >= _NEAR] = _MISLOCATED
+    kinds[similarity >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
-    rest = np.flatnonzero(~reaches(own))
-    around = ground_truth_index(run, match_table.positive[0])
-    near = around.nearest(run.boxes()[0], wrong[rest], threads=run.threads)
-    kinds[rest[reaches(near.other_class_similarity)]] = _CONFUSED
-    kinds[reaches(own)] = _DUPLICATE
+    below = np.flatnonzero(~reaches(similarity))
+    ground_truths = ground_truth_index(run, match_table.positive[0])
+    nearest = ground_truths.nearest(run.boxes()[0], wrong[below], threads=run.threads)
+    kinds[below[reaches(nearest.other_class_similarity)]] = _CONFUSED
+    kinds[reaches(similarity)] = _DUPLICATE
     return kinds
 
 
-def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, Detections]:
+def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
     """Return both tables with one numbering of classes, those of the first and then others.
 
     Parameters
@@ -176,13 +176,13 @@ def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, D
     """
     if first.class_ids == second.class_ids:
         return first, second
-    new = [place for place, name in enumerate(second.class_ids) if name not in first.class_ids]
-    ids = (*first.class_ids, *(second.class_ids[place] for place in new))
-    names = (*first.classes, *(second.classes[place] for place in new))
-    number = np.array([ids.index(name) for name in second.class_ids], np.int32)
+    added = [index for index, name in enumerate(second.class_ids) if name not in first.class_ids]
+    ids = (*first.class_ids, *(second.class_ids[index] for index in added))
+    names = (*first.classes, *(second.classes[index] for index in added))
+    new_label = np.array([ids.index(name) for name in second.class_ids], np.int32)
     return (
         replace(first, class_ids=ids, classes=names),
-        replace(second, class_ids=ids, classes=names, label=number[second.label]),
+        replace(second, class_ids=ids, classes=names, label=new_label[second.label]),
     )
 
 
@@ -239,10 +239,10 @@ class Comparison:
         assert before.left_out is not None
         assert after.left_out is not None
         drawn, left_out = (
-            there.overall[name] - here.overall[name]
+            b.overall[name] - a.overall[name]
             if label is None
-            else there.by_class[name][label] - here.by_class[name][label]
-            for here, there in ((before, after), (before.left_out, after.left_out))
+            else b.by_class[name][label] - a.by_class[name][label]
+            for a, b in ((before, after), (before.left_out, after.left_out))
         )
         return interval(drawn, self.confidence, left_out)
 
@@ -253,10 +253,10 @@ class Comparison:
             return ()
         without = [name for name in self.names if name not in self.resamples[0].overall]
         few = [name for name in self.names if 0 < self.counted(name) < self.min_ground_truths]
-        scarce = f"fewer than {self.min_ground_truths} ground truths are counted"
+        too_few = f"fewer than {self.min_ground_truths} ground truths are counted"
         reasons = {
             "not-resampled": (without, "cannot be resampled"),
-            "too-few-for-interval": (few, scarce),
+            "too-few-for-interval": (few, too_few),
         }
         text = "{}: {}, so that there is no interval"
         return tuple(
@@ -319,16 +319,16 @@ def compare(
     if first.images != second.images:
         raise UsageError("the two results are of different images")
     names = tuple(first.summary)
-    pair = None
+    resampled_pair = None
     if resamples:
         weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
         entries = metrics.summary(first.protocol)
         drawn = [entry.name for entry in entries if entry.metric.has_intervals]
-        pair = (
+        resampled_pair = (
             resampled(first, weights, drawn, threads=threads),
             resampled(second, weights, drawn, threads=threads),
         )
-    both = None
+    errors = None
     if first.has_boxes and second.has_boxes:
-        both = (count_errors(first), count_errors(second))
-    return Comparison(first, second, names, pair, both, confidence, min_ground_truths)
+        errors = (count_errors(first), count_errors(second))
+    return Comparison(first, second, names, resampled_pair, errors, confidence, min_ground_truths)

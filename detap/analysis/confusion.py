@@ -115,34 +115,34 @@ def confusion(
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
     results = MatchResults.of(result, iou)
-    if results.whole is not None:
-        everything, chosen = results.whole
-        return _of_classes(confusion(everything, rule, score=score), chosen)
+    if results.all_classes is not None:
+        full, chosen = results.all_classes
+        return _of_classes(confusion(full, rule, score=score), chosen)
     detections, truths = results.boxes
     rows = results.by_score
     if score is not None:
         rows = rows[detections.score[rows] >= score]
     if rule == "protocol":
         rows = rows[results.scored[rows]]
-        taken = results.matched_gt[rows]
-        left = taken < 0
+        matched = results.matched_gt[rows]
+        unmatched = matched < 0
         free = results.positive.copy()
-        free[taken[~left]] = False
-        taken = taken.copy()
-        taken[left] = _claims(results, rows[left], free, others_only=True)
+        free[matched[~unmatched]] = False
+        matched = matched.copy()
+        matched[unmatched] = _claims(results, rows[unmatched], free, others_only=True)
     else:
-        taken = _claims(results, rows, results.positive, others_only=False)
-    unfound = results.positive.copy()
-    unfound[taken[taken >= 0]] = False
-    lost = np.flatnonzero(unfound).astype(np.int32)
-    nothing = len(results.classes)
-    size = nothing + 1
-    row = np.full(len(rows), nothing)
-    row[taken >= 0] = truths.label[taken[taken >= 0]]
+        matched = _claims(results, rows, results.positive, others_only=False)
+    missed = results.positive.copy()
+    missed[matched[matched >= 0]] = False
+    missed_rows = np.flatnonzero(missed).astype(np.int32)
+    background = len(results.classes)
+    size = background + 1
+    row = np.full(len(rows), background)
+    row[matched >= 0] = truths.label[matched[matched >= 0]]
     cells = np.concatenate(
         [
             row * size + detections.label[rows],
-            truths.label[lost].astype(np.int64) * size + nothing,
+            truths.label[missed_rows].astype(np.int64) * size + background,
         ]
     )
     return Confusion(
@@ -151,27 +151,27 @@ def confusion(
         score_threshold=score,
         classes=results.classes,
         matrix=np.bincount(cells, minlength=size * size).reshape(size, size),
-        detection=np.concatenate([rows, np.full(len(lost), -1, np.int32)]),
-        ground_truth=np.concatenate([taken, lost]),
+        detection=np.concatenate([rows, np.full(len(missed_rows), -1, np.int32)]),
+        ground_truth=np.concatenate([matched, missed_rows]),
     )
 
 
-def _of_classes(found: Confusion, chosen: SelectedClasses) -> Confusion:
+def _of_classes(full: Confusion, chosen: SelectedClasses) -> Confusion:
     """Return the cells of the selected classes and the background."""
-    kept = [*chosen.labels, len(found.classes)]
+    kept = [*chosen.labels, len(full.classes)]
     rows = [
-        np.where(pairs < 0, -1, number[pairs])
-        for number, pairs in zip(
-            chosen.new_rows, (found.detection, found.ground_truth), strict=True
+        np.where(pairs < 0, -1, new_rows[pairs])
+        for new_rows, pairs in zip(
+            chosen.new_rows, (full.detection, full.ground_truth), strict=True
         )
     ]
-    inside = ((found.detection < 0) | (rows[0] >= 0)) & ((found.ground_truth < 0) | (rows[1] >= 0))
+    selected = ((full.detection < 0) | (rows[0] >= 0)) & ((full.ground_truth < 0) | (rows[1] >= 0))
     return replace(
-        found,
+        full,
         classes=chosen.classes,
-        matrix=found.matrix[np.ix_(kept, kept)],
-        detection=rows[0][inside],
-        ground_truth=rows[1][inside],
+        matrix=full.matrix[np.ix_(kept, kept)],
+        detection=rows[0][selected],
+        ground_truth=rows[1][selected],
     )
 
 

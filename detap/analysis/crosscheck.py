@@ -61,7 +61,7 @@ class CrossCheck:
 
     Attributes
     ----------
-    numbers : dict
+    metrics : dict
         From the name of a summary number to detap's and pycocotools' value; NaN is undefined.
     arrays : dict
         For precision (T, R, K, A, M) and recall (T, K, A, M): how many entries there are, how many
@@ -77,7 +77,7 @@ class CrossCheck:
         where that is anything else.
     """
 
-    numbers: dict[str, tuple[float, float]]
+    metrics: dict[str, tuple[float, float]]
     arrays: dict[str, tuple[int, int, float]]
     inexact: int
     reference: str
@@ -87,7 +87,7 @@ class CrossCheck:
     @property
     def differences(self) -> dict[str, float]:
         """By how much each number differs; infinite where one of the two is undefined."""
-        return {name: difference(*pair) for name, pair in self.numbers.items()}
+        return {name: difference(*pair) for name, pair in self.metrics.items()}
 
     @property
     def largest(self) -> float:
@@ -103,10 +103,10 @@ class CrossCheck:
         return self.largest == 0.0
 
     @property
-    def verdict(self) -> str:
+    def conclusion(self) -> str:
         """The outcome in a sentence."""
         entries = sum(count for count, _, _ in self.arrays.values())
-        same = f"the same {len(self.numbers)} numbers and {entries} precisions and recalls"
+        same = f"the same {len(self.metrics)} numbers and {entries} precisions and recalls"
         if self.equal and self.unmodified_file is not None:
             return (
                 f"{self.reference} gives other numbers on the file as it is, {self._other()}: "
@@ -124,7 +124,7 @@ class CrossCheck:
     def _other(self) -> str:
         """Return the first number that is another on the file as it is, and what it is here."""
         for name, theirs in (self.unmodified_file or {}).items():
-            ours, _ = self.numbers[name]
+            ours, _ = self.metrics[name]
             if difference(ours, theirs):
                 return "{name} {} where it is {} here".format(
                     *format_distinct(theirs, ours), name=name
@@ -139,15 +139,15 @@ ZERO = "it takes a match with the annotation of id 0 for none"
 def check_supported(protocol: Protocol) -> None:
     """Raise UsageError where pycocotools has no such protocol."""
     preset = PRESETS[_TYPES.get(protocol.iou_type, _TYPES["bbox"])[1]]
-    other = [
-        entry.name.replace("_", "-")
-        for entry in protocol_fields(Protocol)
-        if entry.name not in _FREE and getattr(protocol, entry.name) != getattr(preset, entry.name)
+    unsupported = [
+        field.name.replace("_", "-")
+        for field in protocol_fields(Protocol)
+        if field.name not in _FREE and getattr(protocol, field.name) != getattr(preset, field.name)
     ]
-    if other:
+    if unsupported:
         raise UsageError(
             f"--cross-check: pycocotools cannot score as {protocol.name} does here "
-            f"({', '.join(other)}); it follows the coco protocol, with other IoU thresholds, "
+            f"({', '.join(unsupported)}); it follows the coco protocol, with other IoU thresholds, "
             "recall levels, limits, area ranges or area source, above a score, or without classes"
         )
 
@@ -193,7 +193,7 @@ def cross_check(result: Result) -> CrossCheck:
     if all(_compare(reference[name], with_zero[name])[1] == 0 for name in arrays):
         return check
     check = replace(check, unmodified_file=_numbers(result, with_zero))
-    note = Note("cross-check-renumbered", check.verdict)
+    note = Note("cross-check-renumbered", check.conclusion)
     return replace(check, notes=(note, *check.notes))
 
 
@@ -201,9 +201,9 @@ def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
     """Return the numbers of the summary from what pycocotools accumulated."""
     values = {name: _undefined(reference[name]) for name in ("precision", "recall")}
     return {
-        measure.name: _mean(measure, values[measure.metric.accumulated])
-        for measure in metrics.summary(result.protocol)
-        if measure.metric.accumulated is not None
+        spec.name: _mean(spec, values[spec.metric.accumulated])
+        for spec in metrics.summary(result.protocol)
+        if spec.metric.accumulated is not None
     }
 
 
@@ -231,11 +231,9 @@ def _undefined(values: Floats) -> Floats:
     return np.where(values == -1, np.nan, values)
 
 
-def _mean(measure: MetricSpec, values: Floats) -> float:
+def _mean(spec: MetricSpec, values: Floats) -> float:
     """Return a number as pycocotools' summarize makes it, at any limit and area."""
-    return mean_of_defined(
-        values[measure.thresholds][..., [measure.area], [measure.max_dets_index]]
-    )
+    return mean_of_defined(values[spec.thresholds][..., [spec.area], [spec.max_dets_index]])
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
@@ -250,31 +248,31 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
             "--cross-check: detap itself stands in place of pycocotools in this process "
             "(init_as_pycocotools); cross-check in a process of its own, as the command does"
         )
-    truths, claims = result.ground_truth, result.detections
+    truths, detections = result.ground_truth, result.detections
     truth_boxes, truth_inexact = _xywh(truths)
-    claim_boxes, claim_inexact = _xywh(claims)
+    detection_boxes, detection_inexact = _xywh(detections)
     areas = truths.area if result.protocol.area_source == "annotation" else truths.box_area
     truth_records = _records(truths, truth_boxes, area=areas, iscrowd=truths.crowd.astype(int))
     for row in np.flatnonzero(zero).tolist():
         truth_records[row]["id"] = 0
-    claim_records = _records(
-        claims, claim_boxes, area=result._run.boxes()[0].area, score=claims.score
+    detection_records = _records(
+        detections, detection_boxes, area=result._run.boxes()[0].area, score=detections.score
     )
-    put = {"segm": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.iou_type)
-    if put is not None:
-        put(truths, truth_records)
-        put(claims, claim_records)
-        truth_inexact = claim_inexact = 0
+    add_shapes = {"segm": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.iou_type)
+    if add_shapes is not None:
+        add_shapes(truths, truth_records)
+        add_shapes(detections, detection_records)
+        truth_inexact = detection_inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
-            _coco(truths, claims, truth_records),
-            _coco(truths, claims, claim_records),
+            _coco(truths, detections, truth_records),
+            _coco(truths, detections, detection_records),
             _TYPES[result.protocol.iou_type][0],
         )
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
         evaluation.accumulate()
-    return evaluation.eval, truth_inexact + claim_inexact
+    return evaluation.eval, truth_inexact + detection_inexact
 
 
 def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
@@ -295,18 +293,18 @@ def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -
 
 def _put_keypoints(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
     """Give records their keypoints, and the sides of boxes as they were read."""
-    poses = table.keypoints
-    assert poses is not None
+    keypoints = table.keypoints
+    assert keypoints is not None
     if isinstance(table, Detections):
-        poses = np.dstack([poses, np.ones(poses.shape[:2])])
-    for record, values in zip(records, poses.reshape(len(poses), -1).tolist(), strict=True):
+        keypoints = np.dstack([keypoints, np.ones(keypoints.shape[:2])])
+    for record, values in zip(records, keypoints.reshape(len(keypoints), -1).tolist(), strict=True):
         record["keypoints"] = values
     if isinstance(table, GroundTruth):
         assert table.sides is not None
         assert table.no_keypoints is not None
         known = zip(records, table.sides.tolist(), table.no_keypoints.tolist(), strict=True)
-        for record, sides, without in known:
-            record["bbox"][2:] = sides
+        for record, size, without in known:
+            record["bbox"][2:] = size
             record["num_keypoints"] = int(not without)
 
 
@@ -323,11 +321,11 @@ def _records(
     return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
 
 
-def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]) -> Any:
+def _coco(truths: GroundTruth, detections: Detections, records: list[dict[str, Any]]) -> Any:
     from pycocotools.coco import COCO  # noqa: PLC0415 - as above
 
     sizes = np.zeros((len(truths.images), 2), np.int32)  # height and width, as masks have them
-    for table in (truths, claims):
+    for table in (truths, detections):
         if table.masks is not None:
             sizes[table.image] = table.masks.sizes[table.mask]
     # Not COCO.loadRes, which fails on an empty list.
@@ -337,7 +335,7 @@ def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]
             {"id": number, "height": height, "width": width}
             for number, (height, width) in enumerate(sizes.tolist(), 1)
         ],
-        "categories": [{"id": number} for number in range(1, len(claims.classes) + 1)],
+        "categories": [{"id": number} for number in range(1, len(detections.classes) + 1)],
         "annotations": records,
     }
     coco.createIndex()
@@ -346,12 +344,12 @@ def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]
 
 def _set_parameters(parameters: Any, result: Result) -> None:
     protocol = result.protocol
-    most = max(1, len(result.detections))  # what a missing limit comes to
+    no_limit = max(1, len(result.detections))  # what a missing limit comes to
     parameters.iouThrs = np.array(protocol.search_thresholds)
     parameters.recThrs = np.array(protocol.recall_levels)
-    parameters.areaRng = [[band.low, band.high] for band in protocol.area_ranges]
-    parameters.areaRngLbl = [band.name for band in protocol.area_ranges]
-    parameters.maxDets = [most if limit is None else limit for limit in protocol.max_dets]
+    parameters.areaRng = [[area_range.low, area_range.high] for area_range in protocol.area_ranges]
+    parameters.areaRngLbl = [area_range.name for area_range in protocol.area_ranges]
+    parameters.maxDets = [no_limit if limit is None else limit for limit in protocol.max_dets]
     parameters.useCats = int(not protocol.class_agnostic)
     if protocol.iou_type == "keypoints":
         parameters.kpt_oks_sigmas = np.array(protocol.sigmas)
@@ -361,32 +359,32 @@ def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
     """Return x, y, w, h of each box, and for how many these are not its very numbers."""
     corners, area = table.corners, table.box_area
     start, end = corners[:, :2], corners[:, 2:]
-    sides = end - start
+    sizes = end - start
     exact = np.zeros(len(table), np.bool_)
     # Likely widths and heights: the plain difference, decimals, single precision.
-    plain = sides.copy()
+    plain = sizes.copy()
     rounded = (np.round(plain, decimals) for decimals in range(7))
     for candidate in (plain, *rounded, plain.astype(np.float32).astype(np.float64)):
         corner = (start + candidate == end).all(axis=-1)
         fits = ~exact & corner & (candidate[..., 0] * candidate[..., 1] == area)
-        sides[fits] = candidate[fits]
+        sizes[fits] = candidate[fits]
         exact |= fits
     for row in np.flatnonzero(~exact):
-        found = _search(start[row], end[row], float(area[row]))
-        if found is not None:
-            sides[row] = found
+        exact_size = _search(start[row], end[row], float(area[row]))
+        if exact_size is not None:
+            sizes[row] = exact_size
             exact[row] = True
-    return np.hstack([start, sides]), int(np.count_nonzero(~exact))
+    return np.hstack([start, sizes]), int(np.count_nonzero(~exact))
 
 
 def _search(start: Floats, end: Floats, area: float) -> Floats | None:
     """Return a width and height near the plain difference that give corners and area exactly."""
-    sides = end - start
-    near = sides[:, None] + np.arange(-_STEPS, _STEPS + 1) * np.spacing(np.abs(sides))[:, None]
+    size = end - start
+    candidates = size[:, None] + np.arange(-_STEPS, _STEPS + 1) * np.spacing(np.abs(size))[:, None]
     widths, heights = (
-        row[low + row == high] for row, low, high in zip(near, start, end, strict=True)
+        row[low + row == high] for row, low, high in zip(candidates, start, end, strict=True)
     )
-    found = np.argwhere(np.multiply.outer(widths, heights) == area)
-    if not len(found):
+    matches = np.argwhere(np.multiply.outer(widths, heights) == area)
+    if not len(matches):
         return None
-    return np.array([widths[found[0, 0]], heights[found[0, 1]]])
+    return np.array([widths[matches[0, 0]], heights[matches[0, 1]]])

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.match_results import (
-    NOT_ANALYSED,
+    NOT_ANALYZED,
     USUAL_IOU,
     Counts,
     MatchResults,
@@ -133,7 +133,7 @@ class Errors:
     def by_delta_ap(self) -> list[str]:
         """Return the six types that do not look across others, the costliest first."""
         order = np.argsort(-np.nan_to_num(self.delta_ap[: _MISSED + 1]), kind="stable")
-        return [TYPES[place] for place in order]
+        return [TYPES[index] for index in order]
 
     def of_type(self, name: str) -> tuple[float, int]:
         """Return the change and the count of a type.
@@ -145,8 +145,8 @@ class Errors:
         """
         if name not in TYPES:
             raise KeyError(name)
-        place = TYPES.index(name)
-        return float(self.delta_ap[place]), int(self.count[place])
+        index = TYPES.index(name)
+        return float(self.delta_ap[index]), int(self.count[index])
 
 
 def errors(
@@ -175,19 +175,21 @@ def errors(
         )
     if convention == "protocol":
         results = MatchResults.of(result, iou)
-        if results.whole is None:
-            return _Analysis(results, "protocol", results.false).errors()
-        everything, selected = results.whole
-        analysis = _Analysis(everything, "protocol", everything.false)
+        if results.all_classes is None:
+            return _Analysis(results, "protocol", results.false_positive).errors()
+        everything, selected = results.all_classes
+        analysis = _Analysis(everything, "protocol", everything.false_positive)
         return _of_classes(analysis.errors(selected.labels), selected)
     if isinstance(result, MatchResults):
         raise UsageError("the convention tidecv matches by its own rules: give the result")
     run, whole = result._run, result.full or result
     results, wrong, rows = _as_tidecv(whole, iou)
     chosen = run if isinstance(run, SelectedClasses) else None
-    found = _Analysis(results, "tidecv", wrong).errors(None if chosen is None else chosen.labels)
-    found = _on_all_rows(found, rows, len(whole.ground_truth))
-    return found if chosen is None else _of_classes(found, chosen)
+    result_errors = _Analysis(results, "tidecv", wrong).errors(
+        None if chosen is None else chosen.labels
+    )
+    result_errors = _on_all_rows(result_errors, rows, len(whole.ground_truth))
+    return result_errors if chosen is None else _of_classes(result_errors, chosen)
 
 
 class _Analysis:
@@ -205,29 +207,29 @@ class _Analysis:
             threads=results.run.threads,
         )
         self.unmatched = results.positive & ~results.matched
-        aims = (self.kind == LOCALIZATION) | (self.kind == CLASSIFICATION)
-        aiming = np.flatnonzero(aims).astype(np.int32)
-        target = self.target[aiming]
+        has_target = (self.kind == LOCALIZATION) | (self.kind == CLASSIFICATION)
+        candidates = np.flatnonzero(has_target).astype(np.int32)
+        target = self.target[candidates]
         self.missed = self.unmatched.copy()
         self.missed[target] = False
-        open_ = self.unmatched[target]
+        unmatched_target = self.unmatched[target]
         self.fixing = results.match_table.best_of_groups(
-            aiming[open_], target[open_], len(self.unmatched)
+            candidates[unmatched_target], target[unmatched_target], len(self.unmatched)
         )
 
     def errors(self, labels: Sequence[int] | None = None) -> Errors:
         """Return the errors, the numbers of some classes alone; the rows are those of all."""
         results, chosen = self.results, slice(None) if labels is None else list(labels)
-        repairs = _Repairs(self)
-        missed, unfound = (
-            results.by_class(results.boxes[1].label[lost]) for lost in (self.missed, self.unmatched)
+        fixes = _Repairs(self)
+        missed, unmatched = (
+            results.by_class(results.boxes[1].label[rows]) for rows in (self.missed, self.unmatched)
         )
-        false = repairs.false.sum(axis=0)
-        count_by_class = np.array([*repairs.typed, missed, false, unfound], np.int64)[:, chosen]
-        owner = np.zeros(len(self.kind), np.bool_)
-        owner[self.fixing] = True
-        before = repairs.before[chosen]
-        changed = np.array([repairs.after(k) for k in range(len(TYPES))])[:, chosen]
+        false = fixes.false.sum(axis=0)
+        count_by_class = np.array([*fixes.typed, missed, false, unmatched], np.int64)[:, chosen]
+        fixes_target = np.zeros(len(self.kind), np.bool_)
+        fixes_target[self.fixing] = True
+        before = fixes.before[chosen]
+        changed = np.array([fixes.after(k) for k in range(len(TYPES))])[:, chosen]
         change = np.array([mean_of_defined(after) for after in changed]) - mean_of_defined(before)
         if self.convention == "tidecv":
             change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
@@ -244,7 +246,7 @@ class _Analysis:
             kind=self.kind,
             target=self.target,
             similarity=self.similarity,
-            fixes_target=owner,
+            fixes_target=fixes_target,
             missed=self.missed,
             unmatched=self.unmatched,
         )
@@ -270,48 +272,50 @@ class _Repairs:
         rows = results.match_table.ranking.rows
         self.kind = analysis.kind[rows]
         self.typed = self._of_classes()
-        self.kind[~results.false[rows]] = -1
+        self.kind[~results.false_positive[rows]] = -1
         self.false = self._of_classes()
-        places = np.flatnonzero(results.true[rows]).astype(np.int32)
-        labels = results.boxes[0].label[rows[places]]
-        self._rank(places, labels, np.full(len(places), -1, np.int8))
+        positions = np.flatnonzero(results.true_positive[rows]).astype(np.int32)
+        labels = results.boxes[0].label[rows[positions]]
+        self._rank(positions, labels, np.full(len(positions), -1, np.int8))
         self.before = self.after(None)
         if analysis.convention == "tidecv":  # there the errors lead where scores are equal
-            places = self._ends_of_ties(places)
-        self._rank(*self._with_fixed(places, labels))
+            positions = self._ends_of_ties(positions)
+        self._rank(*self._with_fixed(positions, labels))
 
     def _with_fixed(
-        self, places: Integers, labels: Integers
+        self, positions: Integers, labels: Integers
     ) -> tuple[Integers, Integers, NDArray[np.int8]]:
-        owners = self.analysis.fixing
-        owned = self.results.boxes[1].label[self.analysis.target[owners]]
-        labels = np.concatenate([labels, owned])
-        places = np.concatenate([places, self.results.match_table.rank_positions(owners, owned)])
-        kind = np.full(len(places), -1, np.int8)
-        kind[len(places) - len(owners) :] = self.analysis.kind[owners]
+        fixing = self.analysis.fixing
+        target_labels = self.results.boxes[1].label[self.analysis.target[fixing]]
+        labels = np.concatenate([labels, target_labels])
+        positions = np.concatenate(
+            [positions, self.results.match_table.rank_positions(fixing, target_labels)]
+        )
+        kind = np.full(len(positions), -1, np.int8)
+        kind[len(positions) - len(fixing) :] = self.analysis.kind[fixing]
         # Mostly sorted already: a stable sort of one column takes a fraction of one by two.
-        order = np.argsort(labels * (len(self.kind) + np.int64(1)) + places, kind="stable")
-        return places[order], labels[order], kind[order]
+        order = np.argsort(labels * (len(self.kind) + np.int64(1)) + positions, kind="stable")
+        return positions[order], labels[order], kind[order]
 
-    def _rank(self, places: Integers, labels: Integers, repaired: NDArray[np.int8]) -> None:
+    def _rank(self, positions: Integers, labels: Integers, fixed: NDArray[np.int8]) -> None:
         """Take what is relevant: always (-1), or where errors of a type are repaired."""
-        self.labels, self.repaired = labels, repaired
-        self.above = self._above(self._begin(labels), places)
+        self.labels, self.repaired = labels, fixed
+        self.above = self._above(self._begin(labels), positions)
 
     def _begin(self, labels: Integers) -> Integers:
         return np.searchsorted(labels, np.arange(len(self.results.classes) + 1)).astype(np.int32)
 
-    def _above(self, begin: Integers, places: Integers) -> Integers:
+    def _above(self, begin: Integers, positions: Integers) -> Integers:
         start = self.results.match_table.ranking.start
-        above = np.zeros((_MISSED, len(places)), np.int32)
-        count_above(self.kind, start, begin, places, above)
+        above = np.zeros((_MISSED, len(positions)), np.int32)
+        count_above(self.kind, start, begin, positions, above)
         return above
 
     def _of_classes(self) -> Integers:
         start = self.results.match_table.ranking.start
         return self._above(np.arange(len(start), dtype=np.int32), start[1:])
 
-    def _ends_of_ties(self, places: Integers) -> Integers:
+    def _ends_of_ties(self, positions: Integers) -> Integers:
         """Return for places in the ranking where those of their class and score end."""
         ranking = self.results.match_table.ranking
         score = self.results.boxes[0].score[ranking.rows]
@@ -319,23 +323,23 @@ class _Repairs:
         ends[1:-1] = score[1:] != score[:-1]
         ends[ranking.start] = True
         after = np.flatnonzero(ends).astype(np.int32)
-        return after[np.searchsorted(after, places, side="right")]
+        return after[np.searchsorted(after, positions, side="right")]
 
-    def after(self, which: int | None) -> Floats:
+    def after(self, error_type: int | None) -> Floats:
         """Return the average precision of each class once a type is repaired, (K,) float64."""
         hits, false = self.above.sum(axis=0, dtype=np.int32), self.false.sum(axis=0)
         positives = self.results.ground_truth_counts
-        chosen = self.repaired < 0
-        if which == _FALSE_POSITIVES:  # below all that is right, they cost nothing
+        selected = self.repaired < 0
+        if error_type == _FALSE_POSITIVES:  # below all that is right, they cost nothing
             hits[:] = 0
-        elif which in (_MISSED, _FALSE_NEGATIVES):
-            lost = self.analysis.missed if which == _MISSED else self.analysis.unmatched
-            positives = positives - self.results.by_class(self.results.boxes[1].label[lost])
-        elif which is not None:
-            hits -= self.above[which]
-            false -= self.false[which]
-            chosen |= self.repaired == which
-        return self._precision(hits[chosen], self.labels[chosen], false, positives)
+        elif error_type in (_MISSED, _FALSE_NEGATIVES):
+            unmatched = self.analysis.missed if error_type == _MISSED else self.analysis.unmatched
+            positives = positives - self.results.by_class(self.results.boxes[1].label[unmatched])
+        elif error_type is not None:
+            hits -= self.above[error_type]
+            false -= self.false[error_type]
+            selected |= self.repaired == error_type
+        return self._precision(hits[selected], self.labels[selected], false, positives)
 
     def _precision(
         self, hits: Integers, labels: Integers, false: Counts, positives: Counts
@@ -365,19 +369,21 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     The ground truths that the protocol in force leaves out are its ignore regions. They stay out
     of the matching: a detection that has no match leaves AP where one of them covers it.
     """
-    result.protocol.require_score_matching(NOT_ANALYSED)
+    result.protocol.require_score_matching(NOT_ANALYZED)
     result.protocol.require_boxes("type the errors by the protocol: --errors")
     result.protocol.refuse_lists("type the errors by the protocol: --errors")
     run = result._run
     protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~run.ignored).astype(np.int32)
     truths = run.ground_truth.select(kept)
-    own = EvaluationRun(truths, run.detections, protocol, run.threads, prepared=True)
+    run_without_ignored = EvaluationRun(
+        truths, run.detections, protocol, run.threads, prepared=True
+    )
     results = MatchResults.of(
-        replace(result, protocol=protocol, _source=own, _match_table=None),
+        replace(result, protocol=protocol, _source=run_without_ignored, _match_table=None),
         protocol.iou_thresholds[0],
     )
-    wrong = results.false
+    wrong = results.false_positive
     if len(kept) < len(run.ignored):
         results = replace(results, ignored=_covered(run, results, wrong))
     return results, wrong, kept
@@ -403,37 +409,41 @@ def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(run.protocol, inclusive_pixels=False)
-    same = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
-    around = ground_truth_index(same, run.ignored, crowd=True)
-    overlap = around.nearest(results.boxes[0], rows, threads=run.threads).same_class_similarity
+    box_run = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
+    ignore_regions = ground_truth_index(box_run, run.ignored, crowd=True)
+    similarity = ignore_regions.nearest(
+        results.boxes[0], rows, threads=run.threads
+    ).same_class_similarity
     covered = np.zeros(len(wrong), np.bool_)
-    covered[rows[overlap > results.iou]] = True
+    covered[rows[similarity > results.iou]] = True
     return covered
 
 
-def _of_classes(found: Errors, chosen: SelectedClasses) -> Errors:
+def _of_classes(full: Errors, chosen: SelectedClasses) -> Errors:
     """Return errors with the rows of the selected classes; a target of another class is -1."""
-    target = chosen.new_rows[1][found.target[chosen.rows]]
+    target = chosen.new_rows[1][full.target[chosen.rows]]
     return replace(
-        found,
-        kind=found.kind[chosen.rows],
+        full,
+        kind=full.kind[chosen.rows],
         target=target,
-        similarity=np.where(target < 0, 0.0, found.similarity[chosen.rows]),
-        fixes_target=found.fixes_target[chosen.rows] & (target >= 0),
-        missed=found.missed[chosen.truths],
-        unmatched=found.unmatched[chosen.truths],
+        similarity=np.where(target < 0, 0.0, full.similarity[chosen.rows]),
+        fixes_target=full.fixes_target[chosen.rows] & (target >= 0),
+        missed=full.missed[chosen.truths],
+        unmatched=full.unmatched[chosen.truths],
     )
 
 
-def _on_all_rows(found: Errors, rows: Integers, count: int) -> Errors:
+def _on_all_rows(partial: Errors, rows: Integers, count: int) -> Errors:
     """Return errors of some ground truths with the rows of all `count` of them."""
 
     def spread(flags: Flags) -> Flags:
-        whole = np.zeros(count, np.bool_)
-        whole[rows] = flags
-        return whole
+        full = np.zeros(count, np.bool_)
+        full[rows] = flags
+        return full
 
-    target = np.where(found.target >= 0, rows[found.target], -1) if len(rows) else found.target
+    target = (
+        np.where(partial.target >= 0, rows[partial.target], -1) if len(rows) else partial.target
+    )
     return replace(
-        found, target=target, missed=spread(found.missed), unmatched=spread(found.unmatched)
+        partial, target=target, missed=spread(partial.missed), unmatched=spread(partial.unmatched)
     )

@@ -43,7 +43,7 @@ class WorstImages:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ImageErrorCounts:
+class ConfidentErrors:
     """False positives by falling score.
 
     Attributes
@@ -87,7 +87,7 @@ class LabelErrors:
 
 
 def worst_images(
-    results: MatchResults, *, score: float | None = None, most: int = 20
+    results: MatchResults, *, score: float | None = None, max_count: int = 20
 ) -> WorstImages:
     """Return the images with the most false positives and false negatives, ties in their order.
 
@@ -96,30 +96,32 @@ def worst_images(
     results : MatchResults
     score : float, optional
         Detections below it are left out: what they found counts as not found.
-    most : int
+    max_count : int
         How many images at most.
     """
     detections, truths = results.boxes
     kept = (
         np.ones(len(results.matched_gt), np.bool_) if score is None else detections.score >= score
     )
-    found = np.zeros(len(results.positive), np.bool_)
-    found[results.matched_gt[kept & results.true]] = True
-    wrong = np.bincount(detections.image[kept & results.false], minlength=results.images)
-    lost = np.bincount(truths.image[results.positive & ~found], minlength=results.images)
-    order = np.argsort(-(wrong + lost), kind="stable")[:most]
-    order = order[(wrong + lost)[order] > 0]
+    matched = np.zeros(len(results.positive), np.bool_)
+    matched[results.matched_gt[kept & results.true_positive]] = True
+    false_positives = np.bincount(
+        detections.image[kept & results.false_positive], minlength=results.images
+    )
+    missed = np.bincount(truths.image[results.positive & ~matched], minlength=results.images)
+    order = np.argsort(-(false_positives + missed), kind="stable")[:max_count]
+    order = order[(false_positives + missed)[order] > 0]
     return WorstImages(
         score_threshold=score,
         image=order.astype(np.int32),
-        false_positives=wrong[order],
-        false_negatives=lost[order],
+        false_positives=false_positives[order],
+        false_negatives=missed[order],
     )
 
 
-def confident_mistakes(
-    results: MatchResults, errors: Errors, *, most: int = 20
-) -> ImageErrorCounts:
+def confident_errors(
+    results: MatchResults, errors: Errors, *, max_count: int = 20
+) -> ConfidentErrors:
     """Return the false positives of the highest scores.
 
     Parameters
@@ -127,12 +129,12 @@ def confident_mistakes(
     results : MatchResults
     errors : Errors
         Of this outcome, in the convention of the protocol.
-    most : int
+    max_count : int
         How many at most.
     """
     ranked = results.by_score
-    rows = ranked[results.false[ranked]][:most]
-    return ImageErrorCounts(
+    rows = ranked[results.false_positive[ranked]][:max_count]
+    return ConfidentErrors(
         detection=rows,
         kind=errors.kind[rows],
         target=errors.target[rows],
@@ -141,7 +143,7 @@ def confident_mistakes(
 
 
 def label_errors(
-    results: MatchResults, errors: Errors, *, score: float | None = None, most: int = 20
+    results: MatchResults, errors: Errors, *, score: float | None = None, max_count: int = 20
 ) -> LabelErrors:
     """Return annotations that may be wrong.
 
@@ -153,20 +155,20 @@ def label_errors(
     score : float, optional
         The score from which a detection is confident; the median score of the true positives
         where left out.
-    most : int
+    max_count : int
         How many for each reason at most.
     """
     if score is None:
         # The median, without numpy.median, which imports all of numpy.ma.
-        right = np.sort(results.boxes[0].score[results.true])
+        right = np.sort(results.boxes[0].score[results.true_positive])
         middle = right[[(len(right) - 1) // 2, len(right) // 2]] if len(right) else np.inf
         score = float(np.mean(middle))
     ranked = results.by_score
     ranked = ranked[results.boxes[0].score[ranked] >= score]
     lists = [
-        _of_detections(results, errors, ranked, _MISSING_ANNOTATION, most),
-        _of_detections(results, errors, ranked, _WRONG_LABEL, most),
-        _never_found(results, errors, most),
+        _of_detections(results, errors, ranked, _MISSING_ANNOTATION, max_count),
+        _of_detections(results, errors, ranked, _WRONG_LABEL, max_count),
+        _never_found(results, errors, max_count),
     ]
     reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
     return LabelErrors(reason=reason, detection=detection, ground_truth=truth, weight=weight)
@@ -176,13 +178,13 @@ _Rows = tuple[NDArray[np.int8], Integers, Integers, Floats]
 
 
 def _of_detections(
-    results: MatchResults, errors: Errors, ranked: Integers, reason: int, most: int
+    results: MatchResults, errors: Errors, ranked: Integers, reason: int, max_count: int
 ) -> _Rows:
     kind = TYPES.index("background" if reason == _MISSING_ANNOTATION else "classification")
-    here = errors.kind[ranked] == kind
+    of_kind = errors.kind[ranked] == kind
     if reason == _WRONG_LABEL:  # its annotation may be of a class that is not selected
-        here &= errors.target[ranked] >= 0
-    rows = ranked[here][:most]
+        of_kind &= errors.target[ranked] >= 0
+    rows = ranked[of_kind][:max_count]
     return (
         np.full(len(rows), reason, np.int8),
         rows,
@@ -191,14 +193,14 @@ def _of_detections(
     )
 
 
-def _never_found(results: MatchResults, errors: Errors, most: int) -> _Rows:
+def _never_found(results: MatchResults, errors: Errors, max_count: int) -> _Rows:
     """Return the ground truths at which no detection aims, of well found classes first."""
     truths = results.boxes[1]
-    found = results.by_class(truths.label[results.matched])
-    recall = found / np.maximum(results.ground_truth_counts, 1)
+    matched = results.by_class(truths.label[results.matched])
+    recall = matched / np.maximum(results.ground_truth_counts, 1)
     rows = np.flatnonzero(errors.missed)
     rows = rows[recall[truths.label[rows]] > 0.5]
-    order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:most]
+    order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:max_count]
     rows = rows[order]
     return (
         np.full(len(rows), _NEVER_DETECTED, np.int8),

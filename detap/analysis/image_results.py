@@ -134,110 +134,117 @@ def image_results(
 
 def results_of_images(
     results: MatchResults,
-    numbers: Iterable[int],
+    indices: Iterable[int],
     types: Errors,
     *,
-    most: int | None = None,
-    always: Iterable[int] = (),
+    max_detections: int | None = None,
+    include: Iterable[int] = (),
 ) -> Iterator[ImageResults]:
     """Yield what became of every detection and ground truth of some images.
 
     Parameters
     ----------
     results : MatchResults
-    numbers : iterable of int
+    indices : iterable of int
         The images, as indices into those of the ground truth.
     types : Errors
         Of this outcome, in the convention of the protocol.
-    most : int, optional
+    max_detections : int, optional
         Only so many detections of each image, those of the highest scores.
-    always : iterable of int
+    include : iterable of int
         Rows of detections that are among them whatever their scores.
     """
-    judge = _Judge(results, types)
+    row_results = _RowResults(results, types)
     detections, truths = results.boxes
     images = results.run.ground_truth.images
-    asked = list(numbers)
-    found, ends = _rows_of(detections.image, -detections.score, asked, results.images)
-    if most is not None:
-        rank = np.arange(len(found)) - np.repeat(ends[:-1], np.diff(ends))
+    requested = list(indices)
+    rows, ends = _rows_of(detections.image, -detections.score, requested, results.images)
+    if max_detections is not None:
+        rank = np.arange(len(rows)) - np.repeat(ends[:-1], np.diff(ends))
         kept = np.zeros(len(detections.image), np.bool_)
         # Not numpy.isin, which imports all of numpy.ma; -1 is no row.
-        kept[np.fromiter((row for row in always if row >= 0), np.intp)] = True
-        found = found[(rank < most) | kept[found]]
-        ends = _ends(detections.image[found], asked, results.images)
-    judged = judge.detections(found)
-    of_truth, truth_ends = _rows_of(truths.image, np.zeros(len(truths.image)), asked, len(images))
-    for place, number in enumerate(asked):
-        rows = of_truth[slice(*truth_ends[place : place + 2])]
+        kept[np.fromiter((row for row in include if row >= 0), np.intp)] = True
+        rows = rows[(rank < max_detections) | kept[rows]]
+        ends = _ends(detections.image[rows], requested, results.images)
+    detection_results = row_results.detections(rows)
+    of_truth, truth_ends = _rows_of(
+        truths.image, np.zeros(len(truths.image)), requested, len(images)
+    )
+    for index, image_index in enumerate(requested):
+        truth_rows = of_truth[slice(*truth_ends[index : index + 2])]
         yield ImageResults(
-            image=images[number],
+            image=images[image_index],
             iou=results.iou,
-            detections=judged[slice(*ends[place : place + 2])],
-            ground_truths=tuple(judge.truth(row) for row in rows.tolist()),
+            detections=detection_results[slice(*ends[index : index + 2])],
+            ground_truths=tuple(row_results.truth(row) for row in truth_rows.tolist()),
         )
 
 
 def _rows_of(
-    image: Integers, key: Floats, asked: list[int], images: int
+    image: Integers, key: Floats, requested: list[int], images: int
 ) -> tuple[Integers, NDArray[np.int64]]:
     """Return the rows of some images, one after the other and by a key, and where each begins."""
-    place = np.full(images, -1)
-    place[asked] = np.arange(len(asked))
-    rows = np.flatnonzero(place[image] >= 0)
-    ordered: Integers = rows[np.lexsort((key[rows], place[image[rows]]))].astype(np.int32)
-    return ordered, _ends(image[ordered], asked, images)
+    index = np.full(images, -1)
+    index[requested] = np.arange(len(requested))
+    rows = np.flatnonzero(index[image] >= 0)
+    ordered: Integers = rows[np.lexsort((key[rows], index[image[rows]]))].astype(np.int32)
+    return ordered, _ends(image[ordered], requested, images)
 
 
-def _ends(image: Integers, asked: list[int], images: int) -> NDArray[np.int64]:
+def _ends(image: Integers, requested: list[int], images: int) -> NDArray[np.int64]:
     """Return where the rows of each image begin, and where the last one's end."""
-    count = np.bincount(image, minlength=images)[asked]
+    count = np.bincount(image, minlength=images)[requested]
     return np.concatenate([[0], np.cumsum(count)])
 
 
-class _Judge:
+class _RowResults:
     """Verdicts on single rows."""
 
     def __init__(self, results: MatchResults, types: Errors) -> None:
         self.results, self.types = results, types
-        self.finder = np.full(len(results.positive), -1, np.int32)
-        right = np.flatnonzero(results.true)
-        self.finder[results.matched_gt[right]] = right
-        self.meaning = np.full(len(results.positive), -1, np.int32)
-        owners = np.flatnonzero(types.fixes_target)
-        self.meaning[types.target[owners]] = owners
+        self.matched_by = np.full(len(results.positive), -1, np.int32)
+        right = np.flatnonzero(results.true_positive)
+        self.matched_by[results.matched_gt[right]] = right
+        self.attributed = np.full(len(results.positive), -1, np.int32)
+        attributed = np.flatnonzero(types.fixes_target)
+        self.attributed[types.target[attributed]] = attributed
 
     def detections(self, rows: Integers) -> tuple[DetectionResult, ...]:
         results, types = self.results, self.types
-        near = results.ground_truth_index.nearest(results.boxes[0], rows)
-        own = near.same_class_similarity >= near.other_class_similarity
-        truth = np.where(own, near.same_class, near.other_class)
-        overlap = np.where(own, near.same_class_similarity, near.other_class_similarity)
-        aimed, matched = types.target[rows] >= 0, results.matched_gt[rows] >= 0
-        truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.similarity[rows[aimed]]
+        nearest = results.ground_truth_index.nearest(results.boxes[0], rows)
+        same_class = nearest.same_class_similarity >= nearest.other_class_similarity
+        truth = np.where(same_class, nearest.same_class, nearest.other_class)
+        similarity = np.where(
+            same_class, nearest.same_class_similarity, nearest.other_class_similarity
+        )
+        has_target, matched = types.target[rows] >= 0, results.matched_gt[rows] >= 0
+        truth[has_target], similarity[has_target] = (
+            types.target[rows[has_target]],
+            types.similarity[rows[has_target]],
+        )
         truth[matched] = results.matched_gt[rows[matched]]
-        overlap[matched] = results.matched_similarity(rows[matched])
+        similarity[matched] = results.matched_similarity(rows[matched])
         return tuple(
             self._detection(*entry)
-            for entry in zip(rows.tolist(), truth.tolist(), overlap.tolist(), strict=True)
+            for entry in zip(rows.tolist(), truth.tolist(), similarity.tolist(), strict=True)
         )
 
-    def _detection(self, row: int, truth: int, overlap: float) -> DetectionResult:
+    def _detection(self, row: int, truth: int, similarity: float) -> DetectionResult:
         detections = self.results.boxes[0]
-        finder = int(self.finder[truth]) if truth >= 0 else -1
+        matched_by = int(self.matched_by[truth]) if truth >= 0 else -1
         return DetectionResult(
             row=row,
             label=int(detections.label[row]),
             score=float(detections.score[row]),
             result=self._result(row),
             ground_truth=truth,
-            similarity=overlap,
-            matched_by=-1 if finder == row else finder,
+            similarity=similarity,
+            matched_by=-1 if matched_by == row else matched_by,
         )
 
     def _result(self, row: int) -> DetectionStatus:
         results = self.results
-        if not results.counted[row]:
+        if not results.within_max_dets[row]:
             if results.run.without_area[row]:
                 return "zero-area"
             return "unverified" if results.run.unverified[row] else "beyond-max-dets"
@@ -252,13 +259,13 @@ class _Judge:
     def truth(self, row: int) -> GroundTruthResult:
         """Return what became of a ground truth."""
         results = self.results
-        detection = int(self.finder[row])
+        detection = int(self.matched_by[row])
         status: GroundTruthStatus = "matched"
         if not results.positive[row]:
             status = "ignored" if results.run.ignored[row] else "outside-area-range"
         elif detection < 0:
             status = "missed" if self.types.missed[row] else "near-miss"
-            detection = int(self.meaning[row])
+            detection = int(self.attributed[row])
         return GroundTruthResult(row, int(results.boxes[1].label[row]), status, detection)
 
 
@@ -268,5 +275,5 @@ def _number_of(image: Name, images: tuple[Name, ...]) -> int:
         return images.index(image)
     if str(image) in names:
         return names.index(str(image))
-    told = f"image {str(image)!r} is not in the ground truth"
-    raise UsageError("; ".join(filter(None, (told, suggest(str(image), names)))))
+    message = f"image {str(image)!r} is not in the ground truth"
+    raise UsageError("; ".join(filter(None, (message, suggest(str(image), names)))))

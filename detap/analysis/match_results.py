@@ -19,7 +19,7 @@ from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
 
-NOT_ANALYSED = "analyse with another protocol"
+NOT_ANALYZED = "analyse with another protocol"
 """What to do about one under which no detection is an error."""
 
 USUAL_IOU = 0.5
@@ -39,7 +39,7 @@ class MatchResults:
         The ground truth that each detection was matched to, or -1.
     ignored : (N,) bool
         Whether it counts neither way.
-    counted : (N,) bool
+    within_max_dets : (N,) bool
         Whether it is within the detection limit.
     positive : (G,) bool
         Which ground truths count.
@@ -53,7 +53,7 @@ class MatchResults:
     threshold: int
     matched_gt: Integers
     ignored: Flags
-    counted: Flags
+    within_max_dets: Flags
     positive: Flags
     match_table: MatchTable
     result: Result
@@ -79,7 +79,7 @@ class MatchResults:
         return _adapted(result, threshold_of(result.protocol, iou))
 
     @cached_property
-    def whole(self) -> "tuple[MatchResults, SelectedClasses] | None":
+    def all_classes(self) -> "tuple[MatchResults, SelectedClasses] | None":
         """The outcome of all classes, and which were selected; None if all are reported.
 
         What looks beyond a class, such as which class a detection is confused with, asks it.
@@ -118,24 +118,24 @@ class MatchResults:
     @cached_property
     def scored(self) -> Flags:
         """Which detections are true or false positives, (N,) bool."""
-        return self.counted & ~self.ignored
+        return self.within_max_dets & ~self.ignored
 
     @cached_property
-    def true(self) -> Flags:
+    def true_positive(self) -> Flags:
         """Which detections are true positives, (N,) bool."""
         return self.scored & (self.matched_gt >= 0)
 
     @cached_property
-    def false(self) -> Flags:
+    def false_positive(self) -> Flags:
         """Which detections are false positives, (N,) bool."""
         return self.scored & (self.matched_gt < 0)
 
     @cached_property
     def matched(self) -> Flags:
         """Which ground truths a true positive has found, (G,) bool."""
-        found = np.zeros(len(self.positive), np.bool_)
-        found[self.matched_gt[self.true]] = True
-        return found
+        matched = np.zeros(len(self.positive), np.bool_)
+        matched[self.matched_gt[self.true_positive]] = True
+        return matched
 
     @cached_property
     def ground_truth_counts(self) -> Counts:
@@ -166,15 +166,15 @@ class MatchResults:
     def matched_similarity(self, rows: NDArray[np.integer]) -> Floats:
         """Return the overlap of some detections with the ground truths they were matched to."""
         detections, truths = self.boxes
-        found = self.matched_gt[rows]
+        matched = self.matched_gt[rows]
         if self.run.pairs is not None:
-            return self.run.pairs.between(rows, found)
+            return self.run.pairs.between(rows, matched)
         return paired_overlaps(
             detections.corners[rows],
-            truths.corners[found],
+            truths.corners[matched],
             detection_areas=detections.overlap_area[rows],
-            truth_areas=truths.overlap_area[found],
-            crowd=self.run.crowd[found],
+            truth_areas=truths.overlap_area[matched],
+            crowd=self.run.crowd[matched],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
@@ -229,14 +229,14 @@ def threshold_of(protocol: Protocol, iou: float | None) -> int:
     UsageError
         Where the protocol ranks no detections, or has no such threshold.
     """
-    protocol.require_score_matching(NOT_ANALYSED)
+    protocol.require_score_matching(NOT_ANALYZED)
     if iou is None:
         return protocol.threshold_index(USUAL_IOU) or 0
     index = protocol.threshold_index(iou)
     if index is None:
-        known = ", ".join(format(t, ".6g") for t in protocol.iou_thresholds)
+        thresholds = ", ".join(format(t, ".6g") for t in protocol.iou_thresholds)
         raise UsageError(
-            f"IoU {iou!r} is not among the thresholds of the evaluation ({known}); "
+            f"IoU {iou!r} is not among the thresholds of the evaluation ({thresholds}); "
             "evaluate with it, or choose one of these"
         )
     return index
@@ -246,17 +246,17 @@ def _adapted(result: Result, threshold: int) -> MatchResults:
     """Return the outcome from the evidence, over all areas."""
     protocol, run = result.protocol, result._run
     match_table = result.match_table_for((0, threshold))
-    one = replace(
+    single = replace(
         protocol,
         iou_thresholds=(protocol.iou_thresholds[threshold],),
         area_ranges=protocol.area_ranges[:1],
     )
     return MatchResults(
-        run=EvaluationRun(run.ground_truth, run.detections, one, run.threads, prepared=True),
+        run=EvaluationRun(run.ground_truth, run.detections, single, run.threads, prepared=True),
         threshold=threshold,
         matched_gt=match_table.matched_gt_at(0, threshold),
         ignored=match_table.is_ignored(0, threshold),
-        counted=match_table.within_max_dets,
+        within_max_dets=match_table.within_max_dets,
         positive=match_table.positive[0],
         match_table=match_table,
         result=result,

@@ -42,7 +42,7 @@ class Point:
     false_negatives: int
     images: int
 
-    def numbers(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Return the metrics at a score threshold by name."""
         return {name: self._number(name) for name in AT_THRESHOLD}
 
@@ -104,10 +104,10 @@ class Sweep:
     @property
     def f1(self) -> Floats:
         """At each threshold, (n,) float64."""
-        return ratios(2 * self.true_positives, self._f1_whole)
+        return ratios(2 * self.true_positives, self._f1_denominator)
 
     @property
-    def _f1_whole(self) -> Counts:
+    def _f1_denominator(self) -> Counts:
         return self.positives + self.true_positives + self.false_positives
 
     @property
@@ -115,17 +115,17 @@ class Sweep:
         """At each threshold, (n,) float64; NaN without images."""
         return ratios(self.false_positives, np.full(len(self.score), self.images))
 
-    def point(self, place: int) -> Point:
+    def point(self, index: int) -> Point:
         """Return the point at a candidate, by its place."""
-        return self._point(float(self.score[place]), place)
+        return self._point(float(self.score[index]), index)
 
     def at(self, score: float) -> Point:
         """Return the point at any threshold."""
         return self._point(score, int(np.searchsorted(-self.score, -score, side="right")) - 1)
 
-    def _point(self, score: float, place: int) -> Point:
-        right = int(self.true_positives[place]) if place >= 0 else 0
-        wrong = int(self.false_positives[place]) if place >= 0 else 0
+    def _point(self, score: float, index: int) -> Point:
+        right = int(self.true_positives[index]) if index >= 0 else 0
+        wrong = int(self.false_positives[index]) if index >= 0 else 0
         return Point(score, right, wrong, self.positives - right, self.images)
 
     @property
@@ -139,11 +139,14 @@ class Sweep:
             return self._point(float("nan"), -1)
         f1 = self.f1
         close = np.flatnonzero(f1 >= f1.max() * (1 - _ROUNDING))
-        above, below = self.true_positives[close].tolist(), self._f1_whole[close].tolist()
+        numerators, denominators = (
+            self.true_positives[close].tolist(),
+            self._f1_denominator[close].tolist(),
+        )
         first = 0
-        for place in range(1, len(close)):
-            if above[place] * below[first] > above[first] * below[place]:
-                first = place
+        for index in range(1, len(close)):
+            if numerators[index] * denominators[first] > numerators[first] * denominators[index]:
+                first = index
         return self.point(int(close[first]))
 
 
@@ -238,8 +241,8 @@ def operating_point(
 
     Parameters and errors are those of :func:`sweeps`, and of :func:`threshold`.
     """
-    score, found = threshold(score), sweeps(result, iou=iou)
-    return found.best if isinstance(score, str) else found.at(score)
+    score, all_sweeps = threshold(score), sweeps(result, iou=iou)
+    return all_sweeps.best if isinstance(score, str) else all_sweeps.at(score)
 
 
 def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps:

@@ -75,11 +75,11 @@ class Criterion:
         error = standard_error(spread)
         return error if self.paired else sqrt(2) * error
 
-    def smallest(self, error: float) -> float:
+    def min_detectable_drop(self, error: float) -> float:
         """Return the smallest drop that is told from noise in a share `power` of samples."""
         return (_quantile(1 - (1 - self.level) / 2) + _quantile(self.power)) * error
 
-    def beyond(self, error: float) -> float:
+    def margin(self, error: float) -> float:
         """Return how far beyond a limit a true number must be for its estimate to be so as often.
 
         What is held to a limit as it is, without an interval, is beyond it in half of the samples
@@ -151,8 +151,8 @@ class DetectableDrop(NamedTuple):
             itself is.
         """
         error = criterion.error(spread)
-        smallest = criterion.smallest(error)
-        margin = smallest if by_interval else criterion.beyond(error)
+        smallest = criterion.min_detectable_drop(error)
+        margin = smallest if by_interval else criterion.margin(error)
         return cls(
             name,
             units,
@@ -160,12 +160,12 @@ class DetectableDrop(NamedTuple):
             smallest,
             limit,
             None if limit is None else limit + margin,
-            units_needed(units, smallest, limit if criterion.drop is None else criterion.drop),
+            images_needed(units, smallest, limit if criterion.drop is None else criterion.drop),
             ground_truths,
         )
 
     @property
-    def too_fine(self) -> bool:
+    def is_underpowered(self) -> bool:
         """Whether a gate's limit is a drop that is not told from noise; 0 names no size."""
         return self.limit is not None and 0 < self.limit < self.min_detectable_drop
 
@@ -202,7 +202,7 @@ class PowerAnalysis:
     criterion : Criterion
     unit : str
         What is resampled: ``"image"`` or ``"query"``.
-    numbers : tuple of DetectableDrop
+    metrics : tuple of DetectableDrop
         Those that were asked for.
     classes : tuple of DetectableDrop
         Of each class besides.
@@ -212,7 +212,7 @@ class PowerAnalysis:
 
     criterion: Criterion
     unit: str
-    numbers: tuple[DetectableDrop, ...]
+    metrics: tuple[DetectableDrop, ...]
     classes: tuple[DetectableDrop, ...] = ()
     margins: tuple[ThresholdMargin, ...] = ()
 
@@ -222,7 +222,7 @@ class PowerAnalysis:
         return {"image": "images", "query": "queries"}[self.unit]
 
 
-def units_needed(units: int, smallest: float, drop: float | None) -> int | None:
+def images_needed(units: int, smallest: float, drop: float | None) -> int | None:
     """Return how many units like these tell a drop from noise; None where it is not known.
 
     The standard error falls with the root of their number.
@@ -232,7 +232,7 @@ def units_needed(units: int, smallest: float, drop: float | None) -> int | None:
     return ceil(units * (smallest / drop) ** 2 * (1 - ROUNDING))
 
 
-def resolution(comparison: "Comparison", drop: float | None = None) -> PowerAnalysis | None:
+def power_analysis(comparison: "Comparison", drop: float | None = None) -> PowerAnalysis | None:
     """Return what the images of a comparison can show; None where nothing was resampled.
 
     Parameters

@@ -141,12 +141,12 @@ def _metrics_of(result: Result, score_threshold: Threshold | None) -> Metrics:
 
     def compute_overall(name: str) -> float:
         if name in at_threshold:
-            return point().overall.numbers()[name]
+            return point().overall.metrics()[name]
         return result.metric(name)
 
     def compute_rows(name: str) -> list[float]:
         if name in at_threshold:
-            return [counts.numbers()[name] for counts in point().by_class]
+            return [counts.metrics()[name] for counts in point().by_class]
         spec = metrics.named_of_class(result.protocol, name)
         values: list[float] = result.class_values(spec).tolist()
         return values

@@ -8,8 +8,8 @@ from detap.analysis.power import (
     DetectableDrop,
     PowerAnalysis,
     ThresholdMargin,
+    images_needed,
     standard_error,
-    units_needed,
 )
 from detap.errors import Note
 from detap.gates.checks import Gate, Noise
@@ -106,7 +106,7 @@ def _margins(
             series = spread.values(gate.metric_name)
         if series is not None:
             error = standard_error(series)
-            yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.beyond(error))
+            yield ThresholdMargin(gate.name, gate.kind, gate.limit, error, criterion.margin(error))
 
 
 def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterator[MetricName]:
@@ -122,11 +122,11 @@ def _class_metrics(limited: Collection[MetricName], metrics: Metrics) -> Iterato
 
 def underpowered_notes(power: PowerAnalysis) -> list[Note]:
     """Return a warning if limits are below the minimum detectable drop."""
-    rows = [row for row in power.numbers if row.too_fine]
+    rows = [row for row in power.metrics if row.is_underpowered]
     if not rows:
         return []
     worst = max(rows, key=lambda row: row.min_detectable_drop / (row.limit or 1))
-    units = units_needed(worst.units, worst.min_detectable_drop, worst.limit)
+    units = images_needed(worst.units, worst.min_detectable_drop, worst.limit)
     others = "" if len(rows) == 1 else f"; {len(rows) - 1} more limits are too low"
     return [
         Note(

@@ -25,9 +25,9 @@ TIE_GUARD = 1e-8
 
 
 class Bins(NamedTuple):
-    """Centres of a histogram: `centres` of them from `high` down to `low`."""
+    """Centres of a histogram: `centers` of them from `high` down to `low`."""
 
-    centres: int
+    centers: int
     low: float
     high: float
 
@@ -150,7 +150,7 @@ def _add_rows(target: Array, rows: Array, values: Array) -> None:
 
 def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[Array, Array]:
     """Return how much of all items, and of the relevant ones, is in each bin: two of (B, bins)."""
-    weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centres)]
+    weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centers)]
     return (
         xp.stack([weight.sum(-1) for weight in weights], -1),
         xp.stack([(weight * relevant).sum(-1) for weight in weights], -1),
@@ -159,8 +159,8 @@ def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[
 
 def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Array, Array]:
     """Return every item's share of one bin, and its derivative by the score."""
-    centres, low, high = bins
-    width = (high - low) / (centres - 1)
+    centers, low, high = bins
+    width = (high - low) / (centers - 1)
     # Centres are counted in widths from the highest, so that a score on one is on it exactly.
     away = number - (high - xp.clip(scores, low, high)) / width
     flat = xp.zeros_like(scores)
@@ -175,19 +175,19 @@ Form = Callable[[Library, Array, Array], tuple[Array, Array, Array, Array, Array
 items, and its derivatives by the bin's all and relevant and by the two sums before it."""
 
 
-def plain(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
+def plain(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
     """Return the product of precision and recall step of each bin."""
-    total, hits = every.cumsum(-1), found.cumsum(-1)
+    total, hits = every.cumsum(-1), relevant.cumsum(-1)
     total = xp.where(total > 0, total, xp.zeros_like(total) + 1.0)
-    falls = -hits * found / total**2
-    return hits * found / total, falls, (hits + found) / total, falls, found / total
+    falls = -hits * relevant / total**2
+    return hits * relevant / total, falls, (hits + relevant) / total, falls, relevant / total
 
 
-def tie_aware(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
+def tie_aware(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
     """Return each bin's part of the expected AP over its orders, the sum over ranks by a log."""
-    before, hits = every.cumsum(-1) - every, found.cumsum(-1) - found
+    before, hits = every.cumsum(-1) - every, relevant.cumsum(-1) - relevant
     rest = xp.clip(every - 1.0, 0.0, None) + TIE_GUARD
-    ratio = xp.clip(found - 1.0, 0.0, None) / rest
+    ratio = xp.clip(relevant - 1.0, 0.0, None) / rest
     after = before + every + 1.0
     log = xp.log(after / (before + 1.0))
     level = hits + 1.0 - ratio * (before + 1.0)
@@ -195,36 +195,42 @@ def tie_aware(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
     by_ratio = every - (before + 1.0) * log
     flat = xp.zeros_like(every)
     ratio_every = xp.where(every > 1.0, -ratio / rest, flat)
-    ratio_found = xp.where(found > 1.0, 1.0 / rest, flat)
+    ratio_relevant = xp.where(relevant > 1.0, 1.0 / rest, flat)
     size = every + TIE_GUARD
-    share = found / size
-    part = share * inner
-    d_every = share * (ratio + by_ratio * ratio_every + level / after) - part / size
-    d_found = inner / size + share * by_ratio * ratio_found
-    d_before = share * (level * (1.0 / after - 1.0 / (before + 1.0)) - ratio * log)
-    return part, d_every, d_found, d_before, share * log
+    fraction = relevant / size
+    part = fraction * inner
+    d_every = fraction * (ratio + by_ratio * ratio_every + level / after) - part / size
+    d_relevant = inner / size + fraction * by_ratio * ratio_relevant
+    d_before = fraction * (level * (1.0 / after - 1.0 / (before + 1.0)) - ratio * log)
+    return part, d_every, d_relevant, d_before, fraction * log
 
 
-def tie_aware_simple(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
+def tie_aware_simple(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
     """Return each bin's part as if all of it stood at the bin's middle."""
     total = 2.0 * every.cumsum(-1) - every + 1.0
-    hits = 2.0 * found.cumsum(-1) - found + 1.0
-    part = found * hits / total
-    return part, -part / total, (hits + found) / total, -2.0 * part / total, 2.0 * found / total
+    hits = 2.0 * relevant.cumsum(-1) - relevant + 1.0
+    part = relevant * hits / total
+    return (
+        part,
+        -part / total,
+        (hits + relevant) / total,
+        -2.0 * part / total,
+        2.0 * relevant / total,
+    )
 
 
 def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: Bins) -> Value:
     """Return 1 - AP of softly binned scores, and its gradient."""
-    every, found = histogram(xp, scores, relevant, bins)
+    every, binned_relevant = histogram(xp, scores, relevant, bins)
     count = relevant.sum(-1)
     share = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
-    part, by_every, by_found, by_before, by_hits = form(xp, every, found)
+    part, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
     by_every = by_every + _later(xp, by_before)
-    by_found = by_found + _later(xp, by_hits)
+    by_relevant = by_relevant + _later(xp, by_hits)
     gradient = xp.zeros_like(scores)
-    for number in range(bins.centres):
+    for number in range(bins.centers):
         slope = _triangle(xp, scores, number, bins)[1]
-        pull = by_every[:, number : number + 1] + relevant * by_found[:, number : number + 1]
+        pull = by_every[:, number : number + 1] + relevant * by_relevant[:, number : number + 1]
         gradient = gradient - slope * pull
     undefined = xp.zeros_like(count) + float("nan")
     value = xp.where(count > 0, 1.0 - part.sum(-1) * share, undefined)

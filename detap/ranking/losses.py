@@ -29,7 +29,7 @@ __all__ = [
     "calibration_loss",
     "decomposability_gap",
     "fast_ap_loss",
-    "quantised_ap_loss",
+    "quantized_ap_loss",
     "roadmap_loss",
     "smooth_ap_loss",
     "sup_ap_loss",
@@ -121,7 +121,7 @@ def sup_ap_loss(
     return _of_pairs(scores, relevant, _formulas.heaviside, step)
 
 
-def quantised_ap_loss(
+def quantized_ap_loss(
     scores: ArrayLike,
     relevant: ArrayLike,
     *,
@@ -132,8 +132,8 @@ def quantised_ap_loss(
 ) -> Value:
     """Return 1 - the AP of scores that are softly sorted into bins.
 
-    Each score gives its weight to the two centres beside it, of `bins` from `high` down to `low`;
-    scores beyond these count as at the end. A gradient at the very centre of a bin is 0.
+    Each score gives its weight to the two centers beside it, of `bins` from `high` down to `low`;
+    scores beyond these count as at the end. A gradient at the very center of a bin is 0.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def quantised_ap_loss(
     bins : int
         Centres, at least 2.
     low, high : float
-        The lowest and the highest centre.
+        The lowest and the highest center.
     form : {"plain", "tie-aware", "tie-aware-simple"}
         Precision times recall step of each bin; or the expected AP over the orders of what is in
         it, the sum over ranks by a logarithm or by the bin's middle.
@@ -156,7 +156,7 @@ def quantised_ap_loss(
         raise UsageError(f"form {form!r} is unknown; choose from {', '.join(FORMS)}")
     checked = _checked(scores, relevant)
     check_bins(bins, low, high)
-    return _as_given(
+    return _restore_shape(
         scores, _formulas.of_histogram(np, *checked, FORMS[form], Bins(bins, low, high))
     )
 
@@ -165,7 +165,7 @@ def fast_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, bins: int = 10) -> V
     """Return 1 - FastAP of cosine similarities.
 
     Squared distances of unit vectors, 2 - 2s from 0 to 4, are softly sorted into bins + 1 nodes:
-    the plain form of :func:`quantised_ap_loss` with that many centres from 1 to -1.
+    the plain form of :func:`quantized_ap_loss` with that many centers from 1 to -1.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def fast_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, bins: int = 10) -> V
     ----------
     Cakir et al., Deep Metric Learning to Rank, CVPR 2019.
     """
-    return quantised_ap_loss(scores, relevant, bins=bins + 1, low=-1.0, high=1.0)
+    return quantized_ap_loss(scores, relevant, bins=bins + 1, low=-1.0, high=1.0)
 
 
 def calibration_loss(
@@ -199,7 +199,9 @@ def calibration_loss(
     ----------
     Ramzi et al., NeurIPS 2021.
     """
-    return _as_given(scores, _formulas.calibration(np, *_checked(scores, relevant), alpha, beta))
+    return _restore_shape(
+        scores, _formulas.calibration(np, *_checked(scores, relevant), alpha, beta)
+    )
 
 
 def roadmap_loss(
@@ -238,10 +240,10 @@ def roadmap_loss(
 
 def mixed(first: Value, second: Value, weight: float) -> Value:
     """Return (1 - weight) of one loss and weight of another, undefined where the first is."""
-    kept = 0.0 + (first.value == first.value)  # NaN is not itself, in NumPy as in PyTorch
+    defined = 0.0 + (first.value == first.value)  # NaN is not itself, in NumPy as in PyTorch
     value = (1.0 - weight) * first.value + weight * second.value
     gradient = (1.0 - weight) * first.gradient + weight * second.gradient
-    return Value(value, gradient * kept[..., None])
+    return Value(value, gradient * defined[..., None])
 
 
 def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Step:
@@ -290,7 +292,7 @@ def check_bins(bins: int, low: float, high: float) -> None:
         Where there are fewer than 2 bins, or they do not ascend.
     """
     if bins < 2:
-        raise UsageError(f"bins is {bins}; at least 2 centres are needed")
+        raise UsageError(f"bins is {bins}; at least 2 centers are needed")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise UsageError(f"bins from {low} to {high} do not ascend")
 
@@ -314,14 +316,14 @@ def _of_pairs(
     checked = _checked(scores, relevant)
     # Differences of scores near the largest float overflow to infinity, which the steps take.
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _formulas.of_pairs(np, *checked, step_relevant, step_irrelevant)
-    return _as_given(scores, found)
+        result = _formulas.of_pairs(np, *checked, step_relevant, step_irrelevant)
+    return _restore_shape(scores, result)
 
 
-def _as_given(scores: ArrayLike, found: Value) -> Value:
+def _restore_shape(scores: ArrayLike, result: Value) -> Value:
     if np.ndim(scores) == 1:
-        return Value(found.value[0], found.gradient[0])
-    return found
+        return Value(result.value[0], result.gradient[0])
+    return result
 
 
 class Gap(NamedTuple):
@@ -350,7 +352,7 @@ class Gap(NamedTuple):
     applies: bool
 
 
-_MOST_ORDERED = 7
+_MAX_PERMUTED = 7
 
 
 def decomposability_gap(
@@ -398,19 +400,19 @@ def decomposability_gap(
     parts = [member == number for number in np.unique(member)]
     aps = [_precision(values[part], positive[part]) for part in parts if positive[part].any()]
     counts = np.array([[positive[part].sum(), (~positive[part]).sum()] for part in parts])
-    sure = np.array(
+    calibrated_counts = np.array(
         [
             [(positive & part & (values > alpha)).sum(), (~positive & part & (values > beta)).sum()]
             for part in parts
         ]
     )
     worst = np.nan
-    if len(parts) <= _MOST_ORDERED:
+    if len(parts) <= _MAX_PERMUTED:
         worst = max(_bound(counts[list(order)]) for order in permutations(range(len(parts))))
     return Gap(
         gap=float(np.mean(aps)) - _precision(values, positive),
         bound=_bound(counts),
-        calibrated_bound=_calibrated_bound(counts, sure),
+        calibrated_bound=_calibrated_bound(counts, calibrated_counts),
         worst_bound=worst,
         applies=all(ap == 1.0 for ap in aps),
     )
@@ -432,10 +434,10 @@ def _bound(counts: NDArray[np.int64]) -> float:
     return 1.0 - total / float(counts[:, 0].sum())
 
 
-def _calibrated_bound(counts: NDArray[np.int64], sure: NDArray[np.int64]) -> float:
+def _calibrated_bound(counts: NDArray[np.int64], calibrated_counts: NDArray[np.int64]) -> float:
     """Return the bound where relevant items above alpha meet only the others above beta."""
     before, before_sure, total = np.zeros(2), np.zeros(2), 0.0
-    for (positives, negatives), (above, wrong) in zip(counts, sure, strict=True):
+    for (positives, negatives), (above, wrong) in zip(counts, calibrated_counts, strict=True):
         rank = np.arange(1, above + 1) + before_sure[0]
         total += float((rank / (rank + before_sure[1])).sum())
         rank = np.arange(1, positives - above + 1) + above + before[0]

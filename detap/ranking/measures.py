@@ -70,14 +70,14 @@ class Ordered:
     def _ranks(self) -> Counts:
         return self.hits + np.arange(len(self.hits))
 
-    def found(self, k: int) -> int:
+    def relevant_within(self, k: int) -> int:
         """Return how many of the first k are relevant."""
         return int(np.searchsorted(self._ranks(), k))
 
-    def found_at_ranks(self, ranks: int) -> Floats:
+    def relevant_at_ranks(self, ranks: int) -> Floats:
         """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
-        found = np.searchsorted(self._ranks(), np.arange(1, ranks + 1))
-        return np.asarray(found, np.float64)
+        counts = np.searchsorted(self._ranks(), np.arange(1, ranks + 1))
+        return np.asarray(counts, np.float64)
 
     def hit(self, k: int) -> float:
         """Return whether (or how surely) a relevant item is among the first k."""
@@ -85,9 +85,11 @@ class Ordered:
 
     def average_precision(self, k: int, divisor: str) -> float:
         """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
-        inside = self.found(k)
-        by = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[divisor]
-        return curves.average_precision(self.hits[:inside], by, interpolated=False)
+        inside = self.relevant_within(k)
+        divisor_value = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[
+            divisor
+        ]
+        return curves.average_precision(self.hits[:inside], divisor_value, interpolated=False)
 
     def reciprocal_rank(self, k: int) -> float:
         """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
@@ -121,11 +123,11 @@ class Expected:
     length: int
     gains: Gains | None = None
 
-    def found(self, k: int) -> float:
+    def relevant_within(self, k: int) -> float:
         """Return how many of the first k are relevant."""
         return ties.found_within(self.groups, k)
 
-    def found_at_ranks(self, ranks: int) -> Floats:
+    def relevant_at_ranks(self, ranks: int) -> Floats:
         """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
         k = np.arange(1, ranks + 1)[:, None]
         inside = np.clip(k - self.groups.above, 0, self.groups.size)
@@ -140,8 +142,8 @@ class Expected:
         """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
         if divisor == "hits":
             return ties.average_precision_by_hits(self.groups, k)
-        by = self.relevant if divisor == "all" else min(k, self.relevant)
-        return ties.average_precision(self.groups, k, by)
+        divisor_value = self.relevant if divisor == "all" else min(k, self.relevant)
+        return ties.average_precision(self.groups, k, divisor_value)
 
     def reciprocal_rank(self, k: int) -> float:
         """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
@@ -179,22 +181,22 @@ def _discounts(ranks: int) -> Floats:
 def _ndcg(ranking: RankedList, k: int) -> float:
     if ranking.gains is None:
         above, size, gain = ranking.binary_gains()
-        best = float(_discounts(_power(ranking.relevant))[min(ranking.relevant, k)])
+        ideal_dcg = float(_discounts(_power(ranking.relevant))[min(ranking.relevant, k)])
     else:
         above, size, gain, ideal = ranking.gains
         ideal = ideal[:k]
-        best = float((ideal / np.log2(np.arange(2, len(ideal) + 2))).sum())
-    if best <= 0:
+        ideal_dcg = float((ideal / np.log2(np.arange(2, len(ideal) + 2))).sum())
+    if ideal_dcg <= 0:
         return nan
     inside = above < k
     above, size, gain = above[inside], size[inside], gain[inside]
     if not len(above):
         return 0.0
     if int(size.max()) == 1:
-        return float((gain / np.log2(above + 2)).sum()) / best
+        return float((gain / np.log2(above + 2)).sum()) / ideal_dcg
     sums = _discounts(_power(int((above + size).max())))
     within = sums[np.minimum(above + size, k)] - sums[above]
-    return float((gain / size * within).sum()) / best
+    return float((gain / size * within).sum()) / ideal_dcg
 
 
 def _power(ranks: int) -> int:
@@ -242,14 +244,14 @@ def _at_cutoff(k: int, protocol: Retrieval) -> list[Measure]:
             lambda x: x.average_precision(k, protocol.divisor),
             "AP",
         ),
-        measure("P", f"precision, {first}", lambda x: x.found(k) / k),
-        measure("R", f"recall, {first}", lambda x: x.found(k) / x.relevant),
+        measure("P", f"precision, {first}", lambda x: x.relevant_within(k) / k),
+        measure("R", f"recall, {first}", lambda x: x.relevant_within(k) / x.relevant),
         measure("hit-rate", f"any relevant, {first}", lambda x: x.hit(k)),
-        measure("nDCG", f"normalised discounted cumulative gain, {first}", lambda x: _ndcg(x, k)),
+        measure("nDCG", f"normalized discounted cumulative gain, {first}", lambda x: _ndcg(x, k)),
         measure(
             "top-accuracy",
             f"share of relevant among those there are, {first}",
-            lambda x: x.found(k) / min(k, x.length) if x.length else 0.0,
+            lambda x: x.relevant_within(k) / min(k, x.length) if x.length else 0.0,
         ),
     ]
 
@@ -261,7 +263,7 @@ def _whole(protocol: Retrieval) -> list[Measure]:
             "R-precision",
             "precision, first R, R being all relevant",
             None,
-            lambda x: x.found(x.relevant) / x.relevant,
+            lambda x: x.relevant_within(x.relevant) / x.relevant,
         ),
         Measure(
             "mAP@R",
@@ -280,7 +282,7 @@ def _whole(protocol: Retrieval) -> list[Measure]:
         Measure(
             "nDCG",
             "nDCG",
-            f"normalised discounted cumulative gain, {protocol.gain}",
+            f"normalized discounted cumulative gain, {protocol.gain}",
             None,
             lambda x: _ndcg(x, max(x.length, x.relevant)),
         ),

@@ -22,8 +22,8 @@ LOSSES: dict[str, Callable[[Floats, NDArray[np.bool_]], losses.Value]] = {
     "ap": losses.ap_loss,
     "smooth_ap": losses.smooth_ap_loss,
     "sup_ap": losses.sup_ap_loss,
-    "quantised_ap": losses.quantised_ap_loss,
-    "quantised_tie_ap": partial(losses.quantised_ap_loss, form="tie-aware"),
+    "quantized_ap": losses.quantized_ap_loss,
+    "quantized_tie_ap": partial(losses.quantized_ap_loss, form="tie-aware"),
     "fast_ap": losses.fast_ap_loss,
     "calibration": losses.calibration_loss,
     "roadmap": losses.roadmap_loss,
@@ -33,8 +33,8 @@ LOSSES: dict[str, Callable[[Floats, NDArray[np.bool_]], losses.Value]] = {
 PARAMETERS = {
     "smooth_ap": {"tau": 0.01},
     "sup_ap": {"tau": 0.01, "delta": 0.05, "rho": 100.0, "offset": 1.44, "tie": 1.0},
-    "quantised_ap": {"bins": 20, "low": -1.0, "high": 1.0},
-    "quantised_tie_ap": {"bins": 20, "low": -1.0, "high": 1.0},
+    "quantized_ap": {"bins": 20, "low": -1.0, "high": 1.0},
+    "quantized_tie_ap": {"bins": 20, "low": -1.0, "high": 1.0},
     "fast_ap": {"bins": 10},
     "calibration": {"alpha": 0.9, "beta": 0.6},
     "roadmap": {"weight": 0.5},
@@ -91,14 +91,14 @@ def objectives(
         can be, for the gap.
     """
     count = len(table.queries)
-    found = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}
+    loss_values = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}
     gaps = {name: np.full(count, nan) for name in (GAPS if batches else ())}
     applies = np.zeros(count if batches else 0, np.bool_)
     lists = _of_run(table, protocol) if isinstance(table, Run) else _of_gallery(table, protocol)
     for query, scores, relevant in lists:
         if not relevant.any():
             continue
-        for key, values in found.items():
+        for key, values in loss_values.items():
             values[query] = LOSSES[key](scores, relevant).value
         if batches:
             parts = np.arange(len(scores)) * batches // len(scores)
@@ -106,7 +106,7 @@ def objectives(
             for name in GAPS:
                 gaps[name][query] = getattr(gap, name)
             applies[query] = gap.applies
-    return Objectives(losses=found, batches=batches, gaps=gaps, applies=applies)
+    return Objectives(losses=loss_values, batches=batches, gaps=gaps, applies=applies)
 
 
 Scored = tuple[int, Floats, NDArray[np.bool_]]
@@ -114,8 +114,8 @@ Scored = tuple[int, Floats, NDArray[np.bool_]]
 
 def _of_run(run: Run, protocol: Retrieval) -> Iterator[Scored]:
     for query in range(len(run.queries)):
-        own = slice(run.start[query], run.start[query + 1])
-        yield query, run.score[own], run.grade[own] >= protocol.relevant_from
+        rows = slice(run.start[query], run.start[query + 1])
+        yield query, run.score[rows], run.grade[rows] >= protocol.relevant_from
 
 
 def _of_gallery(table: Gallery, protocol: Retrieval) -> Iterator[Scored]:

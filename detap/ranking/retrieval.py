@@ -32,7 +32,7 @@ CURVE_RANKS = 1000
 _HITS = 1 << 23
 """How many places of relevant items are held at once; a query's own are held in any case."""
 
-_TOGETHER = 512
+_MAX_BLOCK = 512
 """Queries of codes in a block at most, so that it is seen how far the work is."""
 
 _SCORES = 1 << 28
@@ -127,7 +127,7 @@ def evaluate(
         Where the embeddings have no similarity of the kind asked for.
     """
     resolved = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
-    wanted = measures(resolved, names)
+    requested = measures(resolved, names)
     if isinstance(table, Run) and resolved.exclude_self:
         raise UsageError(
             "queries can be left out of their own rankings in a gallery alone: of a run it is not "
@@ -139,7 +139,7 @@ def evaluate(
         source = _RunLists(table, resolved)
     else:
         source = _GalleryLists(table, resolved, threads)
-    return _tallied(source, resolved, wanted, progress or (lambda _: None))
+    return _accumulate(source, resolved, requested, progress or (lambda _: None))
 
 
 def _left_out(protocol: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
@@ -166,16 +166,16 @@ class _Source(NamedTuple):
     notes: tuple[Note, ...]
 
 
-def _tallied(
+def _accumulate(
     source: "_RunLists | _GalleryLists",
     protocol: Retrieval,
-    wanted: tuple[Measure, ...],
+    requested: tuple[Measure, ...],
     progress: Callable[[float], None],
 ) -> RetrievalResult:
     """Return the measures read off all lists, one after the other."""
-    known, depths = source.known, [measure.depth for measure in wanted]
+    known, depths = source.known, [measure.depth for measure in requested]
     depth = None if None in depths else max(d or 0 for d in depths)
-    values = {measure.key: np.full(len(known.queries), nan) for measure in wanted}
+    values = {measure.key: np.full(len(known.queries), nan) for measure in requested}
     longest = int(known.ranked.max(initial=0))
     ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
     levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
@@ -184,11 +184,11 @@ def _tallied(
         progress(query / len(known.queries))
         if not ranked.relevant:
             continue
-        for measure in wanted:
+        for measure in requested:
             values[measure.key][query] = measure.compute(ranked)
-        found = ranked.found_at_ranks(ranks)
-        precision += found / at
-        recall += found / ranked.relevant
+        relevant_counts = ranked.relevant_at_ranks(ranks)
+        precision += relevant_counts / at
+        recall += relevant_counts / ranked.relevant
         if depth is None:
             levels += ranked.precision_at_levels()
     # A query without relevant items, or without a ranking, has added 0 to the curves.
@@ -196,7 +196,7 @@ def _tallied(
     share = 1.0 / count if count else nan
     return RetrievalResult(
         protocol=protocol,
-        measures=wanted,
+        measures=requested,
         queries=known.queries,
         relevant=known.relevant,
         ranked=known.ranked,
@@ -204,7 +204,7 @@ def _tallied(
         values=values,
         summary={
             measure.name: mean_of_defined(_contributions(values[measure.key], protocol, known))
-            for measure in wanted
+            for measure in requested
         },
         levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
         precision_at_levels=levels * share if depth is None else np.zeros(0),
@@ -264,8 +264,8 @@ class _RunLists:
     def _ordered(
         self, query: int, score: Floats, grade: Floats, judged: Floats | None
     ) -> RankedList:
-        places = np.flatnonzero(grade >= self.protocol.relevant_from)
-        hits = (places - np.arange(len(places))).astype(np.int32)
+        ranks = np.flatnonzero(grade >= self.protocol.relevant_from)
+        hits = (ranks - np.arange(len(ranks))).astype(np.int32)
         gains = None
         if judged is not None:
             worth = np.flatnonzero(grade > 0)
@@ -279,8 +279,8 @@ class _RunLists:
         first = np.flatnonzero(np.diff(score, prepend=nan))
         size = np.diff(first, append=len(score))
         relevant = _sums(grade >= self.protocol.relevant_from, first).astype(np.int64)
-        some = relevant > 0
-        groups = Groups(first[some], size[some], relevant[some])
+        has_relevant = relevant > 0
+        groups = Groups(first[has_relevant], size[has_relevant], relevant[has_relevant])
         gains = None
         if judged is not None:
             gain = _sums(self._gain(np.maximum(grade, 0.0)), first)
@@ -340,7 +340,7 @@ class _GalleryLists:
             relevant=counts,
             ranked=np.full(queries, max(0, items - protocol.exclude_self), np.int64),
             missing=np.zeros(queries, np.bool_),
-            notes=(*table.notes, *_found_themselves(table, protocol)),
+            notes=(*table.notes, *_self_match_notes(table, protocol)),
         )
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
@@ -355,10 +355,10 @@ class _GalleryLists:
     def _blocks(self, shallow: bool) -> Iterator[tuple[int, int]]:
         """Give ranges of queries whose scores and places fit into memory together."""
         counts = self.known.relevant
-        most = _TOGETHER if self.codes else self.similarities.rows(_SCORES)
+        max_queries = _MAX_BLOCK if self.codes else self.similarities.rows(_SCORES)
         low = 0
         while low < len(counts):
-            high = min(low + most, len(counts))
+            high = min(low + max_queries, len(counts))
             if not shallow:
                 sums = np.cumsum(counts[low:high])
                 # Whole groups of 16, which the compiled loop takes together, where possible.
@@ -371,40 +371,40 @@ class _GalleryLists:
     def _all(self, low: int, high: int) -> Iterator[tuple[int, RankedList]]:
         counts = self.known.relevant[low:high]
         if self.codes:
-            whole = high - low == len(self.known.relevant)
-            found = ranking.rank_codes(
+            is_full = high - low == len(self.known.relevant)
+            ranked = ranking.rank_codes(
                 np.ascontiguousarray(self.packed[0][low:high]),
                 self.packed[1],
-                self.relevance if whole else self.relevance.part(low, high),
+                self.relevance if is_full else self.relevance.part(low, high),
                 counts,
                 self.threads,
             )
         else:
             scores = self.similarities.block(low, high)
-            found = ranking.rank_scores(scores, self.relevance, low, counts, self.threads)
+            ranked = ranking.rank_scores(scores, self.relevance, low, counts, self.threads)
         length = int(self.known.ranked[0])
         for row in range(high - low):
-            own = slice(found.start[row], found.start[row + 1])
+            rows = slice(ranked.start[row], ranked.start[row + 1])
             if self.protocol.tie_break == "expected":
-                groups = ties.groups_of(found.above[own], found.level[own])
+                groups = ties.groups_of(ranked.above[rows], ranked.level[rows])
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
-                yield low + row, Ordered(found.hits[own], int(counts[row]), length)
+                yield low + row, Ordered(ranked.hits[rows], int(counts[row]), length)
 
     def _first(self, low: int, high: int, depth: int) -> Iterator[tuple[int, RankedList]]:
         length = int(self.known.ranked[0])
-        most = min(depth, length)
-        own = None if self.itself is None else self.itself[low:high]
+        count = min(depth, length)
+        excluded = None if self.itself is None else self.itself[low:high]
         if self.codes:
             queries = np.ascontiguousarray(self.packed[0][low:high])
-            best = ranking.nearest_codes(queries, self.packed[1], most, own, self.threads)
+            best = ranking.nearest_codes(queries, self.packed[1], count, excluded, self.threads)
         else:
             scores = self.similarities.block(low, high)
-            best = ranking.nearest_scores(scores, most, own, self.threads)
+            best = ranking.nearest_scores(scores, count, excluded, self.threads)
         for row in range(high - low):
             query = low + row
-            places = np.flatnonzero(self._shares(query, best[row]))
-            hits = (places - np.arange(len(places))).astype(np.int32)
+            ranks = np.flatnonzero(self._shares(query, best[row]))
+            hits = (ranks - np.arange(len(ranks))).astype(np.int32)
             yield query, Ordered(hits, int(self.known.relevant[query]), length)
 
     def _shares(self, query: int, items: Integers) -> NDArray[np.bool_]:
@@ -413,7 +413,7 @@ class _GalleryLists:
         return np.asarray(shared)
 
 
-def _found_themselves(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
+def _self_match_notes(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
     """Say where every query ranks itself, which makes numbers too good."""
     if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
         yield Note(

@@ -68,15 +68,15 @@ class Similarities:
             self.query = np.concatenate(blocks) if blocks else table.query
         else:
             self._check_size(table.query, table.gallery)
-        places = np.arange(self.items) if order is None else order
-        columns = self._columns(table.gallery, places, "item")
+        indices = np.arange(self.items) if order is None else order
+        columns = self._columns(table.gallery, indices, "item")
         width, kind = table.query.shape[1], table.gallery.dtype
         self.gallery = make_panels(columns, width, self.items, kind)
 
     def rows(self, memory: int) -> int:
         """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
-        most = max(2, min(256, memory // max(1, self.items * self.scored.itemsize)))
-        return most // QUERIES * QUERIES or most
+        max_rows = max(2, min(256, memory // max(1, self.items * self.scored.itemsize)))
+        return max_rows // QUERIES * QUERIES or max_rows
 
     def block(self, low: int, high: int) -> Scores:
         """Return the scores of the queries from `low` to `high`, (B, N), until the next block."""
@@ -94,30 +94,32 @@ class Similarities:
             scores = made
         if self.single:
             scores = scores.astype(np.float32, copy=False)
-        found: Scores = np.ascontiguousarray(scores)
-        return found
+        contiguous: Scores = np.ascontiguousarray(scores)
+        return contiguous
 
     def _columns(
-        self, vectors: NDArray[Any], places: NDArray[np.int64], what: str
+        self, vectors: NDArray[Any], indices: NDArray[np.int64], subject: str
     ) -> Iterator[NDArray[Any]]:
         """Give the vectors at some places as columns, block by block; of length 1 for cosines."""
-        for low in range(0, len(places), _BLOCK):
-            own = places[low : low + _BLOCK]
-            columns = np.ascontiguousarray(vectors[own].T)
-            yield self._unit(columns, own, what) if self.cosine else columns
+        for low in range(0, len(indices), _BLOCK):
+            block = indices[low : low + _BLOCK]
+            columns = np.ascontiguousarray(vectors[block].T)
+            yield self._unit(columns, block, subject) if self.cosine else columns
 
-    def _unit(self, columns: NDArray[Any], places: NDArray[np.int64], what: str) -> NDArray[Any]:
+    def _unit(
+        self, columns: NDArray[Any], indices: NDArray[np.int64], subject: str
+    ) -> NDArray[Any]:
         # By the largest component first, so that no square overflows or vanishes.
         largest = np.abs(columns).max(axis=0, initial=0.0)
         if not (largest > 0).all():
             self._refuse(
-                f"{what} {places[np.argmin(largest > 0)]}",
+                f"{subject} {indices[np.argmin(largest > 0)]}",
                 "is a vector of length 0, which has no cosine",
                 "leave it out, or rank by --similarity dot or euclidean",
             )
         columns /= largest
         # Added up in order, as products are.
-        squares = np.zeros(len(places))
+        squares = np.zeros(len(indices))
         for column in columns:
             squares += np.square(column, dtype=np.float64)
         columns /= np.sqrt(squares).astype(columns.dtype)

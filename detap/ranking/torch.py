@@ -28,7 +28,7 @@ __all__ = [
     "ap_loss",
     "calibration_loss",
     "fast_ap_loss",
-    "quantised_ap_loss",
+    "quantized_ap_loss",
     "roadmap_loss",
     "smooth_ap_loss",
     "sup_ap_loss",
@@ -45,9 +45,9 @@ class _Loss(torch.autograd.Function):
         half = scores.dtype in (torch.float16, torch.bfloat16)
         working = scores.float() if half else scores
         with torch.no_grad():
-            found = formula(working, relevant.to(working.dtype))
-        ctx.save_for_backward(found.gradient.to(scores.dtype))
-        value: Tensor = found.value.to(scores.dtype)
+            result = formula(working, relevant.to(working.dtype))
+        ctx.save_for_backward(result.gradient.to(scores.dtype))
+        value: Tensor = result.value.to(scores.dtype)
         return value
 
     @staticmethod
@@ -113,7 +113,7 @@ def sup_ap_loss(
     return _apply(scores, relevant, _of_pairs(_formulas.heaviside, step), reduction)
 
 
-def quantised_ap_loss(
+def quantized_ap_loss(
     scores: Tensor,
     relevant: Tensor,
     *,
@@ -123,7 +123,7 @@ def quantised_ap_loss(
     form: str = "plain",
     reduction: str = "mean",
 ) -> Tensor:
-    """Return 1 - quantised AP. See :func:`detap.ranking.losses.quantised_ap_loss`."""
+    """Return 1 - quantized AP. See :func:`detap.ranking.losses.quantized_ap_loss`."""
     losses.check_bins(bins, low, high)
     if form not in losses.FORMS:
         raise UsageError(f"form {form!r} is unknown; choose from {', '.join(losses.FORMS)}")
@@ -140,7 +140,7 @@ def fast_ap_loss(
     scores: Tensor, relevant: Tensor, *, bins: int = 10, reduction: str = "mean"
 ) -> Tensor:
     """Return 1 - FastAP. See :func:`detap.ranking.losses.fast_ap_loss`."""
-    return quantised_ap_loss(scores, relevant, bins=bins + 1, reduction=reduction)
+    return quantized_ap_loss(scores, relevant, bins=bins + 1, reduction=reduction)
 
 
 def calibration_loss(

@@ -86,7 +86,7 @@ class Columns:
         """
         return self._plain_names(what, self._one_a_row(what, values))
 
-    def numbered(self, what: str, values: ArrayLike) -> Names:
+    def index_names(self, what: str, values: ArrayLike) -> Names:
         """Return the distinct names, and the index of each row.
 
         Dense integers use a lookup table. Of others, and of text, only the first of each run of
@@ -267,17 +267,17 @@ def ordered(names: Iterable[Name]) -> list[Name]:
     return sorted(names, key=lambda name: (isinstance(name, str), name))
 
 
-def places(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32]:
+def indices_in(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32]:
     """Return the index of each name in `order`, (n,) int32; -1 if it is missing."""
     index_by_name = {name: index for index, name in enumerate(order)}
     return np.array([index_by_name.get(name, -1) for name in names], np.int32)
 
 
-def renumbered(
+def reindexed(
     numbers: NDArray[np.int32], names: Sequence[Name], order: Sequence[Name]
 ) -> NDArray[np.int32]:
     """Convert indices into `names` to indices into `order`, which has all names."""
-    return numbers if order[: len(names)] == names else places(names, order)[numbers]
+    return numbers if order[: len(names)] == names else indices_in(names, order)[numbers]
 
 
 def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
@@ -291,7 +291,7 @@ def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
 def _numbered(names: Sequence[Name]) -> Names:
     """Index names of one type in sorted order."""
     distinct = sorted(set(names))
-    return Names(distinct, places(names, distinct))
+    return Names(distinct, indices_in(names, distinct))
 
 
 def _are_whole(column: NDArray[Any]) -> bool:

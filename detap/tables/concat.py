@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.tables.columns import ordered, places, renumbered
+from detap.tables.columns import indices_in, ordered, reindexed
 from detap.tables.detection import (
     SAMPLED_IMAGES,
     CategorySample,
@@ -227,7 +227,7 @@ def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | No
     sizes = np.full((len(images), 2), np.nan)
     for table in reversed(tables):
         if table.image_sizes is not None:
-            rows = places(table.images, images)
+            rows = indices_in(table.images, images)
             known = ~np.isnan(table.image_sizes).any(axis=1)
             sizes[rows[known]] = table.image_sizes[known]
     return sizes
@@ -243,8 +243,8 @@ def _lists(
             pairs = [
                 np.stack(
                     [
-                        renumbered(table.listed[name][:, 0], table.images, images),
-                        renumbered(table.listed[name][:, 1], table.class_ids, ids),
+                        reindexed(table.listed[name][:, 0], table.images, images),
+                        reindexed(table.listed[name][:, 1], table.class_ids, ids),
                     ],
                     axis=1,
                 )
@@ -284,8 +284,8 @@ def _stacked(
         more["masks"] = Masks.joined([table.masks for table in tables if table.masks is not None])
     return tables[0].with_columns(
         columns,
-        image=np.concatenate([renumbered(t.image, t.images, images) for t in tables]),
-        label=np.concatenate([renumbered(t.label, t.class_ids, classes[0]) for t in tables]),
+        image=np.concatenate([reindexed(t.image, t.images, images) for t in tables]),
+        label=np.concatenate([reindexed(t.label, t.class_ids, classes[0]) for t in tables]),
         images=images,
         classes=classes[1],
         class_ids=classes[0],

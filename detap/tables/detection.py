@@ -26,7 +26,7 @@ from detap.errors import InputError, Note, Problem
 from detap.protocols.summary import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
-from detap.tables.columns import Columns, Names, check_rows, places
+from detap.tables.columns import Columns, Names, check_rows, indices_in
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.notes import AS_IS, backward, backward_note, too_many
 
@@ -480,45 +480,45 @@ class Detections(_Table, kw_only=True):
             ground_truth.class_ids
         ):
             return self
-        _called_alike("image", self.images, ground_truth.images)
-        _called_alike("class", self.class_ids, ground_truth.class_ids)
-        image = places(self.images, ground_truth.images)
-        strangers = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
-        if strangers:
+        _check_name_types("image", self.images, ground_truth.images)
+        _check_name_types("class", self.class_ids, ground_truth.class_ids)
+        image = indices_in(self.images, ground_truth.images)
+        unknown = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
+        if unknown:
             raise InputError(
                 Problem(
                     "detections",
                     "",
-                    f"image {strangers[0]!r} is not in the ground truth"
-                    + (f", nor are {len(strangers) - 1} others" if len(strangers) > 1 else ""),
-                    _STRANGE_IMAGES,
+                    f"image {unknown[0]!r} is not in the ground truth"
+                    + (f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""),
+                    _IMAGES_HINT,
                 )
             )
         known = set(ground_truth.class_ids)
-        more = [number for number, name in enumerate(self.class_ids) if name not in known]
-        ids = ground_truth.class_ids + tuple(self.class_ids[number] for number in more)
+        added = [number for number, name in enumerate(self.class_ids) if name not in known]
+        ids = ground_truth.class_ids + tuple(self.class_ids[number] for number in added)
         return replace(
             self,
             image=image[self.image] if len(self) else self.image,
-            label=places(self.class_ids, ids)[self.label] if len(self) else self.label,
+            label=indices_in(self.class_ids, ids)[self.label] if len(self) else self.label,
             images=ground_truth.images,
-            classes=ground_truth.classes + tuple(self.classes[number] for number in more),
+            classes=ground_truth.classes + tuple(self.classes[number] for number in added),
             class_ids=ids,
         )
 
 
-_STRANGE_IMAGES = (
+_IMAGES_HINT = (
     "name every image of the test set in images= of GroundTruth.from_arrays, those without ground "
     "truth too: detections there are false positives, and to leave them out would raise AP"
 )
-_KINDS = "text and numbers are different names: {} such as {!r}"
+_NAMES_HINT = "text and numbers are different names: {} such as {!r}"
 
 
-def _called_alike(what: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
+def _check_name_types(subject: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
     """Refuse names that are text in the detections and numbers in the ground truth, or reverse."""
     if here and there and isinstance(here[0], str) != isinstance(there[0], str):
-        hint = _KINDS.format("those of the ground truth are", there[0])
-        raise InputError(Problem("detections", "", f"{what} {here[0]!r}", hint))
+        hint = _NAMES_HINT.format("those of the ground truth are", there[0])
+        raise InputError(Problem("detections", "", f"{subject} {here[0]!r}", hint))
 
 
 class _Rows(Columns):
@@ -528,15 +528,15 @@ class _Rows(Columns):
         self,
         table: str,
         names: tuple[ArrayLike, ArrayLike],
-        places: tuple[ArrayLike | None, Mapping[str, Any]],
+        geometry: tuple[ArrayLike | None, Mapping[str, Any]],
         box_format: str,
         as_is: bool,
     ) -> None:
         image, label = names
         super().__init__(table)
-        self.image = self.numbered("image", image)
+        self.image = self.index_names("image", image)
         self.length = len(self.image.number)
-        self.label = self.numbered("label", label)
+        self.label = self.index_names("label", label)
         if len(self.label.number) != self.length:
             self.fail(
                 f"label has the shape ({len(self.label.number)},)",
@@ -544,7 +544,7 @@ class _Rows(Columns):
             )
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
-        boxes, given = places
+        boxes, given = geometry
         self.shapes: dict[str, Any] = {}
         self.own_area: Floats | None = None
         if any(values is not None for values in given.values()):
@@ -566,11 +566,11 @@ class _Rows(Columns):
         """Take what else the rows have, and return their boxes."""
         from detap.tables import shapes  # which few have
 
-        found = shapes.read_shapes(self, given, self.length)
-        self.shapes, self.own_area = shapes.fields_of(found), shapes.areas_of(found)
+        columns = shapes.read_shapes(self, given, self.length)
+        self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
         if boxes is not None:
             return boxes
-        made = shapes.boxes_of(self, found)
+        made = shapes.boxes_of(self, columns)
         if box_format == "xyxy":
             made[:, 2:] += made[:, :2]
         return made
@@ -578,15 +578,15 @@ class _Rows(Columns):
     def number(self, name: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""
         check_rows(self.table, len(names), name)
-        numbers = {entry: number for number, entry in enumerate(names)}
+        numbers = {text: number for number, text in enumerate(names)}
         if len(numbers) != len(names):
             self.fail(f"a name of {name} is listed twice")
-        for stranger in sorted(set(column.distinct) - numbers.keys())[:1]:
-            other = bool(names) and isinstance(names[0], str) != isinstance(stranger, str)
-            hint = _KINDS.format("those listed are", names[0]) if other else ""
-            self.fail(f"{name} {stranger!r} is not among those listed", hint)
-        found = np.array([numbers[entry] for entry in column.distinct], np.int32)
-        return found[column.number]
+        for unknown in sorted(set(column.distinct) - numbers.keys())[:1]:
+            other = bool(names) and isinstance(names[0], str) != isinstance(unknown, str)
+            hint = _NAMES_HINT.format("those listed are", names[0]) if other else ""
+            self.fail(f"{name} {unknown!r} is not among those listed", hint)
+        indices = np.array([numbers[text] for text in column.distinct], np.int32)
+        return indices[column.number]
 
     def listed(
         self,
@@ -599,14 +599,14 @@ class _Rows(Columns):
         if name not in LISTS:
             self.fail(f"a list is called {name!r}", f"call it {' or '.join(LISTS)}")
         image, label = ({n: i for i, n in enumerate(names)} for names in (images, classes))
-        found = []
+        index_pairs = []
         for pair in pairs:
             if not (isinstance(pair, tuple) and len(pair) == 2):
                 self.fail(f"list {name} has {pair!r}", "give pairs of an image and a class")
             if pair[0] not in image or pair[1] not in label:
                 self.fail(f"list {name} has {pair!r}, which is no image and class of these")
-            found.append((image[pair[0]], label[pair[1]]))
-        return np.array(sorted(set(found)), np.int32).reshape(-1, 2)
+            index_pairs.append((image[pair[0]], label[pair[1]]))
+        return np.array(sorted(set(index_pairs)), np.int32).reshape(-1, 2)
 
     def grouped(self, groups: Mapping[Name, str], classes: tuple[Name, ...]) -> dict[Name, str]:
         """Return the group of each class, checked."""
@@ -619,7 +619,7 @@ class _Rows(Columns):
 
 
 def checked_boxes(
-    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool, part: bool = False
+    columns: Columns, boxes: Floats, box_format: str, *, as_is: bool, defer: bool = False
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return corners, areas and notes of boxes, all of which are finite.
 
@@ -631,7 +631,7 @@ def checked_boxes(
     box_format : {"xyxy", "xywh"}
     as_is : bool
         As :meth:`GroundTruth.from_arrays` has it.
-    part : bool
+    defer : bool
         Whether negative sides are judged later, with others'.
 
     Raises
@@ -643,15 +643,15 @@ def checked_boxes(
     if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
         finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
         columns.refuse("boxes", boxes, ~finite, "finite coordinates and area")
-    at = backward(corners, area)
+    negative = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
-    if len(at) and not (as_is or part) and too_many(len(at), len(boxes)):
+    if len(negative) and not (as_is or defer) and too_many(len(negative), len(boxes)):
         expected = f"no negative width or height ({box_format}); or pass as_is=True"
-        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), expected)
-    elif len(at):
-        row = columns.first(at)
+        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), negative), expected)
+    elif len(negative):
+        row = columns.first(negative)
         first = f"{columns.location(row)}, {boxes[row].tolist()}"
-        notes += (backward_note(columns.table.replace(" ", "-"), len(at), first),)
+        notes += (backward_note(columns.table.replace(" ", "-"), len(negative), first),)
     return corners, area, notes
 
 

@@ -104,7 +104,7 @@ class Masks:
         first, last = self.ring_start[number : number + 2].tolist()
         begin = self.ring_end[first - 1].tolist() if first else 0
         ends = pairwise([begin, *self.ring_end[first:last].tolist()])
-        return [self.points[here:there] for here, there in ends]
+        return [self.points[first_point:last_point] for first_point, last_point in ends]
 
     @classmethod
     def none(cls) -> "Masks":
@@ -117,10 +117,10 @@ class Masks:
 
         H * W is 1 to :data:`MOST_PIXELS`. The runs are those of ``pycocotools.mask.encode``.
         """
-        found = _runs.encoded(bits)
-        if found is None:
+        encoded = _runs.encoded(bits)
+        if encoded is None:
             return None
-        return cls._of(np.full((len(bits), 2), bits.shape[1:], np.int32), *found)
+        return cls._of(np.full((len(bits), 2), bits.shape[1:], np.int32), *encoded)
 
     @classmethod
     def of_runs(cls, sizes: Sequence[tuple[int, int]], runs: Sequence[Any]) -> "Masks":
@@ -162,19 +162,19 @@ def sizes_by_image(
 
     Returns
     -------
-    known : (count, 2) int32
+    sizes_of_images : (count, 2) int32
         :data:`UNKNOWN` where an image has no mask.
     others : (n,) bool
         Which masks are of another size than their image.
     """
-    known = np.full((count, 2), UNKNOWN, np.int32)
-    known[image[::-1]] = sizes[::-1]
-    return known, (sizes != known[image]).any(axis=1)
+    sizes_of_images = np.full((count, 2), UNKNOWN, np.int32)
+    sizes_of_images[image[::-1]] = sizes[::-1]
+    return sizes_of_images, (sizes != sizes_of_images[image]).any(axis=1)
 
 
-def refuse_sizes(table: str, image: int | str, own: Integers, due: Integers) -> NoReturn:
+def refuse_sizes(table: str, image: int | str, size: Integers, expected: Integers) -> NoReturn:
     """Raise the InputError of masks of another height and width (2,) than those before them."""
-    (height, width), (high, wide) = own.tolist(), due.tolist()
+    (height, width), (high, wide) = size.tolist(), expected.tolist()
     message = f"a mask is {height} high and {width} wide, and others of its image {high} and {wide}"
     hint = "give all the size of the image that was annotated"
     raise InputError(Problem(table, f"image {image!r}", message, hint))

@@ -28,12 +28,12 @@ class Kind(Protocol):
     one: str
     """Singular noun."""
 
-    def read(self, columns: Columns, values: Any, due: int | None) -> Column:
+    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Column:
         """Return the column of what is given, or refuse it in the name of `columns`.
 
         Parameters
         ----------
-        due : int, optional
+        keypoint_count : int, optional
             How many keypoints each row has.
 
         Raises
@@ -64,9 +64,9 @@ class _Masks:
     key = "segmentation"
     one = "mask"
 
-    def read(self, columns: Columns, values: Any, due: int | None) -> Masks:
+    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
         """As :meth:`Kind.read`: (n, H, W), or a list of (H, W) and of run lengths."""
-        del due
+        del keypoint_count
         if isinstance(values, Masks):
             return values
         values = as_array(values)
@@ -120,12 +120,12 @@ def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
         columns.fail(f"masks are of the type {bits.dtype}", _FLAGS, location)
     height, width = bits.shape[1:]
     if not 0 < height * width <= MOST_PIXELS:
-        what = f"masks are {height} high and {width} wide"
-        columns.fail(what, f"give bitmaps of 1 to {MOST_PIXELS} pixels", location)
-    found = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
-    if found is None:
+        message = f"masks are {height} high and {width} wide"
+        columns.fail(message, f"give bitmaps of 1 to {MOST_PIXELS} pixels", location)
+    masks = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
+    if masks is None:
         columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, location)
-    return found
+    return masks
 
 
 def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> Masks:
@@ -133,11 +133,11 @@ def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> M
     for key in ("size", "counts"):
         if key not in value:
             columns.fail(f"masks has no {key}", _FORMS, location)
-    sides = np.array(value["size"], object).ravel().tolist()
-    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in sides)
-    if len(sides) != 2 or not whole or min(sides) < 1 or sides[0] * sides[1] > MOST_PIXELS:
+    size = np.array(value["size"], object).ravel().tolist()
+    valid = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in size)
+    if len(size) != 2 or not valid or min(size) < 1 or size[0] * size[1] > MOST_PIXELS:
         columns.fail(f"size is {value['size']!r:.60}", _SIZE, location)
-    height, width = map(int, sides)
+    height, width = map(int, size)
     runs = _decoded(columns, value["counts"], location)
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
@@ -149,16 +149,16 @@ def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> M
 def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]:
     if isinstance(counts, str | bytes):
         text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
-        found = _runs.decoded(text, MOST_PIXELS)
-        if isinstance(found, str):
-            columns.fail(f"counts {found}", "write the mask again", location)
-        return found
-    listed = np.array(counts, object).ravel()
-    whole = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in listed.tolist()]
-    if not all(whole):
+        decoded = _runs.decoded(text, MOST_PIXELS)
+        if isinstance(decoded, str):
+            columns.fail(f"counts {decoded}", "write the mask again", location)
+        return decoded
+    lengths = np.array(counts, object).ravel()
+    valid = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in lengths.tolist()]
+    if not all(valid):
         hint = "give whole numbers of pixels, 0 or more, or a run-length string"
         columns.fail(f"counts is {counts!r:.60}", hint, location)
-    return listed.astype(np.uint32)
+    return lengths.astype(np.uint32)
 
 
 # --- keypoints
@@ -170,25 +170,26 @@ class _Keypoints:
     key = "keypoints"
     one = "row"
 
-    def read(self, columns: Columns, values: Any, due: int | None) -> Floats:
+    def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
         """As :meth:`Kind.read`: (n, P, 3), or of detections (n, P, 2)."""
         given = columns.array("keypoints", values)
         of_truth = columns.table == "ground truth"
         if not len(given):
-            return np.zeros((0, due or 0, 3 if of_truth else 2))
-        each = (3,) if of_truth else (3, 2)
-        fits = given.ndim == 3 and given.shape[1] and given.shape[2] in each
-        if not fits or due not in (None, given.shape[1]):
-            hint = f"give ({len(given)}, {'P' if due is None else due}, 3): x, y and v of each"
+            return np.zeros((0, keypoint_count or 0, 3 if of_truth else 2))
+        widths = (3,) if of_truth else (3, 2)
+        fits = given.ndim == 3 and given.shape[1] and given.shape[2] in widths
+        if not fits or keypoint_count not in (None, given.shape[1]):
+            points = "P" if keypoint_count is None else keypoint_count
+            hint = f"give ({len(given)}, {points}, 3): x, y and v"
             columns.fail(f"keypoints has the shape {given.shape}", hint, columns.whole)
         rows = given.reshape(len(given), -1)
-        found = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
-        near = np.abs(found) <= FARTHEST
-        if not near.all():
-            row = int(np.argmin(near.all(axis=(1, 2))))
-            what = f"keypoints has {found[row][~near[row]][0].item()}"
-            columns.fail(what, "give coordinates in pixels", columns.location(row))
-        return found if of_truth else np.ascontiguousarray(found[:, :, :2])
+        keypoints = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
+        in_range = np.abs(keypoints) <= FARTHEST
+        if not in_range.all():
+            row = int(np.argmin(in_range.all(axis=(1, 2))))
+            message = f"keypoints has {keypoints[row][~in_range[row]][0].item()}"
+            columns.fail(message, "give coordinates in pixels", columns.location(row))
+        return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
         """As :meth:`Kind.boxes`; OKS goes by the area of an object, which no keypoints tell."""
@@ -221,14 +222,14 @@ def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[
     ------
     InputError
     """
-    found = {}
+    columns_by_kind = {}
     for name, values in given.items():
         if values is not None:
-            found[name] = KINDS[name].read(columns, values, None)
-            if len(found[name]) != count:
-                message = f"{count} rows and {len(found[name])} {name}"
+            columns_by_kind[name] = KINDS[name].read(columns, values, None)
+            if len(columns_by_kind[name]) != count:
+                message = f"{count} rows and {len(columns_by_kind[name])} {name}"
                 columns.fail(message, "give one for each row", columns.whole)
-    return found
+    return columns_by_kind
 
 
 def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
@@ -245,13 +246,13 @@ def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
 
 def areas_of(shapes: Mapping[str, Column]) -> Floats | None:
     """Return the areas (N,) of what rows have beside boxes; None where the boxes' count."""
-    found = (KINDS[name].areas(column) for name, column in shapes.items())
-    return next((areas for areas in found if areas is not None), None)
+    all_areas = (KINDS[name].areas(column) for name, column in shapes.items())
+    return next((areas for areas in all_areas if areas is not None), None)
 
 
 def fields_of(shapes: Mapping[str, Column]) -> dict[str, Any]:
     """Return what a table has of them, by the names of its fields."""
-    found: dict[str, Any] = {}
+    table_fields: dict[str, Any] = {}
     for name, column in shapes.items():
-        found |= KINDS[name].fields(column)
-    return found
+        table_fields |= KINDS[name].fields(column)
+    return table_fields

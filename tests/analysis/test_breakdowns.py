@@ -70,11 +70,11 @@ def test_parts_make_up_the_whole(case: Case) -> None:
     found = breakdowns(outcome)
     for part in (found.size, found.aspect_ratio, found.crowding):
         assert part.ground_truths.sum() == outcome.positive.sum()
-        assert part.matched.sum() == part.true_positives.sum() == outcome.true.sum()
+        assert part.matched.sum() == part.true_positives.sum() == outcome.true_positive.sum()
         assert part.detections.sum() == outcome.scored.sum()
     for histogram in (score_histogram(outcome), iou_histogram(outcome)):
-        assert histogram.true_positives.sum() == outcome.true.sum()
-        assert histogram.false_positives.sum() == outcome.false.sum()
+        assert histogram.true_positives.sum() == outcome.true_positive.sum()
+        assert histogram.false_positives.sum() == outcome.false_positive.sum()
 
 
 def test_histograms() -> None:

@@ -59,7 +59,7 @@ def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: fl
         kept = outcome.run.detections.score >= score
     for rule, counted in (
         ("protocol", outcome.scored & kept),
-        ("class-agnostic", outcome.counted & kept),
+        ("class-agnostic", outcome.within_max_dets & kept),
     ):
         found = confusion(outcome, rule, score=score)  # type: ignore[arg-type]
         assert found.matrix[:-1].sum(axis=1).tolist() == outcome.ground_truth_counts.tolist()
@@ -69,7 +69,7 @@ def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: fl
         assert found.matrix[-1, -1] == 0
         assert len(found.detection) == found.matrix.sum()
         if rule == "protocol":
-            right = outcome.by_class(labels[outcome.true & kept])
+            right = outcome.by_class(labels[outcome.true_positive & kept])
             assert np.diagonal(found.matrix)[:-1].tolist() == right.tolist()
 
 

@@ -1,7 +1,7 @@
 """Where to look."""
 
 from detap.analysis.errors import TYPES, errors
-from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
@@ -15,16 +15,16 @@ def test_worst_images() -> None:
     assert found.image.tolist() == [1, 0, 2]
     assert found.false_positives.tolist() == [2, 2, 2]
     assert found.false_negatives.tolist() == [2, 0, 0]
-    surer = worst_images(outcome, score=0.9, most=2)
+    surer = worst_images(outcome, score=0.9, max_count=2)
     assert surer.image.tolist() == [0, 1]
     assert surer.false_positives.tolist() == [0, 0]
     assert surer.false_negatives.tolist() == [2, 2]
-    assert worst_images(outcome, score=0.9, most=9).image.tolist() == [0, 1]
+    assert worst_images(outcome, score=0.9, max_count=9).image.tolist() == [0, 1]
 
 
 def test_confident_mistakes() -> None:
     outcome = MatchResults.of(fixture())
-    found = confident_mistakes(outcome, errors(outcome), most=3)
+    found = confident_errors(outcome, errors(outcome), max_count=3)
     assert found.detection.tolist() == [1, 2, 5]
     assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localization"]
     assert found.target.tolist() == [0, 1, 3]
@@ -42,7 +42,7 @@ def test_annotations_that_may_be_wrong() -> None:
     lower = label_errors(outcome, kinds, score=0.3)
     assert [REASONS[reason] for reason in lower.reason] == ["missing_annotation", "wrong_label"]
     assert lower.detection.tolist() == [7, 2]
-    assert label_errors(outcome, kinds, score=0.0, most=1).detection.tolist() == [7, 2]
+    assert label_errors(outcome, kinds, score=0.0, max_count=1).detection.tolist() == [7, 2]
 
 
 def test_what_is_never_found_of_a_class_that_mostly_is() -> None:

@@ -55,7 +55,12 @@ def named(values: Any) -> dict[str, Any]:
 def test_counts(case: str) -> None:
     due = expected()[case]["reference_iou50"]
     outcome = MatchResults.of(scored(case))
-    counts = (outcome.true, outcome.false, outcome.positive, outcome.counted & outcome.ignored)
+    counts = (
+        outcome.true_positive,
+        outcome.false_positive,
+        outcome.positive,
+        outcome.within_max_dets & outcome.ignored,
+    )
     assert [int(count.sum()) for count in counts] == [
         due[name] for name in ("tp", "fp", "gt", "ignored")
     ]

@@ -83,8 +83,8 @@ def test_every_row_of_an_image_is_judged_once(
     scores = [entry.score for entry in found.detections]
     assert scores == sorted(scores, reverse=True)
     for entry in found.detections:
-        assert (entry.result == "true-positive") == outcome.true[entry.row]
-        assert (entry.result in TYPES) == outcome.false[entry.row]
+        assert (entry.result == "true-positive") == outcome.true_positive[entry.row]
+        assert (entry.result in TYPES) == outcome.false_positive[entry.row]
     for truth in found.ground_truths:
         assert (truth.result == "matched") == outcome.matched[truth.row]
         assert (truth.result == "missed") == kinds.missed[truth.row]

@@ -97,7 +97,7 @@ def test_every_candidate_is_a_plain_count(case: Case, rules: str) -> None:
         assert one.score.tolist() == sorted({table.score[n] for n in rows}, reverse=True)
         for place, score in enumerate(one.score.tolist()):
             kept = [n for n in rows if table.score[n] >= score]
-            right = sum(bool(outcome.true[n]) for n in kept)
+            right = sum(bool(outcome.true_positive[n]) for n in kept)
             assert one.true_positives[place] == right
             assert one.false_positives[place] == len(kept) - right
             point = one.point(place)

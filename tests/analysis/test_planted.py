@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import detap
-from detap.analysis.explanation.numbers import Tables, stands
-from detap.analysis.explanation.protocol_search import origin
+from detap.analysis.explanation.numbers import Tables, is_applicable
+from detap.analysis.explanation.protocol_search import protocol_search
 from detap.analysis.explanation.target_value import TargetValue
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol
@@ -54,7 +54,7 @@ def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
     changes = {} if overlap == "bbox" else {"iou_type": overlap}
     return str(
         origin_report(
-            origin(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)
+            protocol_search(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)
         ).conclusion
     )
 
@@ -71,7 +71,7 @@ def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> 
     presets = [
         protocol
         for protocol in PRESETS.values()
-        if protocol.iou_type == overlap and stands(protocol, tables)
+        if protocol.iou_type == overlap and is_applicable(protocol, tables)
     ]
     assert presets
     draw = random.Random(32)
@@ -90,8 +90,8 @@ def test_other_overlaps_are_said_not_to_be_searched(
     """The AP50 of masks by pycocotools 2.0.11 is coco-segm's, and what compares boxes has none."""
     tables = tables_of(real_data, "masks")
     wanted = TargetValue.of("0.562288")
-    monkeypatch.setattr("detap.analysis.explanation.protocol_search.MOST_PAIRS", 10)
-    found = origin(tables, wanted, "AP50")
+    monkeypatch.setattr("detap.analysis.explanation.protocol_search.MAX_PAIRS", 10)
+    found = protocol_search(tables, wanted, "AP50")
     assert not found.equal
     told = str(origin_report(found).conclusion)
     assert told.startswith("No searched preset")
@@ -114,7 +114,7 @@ def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> 
         },
     )
     truth = detap.read_ground_truth(tmp_path / "gt.csv")
-    found = origin(
+    found = protocol_search(
         (truth, detap.read_detections(tmp_path / "dt.csv", truth)), TargetValue.of("1.000")
     )
     assert "open-images-v2" in {entry.protocol.name for entry in found.equal}

@@ -12,7 +12,13 @@ import pytest
 
 from detap import evaluate
 from detap.analysis.comparison import compare
-from detap.analysis.power import Criterion, DetectableDrop, resolution, standard_error, units_needed
+from detap.analysis.power import (
+    Criterion,
+    DetectableDrop,
+    images_needed,
+    power_analysis,
+    standard_error,
+)
 from tests.depth import sampled
 from tests.gate.simulation import EVEN, GOOD, LITTLE, RARE, WORSE, Pool, World, named, share_found
 
@@ -21,11 +27,11 @@ SAMPLES, RESAMPLES = sampled(240), 150
 
 def test_the_min_detectable_drop_is_that_of_the_tables() -> None:
     # Two-sided 5 % and a power of 80 %: 1.959964 + 0.841621 standard errors.
-    assert Criterion().smallest(1.0) == pytest.approx(2.801585, abs=1e-6)
-    assert Criterion().smallest(0.01) == pytest.approx(0.02801585, abs=1e-8)
+    assert Criterion().min_detectable_drop(1.0) == pytest.approx(2.801585, abs=1e-6)
+    assert Criterion().min_detectable_drop(0.01) == pytest.approx(0.02801585, abs=1e-8)
     # 90 % in both: 1.644854 + 1.281552.
-    assert Criterion(0.9, power=0.9).smallest(1.0) == pytest.approx(2.926405, abs=1e-6)
-    assert Criterion().beyond(1.0) == pytest.approx(0.841621, abs=1e-6)
+    assert Criterion(0.9, power=0.9).min_detectable_drop(1.0) == pytest.approx(2.926405, abs=1e-6)
+    assert Criterion().margin(1.0) == pytest.approx(0.841621, abs=1e-6)
 
 
 def test_the_standard_error_is_the_deviation_of_the_resamples() -> None:
@@ -42,15 +48,15 @@ def test_resamples_that_are_all_the_same_tell_nothing(spread: list[float]) -> No
     reach = DetectableDrop.of("AP", np.array(spread), 9, Criterion(drop=0.1), limit=0.01)
     assert isnan(reach.min_detectable_drop)
     assert reach.images_needed is None
-    assert not reach.too_fine
+    assert not reach.is_underpowered
 
 
 def test_half_the_drop_takes_four_times_the_images() -> None:
-    assert units_needed(500, 0.02, 0.02) == 500
-    assert units_needed(500, 0.02, 0.01) == 2000
-    assert units_needed(500, 0.02, 0.0151) == 878  # 500 (200 / 151)^2 = 877.15
-    assert units_needed(500, 0.02, 0) is None
-    assert units_needed(500, 0.02, None) is None
+    assert images_needed(500, 0.02, 0.02) == 500
+    assert images_needed(500, 0.02, 0.01) == 2000
+    assert images_needed(500, 0.02, 0.0151) == 878  # 500 (200 / 151)^2 = 877.15
+    assert images_needed(500, 0.02, 0) is None
+    assert images_needed(500, 0.02, None) is None
 
 
 def test_a_gate_drop_failing_gate_its_limit_on_and_what_tells_noise_besides() -> None:
@@ -60,13 +66,13 @@ def test_a_gate_drop_failing_gate_its_limit_on_and_what_tells_noise_besides() ->
     assert by_interval.min_detectable_drop == pytest.approx(2.801585 * error, rel=1e-6)
     assert by_interval.drop_failing_gate == pytest.approx(0.005 + 2.801585 * error, rel=1e-6)
     assert by_interval.images_needed == 6280  # 100 (.0396204 / .005)^2 = 6279.1
-    assert by_interval.too_fine
+    assert by_interval.is_underpowered
     as_it_is = DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.005, by_interval=False)
     assert as_it_is.drop_failing_gate == pytest.approx(0.005 + 0.841621 * error, rel=1e-6)
-    assert not DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.04).too_fine
+    assert not DetectableDrop.of("AP", spread, 100, Criterion(), limit=0.04).is_underpowered
     assert not DetectableDrop.of(
         "AP", spread, 100, Criterion(), limit=0.0
-    ).too_fine  # names no size
+    ).is_underpowered  # names no size
     wished = DetectableDrop.of("AP", spread, 100, Criterion(drop=0.01), limit=0.005)
     assert wished.images_needed == 1570  # 1569.8
 
@@ -92,7 +98,7 @@ def test_a_drop_is_found_as_often_as_is_said(
     pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
     drop = pool.drop(label)
     pilot = pool.draw(200, 30, RESAMPLES, label=label, seed=1)
-    images = units_needed(200, named(pilot, criterion), drop)
+    images = images_needed(200, named(pilot, criterion), drop)
     assert images is not None
     samples = pool.draw(images, SAMPLES, RESAMPLES, label=label, seed=2)
     # There the drop is the one that is named.
@@ -125,12 +131,12 @@ def test_a_comparison_of_detectors_has_it_overall_and_by_class() -> None:
         evaluate(truth, EVEN.detections(truth, quality, rng), "coco") for quality in (GOOD, WORSE)
     )
     comparison = compare(first, second, resamples=200, seed=3, min_ground_truths=0)
-    found = resolution(comparison, 0.01)
+    found = power_analysis(comparison, 0.01)
     assert found is not None
-    assert [reach.name for reach in found.numbers] == list(first.summary)
+    assert [reach.name for reach in found.metrics] == list(first.summary)
     assert [reach.name for reach in found.classes] == ["class:0.AP", "class:1.AP", "class:2.AP"]
     assert [reach.ground_truths for reach in found.classes] == first.ground_truths.tolist()
-    headline = found.numbers[0]
+    headline = found.metrics[0]
     assert comparison.resamples is not None
     before, after = (one.overall["AP"] for one in comparison.resamples)
     due = 2.801585 * np.std(before - after, ddof=1)
@@ -138,7 +144,7 @@ def test_a_comparison_of_detectors_has_it_overall_and_by_class() -> None:
     assert headline.units == 200
     # A class is a third of what the mean is made of: it shows less.
     assert all(reach.min_detectable_drop > headline.min_detectable_drop for reach in found.classes)
-    assert resolution(compare(first, second, resamples=0)) is None
+    assert power_analysis(compare(first, second, resamples=0)) is None
 
 
 def test_two_that_err_alike_tell_smaller_drops_than_one_alone_promises() -> None:

@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 
 from detap import metrics, read_detections, read_ground_truth
 from detap.analysis.explanation import protocol_diff as module
-from detap.analysis.explanation.numbers import Tables, as_seen, ask, headline, measure_called
-from detap.analysis.explanation.protocol_diff import Difference, difference
-from detap.analysis.explanation.shapley import contexts_of_walk
+from detap.analysis.explanation.numbers import (
+    Tables,
+    canonical,
+    evaluate_protocols,
+    find_metric,
+    primary_value,
+)
+from detap.analysis.explanation.protocol_diff import ProtocolDiff, protocol_diff
+from detap.analysis.explanation.shapley import walk_combinations
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol, protocol
@@ -44,8 +50,8 @@ def cars() -> Tables:
     return truth, found.reindex_like(truth)
 
 
-def parts(found: Difference) -> dict[str, tuple[float, ...]]:
-    return {step.name: tuple(part) for step, part in zip(found.steps, found.parts, strict=True)}
+def parts(found: ProtocolDiff) -> dict[str, tuple[float, ...]]:
+    return {step.name: tuple(part) for step, part in zip(found.steps, found.effects, strict=True)}
 
 
 def test_the_difficult_cat_by_hand() -> None:
@@ -54,8 +60,8 @@ def test_the_difficult_cat_by_hand() -> None:
     All points 1/2, 2/3 where difficult objects count; at 101 points 51/101 (recall 1/2 is reached
     at .5 too) and 67/101. COCO's guard takes 2e-16 of each.
     """
-    found = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    assert (found.first.measure.name, found.second.measure.name) == ("mAP50", "AP50")
+    found = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    assert (found.first.metric.name, found.second.metric.name) == ("mAP50", "AP50")
     assert found.first.value == 1 / 2
     assert found.second.value == pytest.approx(67 / 101, abs=1e-15)
     given_all, given_points = 2 / 3 - 1 / 2, 67 / 101 - 51 / 101
@@ -68,11 +74,11 @@ def test_the_difficult_cat_by_hand() -> None:
         ends = expected.get(name, (0.0, 0.0))
         assert part[:2] == pytest.approx(ends, abs=1e-14), name
         assert part[2:] == pytest.approx((sum(ends) / 2, min(ends), max(ends)), abs=1e-14), name
-    assert dict(zip(parts(found), found.told, strict=True))["ignore flags, crowd flags"] == (
-        "that difficult objects count"
-    )
-    assert found.contexts == 256
-    assert fsum(found.shares) == pytest.approx(1, abs=1e-14)
+    assert dict(zip(parts(found), found.descriptions, strict=True))[
+        "ignore flags, crowd flags"
+    ] == ("that difficult objects count")
+    assert found.combinations == 256
+    assert fsum(found.fractions) == pytest.approx(1, abs=1e-14)
 
 
 def test_the_worked_example(real_data: Path) -> None:
@@ -80,7 +86,7 @@ def test_the_worked_example(real_data: Path) -> None:
     folder = real_data / "voc2007-test"
     truth = read_ground_truth(folder / "Annotations")
     tables = truth, read_detections(folder / "detections", truth)
-    found = difference(tables, protocol("voc2012"), protocol("coco"), "AP50")
+    found = protocol_diff(tables, protocol("voc2012"), protocol("coco"), "AP50")
     assert (found.first.value, found.second.value) == (0.7706458113642893, 0.6762879424942938)
     assert f"{found.total:.10f}" == "-0.0943578689"
     told = {name: [f"{number:+.9f}" for number in part[:3]] for name, part in parts(found).items()}
@@ -101,7 +107,7 @@ def test_the_worked_example(real_data: Path) -> None:
         ["0.000074", "0.000451"],
         ["-0.002786", "-0.001715"],
     ]
-    assert fsum(part.shapley for part in found.parts) == pytest.approx(found.total, abs=1e-15)
+    assert fsum(part.shapley for part in found.effects) == pytest.approx(found.total, abs=1e-15)
 
 
 @given(cases(), st.sampled_from([*RANKED]), st.sampled_from([*RANKED]), st.data())
@@ -117,13 +123,13 @@ def test_it_adds_up_whatever_the_data(
     for values in changes:
         other = replace(other, **values)
     try:
-        found = difference(case.tables(), one, other)
-        back = difference(case.tables(), other, one)
+        found = protocol_diff(case.tables(), one, other)
+        back = protocol_diff(case.tables(), other, one)
     except UsageError:  # the same, or undefined here
         return
-    assert fsum(part.shapley for part in found.parts) == pytest.approx(found.total, abs=1e-15)
-    assert [part.shapley for part in back.parts] == pytest.approx(
-        [-part.shapley for part in found.parts], abs=1e-15
+    assert fsum(part.shapley for part in found.effects) == pytest.approx(found.total, abs=1e-15)
+    assert [part.shapley for part in back.effects] == pytest.approx(
+        [-part.shapley for part in found.effects], abs=1e-15
     )
 
 
@@ -131,7 +137,7 @@ def test_it_adds_up_whatever_the_data(
 def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[str]) -> None:
     protocols = [PRESETS[name] for name in names]
     both = [*protocols, *(entry.with_changes(interpolation="11-point") for entry in protocols)]
-    asked = ask(case.tables(), both, lambda result: result.summary)
+    asked = evaluate_protocols(case.tables(), both, lambda result: result.summary)
     for entry, numbers in zip(both, asked, strict=True):
         alone = score_tables(*case.tables(), entry).summary
         assert [repr(value) for value in numbers.values()] == [
@@ -145,17 +151,17 @@ def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> 
     ends = [PRESETS[name] for name in (first, second)]
     alone = [protocol.only_metric(metrics.summary(protocol)[0]) for protocol in ends]
     declared = steps(*alone)
-    found = module._standing(declared, alone, cars())
+    found = module._merge_dependent(declared, alone, cars())
     assert sorted(axis.name for step in found for axis in step.fields) == sorted(
         axis.name for step in declared for axis in step.fields
     )
-    for context in contexts_of_walk(len(found)):
-        score_tables(*cars(), module._in_context(alone, found, context))
+    for context in walk_combinations(len(found)):
+        score_tables(*cars(), module._combine(alone, found, context))
 
 
 def test_what_another_pairing_brings_with_it_is_one_step() -> None:
     """Between KITTI and VOC: the pairing, which clashes either way, gives the step its name."""
-    found = difference(
+    found = protocol_diff(
         cars(), protocol("kitti"), replace(protocol("voc2012"), inclusive_pixels=False)
     )
     assert [step.name for step in found.steps] == [
@@ -168,26 +174,26 @@ def test_what_another_pairing_brings_with_it_is_one_step() -> None:
         "min_height",
         "recall_grid",
     }
-    assert found.told[1] == "matching by-score instead of kitti, and what goes with it"
+    assert found.descriptions[1] == "matching by-score instead of kitti, and what goes with it"
 
 
 def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    monkeypatch.setattr(module, "MOST_STEPS", 7)
-    walked = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    assert (whole.in_all_contexts, walked.in_all_contexts) == (True, False)
-    assert walked.contexts == 16
-    assert [part[:2] for part in walked.parts] == [part[:2] for part in whole.parts]
-    assert all(isnan(number) for part in walked.parts for number in part[2:])
-    assert fsum(walked.shares) == pytest.approx(1, abs=1e-14)
+    whole = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    monkeypatch.setattr(module, "MAX_STEPS", 7)
+    walked = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    assert (whole.is_exhaustive, walked.is_exhaustive) == (True, False)
+    assert walked.combinations == 16
+    assert [part[:2] for part in walked.effects] == [part[:2] for part in whole.effects]
+    assert all(isnan(number) for part in walked.effects for number in part[2:])
+    assert fsum(walked.fractions) == pytest.approx(1, abs=1e-14)
 
 
 def test_much_data_is_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum(map(len, difficult()))
     for most, everywhere in ((256 * rows, True), (256 * rows - 1, False)):
         monkeypatch.setattr(module, "MOST_ROWS", most)
-        found = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-        assert found.in_all_contexts == everywhere
+        found = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+        assert found.is_exhaustive == everywhere
 
 
 def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
@@ -196,30 +202,30 @@ def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
     same = replace(
         coco, max_iou_threshold=1.0, annotation_id_zero="unmatched", ignore_flags=(), crowd_flags=()
     )
-    assert as_seen(coco, truth) == as_seen(same, truth)
+    assert canonical(coco, truth) == canonical(same, truth)
     for other in (
         replace(coco, iou_thresholds=(1.0,)),
         replace(coco, ignore_flags=("difficult", "crowd")),
     ):
-        assert as_seen(other, truth) != as_seen(coco, truth)
+        assert canonical(other, truth) != canonical(coco, truth)
 
 
 def test_flags_that_nothing_bears_are_not_told() -> None:
     coco = protocol("coco")
-    found = difference(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
-    assert found.told == ("that difficult objects are ignored",)
-    found = difference(difficult(), coco, replace(coco, ignore_flags=(), crowd_flags=()))
-    assert found.told == ("that crowd objects count",)
+    found = protocol_diff(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
+    assert found.descriptions == ("that difficult objects are ignored",)
+    found = protocol_diff(difficult(), coco, replace(coco, ignore_flags=(), crowd_flags=()))
+    assert found.descriptions == ("that crowd objects count",)
     assert found.total == 0
-    assert all(isnan(share) for share in found.shares)
+    assert all(isnan(share) for share in found.fractions)
 
 
 def test_a_number_by_either_name() -> None:
-    assert measure_called(protocol("voc2012"), "AP").name == "mAP"
-    assert measure_called(protocol("coco"), "mAP75").name == "AP75"
-    assert measure_called(protocol("coco"), None).name == "AP"
+    assert find_metric(protocol("voc2012"), "AP").name == "mAP"
+    assert find_metric(protocol("coco"), "mAP75").name == "AP75"
+    assert find_metric(protocol("coco"), None).name == "AP"
     with pytest.raises(UnknownNameError, match="protocol voc2012 has no metric 'AP75'"):
-        measure_called(protocol("voc2012"), "AP75")
+        find_metric(protocol("voc2012"), "AP75")
 
 
 @pytest.mark.parametrize(
@@ -229,10 +235,10 @@ def test_a_number_by_either_name() -> None:
             "coco",
             "coco",
             None,
-            "coco and coco differ in nothing that AP depends on: there is nothing to explain",
+            "coco and coco do not differ in any field that AP depends on",
         ),
-        ("coco", "coco|max-dets:1,100", "AP50", "differ in nothing that AP50 depends on"),
-        ("coco", "coco|primary-metric:mAP", None, "differ in nothing that AP depends on"),
+        ("coco", "coco|max-dets:1,100", "AP50", "do not differ in any field that AP50 depends on"),
+        ("coco", "coco|primary-metric:mAP", None, "do not differ in any field that AP depends on"),
         ("voc2012", "coco", "AP75", "protocol voc2012 has no metric 'AP75'"),
         (
             "coco",
@@ -251,7 +257,7 @@ def test_a_number_by_either_name() -> None:
 )
 def test_what_has_no_difference(first: str, second: str, at: str | None, message: str) -> None:
     with pytest.raises(UsageError, match=message.replace("|", r"\|")):
-        difference(difficult(), Protocol.parse(first), Protocol.parse(second), at)
+        protocol_diff(difficult(), Protocol.parse(first), Protocol.parse(second), at)
 
 
 def test_a_number_that_is_undefined() -> None:
@@ -259,13 +265,13 @@ def test_a_number_that_is_undefined() -> None:
     coco = protocol("coco")
     with pytest.raises(
         UsageError,
-        match="APl is undefined by coco: no class has ground truth that counts",
+        match="APl is undefined under coco: all ground truths are ignored",
     ):
-        difference(difficult(), coco, replace(coco, inclusive_pixels=True), "APl")
+        protocol_diff(difficult(), coco, replace(coco, inclusive_pixels=True), "APl")
 
 
 def test_proposals_differ_from_coco_in_the_recall() -> None:
-    found = difference(difficult(), protocol("coco"), protocol("proposals"), "AR100")
+    found = protocol_diff(difficult(), protocol("coco"), protocol("proposals"), "AR100")
     names = [step.name for step in found.steps]
     assert "class agnostic, matching" in names
-    assert headline(score_tables(*difficult(), protocol("proposals"))) == found.second.value
+    assert primary_value(score_tables(*difficult(), protocol("proposals"))) == found.second.value

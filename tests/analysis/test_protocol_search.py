@@ -8,7 +8,7 @@ from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import protocol_search as module
 from detap.analysis.explanation import searched
 from detap.analysis.explanation.numbers import Tables
-from detap.analysis.explanation.protocol_search import ProtocolMatch, origin
+from detap.analysis.explanation.protocol_search import ProtocolMatch, protocol_search
 from detap.analysis.explanation.target_value import TargetValue
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
@@ -69,7 +69,7 @@ def test_what_is_no_number_to_look_for(text: str, message: str) -> None:
 
 def test_a_preset_is_enough() -> None:
     """fixtures/difficult: 6/11 by the rules of 2007."""
-    found = origin(difficult(), TargetValue.of("0.545455"))
+    found = protocol_search(difficult(), TargetValue.of("0.545455"))
     assert [told(entry) for entry in found.equal][:2] == ["mAP by voc2007", "mAP by voc2007-py"]
     assert len(found.scored) == 1
     assert found.pairs == 0
@@ -77,7 +77,7 @@ def test_a_preset_is_enough() -> None:
 
 def test_an_axis_has_to_be_changed() -> None:
     """7/11 is that of 2007 where difficult objects count."""
-    found = origin(difficult(), TargetValue.of("0.63636"))
+    found = protocol_search(difficult(), TargetValue.of("0.63636"))
     assert [told(entry) for entry in found.equal][:2] == [
         "mAP by voc2007: ignore_flags ()",
         "mAP by voc2007-py: ignore_flags ()",
@@ -88,7 +88,7 @@ def test_an_axis_has_to_be_changed() -> None:
 def test_two_axes_have_to_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is only COCO's, 6/11 takes 11 points and difficult objects that are neutral."""
     monkeypatch.setattr(Protocol, "presets", {"coco": Protocol.preset("coco")})
-    found = origin(difficult(), TargetValue.of("0.545455"), "AP50")
+    found = protocol_search(difficult(), TargetValue.of("0.545455"), "AP50")
     assert {frozenset(entry.changes.items()) for entry in found.equal} == {
         frozenset({("interpolation", "11-point"), ("ignore_flags", ("difficult",))})
     }
@@ -96,16 +96,16 @@ def test_two_axes_have_to_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_gives_it() -> None:
-    found = origin(difficult(), TargetValue.of("0.7777"))
+    found = protocol_search(difficult(), TargetValue.of("0.7777"))
     assert found.equal == ()
     assert len(found.scored) == 3
-    distances = [found.wanted.distance(entry.value) for entry in found.candidates]
+    distances = [found.target.distance(entry.value) for entry in found.candidates]
     assert distances == sorted(distances)
 
 
 def test_what_changes_nothing_is_not_named() -> None:
     """Every candidate with changes has a number that nothing simpler has."""
-    found = origin(difficult(), TargetValue.of("0.7777"))
+    found = protocol_search(difficult(), TargetValue.of("0.7777"))
     for entry in found.candidates:
         for name in entry.changes:
             rest = {key: value for key, value in entry.changes.items() if key != name}
@@ -114,24 +114,24 @@ def test_what_changes_nothing_is_not_named() -> None:
 
 
 def test_the_likeliest_pairs_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = origin(difficult(), TargetValue.of("0.7777"))
-    monkeypatch.setattr(module, "MOST_PAIRS", 3)
-    few = origin(difficult(), TargetValue.of("0.7777"))
-    assert few.most_pairs == 3
+    whole = protocol_search(difficult(), TargetValue.of("0.7777"))
+    monkeypatch.setattr(module, "MAX_PAIRS", 3)
+    few = protocol_search(difficult(), TargetValue.of("0.7777"))
+    assert few.max_pairs == 3
     assert few.scored[2] <= 3 < whole.scored[2]
     assert few.pairs == whole.pairs
 
 
 def test_a_number_of_a_name_is_looked_for_alone() -> None:
-    found = origin(difficult(), TargetValue.of("0.66337"), "AP50")
+    found = protocol_search(difficult(), TargetValue.of("0.66337"), "AP50")
     assert {entry.name for entry in found.candidates} == {"AP50"}
     assert found.equal[0].protocol.name == "coco"
     with pytest.raises(UnknownNameError, match="has no metric 'AP99'"):
-        origin(difficult(), TargetValue.of("0.66337"), "AP99")
+        protocol_search(difficult(), TargetValue.of("0.66337"), "AP99")
 
 
 def test_values_that_are_held_are_in_all() -> None:
-    found = origin(difficult(), TargetValue.of("0.63636"), changes={"ignore_flags": ()})
+    found = protocol_search(difficult(), TargetValue.of("0.63636"), changes={"ignore_flags": ()})
     assert told(found.equal[0]) == "mAP by voc2007"
     assert all(entry.protocol.ignore_flags == () for entry in found.candidates)
 
@@ -145,7 +145,7 @@ def test_known_numbers_of_other_tools(real_data: Path) -> None:
         (".743535", "mAP by voc2007-py: inclusive_pixels False"),
         (".770646", "mAP by voc2012"),
     ):
-        assert told(origin(tables, TargetValue.of(text)).candidates[0]) == due
+        assert told(protocol_search(tables, TargetValue.of(text)).candidates[0]) == due
 
 
 def _voc2007(real_data: Path) -> Tables:

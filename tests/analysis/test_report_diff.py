@@ -8,7 +8,7 @@ import pytest
 
 from detap._version import __version__
 from detap.analysis.explanation.numbers import Tables
-from detap.analysis.explanation.report_diff import ReportDiff, ReportInputs, account
+from detap.analysis.explanation.report_diff import ReportDiff, ReportInputs, report_diff
 from detap.errors import UnknownNameError
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
@@ -49,7 +49,7 @@ def record(
 
 
 def portions(found: ReportDiff) -> dict[str, float]:
-    return {", ".join(portion.causes): portion.value for portion in found.portions}
+    return {", ".join(portion.causes): portion.value for portion in found.contributions}
 
 
 def made(tables: Tables | None = None, detections: str = "d") -> ReportInputs:
@@ -57,8 +57,8 @@ def made(tables: Tables | None = None, detections: str = "d") -> ReportInputs:
 
 
 def test_nothing_differs() -> None:
-    found = account(record(), record())
-    assert found.portions == ()
+    found = report_diff(record(), record())
+    assert found.contributions == ()
     assert [cause.differs for cause in found.causes] == [False] * 5
     assert found.total == 0
 
@@ -73,7 +73,7 @@ def test_nothing_differs() -> None:
     ],
 )
 def test_one_cause_has_the_whole_difference(second: Record, cause: str, value: float) -> None:
-    found = account(record(), second)
+    found = report_diff(record(), second)
     assert found.differing == (cause,)
     assert portions(found) == {cause: pytest.approx(value, abs=1e-15)}
     assert found.is_known
@@ -82,7 +82,7 @@ def test_one_cause_has_the_whole_difference(second: Record, cause: str, value: f
 def test_another_ground_truth() -> None:
     second = record()
     second["inputs"][0]["sha256"] = "u" * 64
-    assert account(record(), second).differing == ("ground truth",)
+    assert report_diff(record(), second).differing == ("ground truth",)
 
 
 def test_a_list_of_names_is_of_either_side() -> None:
@@ -91,13 +91,13 @@ def test_a_list_of_names_is_of_either_side() -> None:
     names = {"path": "names", "sha256": "n" * 64, "files": 1, "records": 2}
     first["inputs"].insert(1, {"role": "ground_truth", **names})
     second["inputs"].append({"role": "detections", **names})
-    assert account(first, second).differing == ()
+    assert report_diff(first, second).differing == ()
     second["inputs"][0]["sha256"] = "u" * 64
-    assert account(first, second).differing == ("ground truth",)
+    assert report_diff(first, second).differing == ("ground truth",)
 
 
 def test_of_several_causes_nothing_is_known_from_reports_alone() -> None:
-    found = account(record(), record("coco", tables=worse(), detections="e"))
+    found = report_diff(record(), record("coco", tables=worse(), detections="e"))
     assert found.differing == ("detections", "protocol")
     assert not found.is_known
     assert list(portions(found)) == ["detections", "protocol"]
@@ -107,15 +107,19 @@ def test_reports_without_sha256_do_not_tell() -> None:
     second = record()
     for entry in second["inputs"]:
         entry["sha256"] = None
-    found = account(record(), second)
+    found = report_diff(record(), second)
     assert [cause.differs for cause in found.causes][:3] == [None, False, None]
     assert not found.is_known
     second["inputs"][1]["records"] = 5  # counts do
-    assert [cause.differs for cause in account(record(), second).causes][:3] == [None, False, True]
+    assert [cause.differs for cause in report_diff(record(), second).causes][:3] == [
+        None,
+        False,
+        True,
+    ]
 
 
 def test_axes_that_the_number_does_not_depend_on_are_no_cause() -> None:
-    found = account(record("coco"), record("coco|max-dets:1,100"), "AP50")
+    found = report_diff(record("coco"), record("coco|max-dets:1,100"), "AP50")
     assert found.differing == ()
 
 
@@ -128,7 +132,7 @@ def test_what_the_protocol_and_the_detector_have(side: int) -> None:
     first = record()
     second = record("voc2012|ignore-flags:none", tables=worse(), detections="e")
     given = made() if side == 0 else made(worse(), "e")
-    found = account(first, second, made=given)
+    found = report_diff(first, second, source=given)
     protocol = (2 / 3 - 1 / 2, 1 / 3)[side]
     assert portions(found) == pytest.approx(
         {"protocol": protocol, "detections": -1 / 6 - protocol}, abs=1e-15
@@ -142,7 +146,7 @@ def test_what_the_version_has() -> None:
     """An earlier version said .25 where this one says 1/2."""
     first = record(detap_version="0.0.9", summary={"mAP": 0.25})
     second = record("voc2012|ignore-flags:none")
-    found = account(first, second, made=made())
+    found = report_diff(first, second, source=made())
     assert portions(found) == pytest.approx({"protocol": 1 / 6, "version": 1 / 4}, abs=1e-15)
 
 
@@ -151,12 +155,12 @@ def test_what_the_version_and_the_detector_have_is_not_told_apart() -> None:
     second = record(
         "voc2012|ignore-flags:none", tables=worse(), detections="e", detap_version="0.0.9"
     )
-    found = account(first, second, made=made())
+    found = report_diff(first, second, source=made())
     assert list(portions(found)) == ["protocol", "detections, version"]
 
 
 def test_inputs_of_neither_report() -> None:
-    found = account(record(), record("coco"), made=made(detections="x"))
+    found = report_diff(record(), record("coco"), source=made(detections="x"))
     (remark,) = found.remarks
     assert remark == "the inputs that were given, as they were read, are those of neither report"
     assert list(portions(found)) == ["protocol"]
@@ -165,7 +169,7 @@ def test_inputs_of_neither_report() -> None:
 def test_inputs_that_do_not_give_the_number() -> None:
     """As where the report is of chosen classes, and these were not chosen again."""
     first = record(summary={"mAP": 0.25})
-    found = account(first, record("coco"), made=made())
+    found = report_diff(first, record("coco"), source=made())
     assert found.remarks == (
         "the first report has mAP 0.25, where these inputs give 0.5: choose the same classes and "
         "images, and read them alike",
@@ -175,18 +179,18 @@ def test_inputs_that_do_not_give_the_number() -> None:
 
 def test_numbers_that_stand_in_the_way() -> None:
     raised = record(retained_metrics=["mAP"])
-    found = account(record("voc2012|ignore-flags:none"), raised)
+    found = report_diff(record("voc2012|ignore-flags:none"), raised)
     assert found.remarks == ("mAP of the second is older than its report, which was raised",)
     assert not found.is_known
-    found = account(record("coco"), record("voc2012", summary={"mAP": None}), "AP50")
+    found = report_diff(record("coco"), record("voc2012", summary={"mAP": None}), "AP50")
     assert found.remarks == ("mAP of the second is undefined",)
     assert not found.is_known
 
 
 def test_the_number_of_one_threshold_may_be_called_the_mean() -> None:
-    found = account(record(), record("coco"), "AP50")
+    found = report_diff(record(), record("coco"), "AP50")
     assert found.names == ("mAP", "AP50")
     with pytest.raises(UnknownNameError, match="protocol voc2012 has no metric 'AP75'"):
-        account(record(), record("coco"), "AP75")
+        report_diff(record(), record("coco"), "AP75")
     with pytest.raises(UnknownNameError, match="a report has no number 'AP55'; did you mean AP75"):
-        account(record("coco"), record("coco"), "AP55")
+        report_diff(record("coco"), record("coco"), "AP55")

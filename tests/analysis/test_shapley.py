@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.analysis.explanation.shapley import Part, attribute, contexts_of_walk, walk
+from detap.analysis.explanation.shapley import (
+    StepEffect,
+    shapley_effects,
+    walk_combinations,
+    walk_effects,
+)
 
 shares = st.floats(0, 1)
 
@@ -40,49 +45,49 @@ def by_definition(game: list[float], step: int) -> float:
 def test_two_steps_by_hand() -> None:
     # Alone the first gives .25, the second .125; both .5. So the first changes .25 where the second
     # is not taken and .375 where it is.
-    first, second = attribute([0.0, 0.25, 0.125, 0.5])
-    assert first == Part(0.25, 0.375, shapley=0.3125, least=0.25, most=0.375)
-    assert second == Part(0.25, 0.125, shapley=0.1875, least=0.125, most=0.25)
+    first, second = shapley_effects([0.0, 0.25, 0.125, 0.5])
+    assert first == StepEffect(0.25, 0.375, shapley=0.3125, minimum=0.25, maximum=0.375)
+    assert second == StepEffect(0.25, 0.125, shapley=0.1875, minimum=0.125, maximum=0.25)
 
 
 def test_three_steps_by_hand() -> None:
     """The gloves: a left one and two right ones; a pair is worth 1. 2/3, 1/6 and 1/6."""
-    left, *rights = attribute([0, 0, 0, 1, 0, 1, 0, 1])
+    left, *rights = shapley_effects([0, 0, 0, 1, 0, 1, 0, 1])
     assert left.shapley == pytest.approx(2 / 3, abs=1e-15)
     assert [part.shapley for part in rights] == pytest.approx([1 / 6, 1 / 6], abs=1e-15)
-    assert (left.forward, rights[0].forward, rights[1].forward) == (0, 1, 0)
-    assert (left.backward, rights[0].backward, rights[1].backward) == (1, 0, 0)
+    assert (left.in_order, rights[0].in_order, rights[1].in_order) == (0, 1, 0)
+    assert (left.reversed, rights[0].reversed, rights[1].reversed) == (1, 0, 0)
 
 
 @given(games())
 def test_it_adds_up_to_the_difference(game: list[float]) -> None:
-    parts = attribute(game)
+    parts = shapley_effects(game)
     total = game[-1] - game[0]
     assert fsum(part.shapley for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
-    assert fsum(part.forward for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
-    assert fsum(part.backward for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
+    assert fsum(part.in_order for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
+    assert fsum(part.reversed for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
 
 
 @given(games(most=4))
 def test_it_is_the_mean_over_all_orders(game: list[float]) -> None:
-    for step, part in enumerate(attribute(game)):
+    for step, part in enumerate(shapley_effects(game)):
         assert part.shapley == pytest.approx(by_definition(game, step), rel=0, abs=1e-15)
-        assert part.least <= min(part.forward, part.backward)
-        assert part.most >= max(part.forward, part.backward)
-        assert part.least - 1e-15 <= part.shapley <= part.most + 1e-15
+        assert part.minimum <= min(part.in_order, part.reversed)
+        assert part.maximum >= max(part.in_order, part.reversed)
+        assert part.minimum - 1e-15 <= part.shapley <= part.maximum + 1e-15
 
 
 @given(games(), st.data())
 def test_a_step_that_changes_nothing_has_nothing(game: list[float], data: st.DataObject) -> None:
     step = data.draw(st.integers(0, (len(game) - 1).bit_length() - 1))
     dummy = [game[context & ~(1 << step)] for context in range(len(game))]
-    assert attribute(dummy)[step] == Part(0, 0, 0, 0, 0)
+    assert shapley_effects(dummy)[step] == StepEffect(0, 0, 0, 0, 0)
 
 
 @given(games(), st.data())
 def test_it_depends_on_no_order(game: list[float], data: st.DataObject) -> None:
     order = tuple(data.draw(st.permutations(range((len(game) - 1).bit_length()))))
-    ours, theirs = attribute(game), attribute(renamed(game, order))
+    ours, theirs = shapley_effects(game), shapley_effects(renamed(game, order))
     for number, step in enumerate(order):
         assert theirs[number][2:] == ours[step][2:]
 
@@ -90,8 +95,8 @@ def test_it_depends_on_no_order(game: list[float], data: st.DataObject) -> None:
 @given(games())
 def test_the_walk_alone_is_that_of_all_contexts(game: list[float]) -> None:
     steps = (len(game) - 1).bit_length()
-    contexts = contexts_of_walk(steps)
+    contexts = walk_combinations(steps)
     assert len(set(contexts)) == len(contexts) == 2 * steps
-    alone = walk([game[context] for context in contexts], steps)
-    assert [part[:2] for part in alone] == [part[:2] for part in attribute(game)]
+    alone = walk_effects([game[context] for context in contexts], steps)
+    assert [part[:2] for part in alone] == [part[:2] for part in shapley_effects(game)]
     assert all(isnan(number) for part in alone for number in part[2:])

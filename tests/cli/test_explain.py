@@ -89,7 +89,7 @@ def test_all_numbers_are_told_at_any_width(
 
 
 def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detap.analysis.explanation.protocol_diff.MOST_STEPS", 7)
+    monkeypatch.setattr("detap.analysis.explanation.protocol_diff.MAX_STEPS", 7)
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert "Shapley" not in text
     assert (
@@ -249,7 +249,7 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
             (*DATA, "--from", "cocoo", "--to", "voc2012"),
             "unknown protocol 'cocoo'; did you mean coco",
         ),
-        ((*DATA, "--from", "coco", "--to", "coco"), "there is nothing to explain"),
+        ((*DATA, "--from", "coco", "--to", "coco"), "coco and coco do not differ in any field"),
         ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no metric 'AP99'"),
         ((*DATA, "--value", "0.5"), "--value 0.5 has too few digits"),
         (("--gt", "no.json", "--dt", "no", "--value", "x"), "--value: 'x' is not a number"),

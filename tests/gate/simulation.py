@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from detap import evaluate
 from detap.analysis.bootstrap import Weights, draw_weights, interval, leave_out, resampled
-from detap.analysis.power import Criterion, units_needed
+from detap.analysis.power import Criterion, images_needed
 from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 
@@ -195,7 +195,9 @@ class Pool:
 
 def named(samples: Sequence[Floats], criterion: Criterion) -> float:
     """Return the smallest drop that samples say they can tell from noise, on the average."""
-    return float(np.mean([criterion.smallest(criterion.error(drops)) for drops in samples]))
+    return float(
+        np.mean([criterion.min_detectable_drop(criterion.error(drops)) for drops in samples])
+    )
 
 
 def share_found(samples: Sequence[Floats], criterion: Criterion, limit: float = 0.0) -> float:
@@ -231,7 +233,7 @@ def power(world: World, label: int | None, samples: int, resamples: int) -> str:
     pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
     drop = pool.drop(label)
     smallest = named(pool.draw(200, 100, resamples, label=label, seed=1), criterion)
-    images = units_needed(200, smallest, drop)
+    images = images_needed(200, smallest, drop)
     assert images is not None
     shares = [
         share_found(pool.draw(count, samples, resamples, label=label, seed=count), criterion)

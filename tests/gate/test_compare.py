@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate
-from detap.analysis.comparison import KINDS, compare, count_errors, difference, numbered_alike
+from detap.analysis.comparison import KINDS, align_classes, compare, count_errors, difference
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report import schema
@@ -128,7 +128,7 @@ def test_what_was_not_scored_alike_is_refused() -> None:
 def test_classes_that_only_one_detector_has_are_numbered_alike() -> None:
     first = detections((1, "cow", [0, 0, 1, 1], 0.5), (1, "cat", [0, 0, 100, 100], 0.9))
     second = detections((1, "ant", [0, 0, 1, 1], 0.5), (1, "cow", [0, 0, 1, 1], 0.4))
-    one, two = numbered_alike(first, second)
+    one, two = align_classes(first, second)
     assert one.classes == two.classes == ("cat", "dog", "cow", "ant")
     assert [one.classes[label] for label in one.label] == ["cow", "cat"]
     assert [two.classes[label] for label in two.label] == ["ant", "cow"]

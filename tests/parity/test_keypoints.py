@@ -219,7 +219,7 @@ def test_cross_check(folder: Path, name: str, changes: dict[str, Any]) -> None:
     protocol = RULES.with_changes(iou_thresholds=(0.5, 0.75), **changes)
     check = cross_check(scored(truth, found, protocol))
     assert check.equal
-    assert check.numbers["AP50"][0] > 0.3
+    assert check.metrics["AP50"][0] > 0.3
 
 
 coordinate = st.one_of(st.integers(-20, 120), st.floats(-20, 120, width=32))

@@ -186,4 +186,4 @@ def test_cross_check(files: dict[str, Path], results: str, area: str) -> None:
     rules = protocol("coco-segm").with_changes(detection_area=area, iou_thresholds=(0.5, 0.75))
     check = cross_check(scored(files["truth"], files[results], rules))
     assert check.equal
-    assert check.numbers["AP50"][0] > 0.3
+    assert check.metrics["AP50"][0] > 0.3

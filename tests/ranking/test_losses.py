@@ -19,10 +19,10 @@ Step = Callable[[float], float]
 SMOOTH: list[tuple[str, Any, dict[str, Any]]] = [
     ("smooth", losses.smooth_ap_loss, {"tau": 0.1}),
     ("sup", losses.sup_ap_loss, {"tau": 0.05, "offset": None}),
-    ("quantised", losses.quantised_ap_loss, {}),
-    ("quantised, 5 bins", losses.quantised_ap_loss, {"bins": 5, "low": -0.5, "high": 0.7}),
-    ("tie-aware", losses.quantised_ap_loss, {"form": "tie-aware"}),
-    ("tie-aware, simple", losses.quantised_ap_loss, {"form": "tie-aware-simple"}),
+    ("quantized", losses.quantized_ap_loss, {}),
+    ("quantized, 5 bins", losses.quantized_ap_loss, {"bins": 5, "low": -0.5, "high": 0.7}),
+    ("tie-aware", losses.quantized_ap_loss, {"form": "tie-aware"}),
+    ("tie-aware, simple", losses.quantized_ap_loss, {"form": "tie-aware-simple"}),
     ("fast", losses.fast_ap_loss, {}),
     ("calibration", losses.calibration_loss, {}),
     ("roadmap", losses.roadmap_loss, {"tau": 0.05, "weight": 0.3}),
@@ -57,7 +57,7 @@ def sup_step(t: float) -> float:
 
 
 def by_bins(scores: Any, relevant: Any, bins: int) -> Any:
-    """Return 1 - the plain quantised AP on [-1, 1], bin by bin."""
+    """Return 1 - the plain quantized AP on [-1, 1], bin by bin."""
     width = 2 / (bins - 1)
     weights = [
         [max(0.0, 1 - abs(s - (1 - i * width)) / width) for s in scores] for i in range(bins)
@@ -91,7 +91,7 @@ def test_losses_are_their_definitions(seed: int) -> None:
         assert found.value == pytest.approx(due, abs=1e-12)
     for bins in (20, 11, 2):
         due = [by_bins(s, r, bins) for s, r in zip(scores, relevant, strict=True)]
-        found = losses.quantised_ap_loss(scores, relevant, bins=bins)
+        found = losses.quantized_ap_loss(scores, relevant, bins=bins)
         assert found.value == pytest.approx(due, abs=1e-12)
         if bins == 11:
             assert losses.fast_ap_loss(scores, relevant).value == pytest.approx(due, abs=1e-12)
@@ -138,7 +138,7 @@ def test_a_gradient_with_equal_scores_of_relevant_items() -> None:
 
 @pytest.mark.parametrize("bins", [3, 5, 11, 21])
 def test_a_gradient_on_the_very_centre_of_a_bin_is_zero(bins: int) -> None:
-    found = losses.quantised_ap_loss([0.0, 0.123], [1, 0], bins=bins)
+    found = losses.quantized_ap_loss([0.0, 0.123], [1, 0], bins=bins)
     assert found.gradient[0] == 0
 
 
@@ -147,8 +147,8 @@ def test_a_gradient_beside_the_centre_of_a_bin_is_that_side_s(bins: int) -> None
     centre = 1 - (bins // 3) * (2 / (bins - 1))
     for side in (1e-15, -1e-15):
         at, near = ([centre + k * side, 0.123] for k in (4, 1e9))
-        one = losses.quantised_ap_loss(at, [1, 0], bins=bins).gradient
-        two = losses.quantised_ap_loss(near, [1, 0], bins=bins).gradient
+        one = losses.quantized_ap_loss(at, [1, 0], bins=bins).gradient
+        two = losses.quantized_ap_loss(near, [1, 0], bins=bins).gradient
         assert one == pytest.approx(two, abs=1e-3)
 
 
@@ -229,9 +229,9 @@ def test_many_pairs_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
         (lambda: losses.ap_loss([1.0, np.nan], [1, 0]), "a score is not finite"),
         (lambda: losses.smooth_ap_loss([1.0], [1], tau=0), "tau is 0; it must be above 0"),
         (lambda: losses.sup_ap_loss([1.0], [1], rho=-1), "rho is -1; it must be 0 or more"),
-        (lambda: losses.quantised_ap_loss([1.0], [1], bins=1), "bins is 1; at least 2"),
-        (lambda: losses.quantised_ap_loss([1.0], [1], low=1), "bins from 1 to 1.0 do not ascend"),
-        (lambda: losses.quantised_ap_loss([1.0], [1], form="x"), "form 'x' is unknown; choose"),
+        (lambda: losses.quantized_ap_loss([1.0], [1], bins=1), "bins is 1; at least 2"),
+        (lambda: losses.quantized_ap_loss([1.0], [1], low=1), "bins from 1 to 1.0 do not ascend"),
+        (lambda: losses.quantized_ap_loss([1.0], [1], form="x"), "form 'x' is unknown; choose"),
         (lambda: losses.roadmap_loss([1.0], [1], weight=2), "weight is 2; it must be from 0 to 1"),
         (lambda: losses.decomposability_gap([1.0], [1], [0, 1]), "batches of the shape"),
     ],

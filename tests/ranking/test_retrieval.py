@@ -234,7 +234,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         with monkeypatch.context() as patch:
             patch.setattr(retrieval, "_HITS", 900)
             patch.setattr(retrieval, "_SCORES", 1)  # two queries at a time
-            patch.setattr(retrieval, "_TOGETHER", 24)
+            patch.setattr(retrieval, "_MAX_BLOCK", 24)
             parts = retrieval.evaluate(one, RULES, threads=3)
         assert parts.summary == whole.summary
         np.testing.assert_equal(parts.values, whole.values)

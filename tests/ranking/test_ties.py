@@ -111,7 +111,7 @@ def test_interpolated_precision_of_expected_counts() -> None:
 def test_no_hit_at_all() -> None:
     none = ties.groups_of(np.zeros(0, np.int32), np.zeros(0, np.int32))
     for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):
-        assert ranked.found(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0
+        assert ranked.relevant_within(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0
         assert ranked.average_precision(3, "all") == 0
         assert np.isnan(ranked.average_precision(3, "hits"))
         assert ranked.precision_at_levels().tolist() == [0] * 11

@@ -72,10 +72,10 @@ CASES: list[tuple[Any, dict[str, Any], Any]] = [
         {},
         lambda s, r: transcribed(s, r, heaviside, sup_step(0.01, 1.44)),
     ),
-    (losses.quantised_ap_loss, {}, lambda s, r: binned(s, r, "plain")),
-    (losses.quantised_ap_loss, {"form": "tie-aware"}, lambda s, r: binned(s, r, "tie-aware")),
+    (losses.quantized_ap_loss, {}, lambda s, r: binned(s, r, "plain")),
+    (losses.quantized_ap_loss, {"form": "tie-aware"}, lambda s, r: binned(s, r, "tie-aware")),
     (
-        losses.quantised_ap_loss,
+        losses.quantized_ap_loss,
         {"form": "tie-aware-simple"},
         lambda s, r: binned(s, r, "tie-aware-simple"),
     ),
@@ -174,4 +174,4 @@ def test_what_is_no_call_is_told() -> None:
     with pytest.raises(UsageError, match="reduction 'sum' is unknown"):
         ours(losses.ap_loss)(scores, scores, reduction="sum")
     with pytest.raises(UsageError, match="form 'x' is unknown"):
-        ours(losses.quantised_ap_loss)(scores, scores, form="x")
+        ours(losses.quantized_ap_loss)(scores, scores, form="x")

@@ -106,7 +106,7 @@ def test_the_loss_case_of_the_specification(key: str, loss_report: dict[str, Any
         "ap": "ap_loss",
         "smoothap": "smooth_ap_loss",
         "supap": "sup_ap_loss",
-        "quantised_ap_nq20": "quantised_ap_loss",
+        "quantised_ap_nq20": "quantized_ap_loss",
     }
     found = [1 - row[names[key]] for row in loss_report["rows"]]
     assert found == pytest.approx(loss_report["expected"][key], abs=1e-9)
@@ -116,7 +116,7 @@ def test_the_loss_case_of_the_specification_ties_and_calibration(
     loss_report: dict[str, Any],
 ) -> None:
     rows, due = loss_report["rows"], loss_report["expected"]
-    found = [1 - row["quantised_tie_ap_loss"] for row in rows]
+    found = [1 - row["quantized_tie_ap_loss"] for row in rows]
     assert found == pytest.approx(due["quantised_tie_ap_nq20"], abs=1e-9)
     found = [row["calibration_loss"] for row in rows]
     assert found == pytest.approx(due["calibration"], abs=1e-9)

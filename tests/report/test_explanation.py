@@ -5,9 +5,9 @@ from math import nan
 import pytest
 
 from detap import metrics
-from detap.analysis.explanation.protocol_diff import Difference, End
+from detap.analysis.explanation.protocol_diff import ProtocolDiff, ProtocolValue
 from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDiff
-from detap.analysis.explanation.shapley import Part
+from detap.analysis.explanation.shapley import StepEffect
 from detap.protocols import protocol
 from detap.protocols.steps import steps
 from detap.report.sections.explanation import account_sentence, difference_sentence, percent
@@ -18,12 +18,12 @@ STEPS = steps(
 )[:2]
 
 
-def difference(first: float, second: float, *changes: float) -> Difference:
-    return Difference(
-        End(VOC, metrics.named(VOC, "mAP"), first),
-        End(COCO, metrics.named(COCO, "AP50"), second),
+def difference(first: float, second: float, *changes: float) -> ProtocolDiff:
+    return ProtocolDiff(
+        ProtocolValue(VOC, metrics.named(VOC, "mAP"), first),
+        ProtocolValue(COCO, metrics.named(COCO, "AP50"), second),
         STEPS,
-        tuple(Part(change, change, change, change, change) for change in changes),
+        tuple(StepEffect(change, change, change, change, change) for change in changes),
         4,
         ("that inclusive pixels is off", "that difficult objects count"),
     )
@@ -60,7 +60,7 @@ def test_a_share_in_words(share: float, told: str) -> None:
         (difference(0.5, 0.5, 0.0, 0.0), "voc2012 and coco give the same AP50"),
     ],
 )
-def test_what_a_difference_comes_to(found: Difference, told: str) -> None:
+def test_what_a_difference_comes_to(found: ProtocolDiff, told: str) -> None:
     assert difference_sentence(found) == told
 
 
@@ -68,11 +68,11 @@ def account(
     differs: dict[str, bool | None],
     portions: dict[str, float],
     values: tuple[float, float] = (0.5, 0.25),
-    protocols: Difference | None = None,
+    protocols: ProtocolDiff | None = None,
 ) -> ReportDiff:
     causes = tuple(Cause(name, told, "", "") for name, told in differs.items())
     parts = tuple(Contribution(tuple(names.split(", ")), part) for names, part in portions.items())
-    return ReportDiff(("mAP", "AP50"), values, causes, portions=parts, protocols=protocols)
+    return ReportDiff(("mAP", "AP50"), values, causes, contributions=parts, protocols=protocols)
 
 
 BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}

@@ -13,21 +13,21 @@ from detap.protocols import MetricSpec, Protocol
 from detap.protocols.fields import protocol_fields
 from detap.tables.detection import Detections, GroundTruth
 
-Asked = TypeVar("Asked")
+Value = TypeVar("Value")
 Tables = tuple[GroundTruth, Detections]
 
-MOST_ROWS = 1_000_000_000
+MAX_ROWS = 1_000_000_000
 """Rows times protocols that are scored in a minute, or somewhat less."""
 
 
-def ask(
+def evaluate_protocols(
     tables: Tables,
     protocols: Sequence[Protocol],
-    question: Callable[[Result], Asked],
+    question: Callable[[Result], Value],
     *,
     classes: Sequence[str] | None = None,
     threads: int | None = None,
-) -> list[Asked]:
+) -> list[Value]:
     """Return what the result of each of some protocols answers.
 
     Protocols that match alike are matched once, and those that the ground truth cannot tell apart
@@ -45,16 +45,18 @@ def ask(
     threads : int, optional
         The answers do not depend on it.
     """
-    seen = [as_seen(protocol, tables[0]) for protocol in protocols]
+    canonical_protocols = [canonical(protocol, tables[0]) for protocol in protocols]
     groups: dict[Protocol, dict[Protocol, Protocol]] = {}
-    for plain, protocol in zip(seen, protocols, strict=True):
-        groups.setdefault(_matching(plain), {}).setdefault(plain, protocol)
-    answers: dict[Protocol, Asked] = {}
+    for canonical_protocol, protocol in zip(canonical_protocols, protocols, strict=True):
+        groups.setdefault(_matching(canonical_protocol), {}).setdefault(
+            canonical_protocol, protocol
+        )
+    answers: dict[Protocol, Value] = {}
     for members in groups.values():
         results = _results(tables, [*members.values()], classes, threads)
-        for plain, result in zip(members, results, strict=True):
-            answers[plain] = question(result)
-    return [answers[plain] for plain in seen]
+        for canonical_protocol, result in zip(members, results, strict=True):
+            answers[canonical_protocol] = question(result)
+    return [answers[canonical_protocol] for canonical_protocol in canonical_protocols]
 
 
 def _results(
@@ -68,8 +70,8 @@ def _results(
         yield score_tables(*tables, protocols[0], classes=classes, threads=threads)
         return
     first = _matching(protocols[0])
-    how: dict[str, Any] = {"classes": classes, "threads": threads}
-    matched = score_tables(*tables, first, **how, match_table=True, curves=False)
+    options: dict[str, Any] = {"classes": classes, "threads": threads}
+    matched = score_tables(*tables, first, **options, match_table=True, curves=False)
     for protocol in protocols:
         yield reaccumulate(matched, protocol)
 
@@ -81,54 +83,54 @@ def _matching(protocol: Protocol) -> Protocol:
     after = metrics.after_matching()
     return replace(
         protocol,
-        **{axis.name: axis.default for axis in protocol_fields(Protocol) if axis.name in after},
+        **{field.name: field.default for field in protocol_fields(Protocol) if field.name in after},
     )
 
 
-def stands(protocol: Protocol, tables: Tables) -> bool:
+def is_applicable(protocol: Protocol, tables: Tables) -> bool:
     """Return True if tables can be scored by a protocol.
 
     Not so if it contradicts itself, or counts pixels of images whose size is not known.
     """
-    nothing = np.zeros(0, np.int64)
+    no_rows = np.zeros(0, np.int64)
     truth, detections = tables
     try:
-        score_tables(truth.select(nothing), detections.select(nothing), protocol, threads=1)
+        score_tables(truth.select(no_rows), detections.select(no_rows), protocol, threads=1)
     except (InputError, UsageError):
         return False
     return True
 
 
-def as_seen(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
+def canonical(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
     """Return one protocol for all that a ground truth cannot tell apart at a glance.
 
     Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
     make no difference.
     """
-    without = replace(protocol, max_iou_threshold=1.0).search_thresholds
-    out_of_reach = without == protocol.search_thresholds and protocol.matching == "by-score"
+    uncapped = replace(protocol, max_iou_threshold=1.0).search_thresholds
+    out_of_reach = uncapped == protocol.search_thresholds and protocol.matching == "by-score"
     return replace(
         protocol,
         name="",
         max_iou_threshold=1.0 if out_of_reach else protocol.max_iou_threshold,
-        ignore_flags=occurring(protocol.ignore_flags, ground_truth),
-        crowd_flags=occurring(protocol.crowd_flags, ground_truth),
+        ignore_flags=occurring_flags(protocol.ignore_flags, ground_truth),
+        crowd_flags=occurring_flags(protocol.crowd_flags, ground_truth),
         group_of_weight=protocol.group_of_weight if ground_truth.group_of.any() else None,
         annotation_id_zero=protocol.annotation_id_zero if ground_truth.zero_id.any() else "valid",
     )
 
 
-def occurring(flags: tuple[str, ...], ground_truth: GroundTruth) -> tuple[str, ...]:
+def occurring_flags(flags: tuple[str, ...], ground_truth: GroundTruth) -> tuple[str, ...]:
     """Return which flags any ground truth bears, in their fixed order."""
     return tuple(sorted(flag for flag in flags if ground_truth.marked(flag).any()))
 
 
-def headline(result: Result) -> float:
+def primary_value(result: Result) -> float:
     """Return the number that a result is quoted by; NaN is undefined."""
     return next(iter(result.summary.values()))
 
 
-def measure_called(protocol: Protocol, at: str | None) -> MetricSpec:
+def find_metric(protocol: Protocol, at: str | None) -> MetricSpec:
     """Return a number of a protocol by its name, be the mean AP called AP there or mAP.
 
     Without a name it is the headline.

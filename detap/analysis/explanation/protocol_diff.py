@@ -6,15 +6,20 @@ from math import isnan, nan
 from typing import NamedTuple
 
 from detap.analysis.explanation.numbers import (
-    MOST_ROWS,
+    MAX_ROWS,
     Tables,
-    ask,
-    headline,
-    measure_called,
-    occurring,
-    stands,
+    evaluate_protocols,
+    find_metric,
+    is_applicable,
+    occurring_flags,
+    primary_value,
 )
-from detap.analysis.explanation.shapley import Part, attribute, contexts_of_walk, walk
+from detap.analysis.explanation.shapley import (
+    StepEffect,
+    shapley_effects,
+    walk_combinations,
+    walk_effects,
+)
 from detap.decimals import nearly_equal
 from detap.errors import UsageError
 from detap.protocols import MetricSpec, Protocol
@@ -22,50 +27,50 @@ from detap.protocols.fields import Flags
 from detap.protocols.steps import Step, steps
 from detap.tables.detection import GroundTruth
 
-MOST_STEPS = 11
+MAX_STEPS = 11
 """Of so many steps at most all contexts are scored: 2,048."""
 
 
-class End(NamedTuple):
+class ProtocolValue(NamedTuple):
     """A protocol and its number.
 
     Attributes
     ----------
     protocol : Protocol
-    measure : MetricSpec
+    metric : MetricSpec
         Of the protocol.
     value : float
     """
 
     protocol: Protocol
-    measure: MetricSpec
+    metric: MetricSpec
     value: float
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProtocolDiff:
     """What the axes have in the difference of two protocols.
 
     Attributes
     ----------
-    first, second : End
+    first, second : ProtocolValue
     steps : tuple of Step
         The axes in which they differ, as far as the number depends on them, in the order of the
         walk.
-    parts : tuple of Part
+    effects : tuple of StepEffect
         What each step has in the difference.
-    contexts : int
+    combinations : int
         How many protocols were scored.
-    told : tuple of str
+    descriptions : tuple of str
         What each step changes, in words, as far as the ground truth can tell.
     """
 
-    first: End
-    second: End
+    first: ProtocolValue
+    second: ProtocolValue
     steps: tuple[Step, ...]
-    parts: tuple[Part, ...]
-    contexts: int
-    told: tuple[str, ...]
+    effects: tuple[StepEffect, ...]
+    combinations: int
+    descriptions: tuple[str, ...]
 
     @property
     def total(self) -> float:
@@ -78,18 +83,18 @@ class Difference:
         return not nearly_equal(self.first.value, self.second.value)
 
     @property
-    def in_all_contexts(self) -> bool:
+    def is_exhaustive(self) -> bool:
         """Whether all contexts were scored; otherwise only the walks are known."""
-        return not any(isnan(part.shapley) for part in self.parts)
+        return not any(isnan(effect.shapley) for effect in self.effects)
 
     @property
-    def shares(self) -> tuple[float, ...]:
+    def fractions(self) -> tuple[float, ...]:
         """What each step has in the difference, of 1: by Shapley, or by the walk; NaN of none."""
-        has = [p.shapley if self.in_all_contexts else p.forward for p in self.parts]
-        return tuple(part / self.total if self.differs else nan for part in has)
+        effects = [p.shapley if self.is_exhaustive else p.in_order for p in self.effects]
+        return tuple(effect / self.total if self.differs else nan for effect in effects)
 
 
-def difference(
+def protocol_diff(
     tables: Tables,
     first: Protocol,
     second: Protocol,
@@ -97,7 +102,7 @@ def difference(
     *,
     classes: Sequence[str] | None = None,
     threads: int | None = None,
-) -> Difference:
+) -> ProtocolDiff:
     """Attribute the difference of two protocols' numbers to the axes in which they differ.
 
     Parameters
@@ -120,45 +125,47 @@ def difference(
         Where they differ in nothing that the number depends on, or the number is undefined.
     """
     protocols = (first, second)
-    measures = [measure_called(protocol, at) for protocol in protocols]
-    alone = [
-        protocol.only_metric(entry) for protocol, entry in zip(protocols, measures, strict=True)
+    metric_specs = [find_metric(protocol, at) for protocol in protocols]
+    single = [
+        protocol.only_metric(spec) for protocol, spec in zip(protocols, metric_specs, strict=True)
     ]
-    _check_comparable(protocols, measures, alone)
+    _check_comparable(protocols, metric_specs, single)
     truth, detections = tables
     tables = truth, detections.reindex_like(truth)
-    ends = ask(tables, alone, headline, classes=classes, threads=threads)
-    _check_defined(protocols, ends, measures[0].name)
-    found = _standing(steps(*alone), alone, tables)
+    ends = evaluate_protocols(tables, single, primary_value, classes=classes, threads=threads)
+    _check_defined(protocols, ends, metric_specs[0].name)
+    differing = _merge_dependent(steps(*single), single, tables)
     rows = len(truth) + len(detections)
-    everywhere = len(found) <= MOST_STEPS and (rows << len(found)) <= MOST_ROWS
-    contexts = [*range(1 << len(found))] if everywhere else contexts_of_walk(len(found))
-    between = [_in_context(alone, found, context) for context in contexts]
-    values = ask(tables, between, headline, classes=classes, threads=threads)
-    _check_defined(between, values, measures[0].name)
-    return Difference(
-        End(first, measures[0], ends[0]),
-        End(second, measures[1], ends[1]),
-        found,
-        tuple(attribute(values) if everywhere else walk(values, len(found))),
-        len(contexts),
-        tuple(told_of(step, alone, truth) for step in found),
+    exhaustive = len(differing) <= MAX_STEPS and (rows << len(differing)) <= MAX_ROWS
+    combinations = (
+        [*range(1 << len(differing))] if exhaustive else walk_combinations(len(differing))
+    )
+    mixed = [_combine(single, differing, combination) for combination in combinations]
+    values = evaluate_protocols(tables, mixed, primary_value, classes=classes, threads=threads)
+    _check_defined(mixed, values, metric_specs[0].name)
+    return ProtocolDiff(
+        ProtocolValue(first, metric_specs[0], ends[0]),
+        ProtocolValue(second, metric_specs[1], ends[1]),
+        differing,
+        tuple(shapley_effects(values) if exhaustive else walk_effects(values, len(differing))),
+        len(combinations),
+        tuple(describe_step(step, single, truth) for step in differing),
     )
 
 
 def _check_comparable(
-    protocols: Sequence[Protocol], measures: Sequence[MetricSpec], alone: Sequence[Protocol]
+    protocols: Sequence[Protocol], metric_specs: Sequence[MetricSpec], single: Sequence[Protocol]
 ) -> None:
     first, second = (protocol.text for protocol in protocols)
-    if alone[0].primary_metric != alone[1].primary_metric:
+    if single[0].primary_metric != single[1].primary_metric:
         raise UsageError(
-            f"{first} is quoted by {measures[0].name} and {second} by {measures[1].name}, which "
-            "are of two kinds; name one that both have with --metric"
+            f"the primary metrics of {first} ({metric_specs[0].name}) and {second} "
+            f"({metric_specs[1].name}) differ in type; choose a common one with --metric"
         )
-    if not steps(*alone):
+    if not steps(*single):
         raise UsageError(
-            f"{first} and {second} differ in nothing that {measures[0].name} depends on: there is "
-            "nothing to explain"
+            f"{first} and {second} do not differ in any field that {metric_specs[0].name} "
+            "depends on"
         )
 
 
@@ -166,52 +173,58 @@ def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name:
     for protocol, value in zip(protocols, values, strict=True):
         if isnan(value):
             raise UsageError(
-                f"{name} is undefined by {protocol.text}: no class has ground truth that counts"
+                f"{name} is undefined under {protocol.text}: all ground truths are ignored"
             )
 
 
-def _standing(
-    found: tuple[Step, ...], ends: Sequence[Protocol], tables: Tables
+def _merge_dependent(
+    differing: tuple[Step, ...], ends: Sequence[Protocol], tables: Tables
 ) -> tuple[Step, ...]:
     """Return the steps, those that contradict other axes when taken or left alone made one.
 
     Other pairings take other axes: their values can only change together. The axis that decides
     which others have a say contradicts them either way, and is the first of the step.
     """
-    everything = (1 << len(found)) - 1
-    stand = [
-        [_stands(ends, found, taken, tables) for taken in (1 << number, everything ^ 1 << number)]
-        for number in range(len(found))
+    full = (1 << len(differing)) - 1
+    valid = [
+        [_is_valid(ends, differing, taken, tables) for taken in (1 << index, full ^ 1 << index)]
+        for index in range(len(differing))
     ]
-    clashing = [number for number, both in enumerate(stand) if not all(both)]
-    if not clashing:
-        return found
-    clashing.sort(key=lambda number: any(stand[number]))
-    joined = Step(tuple(axis for number in clashing for axis in found[number].fields))
-    others = [step for number, step in enumerate(found) if number not in clashing]
-    place = min(clashing)
-    return (*others[:place], joined, *others[place:])
+    dependent = [index for index, both in enumerate(valid) if not all(both)]
+    if not dependent:
+        return differing
+    dependent.sort(key=lambda index: any(valid[index]))
+    joined = Step(tuple(field for index in dependent for field in differing[index].fields))
+    independent = [step for index, step in enumerate(differing) if index not in dependent]
+    position = min(dependent)
+    return (*independent[:position], joined, *independent[position:])
 
 
-def _stands(ends: Sequence[Protocol], found: Sequence[Step], context: int, tables: Tables) -> bool:
+def _is_valid(
+    ends: Sequence[Protocol], differing: Sequence[Step], combination: int, tables: Tables
+) -> bool:
     try:
-        return stands(_in_context(ends, found, context), tables)
+        return is_applicable(_combine(ends, differing, combination), tables)
     except UsageError:
         return False
 
 
-def _in_context(ends: Sequence[Protocol], found: Sequence[Step], context: int) -> Protocol:
-    taken = (step.values(ends[1]) for number, step in enumerate(found) if context >> number & 1)
+def _combine(ends: Sequence[Protocol], differing: Sequence[Step], combination: int) -> Protocol:
+    taken = (
+        step.values(ends[1]) for index, step in enumerate(differing) if combination >> index & 1
+    )
     return replace(ends[0], **{name: value for values in taken for name, value in values.items()})
 
 
-def told_of(step: Step, ends: Sequence[Protocol], ground_truth: GroundTruth | None = None) -> str:
+def describe_step(
+    step: Step, ends: Sequence[Protocol], ground_truth: GroundTruth | None = None
+) -> str:
     """Return what a step changes: the first of its axes of which a ground truth tells."""
-    for axis in step.fields:
-        before, after = (getattr(protocol, axis.name) for protocol in ends)
-        if isinstance(axis.kind, Flags) and ground_truth is not None:
-            before, after = (occurring(flags, ground_truth) for flags in (before, after))
+    for field in step.fields:
+        before, after = (getattr(protocol, field.name) for protocol in ends)
+        if isinstance(field.kind, Flags) and ground_truth is not None:
+            before, after = (occurring_flags(flags, ground_truth) for flags in (before, after))
         if before != after:
-            rest = ", and what goes with it" if step.is_long else ""
-            return axis.kind.describe_change(axis.name, before, after) + rest
-    return told_of(step, ends)
+            more = ", and what goes with it" if step.is_long else ""
+            return field.kind.describe_change(field.name, before, after) + more
+    return describe_step(step, ends)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from detap import metrics
 from detap.analysis.explanation.numbers import (
-    MOST_ROWS,
+    MAX_ROWS,
     Tables,
-    as_seen,
-    ask,
-    measure_called,
-    occurring,
-    stands,
+    canonical,
+    evaluate_protocols,
+    find_metric,
+    is_applicable,
+    occurring_flags,
 )
 from detap.analysis.explanation.searched import Skipped, searched_presets
 from detap.analysis.explanation.target_value import TargetValue
@@ -26,7 +26,7 @@ from detap.evaluation.detection import Result, score_tables
 from detap.protocols import Protocol
 from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, protocol_fields
 
-MOST_PAIRS = 300
+MAX_PAIRS = 300
 """So many presets with two axes changed are scored at most: the likeliest."""
 
 
@@ -59,14 +59,14 @@ class ProtocolSearch:
 
     Attributes
     ----------
-    wanted : TargetValue
+    target : TargetValue
     candidates : tuple of ProtocolMatch
         Those that are equal to the digits given first, the fewest changes before others; then the
         others, the nearest first.
     scored : tuple of int
         How many protocols were scored with none, one and two axes changed: as far as the search
         went, which ends where one is equal.
-    pairs, most_pairs : int
+    pairs, max_pairs : int
         How many with two axes changed there are of which each alone changes a number; and how many
         of them were looked at.
     skipped : tuple of Skipped
@@ -75,23 +75,23 @@ class ProtocolSearch:
         Values of axes that all presets got.
     """
 
-    wanted: TargetValue
+    target: TargetValue
     candidates: tuple[ProtocolMatch, ...]
     scored: tuple[int, ...]
     pairs: int
-    most_pairs: int
+    max_pairs: int
     skipped: tuple[Skipped, ...] = ()
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def equal(self) -> tuple[ProtocolMatch, ...]:
         """Those that are equal to the digits given."""
-        return tuple(entry for entry in self.candidates if entry.digits == self.wanted.digits)
+        return tuple(match for match in self.candidates if match.digits == self.target.digits)
 
 
-def origin(
+def protocol_search(
     tables: Tables,
-    wanted: TargetValue,
+    target: TargetValue,
     at: str | None = None,
     *,
     changes: Mapping[str, Any] = MappingProxyType({}),
@@ -103,7 +103,7 @@ def origin(
     Parameters
     ----------
     tables : (GroundTruth, Detections)
-    wanted : TargetValue
+    target : TargetValue
     at : str, optional
         What the number is called; by default any of the summary, and with axes changed, those over
         all areas at the largest limit.
@@ -123,22 +123,24 @@ def origin(
     """
     polygons = any(table.polygons is not None for table in tables)
     presets, skipped = searched_presets(changes, polygons=polygons)
-    how = {"classes": classes, "threads": threads}
-    search = _Search(tables, wanted, at, (presets, frozenset(changes)), how)
-    tried, unfit = search.presets()
-    if not tried:  # raise the reason of the first preset
+    options = {"classes": classes, "threads": threads}
+    search = _Search(tables, target, at, (presets, frozenset(changes)), options)
+    trials, inapplicable = search.presets()
+    if not trials:  # raise the reason of the first preset
         score_tables(*tables, presets[0], threads=threads)
         metrics.named(presets[0], str(at))
-    found, scored = search.candidates(tried), [len(tried)]
-    for further in (search.changed_once, search.changed_twice):
-        if any(entry.digits == wanted.digits for entry in found):
+    matches, scored = search.candidates(trials), [len(trials)]
+    for change_more in (search.changed_once, search.changed_twice):
+        if any(match.digits == target.digits for match in matches):
             break
-        tried = further(tried)
-        found += search.candidates(tried)
-        scored.append(len(tried))
-    ranked = tuple(sorted(found, key=search.rank))
-    counts = search.pairs, search.most_pairs
-    return ProtocolSearch(wanted, ranked, tuple(scored), *counts, (*skipped, *unfit), changes)
+        trials = change_more(trials)
+        matches += search.candidates(trials)
+        scored.append(len(trials))
+    ranked = tuple(sorted(matches, key=search.rank))
+    counts = search.pairs, search.max_pairs
+    return ProtocolSearch(
+        target, ranked, tuple(scored), *counts, (*skipped, *inapplicable), changes
+    )
 
 
 class _Trial(NamedTuple):
@@ -177,34 +179,34 @@ class _Search:
     def __init__(
         self,
         tables: Tables,
-        wanted: TargetValue,
+        target: TargetValue,
         at: str | None,
         given: tuple[Sequence[Protocol], Container[str]],
         how: Mapping[str, Any],
     ) -> None:
         truth, detections = tables
         self.tables = truth, detections.reindex_like(truth)
-        self.wanted, self.at, self.how = wanted, at, how
+        self.target, self.at, self.how = target, at, how
         self.given, self.fixed = given
         self.pairs = 0
-        self.most_pairs = min(MOST_PAIRS, MOST_ROWS // max(1, len(truth) + len(detections)))
+        self.max_pairs = min(MAX_PAIRS, MAX_ROWS // max(1, len(truth) + len(detections)))
         self._seen: set[Protocol] = set()
 
     def presets(self) -> tuple[list[_Trial], list[Skipped]]:
         """Score the presets, also those that are alike here; return those that cannot be, too."""
-        trials, unfit = list[_Trial](), dict[str, list[str]]()
+        trials, inapplicable = list[_Trial](), dict[str, list[str]]()
         for protocol in self.given:
             trial = _Trial(protocol)
-            if not stands(protocol, self.tables):
-                unfit.setdefault("need what the ground truth does not say", []).append(
+            if not is_applicable(protocol, self.tables):
+                inapplicable.setdefault("need what the ground truth does not say", []).append(
                     protocol.name
                 )
             elif not self._has_number(trial):
-                unfit.setdefault(f"have no {self.at}", []).append(protocol.name)
+                inapplicable.setdefault(f"have no {self.at}", []).append(protocol.name)
             else:
                 trials.append(trial)
                 self._is_new(trial)
-        skipped = [Skipped(reason, tuple(names)) for reason, names in unfit.items()]
+        skipped = [Skipped(reason, tuple(names)) for reason, names in inapplicable.items()]
         return self._scored(trials), skipped
 
     def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
@@ -219,45 +221,45 @@ class _Search:
         return True
 
     def _scored(self, trials: Sequence[_Trial]) -> list[_Trial]:
-        asked = [self._asked(trial) for trial in trials]
-        found = ask(self.tables, asked, self._numbers, **self.how)
-        return [t._replace(numbers=n) for t, n in zip(trials, found, strict=True)]
+        protocols = [self._asked(trial) for trial in trials]
+        metrics_by_trial = evaluate_protocols(self.tables, protocols, self._numbers, **self.how)
+        return [t._replace(numbers=n) for t, n in zip(trials, metrics_by_trial, strict=True)]
 
     def _is_new(self, trial: _Trial) -> bool:
         """Return whether a protocol does not contradict itself, and no other was like it."""
-        if not self._has_number(trial) or not stands(trial.protocol, self.tables):
+        if not self._has_number(trial) or not is_applicable(trial.protocol, self.tables):
             return False
-        seen = as_seen(self._asked(trial), self.tables[0])
+        seen = canonical(self._asked(trial), self.tables[0])
         is_new = seen not in self._seen
         # What a preset has over all areas is not asked for again.
-        self._seen |= {seen, as_seen(_over_all_areas(trial.protocol), self.tables[0])}
+        self._seen |= {seen, canonical(_over_all_areas(trial.protocol), self.tables[0])}
         return is_new
 
     def _asked(self, trial: _Trial) -> Protocol:
         """Return a protocol without the numbers that are not asked for."""
         protocol = trial.protocol
         if self.at is not None:
-            return protocol.only_metric(measure_called(protocol, self.at))
+            return protocol.only_metric(find_metric(protocol, self.at))
         return _over_all_areas(protocol) if trial.changes else protocol
 
-    def candidates(self, tried: Iterable[_Trial]) -> list[ProtocolMatch]:
+    def candidates(self, trials: Iterable[_Trial]) -> list[ProtocolMatch]:
         """Return the numbers of trials that nothing simpler has."""
         return [
-            ProtocolMatch(trial.protocol, trial.changes, name, value, self.wanted.digits_of(value))
-            for trial in tried
+            ProtocolMatch(trial.protocol, trial.changes, name, value, self.target.digits_of(value))
+            for trial in trials
             for name, value in trial.news.items()
         ]
 
     def rank(self, candidate: ProtocolMatch) -> tuple[bool, int, Fraction]:
         """Return a key by which the best candidates come first."""
-        equal = candidate.digits == self.wanted.digits
-        return not equal, equal * len(candidate.changes), self.wanted.distance(candidate.value)
+        equal = candidate.digits == self.target.digits
+        return not equal, equal * len(candidate.changes), self.target.distance(candidate.value)
 
     def _numbers(self, result: Result) -> dict[str, float]:
-        found = result.summary
+        values = result.summary
         if self.at is not None:
-            found = {self.at: next(iter(found.values()))}
-        return {name: value for name, value in found.items() if not isnan(value)}
+            values = {self.at: next(iter(values.values()))}
+        return {name: value for name, value in values.items() if not isnan(value)}
 
     def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
         """Score every preset with one axis changed."""
@@ -279,7 +281,7 @@ class _Search:
         ):
             return ()
         if isinstance(axis.kind, Flags):
-            return ((), *((flag,) for flag in occurring(FLAGS, self.tables[0])))
+            return ((), *((flag,) for flag in occurring_flags(FLAGS, self.tables[0])))
         if isinstance(axis.kind, YesNo):
             return (False, True)
         if isinstance(axis.kind, Choice):
@@ -297,7 +299,7 @@ class _Search:
         pairs.sort(key=lambda pair: self._distance(*pair))
         return self.score(
             _Trial(protocol, changes, (*one.simpler, one, other))
-            for one, other in pairs[: self.most_pairs]
+            for one, other in pairs[: self.max_pairs]
             for changes in [{**one.changes, **other.changes}]
             for protocol in _changed(one.simpler[0].protocol, changes)
         )
@@ -305,7 +307,7 @@ class _Search:
     def _distance(self, one: _Trial, other: _Trial) -> float:
         """Return how far from the number two changes would lead if they added up."""
         ways = (
-            abs(one.numbers[name] + other.numbers[name] - value - float(self.wanted.value))
+            abs(one.numbers[name] + other.numbers[name] - value - float(self.target.value))
             for name, value in one.simpler[0].numbers.items()
             if name in one.numbers and name in other.numbers
         )

@@ -7,8 +7,13 @@ from typing import Any, NamedTuple
 
 from detap import metrics
 from detap._version import __version__
-from detap.analysis.explanation.numbers import Tables, ask, headline, measure_called
-from detap.analysis.explanation.protocol_diff import Difference, difference, told_of
+from detap.analysis.explanation.numbers import (
+    Tables,
+    evaluate_protocols,
+    find_metric,
+    primary_value,
+)
+from detap.analysis.explanation.protocol_diff import ProtocolDiff, describe_step, protocol_diff
 from detap.decimals import nearly_equal
 from detap.errors import DetapError, UnknownNameError
 from detap.evaluation.recorded import recorded_reading, recorded_selection
@@ -18,7 +23,7 @@ from detap.text_input import suggest
 
 Record = Mapping[str, Any]
 
-SIDES = {"ground truth": "ground_truth", "detections": "detections"}
+INPUT_ROLES = {"ground truth": "ground_truth", "detections": "detections"}
 """Causes that are inputs, and their roles."""
 
 
@@ -66,13 +71,13 @@ class ReportDiff:
     values : tuple of two float
         NaN is undefined.
     causes : tuple of Cause
-    portions : tuple of Contribution
+    contributions : tuple of Contribution
         Of the causes that differ, or may.
     steps : tuple of Step
         The axes in which the protocols differ, as far as the number depends on them.
-    told : str
+    diff : str
         What the first of them changes, in words.
-    protocols : Difference or None
+    protocols : ProtocolDiff or None
         What each of them has, where the inputs are at hand.
     remarks : tuple of str
         What stands in the way of knowing more.
@@ -82,9 +87,9 @@ class ReportDiff:
     values: tuple[float, ...]
     causes: tuple[Cause, ...]
     steps: tuple[Step, ...] = ()
-    told: str = ""
-    portions: tuple[Contribution, ...] = ()
-    protocols: Difference | None = None
+    protocol_change: str = ""
+    contributions: tuple[Contribution, ...] = ()
+    protocols: ProtocolDiff | None = None
     remarks: tuple[str, ...] = ()
 
     @property
@@ -105,7 +110,7 @@ class ReportDiff:
     @property
     def is_known(self) -> bool:
         """Whether it is known what each has."""
-        return not any(isnan(portion.value) for portion in self.portions)
+        return not any(isnan(portion.value) for portion in self.contributions)
 
 
 class ReportInputs(NamedTuple):
@@ -128,12 +133,12 @@ class ReportInputs(NamedTuple):
     read_again: Callable[[Mapping[str, str]], Tables] | None = None
 
 
-def account(
+def report_diff(
     first: Record,
     second: Record,
     at: str | None = None,
     *,
-    made: ReportInputs | None = None,
+    source: ReportInputs | None = None,
     threads: int | None = None,
 ) -> ReportDiff:
     """Say why two reports of detectors give two numbers.
@@ -144,7 +149,7 @@ def account(
         JSON reports of the kind ``"detection"``.
     at : str, optional
         The number, of both summaries; by default what each is quoted by.
-    made : ReportInputs, optional
+    source : ReportInputs, optional
         What either was made from: what the protocols have in the difference is then known.
     threads : int, optional
         The numbers do not depend on it.
@@ -158,22 +163,27 @@ def account(
     """
     records = (first, second)
     protocols = [Protocol.from_report(record["protocol"]) for record in records]
-    names = tuple(_name(record, r, at) for record, r in zip(records, protocols, strict=True))
+    names = tuple(
+        _name(record, protocol, at) for record, protocol in zip(records, protocols, strict=True)
+    )
     values = tuple(
         nan if record["summary"][name] is None else float(record["summary"][name])
         for record, name in zip(records, names, strict=True)
     )
-    asked = [
-        r.only_metric(measure_called(r, name)) for r, name in zip(protocols, names, strict=True)
+    single = [
+        protocol.only_metric(find_metric(protocol, name))
+        for protocol, name in zip(protocols, names, strict=True)
     ]
-    found = steps(*asked)
-    told = ReportDiff(names, values, tuple(_causes(records, protocols, found)), found)
-    if found:
-        told = replace(told, told=told_of(found[0], asked))
-    told = replace(told, remarks=tuple(_remarks(records, names)))
-    if made is None or told.remarks or any(map(isnan, values)):
-        return replace(told, portions=_from_reports(told))
-    return _from_tables(told, (records, (protocols[0], protocols[1])), at, made, threads)
+    differing_steps = steps(*single)
+    diff = ReportDiff(
+        names, values, tuple(_causes(records, protocols, differing_steps)), differing_steps
+    )
+    if differing_steps:
+        diff = replace(diff, protocol_change=describe_step(differing_steps[0], single))
+    diff = replace(diff, remarks=tuple(_remarks(records, names)))
+    if source is None or diff.remarks or any(map(isnan, values)):
+        return replace(diff, contributions=_from_reports(diff))
+    return _from_tables(diff, (records, (protocols[0], protocols[1])), at, source, threads)
 
 
 def _name(record: Record, protocol: Protocol, at: str | None) -> str:
@@ -181,14 +191,14 @@ def _name(record: Record, protocol: Protocol, at: str | None) -> str:
     summary = record["summary"]
     if at is None:
         return str(next(iter(summary)))
-    asked = measure_called(protocol, at)
-    wanted = protocol.only_metric(asked)
+    requested = find_metric(protocol, at)
+    expected = protocol.only_metric(requested)
     for name in summary:
-        entry = metrics.named(protocol, name)
+        metric = metrics.named(protocol, name)
         if (
-            entry.metric is asked.metric
-            and not entry.group
-            and protocol.only_metric(entry) == wanted
+            metric.metric is requested.metric
+            and not metric.group
+            and protocol.only_metric(metric) == expected
         ):
             return str(name)
     hint = suggest(at, summary) or f"it has {', '.join(summary)}"
@@ -196,18 +206,18 @@ def _name(record: Record, protocol: Protocol, at: str | None) -> str:
 
 
 def _causes(
-    records: Sequence[Record], protocols: Sequence[Protocol], found: Sequence[Step]
+    records: Sequence[Record], protocols: Sequence[Protocol], differing_steps: Sequence[Step]
 ) -> Iterator[Cause]:
-    for name, role in SIDES.items():
-        sides = _sides(records, role)
-        yield Cause(name, _differ(*sides), *map(_counted, sides))
+    for name, role in INPUT_ROLES.items():
+        inputs = _inputs_of_role(records, role)
+        yield Cause(name, _differ(*inputs), *map(_format_inputs, inputs))
         if role == "ground_truth":
-            chosen = [recorded_selection(record) for record in records]
-            yield Cause("selection", chosen[0] != chosen[1], *chosen)
-            read = [recorded_reading(record) for record in records]
-            if any(read):
-                yield Cause("reading", read[0] != read[1], *map(_spelled, read))
-    yield Cause("protocol", bool(found), *(entry.text for entry in protocols))
+            selections = [recorded_selection(record) for record in records]
+            yield Cause("selection", selections[0] != selections[1], *selections)
+            options = [recorded_reading(record) for record in records]
+            if any(options):
+                yield Cause("reading", options[0] != options[1], *map(_format_reading, options))
+    yield Cause("protocol", bool(differing_steps), *(protocol.text for protocol in protocols))
     versions = [str(record.get("detap_version")) for record in records]
     yield Cause("version", versions[0] != versions[1], *versions)
 
@@ -221,12 +231,12 @@ def _differ(first: Sequence[Record], second: Sequence[Record]) -> bool | None:
     return True if counts[0] != counts[1] and counts[0] and counts[1] else None
 
 
-def _spelled(reading: Mapping[str, str]) -> str:
-    told = (f"--{name.replace('_', '-')} {value}" for name, value in reading.items())
-    return " ".join(told) or "by default"
+def _format_reading(reading: Mapping[str, str]) -> str:
+    options = (f"--{name.replace('_', '-')} {value}" for name, value in reading.items())
+    return " ".join(options) or "by default"
 
 
-def _counted(side: Sequence[Record]) -> str:
+def _format_inputs(side: Sequence[Record]) -> str:
     return ", ".join(
         f"{entry.get('records')} records ({str(entry.get('sha256') or 'no sha256')[:9]})"
         for entry in side
@@ -234,112 +244,120 @@ def _counted(side: Sequence[Record]) -> str:
 
 
 def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
-    for place, record, name in zip(("first", "second"), records, names, strict=True):
+    for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
         if name in record.get("retained_metrics", ()):
-            yield f"{name} of the {place} is older than its report, which was raised"
+            yield f"{name} of the {ordinal} is older than its report, which was raised"
         if record["summary"][name] is None:
-            yield f"{name} of the {place} is undefined"
+            yield f"{name} of the {ordinal} is undefined"
 
 
-def _from_reports(told: ReportDiff) -> tuple[Contribution, ...]:
+def _from_reports(diff: ReportDiff) -> tuple[Contribution, ...]:
     """Return the portions as far as reports alone tell them."""
-    names = told.differing
-    surely = all(cause.differs for cause in told.causes if cause.name in names)
-    known = len(names) == 1 and surely and not told.remarks
-    return tuple(Contribution((name,), told.total if known else nan) for name in names)
+    names = diff.differing
+    surely = all(cause.differs for cause in diff.causes if cause.name in names)
+    known = len(names) == 1 and surely and not diff.remarks
+    return tuple(Contribution((name,), diff.total if known else nan) for name in names)
 
 
 def _from_tables(
-    told: ReportDiff,
+    diff: ReportDiff,
     reports: tuple[Sequence[Record], tuple[Protocol, Protocol]],
     at: str | None,
-    made: ReportInputs,
+    source: ReportInputs,
     threads: int | None,
 ) -> ReportDiff:
     """Return the portions, the protocols being scored on what one report was made from."""
     records, protocols = reports
-    base = next((side for side in (0, 1) if _is_of(records[side], made.inputs)), None)
+    base = next((side for side in (0, 1) if _has_inputs(records[side], source.inputs)), None)
     if base is None:
         remark = "the inputs that were given, as they were read, are those of neither report"
-        return replace(told, remarks=(remark,), portions=_from_reports(told))
-    asked = [
-        entry.only_metric(measure_called(entry, name))
-        for entry, name in zip(protocols, told.names, strict=True)
+        return replace(diff, remarks=(remark,), contributions=_from_reports(diff))
+    single = [
+        protocol.only_metric(find_metric(protocol, name))
+        for protocol, name in zip(protocols, diff.names, strict=True)
     ]
-    truth, detections = made.tables
+    truth, detections = source.tables
     tables = truth, detections.reindex_like(truth)
-    scored = ask(tables, asked, headline, classes=made.classes, threads=threads)
+    scored = evaluate_protocols(
+        tables, single, primary_value, classes=source.classes, threads=threads
+    )
     # From the first report's number to what its protocol gives on these inputs now, to what the
     # other's gives there, to what that gives with the other's options of reading, to the second
     # report's number: on the side that these are of, what is off is its version's, on the other
     # side whatever else differs.
     portions: dict[tuple[str, ...], float] = {}
-    if told.steps:
+    if diff.steps:
         portions["protocol",] = scored[1] - scored[0]
-    other = _read_as_the_other(told, records[1 - base], asked[1 - base], made, threads)
+    other = _score_with_other_reading(diff, records[1 - base], single[1 - base], source, threads)
     if other is not None:
         sign = 1 if base == 0 else -1
         portions["reading",] = sign * (other - scored[1 - base])
         scored[1 - base] = other
     others = tuple(
         name
-        for name in told.differing
-        if name in (*SIDES, "selection", "reading") and (other is None or name != "reading")
+        for name in diff.differing
+        if name in (*INPUT_ROLES, "selection", "reading") and (other is None or name != "reading")
     )
-    elsewhere = [() if side == base else others for side in (0, 1)]
-    here = [record.get("detap_version") == __version__ for record in records]
+    input_causes = [() if side == base else others for side in (0, 1)]
+    same_version = [record.get("detap_version") == __version__ for record in records]
     for side in (0, 1):
-        if here[side] and not elsewhere[side] and not nearly_equal(scored[side], told.values[side]):
-            told = replace(told, remarks=(_does_not_come_out(told, side, scored[side]),))
-            return replace(told, portions=_from_reports(told))
+        if (
+            same_version[side]
+            and not input_causes[side]
+            and not nearly_equal(scored[side], diff.values[side])
+        ):
+            diff = replace(diff, remarks=(_describe_mismatch(diff, side, scored[side]),))
+            return replace(diff, contributions=_from_reports(diff))
     for side, sign in ((0, -1), (1, 1)):
-        causes = (*elsewhere[side], *(() if here[side] else ("version",)))
+        causes = (*input_causes[side], *(() if same_version[side] else ("version",)))
         if causes:
-            off = sign * (told.values[side] - scored[side])
+            off = sign * (diff.values[side] - scored[side])
             portions[causes] = portions.get(causes, 0.0) + off
     return replace(
-        told,
-        portions=tuple(Contribution(*portion) for portion in portions.items()),
-        protocols=difference(tables, *protocols, at, classes=made.classes, threads=threads)
-        if told.steps
+        diff,
+        contributions=tuple(Contribution(*portion) for portion in portions.items()),
+        protocols=protocol_diff(tables, *protocols, at, classes=source.classes, threads=threads)
+        if diff.steps
         else None,
     )
 
 
-def _read_as_the_other(
-    told: ReportDiff, record: Record, protocol: Protocol, made: ReportInputs, threads: int | None
+def _score_with_other_reading(
+    diff: ReportDiff, record: Record, protocol: Protocol, source: ReportInputs, threads: int | None
 ) -> float | None:
     """Return what a report's protocol gives on the other's inputs, read with its own options.
 
     None if both were read alike, or the inputs cannot be read so.
     """
-    if "reading" not in told.differing or made.read_again is None:
+    if "reading" not in diff.differing or source.read_again is None:
         return None
     try:
-        truth, detections = made.read_again(recorded_reading(record))
+        truth, detections = source.read_again(recorded_reading(record))
     except DetapError:
         return None
     tables = truth, detections.reindex_like(truth)
-    return ask(tables, [protocol], headline, classes=made.classes, threads=threads)[0]
+    return evaluate_protocols(
+        tables, [protocol], primary_value, classes=source.classes, threads=threads
+    )[0]
 
 
-def _does_not_come_out(told: ReportDiff, side: int, value: float) -> str:
-    ordinal, name, said = ("first", "second")[side], told.names[side], told.values[side]
+def _describe_mismatch(diff: ReportDiff, side: int, value: float) -> str:
+    ordinal, name, reported = ("first", "second")[side], diff.names[side], diff.values[side]
     return (
-        f"the {ordinal} report has {name} {said!r}, where these inputs give {value!r}: choose the "
-        "same classes and images, and read them alike"
+        f"the {ordinal} report has {name} {reported!r}, but these inputs give {value!r}; use the "
+        "same classes, images and reading options"
     )
 
 
-def _is_of(record: Record, inputs: Sequence[Record]) -> bool:
+def _has_inputs(record: Record, inputs: Sequence[Record]) -> bool:
     """Return whether a report was made from some inputs, as their digests tell."""
-    here = {"inputs": inputs}
-    return recorded_reading(record) == recorded_reading(here) and all(
-        _differ(*_sides((record, here), role)) is False for role in SIDES.values()
+    current = {"inputs": inputs}
+    return recorded_reading(record) == recorded_reading(current) and all(
+        _differ(*_inputs_of_role((record, current), role)) is False for role in INPUT_ROLES.values()
     )
 
 
-def _sides(records: Sequence[Record], role: str) -> list[list[Record]]:
+def _inputs_of_role(records: Sequence[Record], role: str) -> list[list[Record]]:
     """Return the inputs of a role, but for a list of names that the other has in the other role."""
     elsewhere = [
         {entry.get("sha256") for entry in record["inputs"] if entry.get("role") != role} - {None}

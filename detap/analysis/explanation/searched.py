@@ -47,22 +47,22 @@ def searched_presets(
     UsageError
         If every preset rejects the changes.
     """
-    overlap = changes.get("iou_type", "bbox")
-    also = ("bbox", "polygon") if polygons and "iou_type" not in changes else ("bbox",)
+    iou_type = changes.get("iou_type", "bbox")
+    iou_types = ("bbox", "polygon") if polygons and "iou_type" not in changes else ("bbox",)
     presets, skipped = [], dict[str, list[str]]()
     rejected: list[UsageError] = []
     for name, protocol in Protocol.presets.items():
-        if protocol.iou_type not in (overlap, *also):
+        if protocol.iou_type not in (iou_type, *iou_types):
             shapes = _SHAPES.get(protocol.iou_type, protocol.iou_type)
             reason = f"compare {shapes}: --iou-type {protocol.iou_type}"
             skipped.setdefault(reason, []).append(name)
             continue
         try:
-            presets.append((protocol.iou_type != overlap, protocol.with_changes(**changes)))
+            presets.append((protocol.iou_type != iou_type, protocol.with_changes(**changes)))
         except UsageError as error:
             rejected.append(error)
             skipped.setdefault("reject the options given", []).append(name)
     if not presets:
         raise rejected[0]
-    found = [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])]
-    return found, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]
+    searched = [protocol for _, protocol in sorted(presets, key=lambda pair: pair[0])]
+    return searched, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]

@@ -11,27 +11,27 @@ from math import comb, fsum, nan
 from typing import NamedTuple
 
 
-class Part(NamedTuple):
+class StepEffect(NamedTuple):
     """What one step has in a difference.
 
     Attributes
     ----------
-    forward, backward : float
+    in_order, reversed : float
         What it changes where the steps are taken in their order, and in reverse.
     shapley : float
         What it changes as the mean over all orders; NaN where only the walk is known.
-    least, most : float
+    minimum, maximum : float
         What it changes where that is lowest and highest, over all contexts; likewise.
     """
 
-    forward: float
-    backward: float
+    in_order: float
+    reversed: float
     shapley: float = nan
-    least: float = nan
-    most: float = nan
+    minimum: float = nan
+    maximum: float = nan
 
 
-def contexts_of_walk(steps: int) -> list[int]:
+def walk_combinations(steps: int) -> list[int]:
     """Return the contexts of the walk in order, none to all, and then those of the one in reverse.
 
     Returns
@@ -44,49 +44,55 @@ def contexts_of_walk(steps: int) -> list[int]:
     return [*forward, *(everything & ~context for context in forward[1:-1])]
 
 
-def walk(numbers: Sequence[float], steps: int) -> list[Part]:
+def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
     """Return what each step changes in a walk and in the reverse one.
 
     Parameters
     ----------
-    numbers : sequence of float
+    values : sequence of float
         In the contexts of :func:`contexts_of_walk`.
     steps : int
     """
-    at = dict(zip(contexts_of_walk(steps), numbers, strict=True))
+    value_by_combination = dict(zip(walk_combinations(steps), values, strict=True))
     everything = (1 << steps) - 1
-    found = []
+    effects = []
     for step in range(steps):
-        before, behind = (1 << step) - 1, everything & ~((2 << step) - 1)
-        change = at[before | 1 << step] - at[before]
-        found.append(Part(change, at[behind | 1 << step] - at[behind]))
-    return found
+        before, after = (1 << step) - 1, everything & ~((2 << step) - 1)
+        change = value_by_combination[before | 1 << step] - value_by_combination[before]
+        effects.append(
+            StepEffect(
+                change, value_by_combination[after | 1 << step] - value_by_combination[after]
+            )
+        )
+    return effects
 
 
-def attribute(numbers: Sequence[float]) -> list[Part]:
+def shapley_effects(values: Sequence[float]) -> list[StepEffect]:
     """Return what each step has in the difference of the last number and the first.
 
     Parameters
     ----------
-    numbers : sequence of 2**n float
+    values : sequence of 2**n float
         In every context: number c is that where the steps are taken that are bits of c.
     """
-    steps = (len(numbers) - 1).bit_length()
-    walked = walk([numbers[context] for context in contexts_of_walk(steps)], steps)
-    return [part._replace(**_over_all(numbers, step, steps)) for step, part in enumerate(walked)]
+    steps = (len(values) - 1).bit_length()
+    effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
+    return [
+        effect._replace(**_over_all(values, step, steps)) for step, effect in enumerate(effects)
+    ]
 
 
-def _over_all(numbers: Sequence[float], step: int, steps: int) -> dict[str, float]:
+def _over_all(values: Sequence[float], step: int, steps: int) -> dict[str, float]:
     bit = 1 << step
     changes = [
-        (context.bit_count(), numbers[context | bit] - numbers[context])
-        for context in range(len(numbers))
+        (context.bit_count(), values[context | bit] - values[context])
+        for context in range(len(values))
         if not context & bit
     ]
     # Of the orders of n steps, so many have a given context of k others before this one.
-    share = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
+    weight = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
     return {
-        "shapley": fsum(change * share[taken] for taken, change in changes),
+        "shapley": fsum(change * weight[taken] for taken, change in changes),
         "least": min(change for _, change in changes),
         "most": max(change for _, change in changes),
     }

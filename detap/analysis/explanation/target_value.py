@@ -7,7 +7,7 @@ from typing import NamedTuple
 from detap.decimals import fraction, to_fraction
 from detap.errors import UsageError
 
-LEAST_DIGITS = 3
+MIN_DIGITS = 3
 """Of fewer digits nearly every protocol gives a number."""
 
 
@@ -45,10 +45,10 @@ class TargetValue(NamedTuple):
             value, digits = value / 100, digits + 2
         if not 0 <= value <= 1:
             raise UsageError(f"--value {text} is neither from 0 to 1 nor in percent")
-        if digits < LEAST_DIGITS:
+        if digits < MIN_DIGITS:
             raise UsageError(
                 f"--value {text} has too few digits: many protocols would give it; "
-                f"write {LEAST_DIGITS} behind the point, or 1 of a percentage"
+                f"write {MIN_DIGITS} behind the point, or 1 of a percentage"
             )
         return cls(text.strip(), value, digits)
 

@@ -179,11 +179,11 @@ def _evaluated(
     protocol: Protocol,
     options: Mapping[str, Any],
 ) -> "Comparison":
-    from detap.analysis.comparison import compare, numbered_alike  # numpy
+    from detap.analysis.comparison import align_classes, compare  # numpy
     from detap.evaluation.detection import score_tables
 
     truth, before, after = tables
-    before, after = numbered_alike(before, after)
+    before, after = align_classes(before, after)
     threads, choice = options["threads"], selected(truth, before, options)
     return compare(
         score_tables(truth, before, protocol, **choice, threads=threads),

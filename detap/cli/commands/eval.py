@@ -179,7 +179,7 @@ def _evaluate(
     found, check = _in_one_run((inputs, sources), how, {**options, "match_table": rows}, session)
     status = tell(found, (gates, baseline), outputs, options, session)
     if check and not check.equal:
-        raise DifferenceError(check.verdict)
+        raise DifferenceError(check.conclusion)
     return status
 
 
@@ -242,9 +242,9 @@ def _in_one_run(
         else inputs.read_others(gates.baseline_detections, truth)
     )
     if earlier is not None:
-        from detap.analysis.comparison import numbered_alike  # only with a detector before
+        from detap.analysis.comparison import align_classes  # only with a detector before
 
-        detections, earlier = numbered_alike(detections, earlier)
+        detections, earlier = align_classes(detections, earlier)
     threads, choice = options["threads"], selected(truth, detections, options)
     scored = score_tables(
         truth,

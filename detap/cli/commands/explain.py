@@ -190,24 +190,24 @@ def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
 def _account(
     records: "Sequence[Mapping[str, Any]]", options: Mapping[str, Any], made: "ReportInputs | None"
 ) -> "Report":
-    from detap.analysis.explanation.report_diff import account  # numpy
+    from detap.analysis.explanation.report_diff import report_diff  # numpy
     from detap.report.sections.explanation import account_report
 
     first, second = records
-    found = account(first, second, options["metric"], made=made, threads=options["threads"])
+    found = report_diff(first, second, options["metric"], source=made, threads=options["threads"])
     return account_report(found)
 
 
 def _difference(
     protocols: Sequence[Protocol], options: Mapping[str, Any], made: "ReportInputs | None"
 ) -> "Report":
-    from detap.analysis.explanation.protocol_diff import difference  # numpy
+    from detap.analysis.explanation.protocol_diff import protocol_diff  # numpy
     from detap.report.sections.explanation import difference_report
 
     assert made is not None
     first, second = protocols
     how = {"classes": made.classes, "threads": options["threads"]}
-    return difference_report(difference(made.tables, first, second, options["metric"], **how))
+    return difference_report(protocol_diff(made.tables, first, second, options["metric"], **how))
 
 
 def _origin(
@@ -216,12 +216,12 @@ def _origin(
     options: Mapping[str, Any],
     made: "ReportInputs | None",
 ) -> "Report":
-    from detap.analysis.explanation.protocol_search import origin  # numpy
+    from detap.analysis.explanation.protocol_search import protocol_search  # numpy
     from detap.report.sections.explanation import origin_report
 
     assert made is not None
     how = {"classes": made.classes, "threads": options["threads"]}
-    found = origin(made.tables, wanted, options["metric"], changes=changes, **how)
+    found = protocol_search(made.tables, wanted, options["metric"], changes=changes, **how)
     return origin_report(found, most=options["top"])
 
 

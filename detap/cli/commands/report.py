@@ -170,10 +170,10 @@ def _report(
     before: Result | None = None
     threads = options["threads"]
     if options["before"] is not None:
-        from detap.analysis.comparison import numbered_alike  # only with it
+        from detap.analysis.comparison import align_classes  # only with it
 
         others = inputs.read_others(options["before"], truth)
-        detections, others = numbered_alike(detections, others)
+        detections, others = align_classes(detections, others)
     choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
     scoring = {**choice, "threads": threads, "match_table": True}
     if options["before"] is not None:

@@ -125,7 +125,7 @@ class Batch(Columns):
 
     def labels(self, parts: Ragged) -> Names:
         """Return the class names or ids of the rows."""
-        return self.numbered("labels", self._column("labels", parts))
+        return self.index_names("labels", self._column("labels", parts))
 
     def _check_finite(self, name: str, values: Floats) -> None:
         finite = np.isfinite(values)

@@ -580,7 +580,7 @@ class Evaluator:
         """Return the columns that both tables have."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _UpdatedRows(table, columns["image"], images)
-        boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, part=part)
+        boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, defer=part)
         names = ("corners", "box_area", "notes")
         return {
             "image": columns["image"],

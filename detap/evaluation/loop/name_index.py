@@ -90,7 +90,7 @@ def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | Non
     if ground_truth is None:
         if listed is None:
             return NameIndex("image", None)
-        names = Columns("detections").numbered("images", list(listed)).distinct
+        names = Columns("detections").index_names("images", list(listed)).distinct
         return NameIndex("image", _index_by_name(names), "is not among images=")
     index_by_name = _index_by_name(ground_truth.images)
     if listed is None:

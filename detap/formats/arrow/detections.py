@@ -9,7 +9,7 @@ from detap.formats.arrow.table import Table
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import no_common_id, other_name
 from detap.io.json_text import spelt
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import GroundTruth, Integers, Name, distinct_name
 from detap.tables.notes import INSIST
 
@@ -50,7 +50,7 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
             no_common_id("category", unknown, known),
             f"use the ground truth's names, or pass {INSIST}",
         )
-    label = codes.rows(places(codes.number, (*known, *unknown)))
+    label = codes.rows(indices_in(codes.number, (*known, *unknown)))
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []
     return label, dict(zip(unknown, counts, strict=True))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
 from detap.io.limits import MORE_RECORDS
 from detap.io.problems import FaultError
-from detap.tables.columns import Name, name_of, places
+from detap.tables.columns import Name, indices_in, name_of
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
@@ -125,7 +125,7 @@ class Codes:
 
     def places(self, order: Sequence[Name]) -> NDArray[np.int32]:
         """Return the position of each name in an order, (n,); -1 if absent."""
-        return places(self.number, order)
+        return indices_in(self.number, order)
 
     def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Return the code of each row, or the value of `places` for it."""

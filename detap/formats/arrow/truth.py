@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from detap.formats.arrow.table import Table, format_value
 from detap.formats.coco.columns import TruthColumns
 from detap.io.json_text import spelt
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import Flags, Floats, Integers, Name
 
 _FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "group_of": "group_of"}
@@ -33,7 +33,7 @@ def truth_columns(table: Table) -> TruthColumns:
     ids = _ids(table)
     table.problems.raise_any()
     names = tuple(sorted(table.rows.image.number))
-    columns["image"] = table.image(places(table.rows.image.number, names))
+    columns["image"] = table.image(indices_in(table.rows.image.number, names))
     mask = np.ones(len(label), np.bool_)
     mask[empty] = False
     records = int(np.count_nonzero(mask))
@@ -86,7 +86,7 @@ def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tupl
     listed_names = table.shape.class_names
     if column == "category" and table.shape.id_column and listed_names is not None:
         ids: tuple[Name, ...] = tuple(range(len(listed_names)))
-        label = codes.rows(places(codes.number, ids))
+        label = codes.rows(indices_in(codes.number, ids))
         label[empty] = 0
         table.report(
             np.flatnonzero(label < 0),
@@ -103,7 +103,7 @@ def _classes(table: Table, empty: Any) -> tuple[Integers, tuple[Name, ...], tupl
     if others:
         name_by_id = table.category_names(empty)
         names = tuple(name_by_id.get(identifier) for identifier in ids)
-    return codes.rows(places(codes.number, ids)), ids, names
+    return codes.rows(indices_in(codes.number, ids)), ids, names
 
 
 def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
@@ -169,6 +169,6 @@ def _sizes(table: Table, names: tuple[Name, ...]) -> Floats:
     """Return the width and height of each image, NaN if unknown."""
     sizes = np.full((len(names), 2), np.nan)
     if table.rows.sizes is not None and len(names):
-        index = places(table.rows.image.number, names)
+        index = indices_in(table.rows.image.number, names)
         sizes[index[table.rows.image.rows()]] = table.rows.sizes
     return sizes

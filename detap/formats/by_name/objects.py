@@ -14,7 +14,7 @@ from detap.formats.by_name.notes import (
     nonzero_notes,
 )
 from detap.formats.by_name.problems import Problems, RowReader, negative_size_notes
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import (
     Detections,
     Flags,
@@ -103,7 +103,7 @@ def name_index(
     number : (N,) int32
     """
     names = tuple(sorted(set(words)) if order is None else order)
-    return names, places(words, names)
+    return names, indices_in(words, names)
 
 
 def ground_truth(
@@ -189,7 +189,7 @@ def detections(
     image = objects.image if same_images else _image(objects, ground_truth, reader)
     unknown = sorted(set(objects.classes) - set(ground_truth.classes))
     classes = ground_truth.classes + tuple(unknown)
-    label = places(objects.classes, classes)[objects.label]
+    label = indices_in(objects.classes, classes)[objects.label]
     unknown_count = int(np.count_nonzero(label >= len(ground_truth.classes)))
     if len(label) and unknown_count == len(label) and not (reader.as_is or reader.limits.part):
         _refuse_unknown_classes(reader.path, ground_truth, unknown)
@@ -218,7 +218,7 @@ def detections(
 
 def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
     """Return the ground truth's image index of each row."""
-    index = places(objects.images, truth.images)
+    index = indices_in(objects.images, truth.images)
     image = index[objects.image] if len(objects.image) else objects.image
     rows = np.flatnonzero(image < 0)
     if len(rows):

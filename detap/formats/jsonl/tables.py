@@ -16,7 +16,7 @@ from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.tables.columns import ordered, places
+from detap.tables.columns import indices_in, ordered
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -70,7 +70,7 @@ def read_ground_truth(
     images = tuple(_sorted(lines.path, "images", lines.sizes))
     classes = tuple(_sorted(lines.path, "classes", lines.label))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
-    image = places(lines.image, images)
+    image = indices_in(lines.image, images)
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     area = np.array(lines.area)
     crowd, ignore, group_of, difficult = (np.array(lines.flags[name], np.bool_) for name in FLAGS)
@@ -80,7 +80,7 @@ def read_ground_truth(
         class_ids=classes,
         class_names=tuple(_class_name(lines.path, name, names) for name in classes),
         image=image,
-        label=places(lines.label, classes),
+        label=indices_in(lines.label, classes),
         corners=corners,
         box_area=box_area,
         area=np.where(np.isnan(area), box_area, area),
@@ -135,7 +135,7 @@ def read_detections(
     corners, box_area, box_format = _boxes(lines, boxes, image, sizes)
     known = () if by_name else ground_truth.class_ids
     unknown_classes = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
-    label = places(lines.label, (*known, *unknown_classes))
+    label = indices_in(lines.label, (*known, *unknown_classes))
     counts = np.bincount(label, minlength=len(known) + len(unknown_classes))[len(known) :].tolist()
     columns = DetectionColumns(
         image=image,

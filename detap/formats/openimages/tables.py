@@ -21,7 +21,7 @@ from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
 from detap.tables.notes import FRACTIONS, backward, too_many
 from detap.text_input import quote
@@ -108,7 +108,7 @@ def read_ground_truth(
     )
     if labels is not None:
         classes = sorted({*box_rows.classes, *labels.classes})
-        index = places(box_rows.classes, classes)
+        index = indices_in(box_rows.classes, classes)
         box_rows = box_rows._replace(classes=tuple(classes), label=index[box_rows.label])
         sources += (SourceFile(labels.given, len(labels.rows), sha256=labels.rows.sha256),)
     table = objects.ground_truth(
@@ -332,8 +332,8 @@ class _Read(RowReader):
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the pairs of image and class that labels tell, each once, as tables list them."""
         assert self.rows.score is not None
-        image = places(self.stems, images)[self.rows.image[self.origin]]
-        pairs = np.stack([image, places(self.classes, classes)[self._label]], axis=1)
+        image = indices_in(self.stems, images)[self.rows.image[self.origin]]
+        pairs = np.stack([image, indices_in(self.classes, classes)[self._label]], axis=1)
         there = self.rows.score[self.origin] == 1
         lists = {"negative": ~there, "positive": there}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
@@ -380,7 +380,7 @@ class _Read(RowReader):
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
-        image = places(self.stems, images)[self.rows.image[self.origin]]
+        image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         boxes = self.rows.corners[self.origin]
         if sizes is not None:
             boxes = boxes * np.tile(sizes, 2)[image]

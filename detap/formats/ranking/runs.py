@@ -18,7 +18,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.io.problems import Problems
 from detap.io.stream import refuse
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Run
 
@@ -157,7 +157,7 @@ def _refuse_repeated(rows: Rows, problems: Problems) -> None:
 def _name_order(names: list[str]) -> NDArray[np.int64]:
     """Return each name's place among all of them, falling byte by byte, as strcmp orders."""
     falling = sorted(set(names), key=lambda name: name.encode("utf-8", "surrogateescape"))
-    return places(names, reversed(falling)).astype(np.int64)
+    return indices_in(names, reversed(falling)).astype(np.int64)
 
 
 # --- galleries

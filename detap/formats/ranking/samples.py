@@ -20,7 +20,7 @@ from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import Problems
 from detap.io.stream import read_bytes, refuse, refuse_os_error
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples
 from detap.text_input import join_names, quote
@@ -119,7 +119,7 @@ def _class_numbers(
     labels: NDArray[Any], classes: tuple[str, ...], path: str, location: str
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
-        return places(labels.tolist(), classes).astype(np.int64)
+        return indices_in(labels.tolist(), classes).astype(np.int64)
     whole = labels.dtype.kind in "biu" or (
         labels.dtype.kind == "f"
         and bool(np.isfinite(labels).all())

@@ -14,7 +14,7 @@ from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.problems import FaultError, check_choice
-from detap.tables.columns import places
+from detap.tables.columns import indices_in
 from detap.tables.detection import Floats, GroundTruth, SourceFile
 from detap.text_input import quote
 
@@ -123,7 +123,7 @@ class ShapeReader(RowReader):
     def objects(self) -> Objects:
         """Return all boxes, with images and classes sorted by name."""
         images = sorted(self.images)
-        index = places(self.images, images)
+        index = indices_in(self.images, images)
         classes, label = name_index(self._labels)
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
         file = np.array(self.file, np.int32)

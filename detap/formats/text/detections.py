@@ -20,7 +20,7 @@ from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
-from detap.tables.columns import places, renumbered
+from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import BOX_FORMATS, Detections, GroundTruth, Integers
 from detap.tables.notes import INSIST
 from detap.text_input import quote
@@ -170,7 +170,7 @@ def read_class_files(
     if not len(rows):
         _lead_with_images(reader, ground_truth)
     problems.raise_any()
-    return renumbered(rows.name, rows.names, images)
+    return reindexed(rows.name, rows.names, images)
 
 
 def _check_classes(
@@ -200,7 +200,7 @@ def _check_classes(
 def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers, Note]:
     """Return the image index (N,) of each row, by file name, and a note."""
     folder, problems, rows = reader.folder, reader.problems, reader.rows
-    image_by_file = places(folder.members, truth.images)
+    image_by_file = indices_in(folder.members, truth.images)
     image = image_by_file[rows.file]
     resolve_image = image_resolver(truth, problems)
     stems = list(folder.members.items())

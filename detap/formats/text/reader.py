@@ -14,7 +14,7 @@ from detap.formats.text.lines import SWAPPED, LineForm, Lines, read_lines
 from detap.formats.text.rows import Rows, content, no_rows, read_fallback, scan_text
 from detap.io.limits import Limits
 from detap.io.paths import Path
-from detap.tables.columns import renumbered
+from detap.tables.columns import reindexed
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, SourceFile
 from detap.text_input import join_names
 
@@ -145,7 +145,7 @@ class FolderReader(RowReader):
         missing = f"objects in its {len(selection.images)} {self.files}"
         refuse_empty(self.path, len(rows), self.limits, missing, self.content)
         classes = tuple(sorted(set(names)))
-        label = renumbered(rows.name, names, classes)
+        label = reindexed(rows.name, names, classes)
         objects = Objects(selection.images, classes, rows.file, label, **columns)
         repeated = "image set lines repeat an image, which counts once: "
         notes = nonzero_notes(
@@ -176,6 +176,6 @@ class FolderReader(RowReader):
         `label` (N,) indexes `names`; the others are as in :meth:`ground_truth`.
         """
         classes = tuple(sorted(set(names)))
-        objects = Objects(classes=classes, label=renumbered(label, names, classes), **columns)
+        objects = Objects(classes=classes, label=reindexed(label, names, classes), **columns)
         sources = (*self.sources(), *sources)
         return detections(objects, ground_truth, self, sources, nonzero_notes(*notes))

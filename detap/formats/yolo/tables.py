@@ -64,7 +64,7 @@ from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, check_choice
-from detap.tables.columns import places, renumbered
+from detap.tables.columns import indices_in, reindexed
 from detap.tables.detection import (
     Detections,
     Flags,
@@ -165,7 +165,7 @@ def _truth_of(
         images=data_set.images,
         classes=classes,
         image=image[selected],
-        label=renumbered(rows.name, rows.names, classes)[selected],
+        label=reindexed(rows.name, rows.names, classes)[selected],
         boxes=pixels[selected],
         box_format="xywh",
         sizes=sizes,
@@ -469,7 +469,7 @@ def _sizes_of_rows(
     if truth.image_sizes is not None:
         given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
         sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
-    image_by_file = places(reader.folder.members, truth.images)
+    image_by_file = indices_in(reader.folder.members, truth.images)
     image = image_by_file[reader.rows.file]
     known = image[image >= 0]
     refuse_unknown(np.unique(known[np.isnan(sizes[known, 0])]), truth.images, path)
@@ -504,8 +504,8 @@ def _columns(
 def _max_ious(reader: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
     """Return the maximum IoU of each box with ground truths of its image and class."""
     rows = reader.rows
-    image = places(tuple(reader.folder.members), truth.images)[rows.file]
-    label = places(rows.names, truth.classes)[rows.name]
+    image = indices_in(tuple(reader.folder.members), truth.images)[rows.file]
+    label = indices_in(rows.names, truth.classes)[rows.name]
     row, gt = np.nonzero((image[:, None] == truth.image) & (label[:, None] == truth.label))
     corners, areas = encode_boxes(pixels, "xywh")
     max_iou = np.zeros(len(rows))

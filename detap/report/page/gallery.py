@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.image_results import ImageResults, results_of_images
 from detap.analysis.match_results import MatchResults
 from detap.analysis.operating import sweeps
@@ -51,7 +51,7 @@ def changed_images(results: MatchResults, baseline: MatchResults) -> Changed:
 
 def _wrong_by_image(results: MatchResults) -> NDArray[np.int64]:
     best = sweeps(results).best.overall.score
-    worst = worst_images(results, score=None if np.isnan(best) else best, most=results.images)
+    worst = worst_images(results, score=None if np.isnan(best) else best, max_count=results.images)
     wrong = np.zeros(results.images, np.int64)
     wrong[worst.image] = worst.false_positives + worst.false_negatives
     return wrong
@@ -76,7 +76,9 @@ def gallery(
     chosen = list(dict.fromkeys(int(entry["image"]) for entry in reasons))[:MOST_IMAGES]
     entries = [entry for entry in reasons if entry["image"] in chosen]
     focal = {entry["detection"] for entry in entries}
-    image_results = results_of_images(results, chosen, types, most=_MOST_BOXES, always=focal)
+    image_results = results_of_images(
+        results, chosen, types, max_detections=_MOST_BOXES, include=focal
+    )
     counts = np.bincount(results.boxes[0].image, minlength=results.images)
     index_by_row = {}
     images = []
@@ -95,7 +97,7 @@ def _entries(
     results: MatchResults, types: Errors, score: float | None, changed: Changed | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the entries, the most important lists first."""
-    worst = worst_images(results, score=score, most=_MOST_OF_A_LIST)
+    worst = worst_images(results, score=score, max_count=_MOST_OF_A_LIST)
     columns = (worst.image, worst.false_positives, worst.false_negatives)
     for image, wrong, lost in zip(*(column.tolist() for column in columns), strict=True):
         yield _entry("worst", image, false_positives=wrong, false_negatives=lost)
@@ -123,7 +125,7 @@ def _entry(name: str, image: int, **values: Any) -> dict[str, Any]:
 
 
 def _label_errors(results: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
-    suspected = label_errors(results, types, most=_MOST_LABEL_ERRORS)
+    suspected = label_errors(results, types, max_count=_MOST_LABEL_ERRORS)
     detections, truths = results.boxes
     columns = (suspected.reason, suspected.detection, suspected.ground_truth, suspected.weight)
     for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
@@ -143,12 +145,12 @@ def _label_errors(results: MatchResults, types: Errors) -> Iterator[dict[str, An
 def _confident_errors(results: MatchResults, types: Errors, score: float | None) -> list[int]:
     """Return the rows of confident errors: overall, by class and type, by confusion."""
     rows: dict[int, None] = dict.fromkeys(
-        confident_mistakes(results, types, most=_MOST_OF_A_LIST).detection.tolist()
+        confident_errors(results, types, max_count=_MOST_OF_A_LIST).detection.tolist()
     )
     for row in _of_pairs(results, score):
         rows.setdefault(row)
     ranked = results.by_score
-    ranked = ranked[results.false[ranked]][:_RANKED_FOR_CLASSES]
+    ranked = ranked[results.false_positive[ranked]][:_RANKED_FOR_CLASSES]
     seen: set[tuple[int, int]] = set()
     labels, kinds = results.boxes[0].label[ranked].tolist(), types.kind[ranked].tolist()
     for row, label, kind in zip(ranked.tolist(), labels, kinds, strict=True):

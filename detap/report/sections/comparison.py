@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from detap import metrics
 from detap.analysis.comparison import KINDS, difference
-from detap.analysis.power import resolution
+from detap.analysis.power import power_analysis
 from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.fields import ClassId, Count, extra_items
@@ -149,7 +149,7 @@ def _resolution(
     comparison: "Comparison", most: int | None, drop: float | None
 ) -> tuple[Block, ...]:
     """Return the minimum detectable drops, if images were resampled."""
-    found = resolution(comparison, drop)
+    found = power_analysis(comparison, drop)
     return () if found is None else (power_block(found, most),)
 
 

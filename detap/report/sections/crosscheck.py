@@ -60,7 +60,7 @@ def cross_check_block(check: "CrossCheck") -> Block:
     """Return the cross-check as a part of a report."""
     rows: list[dict[str, Cell]] = [
         {"name": name, "detap": ours, "reference": theirs, "difference": check.differences[name]}
-        for name, (ours, theirs) in check.numbers.items()
+        for name, (ours, theirs) in check.metrics.items()
     ]
     data = {
         "reference": check.reference,
@@ -70,7 +70,7 @@ def cross_check_block(check: "CrossCheck") -> Block:
         "unmodified_file": check.unmodified_file,
         "metrics": [
             {**row, "difference": _finite(check.differences[name])}
-            for name, row in zip(check.numbers, rows, strict=True)
+            for name, row in zip(check.metrics, rows, strict=True)
         ],
         "arrays": [
             {
@@ -86,7 +86,7 @@ def cross_check_block(check: "CrossCheck") -> Block:
         "cross_check",
         f"Cross-check against {check.reference}",
         data,
-        (check.verdict,),
+        (check.conclusion,),
         Table(_COLUMNS, tuple(rows)),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypedDict
 
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import REASONS, confident_mistakes, label_errors, worst_images
+from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
 from detap.analysis.match_results import MatchResults
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
@@ -101,7 +101,7 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
 def _worst_images(
     outcome: MatchResults, score: float | None, most: int
 ) -> tuple[dict[str, Cell], ...]:
-    result = worst_images(outcome, score=score, most=most)
+    result = worst_images(outcome, score=score, max_count=most)
     names = outcome.run.ground_truth.images
     return rows_of(
         {
@@ -115,7 +115,7 @@ def _worst_images(
 def _confident_errors(
     outcome: MatchResults, errors: Errors, most: int
 ) -> tuple[dict[str, Cell], ...]:
-    result = confident_mistakes(outcome, errors, most=most)
+    result = confident_errors(outcome, errors, max_count=most)
     columns = (result.detection, result.kind, result.target, result.similarity)
     return tuple(
         {
@@ -129,7 +129,7 @@ def _confident_errors(
 
 
 def _label_errors(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
-    result = label_errors(outcome, errors, most=most)
+    result = label_errors(outcome, errors, max_count=most)
     columns = (result.reason, result.detection, result.ground_truth)
     return tuple(
         {

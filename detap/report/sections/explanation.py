@@ -5,7 +5,7 @@ from math import nan
 from typing import Annotated, Any, Literal, TypedDict
 
 from detap._version import __version__
-from detap.analysis.explanation.protocol_diff import Difference
+from detap.analysis.explanation.protocol_diff import ProtocolDiff
 from detap.analysis.explanation.protocol_search import ProtocolMatch, ProtocolSearch
 from detap.analysis.explanation.report_diff import Contribution, ReportDiff
 from detap.decimals import nearly_equal
@@ -163,7 +163,7 @@ _KINDS = {entry.name: entry.kind for entry in protocol_fields(Protocol)}
 # --- two protocols
 
 
-def difference_report(found: Difference) -> Report:
+def difference_report(found: ProtocolDiff) -> Report:
     """Return the report of two protocols' difference."""
     return Report(
         kind="protocol_diff",
@@ -173,21 +173,21 @@ def difference_report(found: Difference) -> Report:
     )
 
 
-def difference_sentence(found: Difference) -> str:
+def difference_sentence(found: ProtocolDiff) -> str:
     """Return what has the largest part in a difference."""
     if not found.differs:
         ends = " and ".join(end.protocol.text for end in (found.first, found.second))
-        cancel = any(not nearly_equal(change, 0.0) for part in found.parts for change in part[:2])
+        cancel = any(not nearly_equal(change, 0.0) for part in found.effects for change in part[:2])
         note = ": the effects of their fields cancel" if cancel else ""
-        return f"{ends} give the same {found.second.measure.name}{note}"
+        return f"{ends} give the same {found.second.metric.name}{note}"
     cause, fraction = _main_cause(found)
     others = f"; other fields {percent(1 - fraction)}" if fraction > 1.005 else ""
     return f"Main cause: {cause} ({percent(fraction)} of the difference{others})"
 
 
-def _main_cause(found: Difference) -> tuple[str, float]:
+def _main_cause(found: ProtocolDiff) -> tuple[str, float]:
     """Return the largest cause of a difference and its fraction of it."""
-    fraction, cause = max(zip(found.shares, found.told, strict=True))
+    fraction, cause = max(zip(found.fractions, found.descriptions, strict=True))
     return cause.removeprefix("that "), fraction
 
 
@@ -213,7 +213,7 @@ _RANGE = (
 )
 
 
-def steps_table(found: Difference) -> Table:
+def steps_table(found: ProtocolDiff) -> Table:
     """Return what each step has in a difference, and their sum."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -221,30 +221,30 @@ def steps_table(found: Difference) -> Table:
             "fields": ",".join(axis.name for axis in step.fields),
             "fraction": fraction,
             "shapley": part.shapley,
-            "in_order": part.forward,
-            "reversed": part.backward,
-            "min": part.least,
-            "max": part.most,
+            "in_order": part.in_order,
+            "reversed": part.reversed,
+            "min": part.minimum,
+            "max": part.maximum,
         }
-        for step, part, fraction in zip(found.steps, found.parts, found.shares, strict=True)
+        for step, part, fraction in zip(found.steps, found.effects, found.fractions, strict=True)
     )
-    known = [c for c in _STEPS if found.in_all_contexts or c.key not in _IN_ALL]
-    totals: dict[str, Cell] = {"name": "difference", "fraction": sum(found.shares)}
+    known = [c for c in _STEPS if found.is_exhaustive or c.key not in _IN_ALL]
+    totals: dict[str, Cell] = {"name": "difference", "fraction": sum(found.fractions)}
     totals |= dict.fromkeys(("shapley", "in_order", "reversed"), found.total)
     return Table(tuple(known), rows, totals)
 
 
-def _ends(found: Difference) -> Block:
+def _ends(found: ProtocolDiff) -> Block:
     ends = {"first": found.first, "second": found.second}
     rows: list[dict[str, Cell]] = [
-        {"name": end.protocol.text, "metric": end.measure.name, "value": end.value}
+        {"name": end.protocol.text, "metric": end.metric.name, "value": end.value}
         for end in ends.values()
     ]
     data: dict[str, Any] = {
         key: {
             "signature": end.protocol.signature(__version__),
             "protocol": end.protocol.as_dict(),
-            "metric": end.measure.name,
+            "metric": end.metric.name,
             "value": end.value,
         }
         for key, end in ends.items()
@@ -260,12 +260,12 @@ _ENDS = (
 )
 
 
-def difference_blocks(found: Difference) -> list[Block]:
+def difference_blocks(found: ProtocolDiff) -> list[Block]:
     """Return the axes in which two protocols differ, and how far each depends on the others."""
     table = steps_table(found)
-    data = {"scored": found.contexts, "all": found.in_all_contexts}
-    if found.in_all_contexts:
-        title = f"Effect per field over all {found.contexts} combinations"
+    data = {"scored": found.combinations, "all": found.is_exhaustive}
+    if found.is_exhaustive:
+        title = f"Effect per field over all {found.combinations} combinations"
         combinations = Block("combinations", title, data, table=Table(_RANGE, table.rows))
     else:
         line = (
@@ -276,8 +276,8 @@ def difference_blocks(found: Difference) -> list[Block]:
     return [combinations, _fields(found)]
 
 
-def _fields(found: Difference) -> Block:
-    first, second = (end.protocol.only_metric(end.measure) for end in (found.first, found.second))
+def _fields(found: ProtocolDiff) -> Block:
+    first, second = (end.protocol.only_metric(end.metric) for end in (found.first, found.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
     names = [axis.name for step in found.steps for axis in step.fields]
     rows: tuple[dict[str, Cell], ...] = tuple(
@@ -340,7 +340,7 @@ def _values(changes: Mapping[str, Any]) -> list[str]:
 
 
 def _origin_sentence(found: ProtocolSearch) -> str:
-    wanted, equal = found.wanted, found.equal
+    wanted, equal = found.target, found.equal
     given = f" (all with {', '.join(_values(found.changes))})" if found.changes else ""
     if not found.candidates:
         return f"No preset has a metric that could be {wanted.text}{given}"
@@ -371,13 +371,13 @@ def _search(found: ProtocolSearch, most: int) -> Block:
     if len(found.scored) > 1:
         lines.append(f"{one} with one changed field")
     if len(found.scored) > 2:
-        likeliest = f", the most likely of {found.pairs}" if found.pairs > found.most_pairs else ""
+        likeliest = f", the most likely of {found.pairs}" if found.pairs > found.max_pairs else ""
         lines.append(f"{two} with two{likeliest}")
     shown = min(most, len(found.candidates))
     text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(found.candidates)} values"
     data: Mapping[str, Any] = {
-        "metric": found.wanted.text,
-        "digits": found.wanted.digits,
+        "metric": found.target.text,
+        "digits": found.target.digits,
         "equal": len(found.equal),
         "scored": {"presets": none, "one_field": one, "two_fields": two},
         "candidates": len(found.candidates),
@@ -410,7 +410,7 @@ def account_report(found: ReportDiff) -> Report:
             "fraction": portion.value / found.total if found.differs else nan,
             "change": portion.value,
         }
-        for portion in found.portions
+        for portion in found.contributions
     )
     totals: dict[str, Cell] = {
         "name": "difference",
@@ -442,12 +442,12 @@ _PORTIONS = (
 
 def account_sentence(found: ReportDiff) -> str:
     """Return why two reports differ, as far as it is known."""
-    if not found.portions:
+    if not found.contributions:
         return _nothing_differs(found)
     if not found.is_known:
         return _unknown(found)
     if not found.differs:
-        causes = " and ".join(_clause(portion) for portion in found.portions)
+        causes = " and ".join(_clause(portion) for portion in found.contributions)
         return f"{found.names[1]} is equal in both reports despite {causes}"
     return _protocols_alone(found) or _shared_out(found)
 
@@ -465,12 +465,12 @@ def _protocols_alone(found: ReportDiff) -> str:
         return ""
     if found.protocols is not None:
         return difference_sentence(found.protocols)
-    cause = found.told.removeprefix("that ")
+    cause = found.protocol_change.removeprefix("that ")
     return f"Main cause: {cause} (100% of the difference)" if len(found.steps) == 1 else ""
 
 
 def _shared_out(found: ReportDiff) -> str:
-    shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
+    shares = [(portion.value / found.total, _clause(portion)) for portion in found.contributions]
     (share, most), *others = sorted(shares, reverse=True)
     text = "".join(f", {clause} {percent(part)}" for part, clause in others if part)
     if found.protocols is not None and found.protocols.differs:
@@ -490,7 +490,7 @@ def _unknown(found: ReportDiff) -> str:
     parts = [known[:1].upper() + known[1:]] if known else []
     if unknown:
         parts.append(f"{'unknown' if known else 'Unknown'} whether the {unknown} differ")
-    each = "each contribution" if len(found.portions) > 1 else "the contribution"
+    each = "each contribution" if len(found.contributions) > 1 else "the contribution"
     return f"{', '.join(parts)}; {each} is unknown"
 
 

@@ -89,7 +89,7 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
 def _numbers(point: Point) -> dict[str, Any]:
     return {
         "score": point.score,
-        **{AT_THRESHOLD[name].key: value for name, value in point.numbers().items()},
+        **{AT_THRESHOLD[name].key: value for name, value in point.metrics().items()},
         "true_positives": point.true_positives,
         "false_positives": point.false_positives,
         "false_negatives": point.false_negatives,
@@ -117,7 +117,7 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
     detections = outcome.boxes[0]
     # The first step whose threshold a detection reaches; what is below the last one is cut off.
     step = np.searchsorted(-steps, -detections.score[ranked])
-    fate = np.where(outcome.true[ranked], 0, analysis.errors.kind[ranked] + 1)
+    fate = np.where(outcome.true_positive[ranked], 0, analysis.errors.kind[ranked] + 1)
     classes, count = len(outcome.classes), len(steps)
     cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))

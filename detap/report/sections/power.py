@@ -77,7 +77,7 @@ def power_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
         Maximum number of classes in text, largest drops first; JSON has all.
     """
     criterion = found.criterion
-    every = (*found.numbers, *found.classes)
+    every = (*found.metrics, *found.classes)
     whole = [reach for reach in every if reach.ground_truths is None]
     classes = sorted(  # the largest drop first, what is not known last
         (reach for reach in every if reach.ground_truths is not None),
@@ -94,7 +94,7 @@ def power_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
             "paired": criterion.paired,
             "unit": found.unit,
             "drop": criterion.drop,
-            "metrics": [reach._asdict() for reach in found.numbers],
+            "metrics": [reach._asdict() for reach in found.metrics],
             "classes": [reach._asdict() for reach in found.classes],
             "margins": [margin._asdict() for margin in found.margins],
         },
@@ -120,7 +120,7 @@ def _columns(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple
 
 
 def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterator[str]:
-    if not (found.numbers or found.classes):
+    if not (found.metrics or found.classes):
         yield "Too few ground truths to estimate the noise."
         return
     if not shown:
@@ -128,7 +128,7 @@ def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterato
         return
     criterion = found.criterion
     power = f"{100 * criterion.power:g}% power"
-    hidden = len(found.numbers) + len(found.classes) - len(shown)
+    hidden = len(found.metrics) + len(found.classes) - len(shown)
     if hidden:
         yield f"{hidden} more {'class' if hidden == 1 else 'classes'} in the JSON report."
     level = f"{100 * criterion.level:g}% level"
@@ -138,7 +138,7 @@ def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterato
             "Estimated from one detector, assuming independent errors; comparing two detectors on "
             f"the same {found.units} detects smaller drops."
         )
-    if found.numbers[0].units < _FEW:
+    if found.metrics[0].units < _FEW:
         yield f"Rough estimate: fewer than {_FEW} {found.units}."
     known = [_format_margin(margin, power) for margin in found.margins if not isnan(margin.margin)]
     yield from known[:_MOST_MARGINS]
