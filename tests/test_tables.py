@@ -373,7 +373,7 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
     rules = replace(protocol("proposals"), max_dets=(None,))
     monkeypatch.setattr("detap.evaluation.run.MOST_ROWS", 5)
     with pytest.raises(
-        UsageError, match=r"image 'a' has 6 pairs of .* 5 can be numbered: lower the"
+        UsageError, match=r"image 'a' has 6 pairs of .* more than 5; lower --max-dets"
     ):
         evaluate(table, proposals, rules)
     # The remedy, followed: two proposals an image.

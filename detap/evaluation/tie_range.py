@@ -143,7 +143,7 @@ class _Bounds:
                 least = hit_count + sum(each[-1].hits_least for _, each in tie_bounds)
                 most = hit_count + sum(each[-1].hits_most for _, each in tie_bounds)
                 if most > positives[a]:
-                    raise _corrupt("more may be found than there is to find")
+                    raise _corrupt("more true positives than ground truths")
                 ends[0].recall[t, k, a, m] = least / positives[a]
                 ends[1].recall[t, k, a, m] = most / positives[a]
                 if m < last:
@@ -180,12 +180,12 @@ def _levels(scores: Floats, ties: Floats) -> Rows:
     """Return the levels of the ties' scores."""
     levels = np.searchsorted(-scores, -ties)
     if len(scores) <= levels.max(initial=-1) or (scores[levels] != ties).any():
-        raise _corrupt("a tie is of a score that no detection has")
+        raise _corrupt("a tied score that no detection has")
     return levels
 
 
 def _corrupt(problem: str) -> InputError:
-    return InputError(Problem("merged partials", "", f"are damaged: {problem}", "make them anew"))
+    return InputError(Problem("merged partials", "", f"are damaged: {problem}", "recreate them"))
 
 
 def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
@@ -201,7 +201,7 @@ def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Re
             low[t, a, m] -= span.hits_least
             high[t, a, m] += span.hits_most
     if (low < 0).any() or (high > positives[:, None]).any():
-        raise _corrupt("more may be found than there is to find")
+        raise _corrupt("more true positives than ground truths")
     ends = (low / positives[:, None], high / positives[:, None])
     least, most = (replace(result, recall=recall[:, None]) for recall in ends)
     return least, most

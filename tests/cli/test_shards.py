@@ -300,7 +300,7 @@ def test_merge_takes_some_images(shards: Path, detap: Run) -> None:
     Path("list.txt").write_text("1\n2\n99\n")
     ended = detap("merge", "*.part", "--images", "list.txt")
     assert ended.status == 2
-    assert "image '99' is due and in no partial" in ended.err
+    assert "image '99' is required but in no partial" in ended.err
 
 
 def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
@@ -383,7 +383,7 @@ def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Ru
     Path("4.part").write_bytes(Path("0.part").read_bytes())
     ended = detap("merge", "*.part")
     assert ended.status == 2
-    assert "is in two partials, and so are 5 others: 0.part" in ended.err
+    assert "is in two partials (and 5 others): 0.part" in ended.err
     assert "--repeats identical" in ended.err
     assert numbers(detap("merge", "*.part", "--repeats", "identical", *JSON)) == numbers(
         detap("eval", *WHOLE, *JSON)
@@ -393,7 +393,7 @@ def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Ru
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (("--errors",), "was merged from partials, which keep what became of each detection"),
+        (("--errors",), "merged from partials has no boxes"),
         (("--cross-check",), "No such option"),
         (("--slice-by", "light"), "--slice-by looks into the ground truth, which is not read"),
         (("--sort", "colour"), "--sort colour: no such column"),
@@ -420,7 +420,7 @@ def test_merge_writes_every_form_of_the_report(shards: Path, detap: Run) -> None
 def test_merge_names_the_file_that_is_no_partial(shards: Path, detap: Run) -> None:
     ended = detap("merge", "gt.json")
     assert ended.status == 2
-    assert ended.err.startswith("Error: gt.json: is no partial")
+    assert ended.err.startswith("Error: gt.json: is not a partial")
 
 
 def test_no_partial_is_written_onto_an_input(shards: Path, detap: Run) -> None:
@@ -464,7 +464,7 @@ def test_partials_select_before_and_after_merging(shards: Path, detap: Run) -> N
     assert Path("a").read_bytes() == Path("b").read_bytes()
     ended = detap("merge", "0.all", "1.two", "--images", "seen")
     assert ended.status == 2
-    assert "1.two: classes: ['class 1', 'class 3'], where 0.all has all; " in ended.err
+    assert "1.two: classes: ['class 1', 'class 3'], but all in 0.all; " in ended.err
     assert "give --classes to detap merge" in ended.err
 
 

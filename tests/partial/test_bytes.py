@@ -135,20 +135,19 @@ def test_bytes_that_can_be_written_to_are_copied() -> None:
 
 def test_what_is_no_partial() -> None:
     data = partial_of().to_bytes()
-    assert refusal(b"") == ("a.part: is no partial, or only the beginning of one; make it anew")
-    assert "is no partial" in refusal(b'{"images": []}' + bytes(80))
+    assert refusal(b"") == ("a.part: is not a partial, or is truncated; recreate it")
+    assert "is not a partial" in refusal(b'{"images": []}' + bytes(80))
     assert refusal(data[:7] + b"\x01" + data[8:]) == (
-        "a.part: format version: 1, where this detap reads 2; make it again with this version of "
-        "detap"
+        "a.part: has format version 1, expected 2; recreate it with this version of detap"
     )
     for cut in (16, len(data) // 2, len(data) - 1):
         assert "a.part: is" in refusal(data[:cut])
     flipped = bytearray(data)
     flipped[-40] ^= 1
     assert refusal(bytes(flipped)) == (
-        "a.part: is damaged: its checksum is that of other bytes; make it or copy it anew"
+        "a.part: is damaged: checksum mismatch; recreate it or copy it again"
     )
-    with pytest.raises(UsageError, match="a str stands where the bytes of a partial are due"):
+    with pytest.raises(UsageError, match="expected a Partial or its bytes, got str"):
         Partial.from_bytes("text")  # type: ignore[arg-type]
 
 
@@ -288,7 +287,7 @@ def test_another_spelling_of_the_heading_is_refused() -> None:
     text = json.dumps(record).encode()
     text += b" " * (-len(text) % 8)
     body = b"detapPT\x02" + len(text).to_bytes(8, "little") + text + columns
-    assert refusal(sealed(body)) == "a.part: is damaged: heading; make it anew"
+    assert refusal(sealed(body)) == "a.part: is damaged: heading; recreate it"
     deep = b"[" * 100_000
     body = b"detapPT\x02" + len(deep).to_bytes(8, "little") + deep + columns
     assert "is damaged: heading" in refusal(sealed(body))
@@ -299,7 +298,7 @@ def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
     record, columns = opened(data)
     found = columns_of(record, columns)["match_true_positive"].reshape(4, -1)[0]
     data = changed(data, "match_code", np.full(3, int(found.argmax()), U1))
-    with pytest.raises(InputError, match="more is found than there is to find; make it anew"):
+    with pytest.raises(InputError, match="more true positives than ground truths; recreate it"):
         Partial.from_bytes(data).compute()
 
 
@@ -331,12 +330,12 @@ def test_ties_are_checked(name: str, value: Any) -> None:
 def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
     data = partial_of(TIED, tie_range=True).to_bytes()
     strange = Partial.from_bytes(changed(data, "tie_score", np.array([0.25]))).compute()
-    with pytest.raises(InputError, match="a tie is of a score that no detection has"):
+    with pytest.raises(InputError, match="a tied score that no detection has"):
         tie_range(strange)
     record, columns = opened(data)
     spans = columns_of(record, columns)["bounds_values"]
     many = Partial.from_bytes(changed(data, "bounds_values", np.full(len(spans), 9, U1))).compute()
-    with pytest.raises(InputError, match="more may be found than there is to find"):
+    with pytest.raises(InputError, match="more true positives than ground truths"):
         tie_range(many)
 
 

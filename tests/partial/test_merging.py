@@ -59,9 +59,9 @@ def test_an_image_in_two_partials_is_named_with_both() -> None:
     a = part(1, 2, 3, input="a.json").to_bytes()
     b = part(2, 3, input="b.json").to_bytes()
     assert refusal(a, Partial.from_bytes(b, name="b.part")) == (
-        "partial 1: image 2 is in two partials, and so are 1 others: partial 1 (a.json) and b.part "
-        "(b.json); state in each part its own images alone (eval --images seen, or FILE), or "
-        'let repeats="identical" (--repeats identical) drop equal ones'
+        "partial 1: image 2 is in two partials (and 1 others): partial 1 (a.json) and b.part "
+        "(b.json); list only its own images in each part (eval --images seen, or FILE), or "
+        'use repeats="identical" (--repeats identical) to drop duplicates'
     )
 
 
@@ -107,8 +107,8 @@ def test_images_of_equal_hash_are_no_repeats() -> None:
 def test_repeats_that_differ_are_refused(change: dict[str, Any]) -> None:
     other = part(2, 3, case=replace(WHOLE, **change))
     assert refusal(part(1, 2), other, repeats="identical") == (
-        "partial 1: image 2 is in two partials, and its rows differ: partial 1 and partial 2; an "
-        "image that several inputs share must be evaluated with all its detections at once"
+        "partial 1: image 2 is in two partials with different rows: partial 1 and partial 2; "
+        "evaluate all detections of an image in one run"
     )
 
 
@@ -130,21 +130,21 @@ def test_how_repeats_are_spelt() -> None:
 @pytest.mark.parametrize(
     ("protocol", "told"),
     [
-        ("voc2012", "protocol: name is 'voc2012', where partial 1 has 'coco'"),
+        ("voc2012", "protocol: name is 'voc2012', but 'coco' in partial 1"),
         (
             replace(detap.protocol("coco"), iou_thresholds=(0.5,)),
-            "protocol: iou_thresholds is (0.5,), where partial 1 has (0.5, 0.55, 0.6, 0.65, 0.7, "
-            "0.75, 0.8, 0.85, 0.8999999999999999, 0.95)",
+            "protocol: iou_thresholds is (0.5,), but (0.5, 0.55, 0.6, 0.65, 0.7, "
+            "0.75, 0.8, 0.85, 0.8999999999999999, 0.95) in partial 1",
         ),
         (
             replace(detap.protocol("coco"), class_agnostic=True),
-            "protocol: class_agnostic is True, where partial 1 has False",
+            "protocol: class_agnostic is True, but False in partial 1",
         ),
     ],
 )
 def test_another_protocol(protocol: Protocol | str, told: str) -> None:
     assert refusal(part(1), part(2, rules=protocol)) == (
-        f"partial 2: {told}; only partials of one protocol add up: evaluate both by the same"
+        f"partial 2: {told}; evaluate both with the same protocol"
     )
 
 
@@ -157,17 +157,17 @@ def test_another_ground_truth() -> None:
     digests = one.ground_truth.digest[:12], two.ground_truth.digest[:12]
     assert digests[0] != digests[1]
     assert refusal(one, two) == (
-        f"partial 2: ground truth: {digests[1]} of 3 images, where partial 1 has {digests[0]} of 3 "
-        "images; only partials of one ground truth add up: evaluate both with the same"
+        f"partial 2: ground truth: {digests[1]} of 3 images, but {digests[0]} of 3 "
+        "images in partial 1; evaluate both with the same ground truth"
     )
-    assert "ground truth: its own, where partial 1 has" in refusal(one, part(2))
+    assert "ground truth: its own, but" in refusal(one, part(2))
     assert refusal(one, part(2, 3, ground_truth=truth), ground_truth=moved) == (
-        f"partial 1: ground truth: {digests[0]} of 3 images, where {digests[1]} of 3 images is "
-        "given; give the one that the partials were made with"
+        f"partial 1: ground truth: {digests[0]} of 3 images, but {digests[1]} of 3 images is "
+        "given; pass the ground truth that the partials were created with"
     )
     assert refusal(part(1), ground_truth=truth) == (
-        "partial 1: ground truth: each partial brings its own; merge them without naming one, or "
-        "make them with it: Partial.of(result, ground_truth=...)"
+        "partial 1: ground truth: each partial has its own; merge without ground_truth, or "
+        "create partials with Partial.of(result, ground_truth=...)"
     )
 
 
@@ -204,7 +204,7 @@ def test_classes_of_which_one_order_is_due() -> None:
     protocol = replace(detap.protocol("coco"), class_agnostic=True)
     turned = part(2, case=replace(WHOLE, classes=(9, 7)), rules=protocol)
     assert refusal(part(1, rules=protocol), turned) == (
-        "partial 2: classes: the ground truth has (9, 7), where partial 1 has (7, 9); evaluate "
+        "partial 2: classes: the ground truth has (9, 7), but (7, 9) in partial 1; evaluate "
         "both with the same classes"
     )
 
@@ -225,8 +225,8 @@ def test_names_of_two_kinds() -> None:
 def test_one_input_in_two_partials_where_its_rows_rank() -> None:
     voc = {"rules": "voc2012", "input": "dt.json"}
     assert refusal(part(1, **voc), part(2, **voc)) == (
-        "dt.json: input: images of 'dt.json' are in two partials, and equal scores rank by place "
-        "in the file; evaluate each input as a whole, or name them apart: "
+        "dt.json: input: images of 'dt.json' are in two partials, and ties break by file order; "
+        "evaluate each input in one run, or give each its own name: "
         "Partial.of(result, input=...)"
     )
     named = [part(1, rules="voc2012", input="a"), part(2, 3, rules="voc2012", input="b")]
@@ -239,8 +239,8 @@ def test_rows_of_no_file_must_come_image_by_image() -> None:
     with pytest.raises(UsageError) as caught:
         part(1, 2, case=turned, rules="voc2012")
     assert str(caught.value) == (
-        "protocol voc2012 ranks equal scores by place in the file, and these detections are of no "
-        "file: give them image by image, in the order of the ground truth, or name their input, "
+        "protocol voc2012 breaks ties by file order, and these detections have no file; "
+        "sort them by image, in the order of the ground truth, or name the input: "
         "Partial.of(result, input=...)"
     )
     assert part(1, 2, case=turned, rules="voc2012", input="a").compute()
@@ -309,14 +309,14 @@ def test_images_of_the_ground_truth_in_no_partial() -> None:
     with pytest.raises(InputError) as caught:
         some.compute()
     assert str(caught.value) == (
-        "partial 1: 2 of the 3 images of the ground truth are in no partial; merge a part that "
-        'states them, without detections too (eval --images FILE); images="seen" (--images seen) '
-        "leaves them out, and with them what was missed"
+        "partial 1: 2 of the 3 images of the ground truth are in no partial; evaluate them "
+        'too (eval --images FILE), also without detections; images="seen" (--images seen) '
+        "excludes them and their ground truths"
     )
     assert refusal(some, ground_truth=truth) == (
-        "partial 1: image 2 is due and in no partial, nor are 1 others; merge a part that states "
-        'it, without detections too (eval --images FILE); images="seen" leaves it out, and with it '
-        "what was missed there"
+        "partial 1: image 2 is required but in no partial (nor 1 others); evaluate it too "
+        '(eval --images FILE), also without detections; images="seen" excludes it and its '
+        "ground truths"
     )
     assert detap.merge([some], truth, images="seen").compute().images == (1,)
     # What is left out once is left out in the bytes too.
@@ -330,7 +330,7 @@ def test_images_that_are_listed() -> None:
     parts = [part(1, 2), part(3)]
     assert detap.merge(parts, images=[3, 1]).compute().images == (1, 3)
     assert refusal(*parts, images=[3, 4]).startswith(
-        "merged partials: image 4 is due and in no partial; merge a part that states it"
+        "merged partials: image 4 is required but in no partial; evaluate it too"
     )
     with pytest.raises(UsageError, match="images 'all' is neither 'seen' nor a list of names"):
         detap.merge(parts, images="all")
@@ -351,9 +351,9 @@ def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
 
 
 def test_nothing_to_merge() -> None:
-    with pytest.raises(UsageError, match="there is no partial to merge"):
+    with pytest.raises(UsageError, match="no partial to merge"):
         detap.merge([])
-    with pytest.raises(UsageError, match="no image is due"):
+    with pytest.raises(UsageError, match="images is empty"):
         detap.merge([part(1)], images=[])
 
 
@@ -375,16 +375,22 @@ of: Any = Partial.of
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: merge(part(1)), "merge takes several partials: put one alone into a list"),
-        (lambda: merge(b"text"), "merge takes several partials: put one alone into a list"),
-        (lambda: merge(5), "blobs is a int, where a Iterable is due"),
-        (lambda: merge([5]), "a int stands where the bytes of a partial are due"),
-        (lambda: merge([part(1)], "gt.json"), "ground_truth is a str, where a GroundTruth is due"),
-        (lambda: merge([part(1)], images=5), "images is a int, where a Iterable is due"),
-        (lambda: of(part(1)), "result is a Partial, where a Result is due"),
-        (lambda: part(1, ground_truth=3), "ground_truth is a int, where a GroundTruth is due"),
-        (lambda: part(1, input=3), "input is a int, where a str is due"),
-        (lambda: part(1, tie_range="no"), "tie_range is a str, where a bool is due"),
+        (
+            lambda: merge(part(1)),
+            "merge expects an iterable of partials; wrap a single one in a list",
+        ),
+        (
+            lambda: merge(b"text"),
+            "merge expects an iterable of partials; wrap a single one in a list",
+        ),
+        (lambda: merge(5), "blobs: expected Iterable, got int"),
+        (lambda: merge([5]), "expected a Partial or its bytes, got int"),
+        (lambda: merge([part(1)], "gt.json"), "ground_truth: expected GroundTruth, got str"),
+        (lambda: merge([part(1)], images=5), "images: expected Iterable, got int"),
+        (lambda: of(part(1)), "result: expected Result, got Partial"),
+        (lambda: part(1, ground_truth=3), "ground_truth: expected GroundTruth, got int"),
+        (lambda: part(1, input=3), "input: expected str, got int"),
+        (lambda: part(1, tie_range="no"), "tie_range: expected bool, got str"),
         (lambda: part(1).compute(threads=-1), "threads"),
     ],
 )
@@ -462,8 +468,7 @@ def test_what_needs_boxes_says_what_to_do() -> None:
         with pytest.raises(UsageError) as caught:
             ask()
         assert str(caught.value) == (
-            "this result was merged from partials, which keep what became of each detection and "
-            "not its box; for this, evaluate all detections in one run"
+            "a result merged from partials has no boxes; evaluate all detections in one run"
         )
     # The hint: the same numbers, and what was asked for.
     whole = result_of(1, 2, 3)
@@ -479,8 +484,8 @@ def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
         with pytest.raises(UsageError) as caught:
             tie_range(detap.merge(parts).compute())
         assert str(caught.value) == (
-            "which ties compete is not kept in these partials; make them with it, "
-            "Partial.of(result, tie_range=True) (eval --tie-range --partial)"
+            "the partials have no tie groups; create them with Partial.of(result, tie_range=True) "
+            "(eval --tie-range --partial)"
         )
     # Of two that keep different things, what both keep is left.
     assert detap.merge([kept[0], part(2, 3)]).to_bytes() == part(1, 2, 3).to_bytes()

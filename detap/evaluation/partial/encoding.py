@@ -2,14 +2,13 @@
 
 ::
 
-    8 bytes   the magic, the last of which is the version of the format
-    8 bytes   how long the heading is
-    heading   JSON, padded with spaces to a multiple of 8
-    columns   as the heading lists them, each padded with zeros likewise
-    32 bytes  blake2b of all that stands before
+    8 bytes   magic; the last byte is the format version
+    8 bytes   length of the header
+    header    JSON, padded with spaces to a multiple of 8
+    columns   as listed in the header, each padded with zeros to a multiple of 8
+    32 bytes  blake2b of all bytes before
 
-The bytes depend on what is in a partial alone: not on the shards that it was merged from, on their
-order, or on threads.
+The bytes depend only on the content, not on shards, their order, or threads.
 """
 
 import json
@@ -45,7 +44,7 @@ VERSION = 2
 _MAGIC = b"detapPT"
 _CHECKSUM = 32
 _CHUNK = 1 << 22
-_RECREATE = "make it anew"
+_RECREATE = "recreate it"
 _INTEGER_TYPES = ("<u1", "<u2", "<u4", "<u8")
 
 
@@ -58,9 +57,9 @@ class _Column(NamedTuple):
     Attributes
     ----------
     dtype : str
-        The type of its numbers, little-endian.
+        The dtype, little-endian.
     length : int
-        How many it has.
+        The number of values.
     parts : iterable of (n,) arrays
         Made as they are taken; together `length` numbers, which `dtype` can hold.
     """
@@ -139,8 +138,7 @@ def _note(note: Note) -> list[Any]:
 def _columns(partial: "Partial") -> dict[str, _Column]:
     """Return the columns by name, in the order of the format.
 
-    Those of rows are put together a few classes at a time, and each by itself: together they are as
-    large as the partial.
+    Columns of rows are gathered one by one, a few classes at a time, to save memory.
     """
     tables = partial.merged_tables
     match_flags, match_code = _used_entries(
@@ -233,18 +231,18 @@ def decode(data: Any, limits: Limits, name: str) -> dict[str, Any]:
     Parameters
     ----------
     data : bytes-like
-        Not copied where it cannot be written to.
+        Not copied if read-only.
     limits : Limits
-        What is accepted at most.
+        The limits of the input.
     name : str
         The name used in error messages.
 
     Raises
     ------
     InputError
-        If these are no bytes of a partial, or damaged, or beyond the limits.
+        If the bytes are not a partial, corrupt, or exceed the limits.
     UsageError
-        If `data` are no bytes at all.
+        If `data` is not bytes-like.
     """
     return _Reader(_bytes(data), limits, name).fields()
 
@@ -253,9 +251,7 @@ def _bytes(data: Any) -> memoryview:
     try:
         view = memoryview(data).cast("B")
     except TypeError:
-        raise UsageError(
-            f"a {type(data).__name__} stands where the bytes of a partial are due"
-        ) from None
+        raise UsageError(f"expected a Partial or its bytes, got {type(data).__name__}") from None
     begin = np.frombuffer(view, np.uint8)
     if view.readonly and not begin.ctypes.data % 8:
         return view
@@ -306,19 +302,17 @@ class _Reader:
         if len(data) > self.limits.file_bytes:
             self.refuse(
                 f"has {len(data)} bytes, above the limit of {self.limits.file_bytes}",
-                "raise the limit, or merge fewer at a time",
+                "raise the limit, or merge fewer partials at a time",
             )
         if data[:7] != _MAGIC or len(data) < 16 + _CHECKSUM:
-            self.refuse("is no partial, or only the beginning of one", _RECREATE)
+            self.refuse("is not a partial, or is truncated", _RECREATE)
         if data[7] != VERSION:
             self.refuse(
-                f"format version: {data[7]}, where this detap reads {VERSION}",
-                "make it again with this version of detap",
+                f"has format version {data[7]}, expected {VERSION}",
+                "recreate it with this version of detap",
             )
         if blake2b(data[:-_CHECKSUM], digest_size=_CHECKSUM).digest() != data[-_CHECKSUM:]:
-            self.refuse(
-                "is damaged: its checksum is that of other bytes", "make it or copy it anew"
-            )
+            self.refuse("is damaged: checksum mismatch", "recreate it or copy it again")
         size = int.from_bytes(data[8:16], "little")
         self.require(size % 8 == 0 and size <= len(data) - 16 - _CHECKSUM, "no heading")
         text = bytes(data[16 : 16 + size]).rstrip(b" ")

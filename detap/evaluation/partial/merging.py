@@ -32,7 +32,7 @@ def merge_partials(
     if repeats not in ("error", "identical"):
         raise UsageError(f"repeats {repeats!r} is unknown; choose from error, identical")
     if not parts:
-        raise UsageError("there is no partial to merge")
+        raise UsageError("no partial to merge")
     for part in parts[1:]:
         _check_compatible(parts[0], part)
     if ground_truth is not None:
@@ -45,7 +45,7 @@ def merge_partials(
     if images is not None:
         required = [*images]
         if not required:
-            raise UsageError("no image is due")
+            raise UsageError("images is empty")
         return _select_required(union, required)
     if ground_truth is not None and union.requires_all_images:
         _select_required(union, ground_truth.images)
@@ -57,12 +57,12 @@ def _select_required(union: "Partial", required: Sequence[Name]) -> "Partial":
     number = {name: index for index, name in enumerate(union.images)}
     missing = [name for name in required if name not in number]
     if missing:
-        more = f", nor are {len(missing) - 1} others" if len(missing) > 1 else ""
+        more = f" (nor {len(missing) - 1} others)" if len(missing) > 1 else ""
         _refuse(
             union,
-            f"image {missing[0]!r} is due and in no partial{more}",
-            "merge a part that states it, without detections too (eval --images FILE); "
-            'images="seen" leaves it out, and with it what was missed there',
+            f"image {missing[0]!r} is required but in no partial{more}",
+            "evaluate it too (eval --images FILE), also without detections; "
+            'images="seen" excludes it and its ground truths',
         )
     return union.select_images(sorted({number[name] for name in required}))
 
@@ -77,7 +77,7 @@ def align_classes(first: "Partial", second: "Partial") -> "tuple[Partial, Partia
     Raises
     ------
     InputError
-        If they are of different protocols, classes or ground truths.
+        If they differ in protocol, classes or ground truth.
     """
     _check_compatible(first, second)
     _classes((first, second))
@@ -109,22 +109,22 @@ def _check_compatible(first: "Partial", other: "Partial") -> None:
         if one != two:
             _refuse(
                 other,
-                f"protocol: {field} is {two!r}, where {first.name} has {one!r}",
-                "only partials of one protocol add up: evaluate both by the same",
+                f"protocol: {field} is {two!r}, but {one!r} in {first.name}",
+                "evaluate both with the same protocol",
             )
     if _selected(first) != _selected(other):
         _refuse(
             other,
-            f"classes: {_selected(other) or 'all'}, where {first.name} has "
-            f"{_selected(first) or 'all'}",
+            f"classes: {_selected(other) or 'all'}, but "
+            f"{_selected(first) or 'all'} in {first.name}",
             "select the same classes for both, or give --classes to detap merge instead",
         )
     if first.ground_truth != other.ground_truth:
         _refuse(
             other,
-            f"ground truth: {_describe(other.ground_truth)}, where {first.name} has "
-            f"{_describe(first.ground_truth)}",
-            "only partials of one ground truth add up: evaluate both with the same",
+            f"ground truth: {_describe(other.ground_truth)}, but {_describe(first.ground_truth)} "
+            f"in {first.name}",
+            "evaluate both with the same ground truth",
         )
 
 
@@ -141,16 +141,16 @@ def _check_truth(part: "Partial", truth: GroundTruth) -> None:
     if part.ground_truth is None:
         _refuse(
             part,
-            "ground truth: each partial brings its own",
-            "merge them without naming one, or make them with it: "
+            "ground truth: each partial has its own",
+            "merge without ground_truth, or create partials with "
             "Partial.of(result, ground_truth=...)",
         )
     given = GroundTruthDigest.of(truth)
     if part.ground_truth != given:
         _refuse(
             part,
-            f"ground truth: {_describe(part.ground_truth)}, where {_describe(given)} is given",
-            "give the one that the partials were made with",
+            f"ground truth: {_describe(part.ground_truth)}, but {_describe(given)} is given",
+            "pass the ground truth that the partials were created with",
         )
 
 
@@ -209,7 +209,7 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
         total += part.counts
         if mask.all():
             continue
-        dropped = np.append(~mask, False)  # what -1 means was dropped before
+        dropped = np.append(~mask, False)  # index -1 was dropped before
         for block_slice in part.block_slices:
             truths, detections = (
                 int(np.count_nonzero(dropped[block_slice.images][columns.image]))
@@ -241,7 +241,7 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
         if ids != truth_ids[0] and (first.ground_truth or first.protocol.class_agnostic):
             _refuse(
                 part,
-                f"classes: the ground truth has {ids!r}, where {first.name} has {truth_ids[0]!r}",
+                f"classes: the ground truth has {ids!r}, but {truth_ids[0]!r} in {first.name}",
                 "evaluate both with the same classes",
             )
     alike = all(ids == truth_ids[0] for ids in truth_ids)
@@ -285,7 +285,7 @@ def _images(
         if is_kept
     ]
     if len(names) > MOST_ROWS:
-        raise UsageError(f"{len(names)} images; at most {MOST_ROWS} can be numbered")
+        raise UsageError(f"{len(names)} images, more than {MOST_ROWS}")
     _check_kinds(parts, "image", names)
     if parts[0].ground_truth:
         index = np.concatenate(
@@ -293,7 +293,7 @@ def _images(
         )
         order = np.argsort(index, kind="stable")
         if (np.diff(index[order]) <= 0).any():
-            _refuse(parts[-1], "two images have one place in the ground truth", "make it anew")
+            _refuse(parts[-1], "two images have one ground truth index", "recreate it")
     elif sum(mask.any() for mask in kept) > 1:
         order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     else:
@@ -321,9 +321,8 @@ def _sources(
             if owner.setdefault(name, part) is not part and name and _by_file(part):
                 _refuse(
                     part,
-                    f"input: images of {name!r} are in two partials, and equal scores rank by "
-                    "place in the file",
-                    "evaluate each input as a whole, or name them apart: "
+                    f"input: images of {name!r} are in two partials, and ties break by file order",
+                    "evaluate each input in one run, or give each its own name: "
                     "Partial.of(result, input=...)",
                 )
     sources = sorted(owner)
@@ -365,7 +364,7 @@ def _kept_images(
     kept = [np.ones(len(part.images), np.bool_) for part in parts]
     if repeats and not identical:
         name, occurrences = next(iter(repeats.items()))
-        more = f", and so are {len(repeats) - 1} others" if len(repeats) > 1 else ""
+        more = f" (and {len(repeats) - 1} others)" if len(repeats) > 1 else ""
         _refuse_repeat(parts, name, occurrences, f"in two partials{more}")
     rows = (
         [
@@ -379,7 +378,7 @@ def _kept_images(
     )
     for name, occurrences in repeats.items():
         if len({rows[n][index] for n, index in occurrences}) > 1:
-            _refuse_repeat(parts, name, occurrences, "in two partials, and its rows differ")
+            _refuse_repeat(parts, name, occurrences, "in two partials with different rows")
         first = min(occurrences, key=lambda at: _source_of(parts, at))
         for n, index in occurrences:
             kept[n][index] = (n, index) == first
@@ -389,7 +388,7 @@ def _kept_images(
 def _possible_repeats(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
     """Yield the images of each part whose hash occurs more than once.
 
-    They are few, where a dictionary of all images takes 130 bytes for each.
+    A dictionary of all images would take 130 bytes each.
     """
     hashes = [np.fromiter(map(hash, part.images), np.int64, len(part.images)) for part in parts]
     ordered = np.sort(np.concatenate(hashes))
@@ -413,10 +412,10 @@ def _refuse_repeat(
             parts[n].name + (f" ({source})" if source not in ("", parts[n].name) else "")
         )
     hint = (
-        "an image that several inputs share must be evaluated with all its detections at once"
+        "evaluate all detections of an image in one run"
         if "differ" in problem
-        else "state in each part its own images alone (eval --images seen, or FILE), or let "
-        'repeats="identical" (--repeats identical) drop equal ones'
+        else "list only its own images in each part (eval --images seen, or FILE), or use "
+        'repeats="identical" (--repeats identical) to drop duplicates'
     )
     _refuse(
         parts[occurrences[0][0]],

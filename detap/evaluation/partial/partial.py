@@ -1,8 +1,8 @@
 """Partial: match results of whole images, merged exactly in any order.
 
-Matching never crosses images or classes. So it is enough to keep, of each detection, its score,
-its image, and what became of it; numbers, curves, resamples and parts of the images follow from
-that, with the same bytes as from one run over all the boxes. See docs/distributed.md.
+Images and classes are matched independently, so a detection's score, image and match result
+suffice for metrics, curves, resamples and subsets, bit for bit those of one run. See
+docs/distributed.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -79,19 +79,16 @@ if TYPE_CHECKING:
     from detap.evaluation.selection import Selection
 
 CHUNK = 1 << 18
-"""So many rows are finished at once, or one class: what memory is needed beside the columns."""
+"""Rows accumulated at once, or one class; bounds the extra memory."""
 
 MAX_CHUNK = 1 << 20
-"""So many rows of one class are ranked at once, by all threads together."""
+"""Rows of one class ranked at once, over all threads."""
 
-_NO_BOXES = (
-    "this result was merged from partials, which keep what became of each detection and not its "
-    "box; for this, evaluate all detections in one run"
-)
+_NO_BOXES = "a result merged from partials has no boxes; evaluate all detections in one run"
 
 _NO_TIES = (
-    "which ties compete is not kept in these partials; make them with it, "
-    "Partial.of(result, tie_range=True) (eval --tie-range --partial)"
+    "the partials have no tie groups; create them with Partial.of(result, tie_range=True) "
+    "(eval --tie-range --partial)"
 )
 
 
@@ -111,41 +108,40 @@ class Partial:
     Attributes
     ----------
     protocol : Protocol
-        How they were matched.
+        The protocol of the matching.
     images : tuple of I int or str
-        Which images these are; one without any detection is stated, never inferred.
+        The names of the images, those without detections included.
     class_ids, class_names : tuple
         Of each class: those of the ground truth first, then those that only detections have.
     ground_truth_classes : int
-        How many classes the ground truth has.
+        The number of classes of the ground truth.
     groups : mapping of int or str to str
-        The group of each class that is in one, by its identifier.
+        The group of each grouped class, by class id.
     ground_truth : GroundTruthDigest or None
-        The ground truth that the images are some or all of; None where each part brings its own.
+        The shared ground truth; None if each part has its own.
     position : (I,) int64
-        Where each image stands in that ground truth, ascending; (0,) without one.
+        The index of each image in the shared ground truth, ascending; (0,) without one.
     requires_all_images : bool
-        Whether all images of that ground truth must be here when numbers are computed.
+        If True, computing requires all images of the shared ground truth.
     sources : tuple of str
-        What the inputs of detections are called, sorted; ``""`` is that of arrays.
+        The names of the detection inputs, sorted; ``""`` for arrays.
     source : (I,) int32
-        Which of them each image's detections are from; ``""`` where there is none.
+        The index of each image's input; that of ``""`` for images without detections.
     inputs : tuple of Input
         The files that were read.
     notes : tuple of Note
-        What was noticed, summed.
+        The notes of all parts, with counts added.
     block_slices : tuple of BlockSlice
         The rows.
     unselected : tuple of int or str, or None
-        The classes of the ground truth that were scored and are not kept, sorted; None without a
-        selection of classes.
+        The classes evaluated but not kept, sorted; None without a selection of classes.
     boxes : BoxEvidence
-        What is judged of the boxes of all parts, when numbers are computed.
+        Data of the box checks, made when metrics are computed.
     counts : BoxCounts
     categories : CategorySample
-        What is judged of the inputs of all parts likewise.
+        Data of the input checks, made when metrics are computed.
     lowest_score : float or None
-        Of the detections of all inputs.
+        The lowest score of all inputs.
     threads : int or None
         As for :func:`detap.evaluate`.
     name : str
@@ -189,26 +185,24 @@ class Partial:
         Parameters
         ----------
         result : Result
-            Of :func:`detap.evaluate`, best with ``match_table=True``: else all is matched again.
-            Every image of its ground truth counts as evaluated, those without detections too.
+            A result of :func:`detap.evaluate`; without ``match_table=True`` it is matched again.
+            All images of its ground truth count as evaluated, also those without detections.
         ground_truth : GroundTruth, optional
-            The whole ground truth, where the result is of some of its images
-            (:func:`detap.select`). Its digest is kept: only partials of one ground truth add up,
-            and numbers are computed only where none of its images is missing. Where left out, each
-            partial brings its own ground truth.
+            The full ground truth, if the result has some of its images (:func:`detap.select`).
+            Its digest is kept: only partials of one ground truth merge, and computing requires
+            all of its images. By default each partial has its own ground truth.
         input : str, optional
-            What the input of detections is called, in messages and where equal scores rank by
-            place in the file; by default the path of the file that they were read from, or
-            nothing.
+            The name of the detection input, for messages and for ties broken by file order;
+            by default the path of the file, if any.
         tie_range : bool
-            Whether to keep which ties compete, so that the range of ties can be told later.
+            If True, keep the tie groups for :func:`detap.evaluation.tie_range.tie_range`.
 
         Raises
         ------
         UsageError
-            If the result was merged from partials; if it is of images or classes that
-            `ground_truth` has not; if equal scores rank by place in the file, and detections
-            that are of no input do not come image by image, as `ground_truth` lists them.
+            If the result was merged from partials; if it has images or classes missing from
+            `ground_truth`; if ties break by file order and unnamed detections are not sorted
+            by image.
         """
         _check_kind("result", result, (Result,))
         _check_kind("ground_truth", ground_truth, (GroundTruth, type(None)))
@@ -227,21 +221,20 @@ class Partial:
             position = positions(run.ground_truth, ground_truth, some_classes=classes_selected)
         if protocol.tie_break == "file" and not source and (np.diff(detections.image) < 0).any():
             raise UsageError(
-                f"protocol {protocol.name} ranks equal scores by place in the file, and these "
-                "detections are of no file: give them image by image, in the order of the ground "
-                "truth, or name their input, Partial.of(result, input=...)"
+                f"protocol {protocol.name} breaks ties by file order, and these detections have no "
+                "file; sort them by image, in the order of the ground truth, or name the input: "
+                "Partial.of(result, input=...)"
             )
         block = _block(
             result, by_image=protocol.tie_break == "image" or not source, tie_range=tie_range
         )
-        # An image without detections is of no input, whichever of several states it.
+        # Images without detections have no input, so that every part agrees on them.
         sources = tuple(
             sorted(
                 {source if has_rows else "" for has_rows in detections.images_with_rows.tolist()}
             )
         )
-        # What follows from the numbers, and what looks wrong where they are low, is left out: it
-        # is of all parts that it would be true.
+        # Notes on metrics are omitted: they hold for all parts together only.
         notes = tuple(run.table_notes())
         shared_notes, part_notes = split_notes(
             notes, () if ground_truth is None else ground_truth_notes(ground_truth, protocol)
@@ -289,7 +282,7 @@ class Partial:
     ) -> "Partial":
         """Merge partials; see :func:`merge`."""
         if isinstance(blobs, Partial | bytes | bytearray | memoryview):
-            raise UsageError("merge takes several partials: put one alone into a list")
+            raise UsageError("merge expects an iterable of partials; wrap a single one in a list")
         _check_kind("blobs", blobs, (Iterable,))
         _check_kind("ground_truth", ground_truth, (GroundTruth, type(None)))
         _check_kind("images", images, (Iterable, type(None)))
@@ -313,22 +306,22 @@ class Partial:
         Parameters
         ----------
         data : bytes-like
-            Not copied where it cannot be written to.
+            Not copied if read-only.
         limits : Limits
-            What is accepted at most.
+            The limits of the input.
         name : str
-            The name used in error messages: the path of its file, say.
+            The name used in error messages, such as the file path.
 
         Raises
         ------
         InputError
-            If it is damaged, of another version of the format, or beyond the limits.
+            If it is corrupt, has another format version, or exceeds the limits.
         """
         return cls(**decode(data, limits, name))
 
     def to_bytes(self) -> bytes:
         """Return the partial as bytes, independent of how it was merged."""
-        buffer = BytesIO()  # which hands over what it holds: joined pieces would be held twice
+        buffer = BytesIO()  # b"".join would hold the bytes twice
         for chunk in self.buffers():
             buffer.write(chunk)
         return buffer.getvalue()
@@ -378,13 +371,12 @@ class Partial:
         Parameters
         ----------
         classes : iterable of str
-            Their names.
+            The names of the classes.
 
         Raises
         ------
         UsageError
-            If a name is unknown, with similar ones, or none is given; if classes were scored as
-            one.
+            If a name is unknown, none is given, or the protocol is class-agnostic.
         """
         labels = np.flatnonzero(name_mask("class", self.class_names, classes)).tolist()
         part = self.select_classes(labels)
@@ -402,12 +394,12 @@ class Partial:
         Raises
         ------
         UsageError
-            If classes were scored as one.
+            If the protocol is class-agnostic.
         """
         if self.protocol.class_agnostic:
             raise UsageError(
-                "classes were scored as one: none can be selected afterwards; select them when "
-                "they are evaluated (eval --classes)"
+                "class-agnostic partials have no classes to select; select them at evaluation "
+                "(eval --classes)"
             )
         number = np.full(len(self.class_ids), -1, np.int32)
         number[list(classes)] = np.arange(len(classes), dtype=np.int32)
@@ -437,15 +429,14 @@ class Partial:
         Parameters
         ----------
         threads : int, optional
-            As many as the machine has, by default. The result does not depend on it.
+            All of the machine by default. The result does not depend on it.
         check_inputs : bool
-            Whether inputs that look wrong are an error; otherwise a warning, as of a part.
+            If True, raise an error for implausible inputs; otherwise warn.
 
         Raises
         ------
         InputError
-            If images of the ground truth are in no partial, or inputs look wrong: boxes of
-            another convention or of negative sides, categories that mean others.
+            If images of the ground truth are missing, or inputs are implausible.
         UsageError
             If a class has more than 2**31 - 1 detections.
         """
@@ -462,8 +453,8 @@ class Partial:
                     "",
                     f"{missing} of the {self.ground_truth.images} images of the ground truth are "
                     "in no partial",
-                    "merge a part that states them, without detections too (eval --images FILE); "
-                    'images="seen" (--images seen) leaves them out, and with them what was missed',
+                    "evaluate them too (eval --images FILE), also without detections; "
+                    'images="seen" (--images seen) excludes them and their ground truths',
                 )
             )
         return self._compute(self.warnings(refuse=check_inputs), threads=threads)
@@ -489,7 +480,7 @@ class Partial:
         scores = self.accumulate(threads=threads)
         if (scores.recall > 1).any():
             raise InputError(
-                Problem(self.name, "", "more is found than there is to find", "make it anew")
+                Problem(self.name, "", "more true positives than ground truths", "recreate it")
             )
         already_noted = any(note.code == "unknown-classes" for note in self.notes)
         noted_classes = self.classes[: self.ground_truth_classes if already_noted else None]
@@ -523,7 +514,7 @@ class Partial:
         """The notes of all parts."""
         return (*self.shared_notes, *self.own_notes)
 
-    # --- what a merged result asks
+    # --- source of a merged result
 
     def tables(self) -> NoReturn:
         """Raise UsageError: partials keep no boxes."""
@@ -535,7 +526,7 @@ class Partial:
         Raises
         ------
         UsageError
-            If a part does not keep that.
+            If a part has no tie groups.
         """
         groups: list[TieGroup] = []
         for block_slice in self.block_slices:
@@ -559,7 +550,7 @@ class Partial:
         Raises
         ------
         UsageError
-            If they are more than 2**31 - 1.
+            If there are more than 2**31 - 1 detections.
         """
         return self.match_table_of(range(len(self.classes)))
 
@@ -604,7 +595,7 @@ class Partial:
         images, by_image = len(self.images), np.arange(len(self.images), dtype=np.int32)
         if self.protocol.tie_break == "image" or self._interleaved:
             return Order(by_image, images)
-        # Arrays are as a file that lists image after image, which stands before all others.
+        # Arrays count as one file, sorted by image, before all others.
         unnamed = np.array([not name for name in self.sources], np.bool_)[self.source]
         group = np.where(unnamed, by_image, images + self.source).astype(np.int32)
         return Order(group, images + len(self.sources))
@@ -822,22 +813,21 @@ def merge(
     Parameters
     ----------
     blobs : iterable of Partial or bytes
-        At least one, in any order: as :meth:`Partial.of` makes them, or the bytes of
-        :meth:`Partial.to_bytes`.
+        At least one, in any order: partials, or bytes of :meth:`Partial.to_bytes`.
     ground_truth : GroundTruth, optional
-        The ground truth that they were made with: each of its images must be in one of them.
+        The ground truth of the partials; all of its images are required.
     repeats : {"error", "identical"}
-        What an image in two partials is: an error; or, where all its rows are equal, dropped from
-        one of them, for samplers that fill the last batch up with images of the first.
+        Treatment of an image in two partials: an error, or dropped once if its rows are
+        identical, as samplers that pad the last batch produce.
     images : iterable of int or str, or "seen", optional
-        Which images are due, where not all of the ground truth: these, and all others are left
-        out; or those that are in any partial, however few.
+        The required images, others are dropped; or "seen" for those in any partial. By default
+        all of the ground truth.
 
     Raises
     ------
     InputError
-        If bytes are no partial; if partials are of different protocols, classes, ground
-        truths or versions of the format; if an image is in two of them, or a due one in none.
+        If bytes are not a partial; if partials differ in protocol, classes, ground truth or
+        format version; if an image is in two of them, or a required one in none.
     UsageError
         If there is not a partial.
     """
@@ -847,7 +837,7 @@ def merge(
 def _counts_of(run: EvaluationRun, *, shared_ground_truth: bool) -> BoxCounts:
     """Return the box counts of a part, without a shared ground truth.
 
-    It was judged when it was read.
+    A shared ground truth was checked when it was read.
     """
     truth, detections = run.ground_truth, run.detections
     has_known_class = bool((detections.label < len(truth.classes)).any())
@@ -871,7 +861,7 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
         image, match_table = run.ground_truth.image, None
         block = block_of_coverage(bits, counted, image, proposals, match_params(protocol))
     else:
-        protocol.require_score_matching("evaluate all images in one run, of one input")
+        protocol.require_score_matching("evaluate all images in one run")
         match_table = result.match_table
         block = block_of(match_table, by_image=by_image)
     if not tie_range:
@@ -881,7 +871,7 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
 
 def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
     if not isinstance(value, kinds):
-        raise UsageError(f"{name} is a {type(value).__name__}, where a {kinds[0].__name__} is due")
+        raise UsageError(f"{name}: expected {kinds[0].__name__}, got {type(value).__name__}")
 
 
 def _few(names: Sequence[str]) -> str:
