@@ -215,7 +215,7 @@ def test_a_slice_of_other_images_is_not_compared_with(
     ended = detap(*call, "--slices", moved, *drop)
     assert (ended.status, ended.out) == (2, "")
     assert "slice 'night': other images (1 there, 1 here)" in ended.err
-    assert "or insist with --allow-mismatch" in ended.err
+    assert "regenerate it or pass --allow-mismatch" in ended.err
     assert detap(*call, "--slices", moved, *drop, "--allow-mismatch").status == 0
     assert detap(*call, "--slices", moved, "--max-drop", "slice:*.AP=0.9").status == 2
     # What is not gated need not be alike.
