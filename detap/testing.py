@@ -114,7 +114,7 @@ def assert_detections(
     UsageError, InputError
         If a name is unknown, or an input cannot be read.
     """
-    __tracebackhide__ = True  # pytest shows the line of the test
+    __tracebackhide__ = True  # the traceback ends at the test
     limits = _limits(
         fail_under=fail_under, fail_over=fail_over, max_drop=max_drop, max_rise=max_rise
     )
@@ -161,22 +161,20 @@ def _tables(
     from detap.formats.registry import check_options, detect_format
     from detap.tables.detection import Detections, GroundTruth
 
-    file_format = by = None
+    gt_format = dt_format = None
     if not isinstance(ground_truth, GroundTruth):
-        file_format = by = detect_format(ground_truth)
+        gt_format = dt_format = detect_format(ground_truth)
     if not isinstance(detections, Detections):
-        by = (
-            file_format.of_detections(detections)
-            if file_format
-            else detect_format(None, detections)
+        dt_format = (
+            gt_format.of_detections(detections) if gt_format else detect_format(None, detections)
         )
-    check_options(reading, filter(None, [file_format]), filter(None, [by]))
+    check_options(reading, filter(None, [gt_format]), filter(None, [dt_format]))
     if not isinstance(ground_truth, GroundTruth):
         ground_truth = detect_format(ground_truth).read_ground_truth(ground_truth, reading)
     if not isinstance(detections, Detections):
-        assert by is not None  # detected above
-        detections = by.read_detections(detections, ground_truth, reading)
-    return ground_truth, detections.reindex_like(ground_truth), file_format
+        assert dt_format is not None  # detected above
+        detections = dt_format.read_detections(detections, ground_truth, reading)
+    return ground_truth, detections.reindex_like(ground_truth), gt_format
 
 
 def _earlier_detections(

@@ -236,7 +236,7 @@ class Gates(Record):
         )
         slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
         if slices is not None and slice_by is not None:
-            raise UsageError("give --slices or --slice-by, not both")
+            raise UsageError("use --slices or --slice-by, not both")
         if detections == "-":
             raise UsageError(f"{option_names('baseline_detections')} cannot come from stdin")
         return cls(config, baseline, detections, slices, slice_by)

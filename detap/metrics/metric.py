@@ -37,7 +37,7 @@ class Metric:
     accumulated : {"precision", "recall"} or None
         The array of pycocotools' ``COCOeval.eval`` that it averages, if any.
     primary_metric : {"AP", "AR"} or None
-        The `headline` of protocols whose primary metric it is; None if of none.
+        The `primary_metric` of protocols that have this one (without ``m``); None if none do.
     ratcheted : bool
         True if ``detap baseline`` retains the better of two values.
     column_priority : int

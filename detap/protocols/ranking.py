@@ -138,12 +138,12 @@ class Classification(_AtK, kw_only=True):
         """
         unused: dict[str, str] = {}
         if self.recall_levels is None:
-            unused["recall_grid"] = f"--interpolation {self.curve} takes no recall levels"
+            unused["recall_grid"] = f"--interpolation {self.curve} uses no recall levels"
         if not self.cutoffs:
-            unused |= dict.fromkeys(("divisor", "no_relevant"), "it is for measures at k: give --k")
+            unused |= dict.fromkeys(("divisor", "no_relevant"), "it requires --k")
         for name in sorted(unused.keys() & {*changed}):
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} has no effect: {unused[name]}; or leave out {option}")
+            raise UsageError(f"{option} has no effect: {unused[name]}; remove {option}")
 
     def with_curve(self, curve: Curve) -> "Classification":
         """Return this protocol with another curve, and a recall grid that fits it."""

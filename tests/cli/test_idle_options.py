@@ -145,12 +145,12 @@ def test_classification_without_k(detap: Run, tmp_path: Path, option: str) -> No
     asked = ("rank", "classification", *files)
     ended = detap(*asked, option)
     assert ended.status == 2
-    assert f"{name} has no effect: it is for measures at k: give --k" in ended.err
+    assert f"{name} has no effect: it requires --k" in ended.err
     assert detap(*asked, option, "--k", "1").status == 0
     ended = detap(*asked, "--recall-grid", "arange")
     assert ended.status == 2
     assert (
-        "--recall-grid has no effect: --interpolation all-point takes no recall levels" in ended.err
+        "--recall-grid has no effect: --interpolation all-point uses no recall levels" in ended.err
     )
     assert detap(*asked, "--recall-grid", "arange", "--interpolation", "11-point").status == 0
 
