@@ -50,7 +50,7 @@ def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
     Parameters
     ----------
     values : sequence of float
-        In the contexts of :func:`contexts_of_walk`.
+        In the contexts of :func:`walk_combinations`.
     steps : int
     """
     value_by_combination = dict(zip(walk_combinations(steps), values, strict=True))
@@ -93,6 +93,6 @@ def _over_all(values: Sequence[float], step: int, steps: int) -> dict[str, float
     weight = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
     return {
         "shapley": fsum(change * weight[taken] for taken, change in changes),
-        "least": min(change for _, change in changes),
-        "most": max(change for _, change in changes),
+        "minimum": min(change for _, change in changes),
+        "maximum": max(change for _, change in changes),
     }
