@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn(
     if "matplotlib" in sys.modules or pytest.importorskip("matplotlib"):
         assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "file")]) == 2
         assert "is no folder" in capsys.readouterr().err
-        with pytest.raises(UsageError, match="no figure is called 'pr'; choose from precision-rec"):
+        with pytest.raises(UsageError, match="unknown figure 'pr'; available: precision-rec"):
             fixture().plot("pr")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

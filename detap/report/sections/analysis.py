@@ -1,4 +1,4 @@
-"""Analyses of a result, and the blocks of the sections that report them."""
+"""Analyses of a result, and the blocks of their sections."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -18,13 +18,13 @@ _BY_SCORE, _BY_RANK = 160, 80
 
 
 class Analysis:
-    """A result, and what several sections compute of it, each once.
+    """A result and its analyses, each computed once.
 
     Attributes
     ----------
     result : Result
     before : Analysis or None
-        Of an earlier detector, on the same ground truth.
+        The analysis of an earlier detector on the same ground truth.
     score : float or None
         The threshold of the operating point, if one is requested: later sections leave out
         detections below it.
@@ -63,22 +63,22 @@ class Analysis:
 
     @cached_property
     def steps(self) -> Floats:
-        """The score thresholds that a page steps over, (n,) float64, from the highest down.
+        """The score thresholds of the page, (n,) float64, in descending order.
 
-        All that occur, or where they are many some, spread over the scores and over the detections;
-        the best of every class and the best of all are among them.
+        All scores, or a selection if there are many: spread over scores and detections, with the
+        best-F1 scores of each class and overall.
         """
         swept, scores = self.sweeps.best, self.sweeps.overall.score
         if len(scores) <= _BY_SCORE + _BY_RANK:
             return scores
         even = np.linspace(scores[0], scores[-1], _BY_SCORE)
-        places = np.concatenate(
+        indices = np.concatenate(
             [
                 np.searchsorted(-scores, -even),
                 np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64),
             ]
         )
-        chosen = scores[np.clip(places, 0, len(scores) - 1)]
+        chosen = scores[np.clip(indices, 0, len(scores) - 1)]
         best = np.array([point.score for point in (swept.overall, *swept.by_class)])
         return np.unique(np.concatenate([chosen, best[~np.isnan(best)]]))[::-1]
 
@@ -99,7 +99,7 @@ def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Bl
     Raises
     ------
     UsageError
-        If the protocol ranks no detections, or scores to calibrate lie outside 0 to 1.
+        If the protocol does not match by score, or scores to calibrate are outside 0 to 1.
     """
     analysis = Analysis(result)
     for section in SECTIONS:

@@ -63,9 +63,9 @@ _LABELS = {
 
 
 def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
-    """Yield the parts by size, aspect ratio, crowding and position.
+    """Yield the breakdowns by size, aspect ratio, crowding and position.
 
-    The histograms of scores, and of the IoU with the nearest ground truth, are for data alone.
+    The histograms of scores and of the IoU with the nearest ground truth are in JSON only.
     """
     outcome = analysis.outcome
     result = breakdowns(outcome, score=analysis.score)
@@ -96,7 +96,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return the parts at the score of the best F1, and the histograms."""
+    """Return the breakdowns at the best F1, and the histograms."""
     outcome, best = analysis.outcome, None if isnan(analysis.best) else analysis.best
     result = breakdowns(outcome, score=best)
     parts = [
@@ -142,7 +142,7 @@ def _group_label(breakdown: str, group: str) -> str:
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
-    fields = (column.key.replace("found", "matched") for column in _COLUMNS[1:])
+    fields = (column.key for column in _COLUMNS[1:])
     arrays = (getattr(part, field).tolist() for field in fields)
     numbers = dict(zip((column.key for column in _COLUMNS[1:]), arrays, strict=True))
     return rows_of({"name": part.groups, **numbers})

@@ -117,13 +117,11 @@ def comparison_report(
     comparison : Comparison
         Of :func:`detap.analysis.comparison.compare`.
     inputs : sequence of mapping
-        What was read.
     notes : sequence of Note
-        What is to be said besides.
     most : int or None
-        How many classes and images people are shown; JSON always has all that changed.
+        Maximum number of classes and images in text; JSON has all that changed.
     drop : float, optional
-        Of which it is said how many images tell it from noise.
+        The drop whose number of images needed is reported.
     """
     protocol = comparison.first.protocol
     numbers = tuple(_number(comparison, name) for name in comparison.names)
@@ -138,7 +136,7 @@ def comparison_report(
         notes=tuple(notes),
         blocks=(
             _classes(comparison, most),
-            *_of_mistakes(comparison, most),
+            *_error_blocks(comparison, most),
             *_resolution(comparison, most, drop),
             *selection_blocks(comparison.second.selection),
         ),
@@ -149,8 +147,8 @@ def _resolution(
     comparison: "Comparison", most: int | None, drop: float | None
 ) -> tuple[Block, ...]:
     """Return the minimum detectable drops, if images were resampled."""
-    found = power_analysis(comparison, drop)
-    return () if found is None else (power_block(found, most),)
+    analysis = power_analysis(comparison, drop)
+    return () if analysis is None else (power_block(analysis, most),)
 
 
 def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
@@ -181,7 +179,7 @@ def _number(comparison: "Comparison", name: str) -> dict[str, Cell]:
 
 
 def _classes(comparison: "Comparison", most: int | None) -> Block:
-    """Return the classes, those whose primary metric changed most first."""
+    """Return the classes by descending change of the primary metric."""
     before, after = class_rows(comparison.first), class_rows(comparison.second)
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
@@ -228,22 +226,22 @@ def _size(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
 
 
-def _of_mistakes(comparison: "Comparison", most: int | None) -> tuple[Block, ...]:
-    """Return what the boxes of both tell, where they are at hand."""
+def _error_blocks(comparison: "Comparison", most: int | None) -> tuple[Block, ...]:
+    """Return the changes of errors by image and type, if both have boxes."""
     if comparison.errors is None:
         return ()
-    return _images(comparison, most), _mistakes(*comparison.errors)
+    return _images(comparison, most), _errors(*comparison.errors)
 
 
 def _images(comparison: "Comparison", most: int | None) -> Block:
-    """Return the images, those whose mistakes changed most first, worse ones before better."""
+    """Return the images by descending change of their errors, worse ones first."""
     changed = comparison.changed.tolist()
     names = comparison.first.images
-    found = [(sum(counts), image, counts) for image, counts in enumerate(changed) if any(counts)]
-    found.sort(key=lambda entry: (abs(entry[0]), entry[0]), reverse=True)
+    totals = [(sum(counts), image, counts) for image, counts in enumerate(changed) if any(counts)]
+    totals.sort(key=lambda row: (abs(row[0]), row[0]), reverse=True)
     rows: list[dict[str, Cell]] = [
         {"name": names[image], "errors": total, **dict(zip(KINDS, counts, strict=True))}
-        for total, image, counts in found
+        for total, image, counts in totals
     ]
     columns = (
         Column("name", "image", "image", "name"),
@@ -255,8 +253,8 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
     return Block("images", title, data, table=_shown(columns, rows, most))
 
 
-def _mistakes(*both: "ErrorCounts") -> Block:
-    first, second = (found.by_image.sum(axis=0).tolist() for found in both)
+def _errors(*both: "ErrorCounts") -> Block:
+    first, second = (errors.by_image.sum(axis=0).tolist() for errors in both)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": then, "second": now, "difference": now - then}
         for kind, then, now in zip(KINDS, first, second, strict=True)

@@ -1,9 +1,9 @@
 """Every precision-recall curve of a result, as rows and as records.
 
-Of a detector, for each class that has ground truth and each IoU threshold: the raw points, one per
-detection that counts, by falling score; and the interpolated precision at the protocol's recall
-levels, or, where it takes all points, at each recall that was reached. Of a retrieval: precision
-and recall over ranks, and at the protocol's levels of recall.
+For detectors, by class with ground truth and IoU threshold: the raw points, one per detection that
+is not ignored, by descending score; and the interpolated precision at the recall levels of the
+protocol, or, for all-point AP, at each reached recall. For retrieval: precision and recall over
+ranks, and at the recall levels of the protocol.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,21 +20,20 @@ if TYPE_CHECKING:
 
 
 class Curves(NamedTuple):
-    """Curves, in either form that a file of them can have.
+    """Curves, as CSV rows and JSON records.
 
     Attributes
     ----------
     signature : str
-        The line that makes the numbers reproducible.
     headings : tuple of str
     rows : iterable of tuple
-        A point each.
+        One per point.
     key : str
-        What the records are called.
+        The JSON key of the records.
     records : sequence of mapping
-        The same points as JSON says them, undefined being None.
+        The same points for JSON; undefined is None.
     indent : int or None
-        Of the JSON; None for long records.
+        The JSON indent; None for long records.
     """
 
     signature: str

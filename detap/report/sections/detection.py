@@ -1,7 +1,4 @@
-"""From a result to a report: which numbers, under which names, in which order.
-
-No formula is here, and nothing is rounded.
-"""
+"""The report of a detector: metrics, class table and notes."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,37 +32,37 @@ def detection_report(
     sort: str | None = None,
     reverse: bool = False,
 ) -> Report:
-    """Return the report of an evaluated detector.
+    """Return the report of a detector.
 
     Parameters
     ----------
     result : Result
         Of :func:`detap.evaluate`.
     inputs : sequence of mapping
-        As :func:`detap.report.inputs.describe_inputs` makes them; may be left out for arrays.
+        From :func:`detap.report.inputs.describe_inputs`; may be left out for arrays.
     notes : sequence of Note
-        What is to be said besides the result's own notes.
+        Further notes.
     blocks : sequence of Block
         Further parts, such as a cross-check.
     sort : str, optional
-        The key of the column that orders the classes, of :func:`class_columns`: names ascend,
-        numbers descend, undefined ones last. By default classes stay in their own order.
+        The key of the column of :func:`class_columns` to sort by: names ascend, numbers descend,
+        undefined ones last. By default classes keep their order.
     reverse : bool
-        Whether that order is turned round (undefined ones stay last).
+        Reverse that order; undefined ones stay last.
     """
-    from detap.evaluation.results import class_rows  # numpy, which comes with a result
+    from detap.evaluation.results import class_rows
 
     if result.selection is not None:
-        from detap.report.sections.selection import selection_blocks  # a plain run selects nothing
+        from detap.report.sections.selection import selection_blocks
 
         blocks = (*blocks, *selection_blocks(result.selection))
     protocol = result.protocol
-    # Of a protocol that departs from its preset nothing is promised.
+    # The tolerance holds for the unchanged preset only.
     if protocol.tolerance and protocol == protocol.preset(protocol.name):
         blocks = (*blocks, _reproduction(protocol))
     rows = class_rows(result)
     columns = class_columns(protocol)
-    entries = metrics.summary(protocol)
+    specs = metrics.summary(protocol)
     param_columns = _param_columns(protocol)
     return Report(
         kind="detection",
@@ -75,12 +72,12 @@ def detection_report(
         summary=dict(result.summary),
         param_columns=param_columns,
         params={
-            entry.name: tuple(getattr(entry.params, column.key) for column in param_columns)
-            for entry in entries
+            spec.name: tuple(getattr(spec.params, column.key) for column in param_columns)
+            for spec in specs
         },
         columns={
-            entry.name: _column(protocol, entry, entry.name, primary=entry is entries[0])
-            for entry in entries
+            spec.name: _column(protocol, spec, spec.name, primary=spec is specs[0])
+            for spec in specs
         },
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
@@ -90,7 +87,7 @@ def detection_report(
 
 
 def _reproduction(protocol: "Protocol") -> Block:
-    """Say how far numbers may be from those of the preset's source."""
+    """Return the tolerance of the preset against its source."""
     data = {"source": protocol.source, "tolerance": protocol.tolerance, "residue": protocol.residue}
     within = f"within {protocol.tolerance:g} ({protocol.residue})"
     line = f"{protocol.name} reproduces {protocol.source} {within}"
@@ -112,25 +109,25 @@ def _param_columns(protocol: "Protocol") -> tuple[Column, ...]:
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
-    """Return the columns of the class table: the name, the metrics, the counts."""
+    """Return the columns of the class table: name, metrics, counts."""
     primary = metrics.summary(protocol)[0]
     columns = [Column("name", "class", "class", "name")]
-    for entry in metrics.columns(protocol):
-        columns.append(_column(protocol, entry, entry.class_name, primary=entry == primary))
+    for spec in metrics.columns(protocol):
+        columns.append(_column(protocol, spec, spec.class_name, primary=spec == primary))
     return (*columns, *_COUNTS)
 
 
-def _column(protocol: "Protocol", entry: "MetricSpec", key: str, *, primary: bool) -> Column:
-    """Return the column of a number, with the unit and the direction of its metric."""
-    metric = entry.metric
-    whole = entry.area == 0 and entry.max_dets_index == len(protocol.max_dets) - 1
+def _column(protocol: "Protocol", spec: "MetricSpec", key: str, *, primary: bool) -> Column:
+    """Return the column of a metric, with its unit and direction."""
+    metric = spec.metric
+    overall = spec.area == 0 and spec.max_dets_index == len(protocol.max_dets) - 1
     unit = f" [{metric.unit}]" if metric.unit else ""
     return Column(
         key,
         f"{key}{unit}",
-        entry.heading or key,
+        spec.heading or key,
         "fraction",
-        0 if whole else metric.column_priority,
+        0 if overall else metric.column_priority,
         graded=primary and metric.bounds == (0, 1),
         higher_is_better=metric.higher_is_better,
     )
@@ -139,23 +136,23 @@ def _column(protocol: "Protocol", entry: "MetricSpec", key: str, *, primary: boo
 def sorted_rows(
     rows: Sequence[dict[str, Cell]], key: str | None, reverse: bool
 ) -> tuple[dict[str, Cell], ...]:
-    """Return the rows in the order of a column; rows of equal value stay in their order."""
+    """Sort the rows by a column (stable)."""
     if key is None:
         return tuple(reversed(rows)) if reverse else tuple(rows)
     last = [row for row in rows if is_undefined(row[key])]
-    rest = [row for row in rows if not is_undefined(row[key])]
-    falls = not isinstance(rest[0][key], str) if rest else False
-    rest.sort(key=lambda row: row[key], reverse=falls != reverse)  # type: ignore[arg-type,return-value]
-    return (*rest, *last)
+    defined = [row for row in rows if not is_undefined(row[key])]
+    descending = not isinstance(defined[0][key], str) if defined else False
+    defined.sort(key=lambda row: row[key], reverse=descending != reverse)  # type: ignore[arg-type,return-value]
+    return (*defined, *last)
 
 
 def _totals(
     result: "Result", columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
 ) -> dict[str, Cell]:
-    """Return the last row: the means as the summary has them, the sums of the counts."""
+    """Return the last row: the means of the summary, the sums of the counts."""
     totals: dict[str, Cell] = {"name": "mean / sum"}
     summary = result.summary
-    means = {entry.class_name: entry.name for entry in metrics.columns(result.protocol)}
+    means = {spec.class_name: spec.name for spec in metrics.columns(result.protocol)}
     for column in columns[1:]:
         if column.kind == "count":
             totals[column.key] = sum(int(row[column.key] or 0) for row in rows)

@@ -157,37 +157,37 @@ class AttributionData(TypedDict):
     difference: float
 
 
-_KINDS = {entry.name: entry.kind for entry in protocol_fields(Protocol)}
+_KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 
 
 # --- two protocols
 
 
-def difference_report(found: ProtocolDiff) -> Report:
-    """Return the report of two protocols' difference."""
+def difference_report(diff: ProtocolDiff) -> Report:
+    """Return the report of the difference between two protocols."""
     return Report(
         kind="protocol_diff",
-        table=steps_table(found),
-        blocks=(_ends(found), *difference_blocks(found)),
-        conclusion=difference_sentence(found),
+        table=steps_table(diff),
+        blocks=(_ends(diff), *difference_blocks(diff)),
+        conclusion=difference_sentence(diff),
     )
 
 
-def difference_sentence(found: ProtocolDiff) -> str:
-    """Return what has the largest part in a difference."""
-    if not found.differs:
-        ends = " and ".join(end.protocol.text for end in (found.first, found.second))
-        cancel = any(not nearly_equal(change, 0.0) for part in found.effects for change in part[:2])
+def difference_sentence(diff: ProtocolDiff) -> str:
+    """Return the main cause of a difference as a sentence."""
+    if not diff.differs:
+        ends = " and ".join(end.protocol.text for end in (diff.first, diff.second))
+        cancel = any(not nearly_equal(change, 0.0) for part in diff.effects for change in part[:2])
         note = ": the effects of their fields cancel" if cancel else ""
-        return f"{ends} give the same {found.second.metric.name}{note}"
-    cause, fraction = _main_cause(found)
+        return f"{ends} give the same {diff.second.metric.name}{note}"
+    cause, fraction = _main_cause(diff)
     others = f"; other fields {percent(1 - fraction)}" if fraction > 1.005 else ""
     return f"Main cause: {cause} ({percent(fraction)} of the difference{others})"
 
 
-def _main_cause(found: ProtocolDiff) -> tuple[str, float]:
+def _main_cause(diff: ProtocolDiff) -> tuple[str, float]:
     """Return the largest cause of a difference and its fraction of it."""
-    fraction, cause = max(zip(found.fractions, found.descriptions, strict=True))
+    fraction, cause = max(zip(diff.fractions, diff.descriptions, strict=True))
     return cause.removeprefix("that "), fraction
 
 
@@ -213,8 +213,8 @@ _RANGE = (
 )
 
 
-def steps_table(found: ProtocolDiff) -> Table:
-    """Return what each step has in a difference, and their sum."""
+def steps_table(diff: ProtocolDiff) -> Table:
+    """Return the contribution of each step to a difference, and their sum."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": step.name,
@@ -226,16 +226,16 @@ def steps_table(found: ProtocolDiff) -> Table:
             "min": part.minimum,
             "max": part.maximum,
         }
-        for step, part, fraction in zip(found.steps, found.effects, found.fractions, strict=True)
+        for step, part, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
     )
-    known = [c for c in _STEPS if found.is_exhaustive or c.key not in _IN_ALL]
-    totals: dict[str, Cell] = {"name": "difference", "fraction": sum(found.fractions)}
-    totals |= dict.fromkeys(("shapley", "in_order", "reversed"), found.total)
+    known = [c for c in _STEPS if diff.is_exhaustive or c.key not in _IN_ALL]
+    totals: dict[str, Cell] = {"name": "difference", "fraction": sum(diff.fractions)}
+    totals |= dict.fromkeys(("shapley", "in_order", "reversed"), diff.total)
     return Table(tuple(known), rows, totals)
 
 
-def _ends(found: ProtocolDiff) -> Block:
-    ends = {"first": found.first, "second": found.second}
+def _ends(diff: ProtocolDiff) -> Block:
+    ends = {"first": diff.first, "second": diff.second}
     rows: list[dict[str, Cell]] = [
         {"name": end.protocol.text, "metric": end.metric.name, "value": end.value}
         for end in ends.values()
@@ -250,7 +250,7 @@ def _ends(found: ProtocolDiff) -> Block:
         for key, end in ends.items()
     }
     table = Table(_ENDS, tuple(rows))
-    return Block("metrics", "", {**data, "difference": found.total}, table=table)
+    return Block("metrics", "", {**data, "difference": diff.total}, table=table)
 
 
 _ENDS = (
@@ -260,26 +260,26 @@ _ENDS = (
 )
 
 
-def difference_blocks(found: ProtocolDiff) -> list[Block]:
-    """Return the axes in which two protocols differ, and how far each depends on the others."""
-    table = steps_table(found)
-    data = {"scored": found.combinations, "all": found.is_exhaustive}
-    if found.is_exhaustive:
-        title = f"Effect per field over all {found.combinations} combinations"
+def difference_blocks(diff: ProtocolDiff) -> list[Block]:
+    """Return the fields that differ and their effects over all combinations."""
+    table = steps_table(diff)
+    data = {"scored": diff.combinations, "all": diff.is_exhaustive}
+    if diff.is_exhaustive:
+        title = f"Effect per field over all {diff.combinations} combinations"
         combinations = Block("combinations", title, data, table=Table(_RANGE, table.rows))
     else:
         line = (
-            f"{len(found.steps)} changed fields have {2 ** len(found.steps)} combinations, too "
+            f"{len(diff.steps)} changed fields have {2 ** len(diff.steps)} combinations, too "
             "many to score: only the effects in order and reversed are given"
         )
         combinations = Block("combinations", "", data, lines=(line,))
-    return [combinations, _fields(found)]
+    return [combinations, _fields(diff)]
 
 
-def _fields(found: ProtocolDiff) -> Block:
-    first, second = (end.protocol.only_metric(end.metric) for end in (found.first, found.second))
+def _fields(diff: ProtocolDiff) -> Block:
+    first, second = (end.protocol.only_metric(end.metric) for end in (diff.first, diff.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
-    names = [axis.name for step in found.steps for axis in step.fields]
+    names = [axis.name for step in diff.steps for axis in step.fields]
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": display_name(name),
@@ -297,27 +297,27 @@ def _fields(found: ProtocolDiff) -> Block:
     return Block("fields", "Protocol fields that differ", data, table=Table(columns, rows))
 
 
-# --- a number
+# --- a value
 
 
-def origin_report(found: ProtocolSearch, *, most: int = 10) -> Report:
-    """Return the report of the protocols that give a number, or come near."""
+def origin_report(search: ProtocolSearch, *, most: int = 10) -> Report:
+    """Return the report of the protocols that give a value or a near one."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
-            "name": _called(entry),
-            "metric": entry.name,
-            "value": entry.value,
-            "digits": entry.digits,
-            "changes": len(entry.changes),
-            "signature": entry.protocol.signature(__version__),
+            "name": _name_of(match),
+            "metric": match.name,
+            "value": match.value,
+            "digits": match.digits,
+            "changes": len(match.changes),
+            "signature": match.protocol.signature(__version__),
         }
-        for entry in found.candidates[:most]
+        for match in search.candidates[:most]
     )
     return Report(
         kind="protocol_search",
         table=Table(_PROTOCOLS, rows),
-        blocks=(_search(found, most),),
-        conclusion=_origin_sentence(found),
+        blocks=(_search(search, most),),
+        conclusion=_origin_sentence(search),
     )
 
 
@@ -327,9 +327,9 @@ _PROTOCOLS = (
 )
 
 
-def _called(entry: ProtocolMatch) -> str:
-    """Return a preset, and what is changed in it."""
-    return ", ".join([entry.protocol.name, *_values(entry.changes)])
+def _name_of(match: ProtocolMatch) -> str:
+    """Return the name of a preset with its changed fields."""
+    return ", ".join([match.protocol.name, *_values(match.changes)])
 
 
 def _values(changes: Mapping[str, Any]) -> list[str]:
@@ -339,24 +339,24 @@ def _values(changes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _origin_sentence(found: ProtocolSearch) -> str:
-    wanted, equal = found.target, found.equal
-    given = f" (all with {', '.join(_values(found.changes))})" if found.changes else ""
-    if not found.candidates:
-        return f"No preset has a metric that could be {wanted.text}{given}"
-    best = found.candidates[0]
-    text = f"{_called(best)} gives {best.name} {best.value!r}"
+def _origin_sentence(search: ProtocolSearch) -> str:
+    target, equal = search.target, search.equal
+    given = f" (all with {', '.join(_values(search.changes))})" if search.changes else ""
+    if not search.candidates:
+        return f"No preset has a metric that could be {target.text}{given}"
+    best = search.candidates[0]
+    text = f"{_name_of(best)} gives {best.name} {best.value!r}"
     if equal:
-        return f"{text}, equal in all {wanted.digits} digits{_others(equal)}{given}"
+        return f"{text}, equal in all {target.digits} digits{_others(equal)}{given}"
     return (
-        f"No searched preset, also with one or two changed fields, gives {wanted.text}; "
+        f"No searched preset, also with one or two changed fields, gives {target.text}; "
         f"nearest: {text}{given}"
     )
 
 
 def _others(equal: Sequence[ProtocolMatch]) -> str:
-    """Return a clause that names the other presets that give a number, or counts protocols."""
-    names = list(dict.fromkeys(_called(entry) for entry in equal))[1:]
+    """Return a clause with the other presets that give the value, or their number."""
+    names = list(dict.fromkeys(_name_of(match) for match in equal))[1:]
     if not names:
         return ""
     if equal[0].changes and names[1:]:
@@ -365,27 +365,29 @@ def _others(equal: Sequence[ProtocolMatch]) -> str:
     return f"; so do {', '.join(most)} and {last}" if most else f"; so does {last}"
 
 
-def _search(found: ProtocolSearch, most: int) -> Block:
-    none, one, two = (*found.scored, 0, 0)[:3]
+def _search(search: ProtocolSearch, most: int) -> Block:
+    none, one, two = (*search.scored, 0, 0)[:3]
     lines = [f"{none} presets"]
-    if len(found.scored) > 1:
+    if len(search.scored) > 1:
         lines.append(f"{one} with one changed field")
-    if len(found.scored) > 2:
-        likeliest = f", the most likely of {found.pairs}" if found.pairs > found.max_pairs else ""
+    if len(search.scored) > 2:
+        likeliest = (
+            f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
+        )
         lines.append(f"{two} with two{likeliest}")
-    shown = min(most, len(found.candidates))
-    text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(found.candidates)} values"
+    shown = min(most, len(search.candidates))
+    text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(search.candidates)} values"
     data: Mapping[str, Any] = {
-        "metric": found.target.text,
-        "digits": found.target.digits,
-        "equal": len(found.equal),
+        "metric": search.target.text,
+        "digits": search.target.digits,
+        "equal": len(search.equal),
         "scored": {"presets": none, "one_field": one, "two_fields": two},
-        "candidates": len(found.candidates),
+        "candidates": len(search.candidates),
         "not_searched": [
-            {"presets": list(group.presets), "reason": group.reason} for group in found.skipped
+            {"presets": list(group.presets), "reason": group.reason} for group in search.skipped
         ],
     }
-    groups = [f"{', '.join(group.presets)} ({group.reason})" for group in found.skipped]
+    groups = [f"{', '.join(group.presets)} ({group.reason})" for group in search.skipped]
     skipped = [f"Not searched: {'; '.join(groups)}"] if groups else []
     return Block("search", "", data, lines=(text, *skipped))
 
@@ -402,34 +404,34 @@ _CLAUSES = {
 }
 
 
-def account_report(found: ReportDiff) -> Report:
-    """Return the report of why two reports differ."""
+def account_report(diff: ReportDiff) -> Report:
+    """Return the report of the difference between two reports."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
-            "name": ", ".join(portion.causes),
-            "fraction": portion.value / found.total if found.differs else nan,
-            "change": portion.value,
+            "name": ", ".join(part.causes),
+            "fraction": part.value / diff.total if diff.differs else nan,
+            "change": part.value,
         }
-        for portion in found.contributions
+        for part in diff.contributions
     )
     totals: dict[str, Cell] = {
         "name": "difference",
-        "change": found.total,
-        "fraction": 1.0 if found.differs else nan,
+        "change": diff.total,
+        "fraction": 1.0 if diff.differs else nan,
     }
     table = Table(_PORTIONS, rows, totals)
-    blocks = [_numbers(found), _causes(found), *_remarks(found)]
-    if found.protocols is not None:
-        steps = steps_table(found.protocols)
+    blocks = [_numbers(diff), _causes(diff), *_remarks(diff)]
+    if diff.protocols is not None:
+        steps = steps_table(diff.protocols)
         title = "Contributions of the protocol fields"
-        data = {"steps": steps.rows, "difference": found.protocols.total}
+        data = {"steps": steps.rows, "difference": diff.protocols.total}
         blocks += [Block("attribution", title, data, table=steps)]
-        blocks += difference_blocks(found.protocols)
+        blocks += difference_blocks(diff.protocols)
     return Report(
         kind="report_diff",
         table=table if rows else Table((), ()),
         blocks=tuple(blocks),
-        conclusion=account_sentence(found),
+        conclusion=account_sentence(diff),
     )
 
 
@@ -440,72 +442,72 @@ _PORTIONS = (
 )
 
 
-def account_sentence(found: ReportDiff) -> str:
-    """Return why two reports differ, as far as it is known."""
-    if not found.contributions:
-        return _nothing_differs(found)
-    if not found.is_known:
-        return _unknown(found)
-    if not found.differs:
-        causes = " and ".join(_clause(portion) for portion in found.contributions)
-        return f"{found.names[1]} is equal in both reports despite {causes}"
-    return _protocols_alone(found) or _shared_out(found)
+def account_sentence(diff: ReportDiff) -> str:
+    """Return the main cause of the difference between two reports as a sentence."""
+    if not diff.contributions:
+        return _nothing_differs(diff)
+    if not diff.is_known:
+        return _unknown(diff)
+    if not diff.differs:
+        causes = " and ".join(_clause(part) for part in diff.contributions)
+        return f"{diff.names[1]} is equal in both reports despite {causes}"
+    return _protocols_alone(diff) or _main_contribution(diff)
 
 
-def _nothing_differs(found: ReportDiff) -> str:
-    name, values = found.names[1], " and ".join(exact(value) for value in found.values)
-    if not found.differs:
+def _nothing_differs(diff: ReportDiff) -> str:
+    name, values = diff.names[1], " and ".join(exact(value) for value in diff.values)
+    if not diff.differs:
         return f"The reports are equal: {name} {values}"
     return f"{name} differs ({values}), but no recorded cause does"
 
 
-def _protocols_alone(found: ReportDiff) -> str:
-    """Return what the protocols' axes have where nothing else differs and that is known."""
-    if found.differing != ("protocol",):
+def _protocols_alone(diff: ReportDiff) -> str:
+    """Return the main cause if only the protocols differ; empty if unknown."""
+    if diff.differing != ("protocol",):
         return ""
-    if found.protocols is not None:
-        return difference_sentence(found.protocols)
-    cause = found.protocol_change.removeprefix("that ")
-    return f"Main cause: {cause} (100% of the difference)" if len(found.steps) == 1 else ""
+    if diff.protocols is not None:
+        return difference_sentence(diff.protocols)
+    cause = diff.protocol_change.removeprefix("that ")
+    return f"Main cause: {cause} (100% of the difference)" if len(diff.steps) == 1 else ""
 
 
-def _shared_out(found: ReportDiff) -> str:
-    shares = [(portion.value / found.total, _clause(portion)) for portion in found.contributions]
-    (share, most), *others = sorted(shares, reverse=True)
-    text = "".join(f", {clause} {percent(part)}" for part, clause in others if part)
-    if found.protocols is not None and found.protocols.differs:
-        cause, fraction = _main_cause(found.protocols)
+def _main_contribution(diff: ReportDiff) -> str:
+    fractions = [(part.value / diff.total, _clause(part)) for part in diff.contributions]
+    (largest, main), *others = sorted(fractions, reverse=True)
+    text = "".join(f", {clause} {percent(fraction)}" for fraction, clause in others if fraction)
+    if diff.protocols is not None and diff.protocols.differs:
+        cause, fraction = _main_cause(diff.protocols)
         text += f"; of the protocols: {cause} {percent(fraction)}"
-    return f"Main cause: {most} ({percent(share)} of the difference{text})"
+    return f"Main cause: {main} ({percent(largest)} of the difference{text})"
 
 
-def _clause(portion: Contribution) -> str:
-    return " and ".join(_CLAUSES[cause] for cause in portion.causes)
+def _clause(part: Contribution) -> str:
+    return " and ".join(_CLAUSES[cause] for cause in part.causes)
 
 
-def _unknown(found: ReportDiff) -> str:
-    """Say that what each cause has is not known."""
-    known = " and ".join(_CLAUSES[cause.name] for cause in found.causes if cause.differs)
-    unknown = " and the ".join(cause.name for cause in found.causes if cause.differs is None)
+def _unknown(diff: ReportDiff) -> str:
+    """Return a sentence for unknown contributions."""
+    known = " and ".join(_CLAUSES[cause.name] for cause in diff.causes if cause.differs)
+    unknown = " and the ".join(cause.name for cause in diff.causes if cause.differs is None)
     parts = [known[:1].upper() + known[1:]] if known else []
     if unknown:
         parts.append(f"{'unknown' if known else 'Unknown'} whether the {unknown} differ")
-    each = "each contribution" if len(found.contributions) > 1 else "the contribution"
+    each = "each contribution" if len(diff.contributions) > 1 else "the contribution"
     return f"{', '.join(parts)}; {each} is unknown"
 
 
-def _numbers(found: ReportDiff) -> Block:
+def _numbers(diff: ReportDiff) -> Block:
     rows: list[dict[str, Cell]] = [
-        {"name": place, "metric": name, "value": value}
-        for place, name, value in zip(("first", "second"), found.names, found.values, strict=True)
+        {"name": report, "metric": name, "value": value}
+        for report, name, value in zip(("first", "second"), diff.names, diff.values, strict=True)
     ]
     data = {str(row["name"]): {"metric": row["metric"], "value": row["value"]} for row in rows}
     columns = (Column("name", "report", "report", "name"), *_ENDS[1:])
     table = Table(columns, tuple(rows))
-    return Block("metrics", "", {**data, "difference": found.total}, table=table)
+    return Block("metrics", "", {**data, "difference": diff.total}, table=table)
 
 
-def _causes(found: ReportDiff) -> Block:
+def _causes(diff: ReportDiff) -> Block:
     words = {True: "yes", False: "no", None: "unknown"}
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -514,7 +516,7 @@ def _causes(found: ReportDiff) -> Block:
             "first": cause.first,
             "second": cause.second,
         }
-        for cause in found.causes
+        for cause in diff.causes
     )
     columns = (
         Column("name", "cause", "cause", "name"),
@@ -522,14 +524,14 @@ def _causes(found: ReportDiff) -> Block:
         Column("first", "first", "first", "text"),
         Column("second", "second", "second", "text"),
     )
-    data = {cause.name.replace(" ", "_"): cause._asdict() for cause in found.causes}
+    data = {cause.name.replace(" ", "_"): cause._asdict() for cause in diff.causes}
     return Block("causes", "Report contents", data, table=Table(columns, rows))
 
 
-def _remarks(found: ReportDiff) -> list[Block]:
-    lines = list(found.remarks)
-    several = len(found.steps) > 1 or (found.steps and not found.is_known)
-    if several and found.protocols is None and not lines:
+def _remarks(diff: ReportDiff) -> list[Block]:
+    lines = list(diff.remarks)
+    several = len(diff.steps) > 1 or (diff.steps and not diff.is_known)
+    if several and diff.protocols is None and not lines:
         lines.append(
             "Pass the inputs of one report with --gt and --dt to compute the contribution of each "
             "protocol field"

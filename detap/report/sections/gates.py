@@ -101,7 +101,7 @@ class Checks:
 
 
 def checks_of(report: Report) -> Checks:
-    """Return the gates of a report; none where it has no such block."""
+    """Return the gates of a report; empty without gates."""
     for block in report.blocks:
         if block.key == KEY:
             return Checks(block.data["checks"])
@@ -120,11 +120,11 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
     order = {"FAILED": 0, "warning": 1, "passed": 2}
     ranked = sorted(gates, key=lambda gate: order[MARKS[gate.status]])
     checks = Checks([gate.as_dict() for gate in ranked])
-    told = shortened(checks.all)
-    lines = [f"{MARKS[check['status']]:<7}  {check['message']}" for check in told]
-    verdicts = [MARKS[check["status"]].lower() for check in told]
-    if len(told) < len(ranked):
-        lines.append(f"{'passed':<7}  {len(ranked) - len(told)} more")
+    shown = shortened(checks.all)
+    lines = [f"{MARKS[check['status']]:<7}  {check['message']}" for check in shown]
+    verdicts = [MARKS[check["status"]].lower() for check in shown]
+    if len(shown) < len(ranked):
+        lines.append(f"{'passed':<7}  {len(ranked) - len(shown)} more")
         verdicts.append("passed")
     return Block(
         key=KEY,
@@ -144,11 +144,11 @@ def gate_blocks(results: "GateResults") -> tuple[Block, ...]:
     """Return the blocks of gates, regressions and power."""
     blocks = [gate_block(results.gates)] if results.gates else []
     if results.regressions is not None:
-        from detap.report.sections.regressions import regressions_block  # seldom
+        from detap.report.sections.regressions import regressions_block
 
         blocks.append(regressions_block(results.regressions))
     if results.power is not None:
-        from detap.report.sections.power import power_block  # only with intervals
+        from detap.report.sections.power import power_block
 
         blocks.append(power_block(results.power))
     return tuple(blocks)

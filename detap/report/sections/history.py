@@ -46,27 +46,27 @@ class NotComparableData(TypedDict):
 
 KEY = "history"
 
-_PROTOCOL = "protocol: "  # how a difference of protocols begins
+_PROTOCOL = "protocol: "  # prefix of protocol differences
 
 
-def history_report(found: "Sequence[Series]") -> Report:
-    """Return the report of runs, the series of the latest one first.
+def history_report(series: "Sequence[Series]") -> Report:
+    """Return the report of runs, the series of the latest run first.
 
     Parameters
     ----------
-    found : sequence of Series
+    series : sequence of Series
         Of :func:`detap.gates.history.history`.
     """
-    latest = found[0].runs[-1].record
-    truth = [entry for entry in latest["inputs"] if entry.get("role") == "ground_truth"]
+    latest = series[0].runs[-1].record
+    truth = [item for item in latest["inputs"] if item.get("role") == "ground_truth"]
     return Report(
         kind=KEY,
-        signature=found[0].runs[-1].signature,
+        signature=series[0].runs[-1].signature,
         protocol=latest["protocol"],
         inputs=tuple(truth),
-        table=_table(found[0]),
-        notes=tuple(history_notes(found)),
-        blocks=tuple(_apart(found[1:])),
+        table=_table(series[0]),
+        notes=tuple(history_notes(series)),
+        blocks=tuple(_not_comparable(series[1:])),
     )
 
 
@@ -77,24 +77,24 @@ def history_block(series: "Series") -> Block:
     return Block(KEY, title, {"reports": table.rows}, table=table)
 
 
-def history_notes(found: "Sequence[Series]") -> list[Note]:
-    """Return what is to be said of reports that are of another case than the latest."""
-    count = sum(len(series.runs) for series in found[1:])
+def history_notes(series: "Sequence[Series]") -> list[Note]:
+    """Return a note if some reports are not comparable with the latest."""
+    count = sum(len(other.runs) for other in series[1:])
     text = "reports not comparable with the latest, listed separately"
     return [Note("history-not-comparable", text, count)] if count else []
 
 
-def _apart(others: "Sequence[Series]") -> list[Block]:
-    """Return a block for each other series; the first has the data of all."""
+def _not_comparable(remaining: "Sequence[Series]") -> list[Block]:
+    """Return a block per remaining series; the first has the data of all."""
     blocks = [
         Block(
             "",
             f"Not comparable with the latest report: {len(series.runs)}",
             {},
-            _told(series),
+            _difference_lines(series),
             _table(series),
         )
-        for series in others
+        for series in remaining
     ]
     data = [
         {
@@ -102,7 +102,7 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
             "signature": series.runs[-1].signature,
             "reports": block.table.rows if block.table else (),
         }
-        for series, block in zip(others, blocks, strict=True)
+        for series, block in zip(remaining, blocks, strict=True)
     ]
     return (
         [replace(blocks[0], key="not_comparable", data={"series": data}), *blocks[1:]]
@@ -111,8 +111,8 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
     )
 
 
-def _told(series: "Series") -> tuple[str, ...]:
-    """Return in what a series differs; of its protocol only the signature, which says it all."""
+def _difference_lines(series: "Series") -> tuple[str, ...]:
+    """Return the differences of a series, with the signature for those of its protocol."""
     lines = [line for line in series.differences if not line.startswith(_PROTOCOL)]
     if len(lines) < len(series.differences):
         lines.insert(0, series.runs[-1].signature)

@@ -69,7 +69,7 @@ class ImageData(TypedDict):
 
 def image_report(
     result: Result,
-    found: ImageResults,
+    image_results: ImageResults,
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
@@ -79,23 +79,20 @@ def image_report(
     Parameters
     ----------
     result : Result
-    found : ImageResults
-        Of it.
+    image_results : ImageResults
     inputs : sequence of mapping
-        What was read.
     notes : sequence of Note
-        What is to be said besides.
     """
-    formatter = _RowFormatter(result, found)
-    truths = [formatter.truth(entry) for entry in found.ground_truths]
-    data = {"name": found.image, "iou": found.iou, "ground_truths": truths}
-    title = f"Ground truths of image {found.image}, IoU {found.iou:.6g}"
+    formatter = _RowFormatter(result, image_results)
+    truths = [formatter.truth(truth) for truth in image_results.ground_truths]
+    data = {"name": image_results.image, "iou": image_results.iou, "ground_truths": truths}
+    title = f"Ground truths of image {image_results.image}, IoU {image_results.iou:.6g}"
     return Report(
         kind="image",
         signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_DETECTIONS, tuple(formatter.detection(entry) for entry in found.detections)),
+        table=Table(_DETECTIONS, tuple(map(formatter.detection, image_results.detections))),
         notes=tuple(notes),
         blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(truths))),),
     )
@@ -104,40 +101,39 @@ def image_report(
 class _RowFormatter:
     """Rows of detections and ground truths, each numbered from 1."""
 
-    def __init__(self, result: Result, found: ImageResults) -> None:
-        self.result, self.iou = result, found.iou
-        self.detections = {entry.row: n for n, entry in enumerate(found.detections, 1)}
-        self.truths = {entry.row: n for n, entry in enumerate(found.ground_truths, 1)}
-        self.labels = {entry.row: entry.label for entry in found.ground_truths}
+    def __init__(self, result: Result, image_results: ImageResults) -> None:
+        self.result, self.iou = result, image_results.iou
+        self.detections = {row.row: n for n, row in enumerate(image_results.detections, 1)}
+        self.truths = {row.row: n for n, row in enumerate(image_results.ground_truths, 1)}
+        self.labels = {row.row: row.label for row in image_results.ground_truths}
 
-    def detection(self, entry: DetectionResult) -> dict[str, Cell]:
+    def detection(self, detection: DetectionResult) -> dict[str, Cell]:
         """Return the row of a detection."""
-        near = entry.ground_truth >= 0
+        near = detection.ground_truth >= 0
         return {
-            "name": str(self.detections[entry.row]),
-            "class": self.result.classes[entry.label],
-            "score": entry.score,
-            "result": entry.result,
-            "why": self._why(entry),
-            "ground_truth": self.truths[entry.ground_truth] if near else None,
-            "iou": entry.similarity if near else None,
-            "matched_by": self.detections.get(entry.matched_by),
-            **_box(self.result.detections.corners[entry.row]),
+            "name": str(self.detections[detection.row]),
+            "class": self.result.classes[detection.label],
+            "score": detection.score,
+            "result": detection.result,
+            "why": self._why(detection),
+            "ground_truth": self.truths[detection.ground_truth] if near else None,
+            "iou": detection.similarity if near else None,
+            "matched_by": self.detections.get(detection.matched_by),
+            **_box(self.result.detections.corners[detection.row]),
         }
 
-    def _why(self, entry: DetectionResult) -> str:
-        if entry.result == "beyond-max-dets":
+    def _why(self, detection: DetectionResult) -> str:
+        if detection.result == "beyond-max-dets":
             maximum = self.result.max_dets[-1]
             return f"ranked beyond the maximum of {maximum} detections"
-        if entry.result in _WITHOUT_MATCH:
-            return _WITHOUT_MATCH[entry.result]
-        if entry.ground_truth < 0:
+        if detection.result in _WITHOUT_MATCH:
+            return _WITHOUT_MATCH[detection.result]
+        if detection.ground_truth < 0:
             return "overlaps no ground truth"
-        measure = "overlap" if entry.result == "ignored" else "IoU"
-        near = (
-            f"{measure} {entry.similarity:.4f} with ground truth {self._truth(entry.ground_truth)}"
-        )
-        if entry.result == "background":
+        measure = "overlap" if detection.result == "ignored" else "IoU"
+        nearest = self._truth(detection.ground_truth)
+        near = f"{measure} {detection.similarity:.4f} with ground truth {nearest}"
+        if detection.result == "background":
             return f"IoU below {NEAR:g} with every ground truth: {near}"
         reason = {
             "true-positive": "matched",
@@ -146,12 +142,12 @@ class _RowFormatter:
             "localization": f"below {self.iou:.6g}",
             "classification": "of another class",
             "both": f"below {self.iou:.6g}, and of another class",
-        }[entry.result]
-        matching = self.detections.get(entry.matched_by)
+        }[detection.result]
+        matching = self.detections.get(detection.matched_by)
         if matching is not None:
             reason += (
                 f" by detection {matching}"
-                if entry.result == "duplicate"
+                if detection.result == "duplicate"
                 else f"; matched by detection {matching}"
             )
         return f"{near}, {reason}"
@@ -159,23 +155,23 @@ class _RowFormatter:
     def _truth(self, row: int) -> str:
         return f"{self.truths[row]} ({self.result.classes[self.labels[row]]})"
 
-    def truth(self, entry: GroundTruthResult) -> dict[str, Cell]:
+    def truth(self, truth: GroundTruthResult) -> dict[str, Cell]:
         """Return the row of a ground truth."""
-        by = self.detections.get(entry.detection)
+        number = self.detections.get(truth.detection)
         why = {
-            "matched": f"matched by detection {by}",
-            "near-miss": f"near miss: detection {by}",
+            "matched": f"matched by detection {number}",
+            "near-miss": f"near miss: detection {number}",
             "missed": "no matching or near-miss detection",
             "ignored": "ignored",
             "outside-area-range": "outside the area range",
-        }[entry.result]
+        }[truth.result]
         return {
-            "name": str(self.truths[entry.row]),
-            "class": self.result.classes[entry.label],
-            "result": entry.result,
+            "name": str(self.truths[truth.row]),
+            "class": self.result.classes[truth.label],
+            "result": truth.result,
             "why": why,
-            "detection": by,
-            **_box(self.result.ground_truth.corners[entry.row]),
+            "detection": number,
+            **_box(self.result.ground_truth.corners[truth.row]),
         }
 
 

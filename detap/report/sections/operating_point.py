@@ -59,15 +59,15 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     sections leave out detections below the overall one, if the option is given.
     """
     # Partials have no boxes.
-    whose = analysis.outcome if analysis.result.has_boxes else analysis.result
-    point = operating_point(whose, "best" if value is None else value)
+    source = analysis.outcome if analysis.result.has_boxes else analysis.result
+    point = operating_point(source, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):
         analysis.score = point.overall.score
     score_threshold = None if isinstance(value, str) else value
     overall = _numbers(point.overall)
     rows = [
-        {**name, **_numbers(entry)}
-        for name, entry in zip(analysis.names, point.by_class, strict=True)
+        {**name, **_numbers(class_point)}
+        for name, class_point in zip(analysis.names, point.by_class, strict=True)
     ]
     at = "best F1 per class" if score_threshold is None else f"score >= {score_threshold:.6g}"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
@@ -110,16 +110,16 @@ _COLUMNS = (
 
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
-    """Return how many detections of each fate each step down the scores adds, and the curves."""
+    """Return the detections added at each score step, by result, and the curves."""
     outcome, steps, best = analysis.outcome, analysis.steps, analysis.sweeps.best
     ranked = outcome.by_score
     ranked = ranked[outcome.scored[ranked]]
     detections = outcome.boxes[0]
-    # The first step whose threshold a detection reaches; what is below the last one is cut off.
+    # The first step whose threshold a detection reaches; those below the last one are dropped.
     step = np.searchsorted(-steps, -detections.score[ranked])
-    fate = np.where(outcome.true_positive[ranked], 0, analysis.errors.kind[ranked] + 1)
+    result = np.where(outcome.true_positive[ranked], 0, analysis.errors.kind[ranked] + 1)
     classes, count = len(outcome.classes), len(steps)
-    cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
+    cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + result) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
     added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
     return {
@@ -138,10 +138,10 @@ def _sparse(values: Counts) -> str:
 
 
 def _curve(sweep: Sweep) -> list[int] | None:
-    """Return the largest precision at 101 recalls and beyond, in ten-thousandths."""
+    """Return the interpolated precision at 101 recalls, in ten-thousandths."""
     if not sweep.positives or not len(sweep.score):
         return None
     envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
-    places = np.searchsorted(sweep.recall, _RECALLS)
-    values = np.append(envelope, 0.0)[places]
+    indices = np.searchsorted(sweep.recall, _RECALLS)
+    values = np.append(envelope, 0.0)[indices]
     return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]

@@ -67,24 +67,24 @@ _MOST_MARGINS = 10
 _FEW = 30
 
 
-def power_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
+def power_block(analysis: "PowerAnalysis", most: int | None = 10) -> Block:
     """Return the minimum detectable drops, overall and by class.
 
     Parameters
     ----------
-    found : PowerAnalysis
+    analysis : PowerAnalysis
     most : int or None
         Maximum number of classes in text, largest drops first; JSON has all.
     """
-    criterion = found.criterion
-    every = (*found.metrics, *found.classes)
-    whole = [reach for reach in every if reach.ground_truths is None]
-    classes = sorted(  # the largest drop first, what is not known last
-        (reach for reach in every if reach.ground_truths is not None),
-        key=lambda reach: (isnan(reach.min_detectable_drop), -reach.min_detectable_drop),
+    criterion = analysis.criterion
+    rows = (*analysis.metrics, *analysis.classes)
+    overall = [row for row in rows if row.ground_truths is None]
+    classes = sorted(  # largest drop first, unknown ones last
+        (row for row in rows if row.ground_truths is not None),
+        key=lambda row: (isnan(row.min_detectable_drop), -row.min_detectable_drop),
     )
-    known = any(not isnan(reach.min_detectable_drop) for reach in every)
-    shown = [*whole, *classes[:most]] if known else []
+    known = any(not isnan(row.min_detectable_drop) for row in rows)
+    shown = [*overall, *classes[:most]] if known else []
     return Block(
         KEY,
         "Minimum detectable drop",
@@ -92,43 +92,43 @@ def power_block(found: "PowerAnalysis", most: int | None = 10) -> Block:
             "level": criterion.level,
             "power": criterion.power,
             "paired": criterion.paired,
-            "unit": found.unit,
+            "unit": analysis.unit,
             "drop": criterion.drop,
-            "metrics": [reach._asdict() for reach in found.metrics],
-            "classes": [reach._asdict() for reach in found.classes],
-            "margins": [margin._asdict() for margin in found.margins],
+            "metrics": [row._asdict() for row in analysis.metrics],
+            "classes": [row._asdict() for row in analysis.classes],
+            "margins": [margin._asdict() for margin in analysis.margins],
         },
-        tuple(_lines(found, shown)),
-        Table(_columns(found, shown), tuple(reach._asdict() for reach in shown)) if shown else None,
+        tuple(_lines(analysis, shown)),
+        Table(_columns(analysis, shown), tuple(row._asdict() for row in shown)) if shown else None,
     )
 
 
-def _columns(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple[Column, ...]:
-    """Return the columns; those that no row has anything for are left out."""
-    drop = found.criterion.drop
+def _columns(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> tuple[Column, ...]:
+    """Return the columns that have values."""
+    drop = analysis.criterion.drop
     needed = "" if drop is None else f" for {drop:g}"
     columns = (
         Column("name", "metric", "metric", "name"),
         Column("min_detectable_drop", "min. drop", "min. drop", "fraction"),
         Column("limit", "limit", "limit", "fraction"),
         Column("drop_failing_gate", "gate fails from", "fails from", "fraction"),
-        Column("images_needed", f"{found.units} needed{needed}", f"needed{needed}", "count"),
+        Column("images_needed", f"{analysis.units} needed{needed}", f"needed{needed}", "count"),
         Column("ground_truths", "ground truths", "GT", "count", 2),
     )
-    rows = [reach._asdict() for reach in shown]
+    rows = [row._asdict() for row in shown]
     return tuple(column for column in columns if any(row[column.key] is not None for row in rows))
 
 
-def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterator[str]:
-    if not (found.metrics or found.classes):
+def _lines(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterator[str]:
+    if not (analysis.metrics or analysis.classes):
         yield "Too few ground truths to estimate the noise."
         return
     if not shown:
         yield "All resamples are equal: the noise cannot be estimated."
         return
-    criterion = found.criterion
+    criterion = analysis.criterion
     power = f"{100 * criterion.power:g}% power"
-    hidden = len(found.metrics) + len(found.classes) - len(shown)
+    hidden = len(analysis.metrics) + len(analysis.classes) - len(shown)
     if hidden:
         yield f"{hidden} more {'class' if hidden == 1 else 'classes'} in the JSON report."
     level = f"{100 * criterion.level:g}% level"
@@ -136,11 +136,13 @@ def _lines(found: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iterato
     if not criterion.paired:
         yield (
             "Estimated from one detector, assuming independent errors; comparing two detectors on "
-            f"the same {found.units} detects smaller drops."
+            f"the same {analysis.units} detects smaller drops."
         )
-    if found.metrics[0].units < _FEW:
-        yield f"Rough estimate: fewer than {_FEW} {found.units}."
-    known = [_format_margin(margin, power) for margin in found.margins if not isnan(margin.margin)]
+    if analysis.metrics[0].units < _FEW:
+        yield f"Rough estimate: fewer than {_FEW} {analysis.units}."
+    known = [
+        _format_margin(margin, power) for margin in analysis.margins if not isnan(margin.margin)
+    ]
     yield from known[:_MOST_MARGINS]
 
 

@@ -1,7 +1,4 @@
-"""From a scored retrieval or classification to a report.
-
-No formula is here, and nothing is rounded.
-"""
+"""Reports of retrieval and classification."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -141,7 +138,7 @@ def retrieval_report(
     inputs: Sequence[Mapping[str, Any]] = (),
     objectives: "Objectives | None" = None,
 ) -> Report:
-    """Return the report of a scored retrieval.
+    """Return the report of a retrieval.
 
     Parameters
     ----------
@@ -188,14 +185,14 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
-    """Return a report without its rows, where there are more of them than people want to read."""
+    """Return a report without its rows if it has more than `most`."""
     if len(report.table.rows) <= most:
         return report
     unit = "queries" if report.kind == "retrieval" else "classes"
     lines = (f"{len(report.table.rows)} {unit}; --per-query shows each, as JSON and CSV do",)
-    told = Block("rows", unit.capitalize(), {}, lines=lines)
+    block = Block("rows", unit.capitalize(), {}, lines=lines)
     shown = Table(report.table.columns, (), report.table.totals)
-    return replace(report, table=shown, blocks=(*report.blocks, told))
+    return replace(report, table=shown, blocks=(*report.blocks, block))
 
 
 def _levels_block(result: "RetrievalResult") -> Block:
@@ -259,7 +256,7 @@ def _means(
 def classification_report(
     result: "ClassificationResult", *, inputs: Sequence[Mapping[str, Any]] = ()
 ) -> Report:
-    """Return the report of a scored classification.
+    """Return the report of a classification.
 
     Parameters
     ----------

@@ -79,17 +79,17 @@ class RegressionsData(TypedDict):
 def regressions_block(regressions: "Regressions") -> Block:
     """Return the regressions as a block."""
     localization = regressions.localization
-    place = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
+    at_iou = "" if localization is None else f" at IoU {localization.iou[1]:.6g}"
     data = {
         "slice": regressions.slice,
         "classes": [
             {
-                "name": entry.name,
-                "AP": entry.average_precision,
-                "baseline": entry.baseline,
-                "ground_truths": entry.ground_truths,
+                "name": regression.name,
+                "AP": regression.average_precision,
+                "baseline": regression.baseline,
+                "ground_truths": regression.ground_truths,
             }
-            for entry in regressions.classes
+            for regression in regressions.classes
         ],
         "localization_regression": None
         if localization is None
@@ -100,17 +100,17 @@ def regressions_block(regressions: "Regressions") -> Block:
             )
         },
         "images": [
-            {"name": entry.name, "errors": entry.total, **entry.by_type}
-            for entry in regressions.images
+            {"name": image.name, "errors": image.total, **image.by_type}
+            for image in regressions.images
         ],
         "images_compared": regressions.images_compared,
     }
     lines = (
-        *(_class_line(entry) for entry in regressions.classes),
+        *map(_class_line, regressions.classes),
         *([] if localization is None else [_localization_line(localization)]),
         *(
-            f"{_image_line(entry, more=regressions.images_compared)}{place}"
-            for entry in regressions.images
+            f"{_image_line(image, more=regressions.images_compared)}{at_iou}"
+            for image in regressions.images
         ),
     )
     return Block(KEY, _title(regressions), data, lines)
@@ -126,10 +126,10 @@ def _title(regressions: "Regressions") -> str:
     return title if regressions.slice is None else f"{title}, in slice {escape(regressions.slice)}"
 
 
-def _class_line(entry: "ClassRegression") -> str:
-    before = "" if entry.baseline is None else f"{entry.baseline:.4f} -> "
-    value = f"{entry.average_precision:.4f}"
-    return f"class {entry.name}: AP {before}{value} ({entry.ground_truths} ground truths)"
+def _class_line(regression: "ClassRegression") -> str:
+    before = "" if regression.baseline is None else f"{regression.baseline:.4f} -> "
+    value = f"{regression.average_precision:.4f}"
+    return f"class {regression.name}: AP {before}{value} ({regression.ground_truths} ground truths)"
 
 
 def _localization_line(localization: "LocalizationRegression") -> str:
@@ -143,8 +143,8 @@ def _localization_line(localization: "LocalizationRegression") -> str:
     return f"localization: AP dropped {largest:.4f} at IoU {worst}, {at_low} at IoU {low}"
 
 
-def _image_line(entry: "ImageErrors", *, more: bool) -> str:
-    counts = [(kind, count) for kind, count in entry.by_type.items() if more or count > 0]
-    counts.sort(key=lambda entry: entry[1] < 0)
+def _image_line(image: "ImageErrors", *, more: bool) -> str:
+    counts = [(kind, count) for kind, count in image.by_type.items() if more or count > 0]
+    counts.sort(key=lambda item: item[1] < 0)
     parts = [f"{count:+d} {kind}" if more else f"{count} {kind}" for kind, count in counts if count]
-    return f"image {entry.name}: {', '.join(parts)}"
+    return f"image {image.name}: {', '.join(parts)}"

@@ -69,12 +69,12 @@ DOCUMENTS = {
 def schema_of_report(name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of report."""
     document, definitions = DOCUMENTS[name], dict[str, Any]()
-    whole = _object(document.declared, definitions)
+    schema = _object(document.declared, definitions)
     if document.declared is documents.DetectionReport:
         for section in SECTIONS:
-            whole["properties"][section.name] = schema_of(section.load().DATA, definitions)
+            schema["properties"][section.name] = schema_of(section.load().DATA, definitions)
     if document.by_kind:
-        whole["allOf"] = [
+        schema["allOf"] = [
             {"if": {"properties": {"kind": {"const": kind}}}, "then": schema_of(parts, definitions)}
             for kind, parts in document.by_kind.items()
         ]
@@ -82,15 +82,15 @@ def schema_of_report(name: str) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": address(name),
         "title": document.title,
-        **whole,
+        **schema,
         "$defs": dict(sorted(definitions.items())),
     }
 
 
-def protocol_schema(rules: type[ProtocolBase]) -> dict[str, Any]:
+def protocol_schema(protocol: type[ProtocolBase]) -> dict[str, Any]:
     """Return the JSON schema of a protocol's fields."""
     fields: dict[str, Any] = {"name": {"type": "string"}}
-    fields |= {axis.name: axis.kind.schema() for axis in protocol_fields(rules)}
+    fields |= {field.name: field.kind.schema() for field in protocol_fields(protocol)}
     return {
         "type": "object",
         "description": "The fields of the protocol; see the protocols page of the docs.",
@@ -116,7 +116,7 @@ def schema_of(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _composed(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type that is made of others."""
+    """Return the schema of a composed type."""
     origin, args = get_origin(declared), get_args(declared)
     if origin is Literal:
         return {"enum": list(args)} if len(args) > 1 else {"const": args[0]}
@@ -136,16 +136,16 @@ def _object(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(declared, include_extras=True)
     required = [name for name in hints if name in declared.__required_keys__]
     extra = EXTRA_ITEMS.get(declared)
-    found: dict[str, Any] = {"type": "object"}
+    schema: dict[str, Any] = {"type": "object"}
     if declared.__doc__:
-        found["description"] = " ".join(declared.__doc__.split())
-    found |= {
+        schema["description"] = " ".join(declared.__doc__.split())
+    schema |= {
         "required": required,
         "properties": {name: schema_of(_bare(hint), definitions) for name, hint in hints.items()},
     }
     if extra is not Any:
-        found["additionalProperties"] = False if extra is None else schema_of(extra, definitions)
-    return found
+        schema["additionalProperties"] = False if extra is None else schema_of(extra, definitions)
+    return schema
 
 
 def _bare(hint: Any) -> Any:
@@ -153,7 +153,7 @@ def _bare(hint: Any) -> Any:
 
 
 def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of either: one with several types, where each part has a type."""
+    """Return the schema of a union: several types if each part has one."""
     if any("type" not in part for part in parts):
         return {"anyOf": parts}
     merged: dict[str, Any] = {"type": [part["type"] for part in parts]}
@@ -162,17 +162,17 @@ def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _annotated(found: dict[str, Any], metadata: tuple[object, ...]) -> dict[str, Any]:
-    """Add the descriptions, of which the last holds, and limits of a type to its schema."""
-    for entry in metadata:
-        if isinstance(entry, str):
-            found["description"] = entry
+def _annotated(schema: dict[str, Any], metadata: tuple[object, ...]) -> dict[str, Any]:
+    """Add the last description and the limits of a type to its schema."""
+    for item in metadata:
+        if isinstance(item, str):
+            schema["description"] = item
             continue
-        limits = entry() if callable(entry) else entry
+        limits = item() if callable(item) else item
         if isinstance(limits, Limits):
-            of = "Items" if "array" in found["type"] else "Properties"
+            of = "Items" if "array" in schema["type"] else "Properties"
             keys = ("minimum", "maximum", "exclusiveMinimum", "pattern", f"min{of}", f"max{of}")
-            found |= {
+            schema |= {
                 key: limit for key, limit in zip(keys, limits, strict=True) if limit is not None
             }
-    return found
+    return schema

@@ -1,4 +1,4 @@
-"""Which classes and images were selected."""
+"""The selected classes and images."""
 
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
 
 
 class SelectionData(TypedDict):
-    """What --classes and --images selected."""
+    """The selection of --classes and --images."""
 
     classes: list[str] | None
-    of_classes: Annotated[int | None, "How many classes there are."]
-    images: Annotated[int | None, "How many."]
-    of_images: Annotated[int | None, "How many images the ground truth has."]
-    images_sha256: Annotated[str | None, "Of their names, one a line."]
-    signature: Annotated[list[str], "What the signature says of it."]
+    of_classes: Annotated[int | None, "The number of classes."]
+    images: Annotated[int | None, "The number of selected images."]
+    of_images: Annotated[int | None, "The number of images of the ground truth."]
+    images_sha256: Annotated[str | None, "Of their names, one per line."]
+    signature: Annotated[list[str], "Its parts of the signature."]
 
 
 def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:
-    """Return what a report says of a selection; nothing if there is none."""
+    """Return the block of a selection; empty without one."""
     if selection is None:
         return ()
     classes, images, lines = selection.classes, selection.images, []

@@ -1,4 +1,4 @@
-"""The numbers of parts of the images."""
+"""The metrics of slices of the images."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 class SliceEntry(TypedDict):
-    """The numbers of a slice."""
+    """The metrics of a slice."""
 
     images: Count
-    images_sha256: Annotated[str, "Of their names, one a line.", Limits(pattern=r"^[0-9a-f]{64}$")]
+    images_sha256: Annotated[
+        str, "Of their names, one per line.", Limits(pattern=r"^[0-9a-f]{64}$")
+    ]
     ground_truths: Count
     summary: dict[str, MetricValue]
     classes: list[ClassRow]
@@ -25,18 +27,18 @@ class SliceEntry(TypedDict):
 def slices_block(
     slices: "Sequence[SliceMetrics]", columns_of: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
-    """Return the slices, of which there is at least one, as a part of a report.
+    """Return the block of at least one slice.
 
     Parameters
     ----------
     slices : sequence of SliceMetrics
     columns_of : mapping of str to Column
-        Those of the numbers of the summary, as the report has them.
+        The columns of the summary's metrics.
     """
     names = list(slices[0].summary)
     columns = (
         Column("name", "slice", "slice", "name"),
-        *(_column(name, columns_of.get(name), place) for place, name in enumerate(names)),
+        *(_column(name, columns_of.get(name), index) for index, name in enumerate(names)),
         Column("images", "images", "img", "count"),
         Column("ground_truths", "ground truths", "GT", "count"),
     )
@@ -62,7 +64,7 @@ def slices_block(
     return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
 
 
-def _column(name: str, column: Column | None, place: int) -> Column:
-    """Return the column of a number, whose name is never shortened."""
+def _column(name: str, column: Column | None, index: int) -> Column:
+    """Return the column of a metric, with its full name as heading."""
     column = column or Column(name, name, name, "fraction")
-    return replace(column, short=name, priority=min(place, 2))
+    return replace(column, short=name, priority=min(index, 2))

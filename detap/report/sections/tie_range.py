@@ -29,7 +29,7 @@ _COLUMNS = (
 
 def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
     """Return the bounds of metrics over all orders of tied scores."""
-    rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
-    data = {name: found._asdict() for name, found in ranges.items()}
+    rows = [{"name": name, **bounds._asdict()} for name, bounds in ranges.items()]
+    data = {name: bounds._asdict() for name, bounds in ranges.items()}
     title = "Bounds over all orders of tied scores"
     return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))

@@ -1,7 +1,7 @@
-"""Figures for papers: SVG and PNG, legible in grey and to colour-blind readers.
+"""Figures for papers: SVG and PNG, legible in gray and with color blindness.
 
-Colours are those of Okabe and Ito, and whatever they tell dashes, hatches or words tell too. The
-same result gives the same bytes, with the same version of matplotlib.
+Colors are those of Okabe and Ito; dashes, hatches or labels distinguish lines and bars as well. The
+same result gives the same bytes with the same version of matplotlib.
 
 References
 ----------
@@ -47,7 +47,7 @@ _DOTS = 200  # an inch
 _STYLE = {
     "svg.hashsalt": "detap",
     "svg.fonttype": "path",
-    "text.parse_math": False,  # names come from strangers
+    "text.parse_math": False,  # names are untrusted
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9,
     "axes.spines.top": False,
@@ -60,12 +60,12 @@ _STYLE = {
 
 
 def check_installed() -> None:
-    """Make sure that figures can be drawn.
+    """Check that matplotlib is installed.
 
     Raises
     ------
     UsageError
-        Where matplotlib is not installed.
+        If it is not installed.
     """
     try:
         import matplotlib.figure  # noqa: F401
@@ -74,14 +74,14 @@ def check_installed() -> None:
 
 
 def paths(folder: str) -> list[str]:
-    """Return where the figures go."""
+    """Return the paths of the figures."""
     return [os.path.join(folder, f"{name}.{kind}") for name in FIGURES for kind in FORMATS]
 
 
 def render_all(result: Result) -> Iterator[tuple[str, bytes]]:
-    """Yield the name of each file and what it holds.
+    """Yield the name and content of each file.
 
-    A result whose scores are not from 0 to 1 has no figure of its calibration.
+    There is no calibration figure if scores are outside 0 to 1.
     """
     for name in FIGURES:
         try:
@@ -105,11 +105,11 @@ def figure(result: Result, name: str) -> "Figure":
     Raises
     ------
     UsageError
-        Where matplotlib is not installed, no figure is called so, or the result has no such one.
+        If matplotlib is not installed, or the name or the result is unsuitable.
     """
     check_installed()
     if name not in FIGURES:
-        raise UsageError(f"no figure is called {name!r}; choose from {', '.join(FIGURES)}")
+        raise UsageError(f"unknown figure {name!r}; available: {', '.join(FIGURES)}")
     from matplotlib import rc_context
 
     with rc_context(_STYLE):
@@ -117,13 +117,13 @@ def figure(result: Result, name: str) -> "Figure":
 
 
 def render(drawn: "Figure", kind: str) -> bytes:
-    """Return a figure as the bytes of a file, without date and version."""
+    """Return a figure as a file, without date and version."""
     from matplotlib import rc_context
 
     data = BytesIO()
     metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
     with rc_context(_STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of letters that the font lacks
+        warnings.simplefilter("ignore")  # missing glyphs
         drawn.savefig(data, format=kind, dpi=_DOTS, metadata=metadata)
     return data.getvalue()
 
@@ -173,31 +173,31 @@ def _precision_recall(outcome: MatchResults, result: Result) -> "Figure":
 
 
 def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
-    """Return interpolated precision at other levels: that at the next level there is, or 0."""
-    place = np.searchsorted(levels, grid - 1e-9)
-    return np.append(precision, 0.0)[np.minimum(place, len(precision))]
+    """Return the interpolated precision at other levels: that of the next level, or 0."""
+    index = np.searchsorted(levels, grid - 1e-9)
+    return np.append(precision, 0.0)[np.minimum(index, len(precision))]
 
 
 # --- errors
 
 
 def _errors(outcome: MatchResults, result: Result) -> "Figure":
-    found = errors(outcome)
-    order = [*found.by_delta_ap(), *ACROSS][::-1]
+    tide = errors(outcome)
+    order = [*tide.by_delta_ap(), *ACROSS][::-1]
     drawn, axes = _axes(4.6, 3.0)
-    values = [100 * found.of_type(name)[0] for name in order]
+    values = [100 * tide.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
     for bar, name in zip(bars, order, strict=True):
         if name in ACROSS:
             bar.set(facecolor="white", hatch="////")
-    for place, name in enumerate(order):
-        change, count = found.of_type(name)
+    for index, name in enumerate(order):
+        change, count = tide.of_type(name)
         text = f" {100 * change:.2f}  ({count})"
-        axes.text(max(100 * change, 0), place, text, va="center", fontsize=7)
+        axes.text(max(100 * change, 0), index, text, va="center", fontsize=7)
     axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
-    axes.set_xlabel("AP gained where repaired, in points (count)")
-    title = f"Errors at IoU {outcome.iou:.6g}: AP {100 * found.average_precision:.2f}"
+    axes.set_xlabel("dAP if fixed, in points (count)")
+    title = f"Errors at IoU {outcome.iou:.6g}: AP {100 * tide.average_precision:.2f}"
     axes.set_title(title, fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
     return drawn
@@ -215,7 +215,7 @@ def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
         ("F1", sweep.f1, "black", "-"),
     )
     for label, values, colour, dashes in kinds:
-        # At a threshold between two scores it is the detections from the higher one that are kept.
+        # A threshold between two scores keeps the detections from the higher one.
         axes.step(
             sweep.score[::-1],
             values[::-1],
@@ -243,16 +243,16 @@ def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
 
 
 def _confusion(outcome: MatchResults, result: Result) -> "Figure":
-    found = confusion(outcome)
-    if len(found.classes) >= _MOST_CELLS:
-        return _pairs(outcome, found)
-    matrix = found.matrix
+    cells = confusion(outcome)
+    if len(cells.classes) >= _MOST_CELLS:
+        return _pairs(outcome, cells)
+    matrix = cells.matrix
     size = len(matrix)
     drawn, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
-    # Shares of the ground truths of a row; the background has none, and is taken of all in it.
+    # Fractions of each row.
     shown = np.sqrt(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1))
     axes.imshow(shown, cmap="Blues", vmin=0, vmax=1)
-    names = [*map(_name, found.classes), "background"]
+    names = [*map(_name, cells.classes), "background"]
     axes.set_xticks(range(size), names, rotation=90)
     axes.set_yticks(range(size), names)
     axes.set(xlabel="detected as", ylabel="ground truth")
@@ -265,17 +265,17 @@ def _confusion(outcome: MatchResults, result: Result) -> "Figure":
     return drawn
 
 
-def _pairs(outcome: MatchResults, found: Confusion) -> "Figure":
-    pairs = found.largest(_MOST_PAIRS)[::-1]
+def _pairs(outcome: MatchResults, cells: Confusion) -> "Figure":
+    pairs = cells.largest(_MOST_PAIRS)[::-1]
     drawn, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
     names = [
-        f"{_name(found.classes[pair.ground_truth])} as {_name(found.classes[pair.prediction])}"
+        f"{_name(cells.classes[pair.ground_truth])} as {_name(cells.classes[pair.prediction])}"
         for pair in pairs
     ]
     axes.set_yticks(range(len(pairs)), names, fontsize=7)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("ground truths taken for another class")
+    axes.set_xlabel("misclassified ground truths")
     axes.set_title(f"Largest confusions at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
     return drawn
@@ -285,27 +285,27 @@ def _pairs(outcome: MatchResults, found: Confusion) -> "Figure":
 
 
 def _calibration(outcome: MatchResults, result: Result) -> "Figure":
-    found = calibration(outcome)
-    whole = found.overall
+    bins = calibration(outcome)
+    overall = bins.overall
     drawn, axes = _axes(4.0, 3.8)
-    width = np.diff(whole.edges)
-    shares = np.nan_to_num(whole.mean_value)
+    width = np.diff(overall.edges)
+    accuracy = np.nan_to_num(overall.mean_value)
     axes.bar(
-        whole.edges[:-1],
-        shares,
+        overall.edges[:-1],
+        accuracy,
         width,
         align="edge",
         color="#9ecae1",
         edgecolor="black",
-        label="right in truth",
+        label="accuracy",
     )
     axes.plot([0, 1], [0, 1], color=_GREY, linestyle="--", linewidth=1, label="calibrated")
-    axes.plot(whole.mean_score, whole.mean_value, "o", color="black", markersize=3)
-    for left, span, count in zip(whole.edges, width, whole.count, strict=False):
+    axes.plot(overall.mean_score, overall.mean_value, "o", color="black", markersize=3)
+    for left, span, count in zip(overall.edges, width, overall.count, strict=False):
         axes.text(left + span / 2, 1.04, str(count), ha="center", fontsize=5, rotation=30)
-    axes.set(xlabel="score (detections above)", ylabel="share that is right", xlim=(0, 1))
+    axes.set(xlabel="score (number of detections above)", ylabel="accuracy", xlim=(0, 1))
     axes.set_ylim(0, 1.14)
-    title = f"ECE {found.expected_error:.4f}, MCE {found.largest_error:.4f} at IoU {found.iou:.6g}"
+    title = f"ECE {bins.expected_error:.4f}, MCE {bins.largest_error:.4f} at IoU {bins.iou:.6g}"
     axes.set_title(title, fontsize=9, loc="left")
     drawn.legend(frameon=False, fontsize=7, loc="outside lower center", ncols=2)
     return drawn
@@ -318,4 +318,4 @@ FIGURES: "dict[str, Callable[[MatchResults, Result], Figure]]" = {
     "confusion": _confusion,
     "calibration": _calibration,
 }
-"""What is drawn, by name."""
+"""The figures by name."""
