@@ -14,9 +14,9 @@ class Engine(Protocol):
     Attributes
     ----------
     workers : int
-        How many there are.
+        The number of workers.
     threads : int
-        How many threads a function may use that runs while no other does.
+        The threads of a function that runs alone.
     """
 
     workers: int
@@ -27,7 +27,7 @@ class Engine(Protocol):
     ) -> Any:
         """Schedule a function call on values or results of :meth:`submit`.
 
-        `name` is what an error calls it.
+        `name` is used in error messages.
         """
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
@@ -36,7 +36,7 @@ class Engine(Protocol):
         Raises
         ------
         DetapError
-            That a function raised; or that says by name which one keeps failing.
+            The error of a function, or an error that names the failing input.
         """
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ def engine(name: str, scheduler: str | None = None) -> Engine:
     name : str
         One of :data:`ENGINES`.
     scheduler : str, optional
-        The address of one that is running; by default workers are begun on this machine.
+        The address of a running scheduler; by default workers start on this machine.
 
     Raises
     ------

@@ -63,10 +63,10 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 RETRIES = 2
-"""How often a function is called again that has raised."""
+"""Number of retries of a failed function."""
 
 NO_WORKERS_TIMEOUT = 60.0
-"""Seconds after which a run fails that has lost all workers it began, and got none again."""
+"""Seconds without workers after which a run fails."""
 
 
 class Engine:
@@ -88,10 +88,8 @@ class Engine:
         try:
             from distributed import Client
         except ImportError as error:
-            raise UsageError(
-                f"--engine dask needs what is not installed ({error.name}): install detap[dask]"
-            ) from error
-        # What its tasks say when a run is interrupted is nothing to a person at a terminal.
+            raise UsageError(f"--engine dask requires {error.name}; install detap[dask]") from error
+        # Tasks of an interrupted run log tracebacks.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         self._cluster: Any = None
         self._existing_processes = active_children()
@@ -179,7 +177,7 @@ class Engine:
             except RuntimeError as error:
                 self._end_workers()
                 reason = str(error)
-            except BaseException:  # an interrupt, say: workers half begun would wait for a minute
+            except BaseException:  # e.g. an interrupt: starting workers would wait for a minute
                 self._end_workers()
                 raise
         raise UsageError(

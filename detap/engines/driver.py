@@ -25,7 +25,7 @@ from detap.tables.concat import refuse_shared
 from detap.tables.detection import Name
 
 _GROUPS_PER_WORKER = 4
-"""Groups of classes for each worker, so that a class of many detections does not hold all up."""
+"""Groups of classes per worker, to balance classes of different size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -62,14 +62,13 @@ def evaluate(
     shards : sequence of Shard
         At least one.
     remaining : Shard, optional
-        What is to be evaluated for the images that no shard names, which are filled in.
+        The shard of the images without detections in any other shard.
     rows : bool
-        Whether the rows are wanted here, and not only the numbers: for curves, parts of the images,
-        or to be written.
+        If True, return the rows too, as curves, subsets and writing require.
     folder : str, optional
-        Where partials are kept for a run that is resumed.
+        Folder of partials, to resume a run.
     threads : int, optional
-        At most so many in a process; by default as many as the engine allows.
+        Maximum per process; the engine's by default.
     """
     blobs = [_submit(engine, shard, folder) for shard in shards]
     headers = _headers(engine, shards, blobs)
@@ -88,7 +87,7 @@ def evaluate(
     if not union.protocol.class_agnostic:
         groups = _class_groups(headers, engine.workers * _GROUPS_PER_WORKER)
     names = [shard.name for shard in (*shards, *([remaining] if remaining else []))]
-    # Many groups are finished side by side, one alone by all the threads of its worker.
+    # Several groups run in parallel; a single one uses all threads of its worker.
     max_threads = min(engine.threads, threads or engine.threads) if len(groups) == 1 else 1
     finished = []
     for group in groups:

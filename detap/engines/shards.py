@@ -3,11 +3,10 @@
 ::
 
     blobs = [shard_to_partial(shard) for shard in shards]        # anywhere, in any order
-    pieces = [of_classes(blob, names) for blob in blobs]         # where the blobs are
-    scores = finish_classes(*pieces)                             # anywhere
+    parts = [select_classes(blob, names) for blob in blobs]      # where the blobs are
+    scores = accumulate_classes(*parts)                          # anywhere
 
-Both take and return what can be pickled, and may be called again: the same shard gives the same
-bytes.
+They take and return values that can be pickled, and may be retried: results are deterministic.
 """
 
 import json
@@ -42,12 +41,12 @@ class InputFiles(NamedTuple):
     ----------
     format : str
     paths : tuple of str
-        As they were given; relative ones to `folder`.
+        As given; relative paths refer to `folder`.
     options : tuple of (str, value)
-        What else the readers take.
+        Further reading options.
     folder : str
     merge_images : bool
-        Whether an image may be in several of the files.
+        If True, an image may be in several files.
     """
 
     format: str
@@ -84,14 +83,14 @@ class Shard(NamedTuple):
         None is for the images that no input has detections on.
     protocol : Protocol
     shared_ground_truth : bool
-        Whether the ground truth is that of all shards, of which this has the images that its
-        detections are on; otherwise it is this shard's own, with all of its images.
+        If True, all shards share the ground truth, and this one has the images with detections;
+        otherwise the ground truth is the shard's own.
     images : tuple of int or str, optional
         Only these.
     images_with_detections : tuple of int or str
         Without detections: the images that inputs have detections on.
     tie_range : bool
-        Whether what other orders of equal scores would give is kept.
+        If True, keep the tie groups.
     """
 
     ground_truth: InputFiles
@@ -114,7 +113,7 @@ def shard_to_partial(shard: Shard) -> bytes:
     Raises
     ------
     InputError
-        If an input is not right.
+        If an input is invalid.
     """
     resolved_truth, truth = _read_ground_truth(shard.ground_truth, _stamp(shard.ground_truth))
     detections = None
@@ -196,7 +195,7 @@ def _file_stamp(path: str) -> Any:
 def _read_ground_truth(files: InputFiles, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
     """Read a ground truth, once per process for all shards.
 
-    Its files are called by where they lie, and as they were given.
+    Return the table with resolved paths, and with paths as given.
     """
     format, options = FORMATS[files.format], dict(files.options)
     table = ground_truth_of(
@@ -222,7 +221,7 @@ class ClassScores(NamedTuple):
     Attributes
     ----------
     ids : tuple of K int or str
-        What the files call them.
+        The class ids.
     scores : Scores
         Of K classes; of one, where classes are scored as one.
     """
@@ -252,7 +251,7 @@ class PartialHeader(NamedTuple):
     ----------
     blob : bytes
     sizes : tuple of (int or str, int)
-        How many rows each class has.
+        The number of rows per class.
     """
 
     blob: bytes

@@ -1,8 +1,8 @@
 """Bounds on TP and FP counts over all orders of tied detections.
 
-Tied detections compete where several want one ground truth, or a place within a detection limit.
+Tied detections compete if several can match one ground truth, or if max dets splits the tie.
 All orders of those of one image and class are followed (core/tie_orders.py); of proposals, those of
-one image. What comes of it is a few small tables that need no boxes any more.
+one image. The resulting bounds need no boxes.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from detap.tables.detection import Flags, Floats
 Rows = NDArray[np.int64]
 
 MAX_ORDERS = 720
-"""How many orders of one image's proposals are tried."""
+"""Maximum number of orders of one image's proposals to try."""
 
 
 class TieBounds(NamedTuple):
@@ -35,8 +35,8 @@ class TieBounds(NamedTuple):
     Attributes
     ----------
     bounds_index : (T, A, M) int32
-        Which of `bounds` holds at each threshold, area range and detection limit; -1 where the
-        order of ties changes nothing.
+        Index into `bounds` at each threshold, area range and max dets; -1 if the order of ties
+        changes nothing.
     bounds : tuple of tuples of n CountBounds
         After each of the contest's ties, by falling score. Of proposals, whose n is 1, how many
         ground truths fewer and more may be covered, as the least and most hits.
@@ -80,17 +80,17 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
     ----------
     run : EvaluationRun
     match_table : MatchTable or None
-        What became of each detection; None where the protocol pairs by coverage.
+        The match results; None if the protocol matches by IoU.
 
     Raises
     ------
     UsageError
-        If boxes around groups are matched in a stage of their own.
+        If group-of boxes are matched in their own stage.
     """
     if run.group.any():
         raise UsageError(
-            f"protocol {run.protocol.name} matches to boxes and then to groups, where no bounds "
-            "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
+            f"protocol {run.protocol.name} matches group-of boxes in a second stage, which "
+            "--tie-range does not support; omit it or use --group-of-weight none"
         )
     if isinstance(run, SelectedClasses):
         index_by_label = {label: index for index, label in enumerate(run.labels)}
@@ -108,7 +108,7 @@ def tie_groups(run: EvaluationRun, match_table: MatchTable | None) -> list[TieGr
 class _Ranks(NamedTuple):
     """Ranks within the scope of max dets, (N,) each.
 
-    The place of each in the protocol's order, and of the first and the last of its tie.
+    The rank of each, and of the first and last detection of its tie.
     """
 
     rank: Rows
@@ -174,7 +174,7 @@ class _RankedOrders:
         straddles = np.zeros(len(self.class_and_image), np.bool_)
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
-        # Two of a tie that reach any ground truth may want the same one.
+        # Two of a tie that reach any ground truth may compete for one.
         reaches = np.flatnonzero(self.match_table.max_iou >= self.protocol.search_thresholds[0])
         tie = np.stack([self.class_and_image[reaches], self.within.first[reaches]])
         _, index, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
@@ -354,7 +354,7 @@ class _ProposalOrders:
             members = np.flatnonzero(first == rank)
             stop = last[members[0]]
             straddles = ((rank < self.limits) & (stop >= self.limits)).any()
-            # Of pairs of equal overlap with a ground truth the better-ranked proposal is taken.
+            # Equal IoUs with a ground truth are matched in rank order.
             ious = np.sort(iou[members], axis=0)
             equal = ((ious[1:] == ious[:-1]) & (ious[1:] > 0)).any()
             if straddles or (equal and rank < self.limits[-1]):

@@ -1,7 +1,6 @@
 """Bounds on metrics over all orders of equally scored detections.
 
-Scores that tie leave their order open: the file decides, or the image, and no tool says so. Here
-each number gets bounds that no order of equal scores goes beyond.
+Equal scores have no defined order: files or images decide it. The bounds hold for every order.
 
 Tied detections that do not compete keep what they are in every order, and the bounds are reached:
 by the true positives of each tie first, and last. Where some compete, for a ground truth or for a
@@ -44,17 +43,17 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     Parameters
     ----------
     result : Result
-        Of any protocol.
+        A result of any protocol.
 
     Returns
     -------
     dict of str to TieRange
-        Bounds that no order goes beyond.
+        The bounds by metric name.
 
     Raises
     ------
     UsageError
-        If the result was merged from partials that do not keep which ties compete.
+        If the result was merged from partials without tie groups.
     """
     proposals = result.protocol.matching == "by-iou"
     source = result._source
@@ -66,7 +65,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
     ends = _coverage_bounds(result, groups) if proposals else _Bounds(result, groups).ends()
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
-    # Those of arrays that are bounded: nothing is known of other metrics.
+    # Only accumulated metrics have bounds.
     values = {e.name: result.summary[e.name] for e in entries if e.metric.accumulated is not None}
     return {
         name: TieRange(min(low[name], value), value, max(high[name], value))

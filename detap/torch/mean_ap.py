@@ -57,7 +57,7 @@ class MeanAveragePrecision:
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
     iou_type : {"bbox", "segm"}, or a tuple of both
-        What is compared; of both, keys begin with ``bbox_`` and ``segm_``.
+        The compared shapes; with both, keys start with ``bbox_`` and ``segm_``.
     iou_thresholds : list of float, optional
         By default 0.5, 0.55, ..., 0.95 as float32.
     rec_thresholds : list of float, optional
@@ -66,7 +66,7 @@ class MeanAveragePrecision:
     max_detection_thresholds : list of int, optional
         By default 1, 10, 100.
     class_metrics : bool
-        Whether ``map_per_class`` and ``mar_100_per_class`` are given; else they are -1.
+        If True, compute ``map_per_class`` and ``mar_100_per_class``; otherwise they are -1.
     extended_summary : bool
         False; what it adds is in :meth:`result`.
     average : {"macro", "micro"}
@@ -74,9 +74,9 @@ class MeanAveragePrecision:
     backend : str, optional
         As torchmetrics has it; it changes nothing.
     sync_on_compute : bool
-        Whether :meth:`compute` gathers what all processes have seen, where there are several.
+        If True, :meth:`compute` gathers the updates of all processes.
     process_group : torch.distributed.ProcessGroup, optional
-        Which processes these are; all by default.
+        The processes to gather from; all by default.
     image_key : str, optional
         The entry of a target that names its image, such as ``"image_id"``. Images that come again
         with equal rows, as samplers pad with, then count once, in one process and over all. Without
@@ -85,7 +85,7 @@ class MeanAveragePrecision:
     Raises
     ------
     UsageError
-        If an argument is none of these.
+        If an argument is invalid.
     """
 
     def __init__(  # noqa: PLR0917 - the order is torchmetrics'
@@ -294,7 +294,7 @@ class MeanAveragePrecision:
         Parameters
         ----------
         iou_type : {"bbox", "segm"}, optional
-            Which, where both are compared; by default the first.
+            The type, if both are compared; by default the first.
 
         Raises
         ------

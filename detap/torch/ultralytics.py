@@ -30,7 +30,7 @@ class UltralyticsEvaluator:
     model : ultralytics.YOLO
         Or whatever else has ``add_callback``.
     protocol : Protocol or str
-        How to score; a preset's name will do.
+        A protocol or the name of a preset.
 
     Attributes
     ----------

@@ -138,10 +138,10 @@ def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) 
         (
             BOTH[0],
             ["--tie-range"],
-            "protocol open-images-v2 matches to boxes and then to groups, where no bounds of equal "
-            "scores are known; leave out --tie-range, or say --group-of-weight none",
+            "protocol open-images-v2 matches group-of boxes in a second stage, which --tie-range "
+            "does not support; omit it or use --group-of-weight none",
         ),
-        (BOTH[1], ["--tie-range", "--partial", "p.part"], "leave out --tie-range, or say"),
+        (BOTH[1], ["--tie-range", "--partial", "p.part"], "--tie-range does not support"),
         (
             BOTH[1],
             ["--cross-check"],

@@ -189,7 +189,9 @@ def test_keypoints_of_the_protocol_s_number() -> None:
         evaluator.update(["a"], **update, keypoints=[POSES[:, :1]])
     with pytest.raises(InputError, match="image 'a', row 1: keypoints has inf; give coordinates"):
         evaluator.update(["a"], **update, keypoints=[POSES * [[[1]], [[np.inf]]]])
-    with pytest.raises(UsageError, match="sizes are for boxes alone: give boxes and keypoints in"):
+    with pytest.raises(
+        UsageError, match="sizes does not apply to keypoints; give boxes and keypoints in"
+    ):
         evaluator.update(["a"], **update, keypoints=[POSES], sizes=[[9, 6]])
     with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays, one for ea"):
         Evaluator(protocol=RULES).update(

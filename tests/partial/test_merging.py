@@ -52,9 +52,9 @@ def refusal(*parts: Partial | bytes, **how: Any) -> str:
 
 def test_an_image_in_two_partials_is_named_with_both() -> None:
     assert refusal(part(1, 2), part(2, 3)) == (
-        "partial 1: image 2 is in two partials: partial 1 and partial 2; state in each part its "
-        'own images alone (eval --images seen, or FILE), or let repeats="identical" (--repeats '
-        "identical) drop equal ones"
+        "partial 1: image 2 is in two partials: partial 1 and partial 2; list only its own "
+        'images in each part (eval --images seen, or FILE), or use repeats="identical" (--repeats '
+        "identical) to drop duplicates"
     )
     a = part(1, 2, 3, input="a.json").to_bytes()
     b = part(2, 3, input="b.json").to_bytes()
@@ -344,9 +344,11 @@ def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
     own = [part(n, case=turned) for n in (3, 1, 2)]
     assert detap.merge(own).images == (1, 2, 3)
     four = detap.evaluate(*replace(WHOLE, images=(4,), truths=(), found=()).tables(), "coco")
-    with pytest.raises(UsageError, match="image 4 of the result is not in the whole ground truth"):
+    with pytest.raises(UsageError, match="image 4 of the result is not in ground_truth"):
         Partial.of(four, ground_truth=truth)
-    with pytest.raises(UsageError, match="has other classes than the whole ground truth"):
+    with pytest.raises(
+        UsageError, match="the classes of the result differ from those of ground_truth"
+    ):
         part(1, case=replace(WHOLE, classes=(7, 9, 11)), ground_truth=truth)
 
 

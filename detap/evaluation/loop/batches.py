@@ -17,7 +17,7 @@ from detap.text_input import suggest
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 FLAGS = ("crowd", "difficult", "ignore", "group_of")
 _FRACTION = 2.0
-"""A box in fractions of its image may reach beyond the border, hardly by its whole width."""
+"""Maximum coordinate of a normalized box; boxes may extend over the border."""
 
 Ragged = Sequence[Any]
 """An entry for each image of the batch: an array, a tensor, or a list of that image's values."""
@@ -29,11 +29,11 @@ class Rows(NamedTuple):
     Attributes
     ----------
     counts : (B,) int
-        How many each image has.
+        The number of rows per image.
     columns : dict of str to (n, ...) array or Masks
-        What each row has, by name; all but its class.
+        The columns but the label, by name.
     labels : Names
-        What the rows' classes are called.
+        The class names or ids of the rows.
     """
 
     counts: NDArray[np.intp]
@@ -54,7 +54,7 @@ class Batch(Columns):
     table : str
         The name used in error messages.
     images : sequence of int or str
-        What its B images are called.
+        The names of the B images.
     """
 
     def __init__(self, table: str, images: Sequence[Name]) -> None:
@@ -102,7 +102,7 @@ class Batch(Columns):
             One of :data:`detap.tables.shapes.KINDS`.
         parts : sequence of arrays, or of lists
         keypoint_count : int or None
-            How many keypoints a row has.
+            The number of keypoints per row.
         """
         kind, entries = KINDS[name], enumerate(self._entries(name, parts))
         columns = [
@@ -210,9 +210,9 @@ class BatchFormat(NamedTuple):
     Attributes
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
-        What the numbers of a box are.
+        The box format.
     protocol : Protocol
-        Which says what rows have beside boxes.
+        The protocol, which decides the shapes of the rows.
     """
 
     box_format: str
@@ -225,7 +225,7 @@ class BatchFormat(NamedTuple):
         ----------
         given : mapping of str to sequence, or None
         template : str
-            How one is given, with its name left open.
+            The argument's spelling, with a slot for the name.
 
         Raises
         ------
@@ -256,12 +256,14 @@ class BatchFormat(NamedTuple):
         ------
         InputError
         UsageError
-            If neither is given, or boxes alone would be fractions.
+            If neither is given, or normalized boxes come with keypoints.
         """
         if boxes is None and not shapes:
             batch.fail("boxes is a NoneType", "give a list, an entry for each image of the batch")
         if sizes is not None and "keypoints" in shapes:
-            raise UsageError("sizes are for boxes alone: give boxes and keypoints in pixels")
+            raise UsageError(
+                "sizes does not apply to keypoints; give boxes and keypoints in pixels"
+            )
         columns = {} if boxes is None else {"boxes": batch.boxes(boxes, self.box_format, sizes)}
         keypoint_count = len(self.protocol.sigmas) or None
         columns |= {
@@ -292,7 +294,7 @@ def detection_rows(
 ) -> Rows:
     """Return the detections of a batch.
 
-    `shapes` is what :meth:`BatchFormat.asked` gives. An area is NaN where it is that of the box.
+    `shapes` comes from :meth:`BatchFormat.select_shapes`. Area is NaN to use the box area.
     """
     batch = Batch("detections", images)
     columns = batch_format.read_shapes(batch, boxes, shapes, sizes)
@@ -354,14 +356,14 @@ def check_sizes(
     rows : Rows
         With masks.
     known_sizes : (B, 2) int32 or None
-        The heights and widths that are known.
+        The known heights and widths.
     table : str
         The name used in error messages.
 
     Returns
     -------
     sizes : (B, 2) int32
-        Those that are known now.
+        The sizes known after the batch.
 
     Raises
     ------

@@ -47,7 +47,7 @@ _R = TypeVar("_R")
 
 _REPEATS = ("error", "identical")
 _MATCH_ROWS = 1 << 20
-"""So many detections are matched at a time where boxes are not kept."""
+"""Detections matched at a time if boxes are not kept."""
 _BOX_BYTES = 48
 """What a box takes with its score, image and label; what else a row has counts as so many more."""
 
@@ -81,10 +81,10 @@ class Evaluator:
     ground_truth : GroundTruth, optional
         All that there is to find. Without it, each update brings the ground truth of its batch.
     protocol : Protocol or str
-        How to score; a preset's name will do.
+        A protocol or the name of a preset.
     boxes : {"xywh", "xyxy", "cxcywh"}
         What the four numbers of a box are: x, y, width, height as in COCO's files; two corners;
-        or centre, width, height.
+        or center, width, height.
     classes : sequence, or mapping of identifier to name, optional
         Where no `ground_truth` is given: all classes, in the order wanted. By default those that
         come, sorted; processes whose bytes are merged have to be given the same.
@@ -105,7 +105,7 @@ class Evaluator:
     Raises
     ------
     UsageError
-        If an argument is none of these.
+        If an argument is invalid.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class Evaluator:
         Parameters
         ----------
         image_ids : sequence of B int or str
-            What the images are called, as in the ground truth.
+            The names of the images, as in the ground truth.
         boxes : sequence of B (n, 4) arrays
             As the evaluator's `boxes` has them; an empty one where nothing was found. None where
             they are those around the masks, or around the keypoints.
@@ -271,7 +271,7 @@ class Evaluator:
                 "neither the evaluator nor the update has a ground truth: "
                 "give ground_truth= to either"
                 if ground_truth is None
-                else "the evaluator has its ground truth; an update brings none besides"
+                else "the evaluator has a ground truth; omit ground_truth in update"
             )
         names, batch_format = self._image_names(image_ids), self._batch_format
         shapes = batch_format.select_shapes({"masks": masks, "keypoints": keypoints}, "{}=")
@@ -518,7 +518,7 @@ class Evaluator:
     def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
         """Return the pending rows as tables, images in ground truth order.
 
-        Negative sides of a part are judged with those of others.
+        With `part`, negative sizes are checked after merging.
         """
         ground_truth = (
             self._ground_truth_table(part=part) if self.ground_truth is None else self.ground_truth

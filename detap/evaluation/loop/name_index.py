@@ -17,13 +17,13 @@ class NameIndex:
     Parameters
     ----------
     subject : str
-        What the names are names of.
+        The kind of name, for messages.
     index_by_name : mapping of int or str to int, or None
         The numbers that are known; None where they are given as names come.
     unknown_message, hint : str
-        What is said of a name that is not known.
+        The message and hint for unknown names.
     titles : mapping, optional
-        What else the names stand for.
+        Display names.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ def class_index(
         hint = (
             f"labels are class names or category ids, such as {join_names(ground_truth.class_ids)}"
         )
-        # An identifier goes before a name that is spelt like it.
+        # Class ids take precedence over equal names.
         return NameIndex(
             "label", _index_by_name(ground_truth.classes) | ids, "is not in the ground truth", hint
         )

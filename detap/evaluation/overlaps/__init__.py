@@ -16,7 +16,7 @@ _SHAPES = {
     "keypoints": ("keypoints", "KeypointShapes"),
     "polygon": ("polygons", "PolygonShapes"),
 }
-"""The file and the class of each value of the axis `overlap` but ``box``; seldom needed."""
+"""Module and class of each `iou_type` but bbox."""
 
 
 def shapes_of(

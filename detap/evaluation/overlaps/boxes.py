@@ -20,7 +20,7 @@ class Shapes:
         G and N rows.
     protocol : Protocol
     threads : int or None
-        No result depends on it.
+        The result does not depend on it.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Shapes:
         Parameters
         ----------
         areas : (N,) float64
-            Those of :meth:`areas`. A row of results may have another, of its mask.
+            The areas of :meth:`areas`, unless the results have their own.
         """
         area = self.detections.area
         return areas if area is None or self.protocol.inclusive_pixels else area
@@ -62,7 +62,7 @@ class Shapes:
             The columns of the detections and of the ground truths.
         crowd : (G,) bool
         lowest : float
-            Overlaps below this may be left out, and what has nothing in common.
+            IoUs below this may be omitted, and IoUs of 0.
         """
         del boxes, crowd, lowest
         return None
@@ -75,7 +75,7 @@ class Shapes:
         shapes : (N,) float64
             The areas of the shapes.
         shape_name, value : str
-            What these are called, and the value of `detection_area` that takes them.
+            The shape's name, and the value of `detection_area` that uses it.
         """
         areas, ranges = self.range_areas(self.areas()[0]), self.protocol.area_ranges
         moved = np.zeros(len(areas), np.bool_)

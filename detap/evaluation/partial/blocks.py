@@ -1,11 +1,10 @@
 """Columns of whole images by class, gathered in the order of a union of images.
 
-A detection is its score, its image, and a number into a table of the distinct things that become
-of detections; a ground truth is its image, and a number into a like table. Rows of a class stand in
-the order in which equal scores rank, so that their places need not be kept.
+A detection is its score, its image, and an index into the table of distinct match flags; a ground
+truth is its image, and an index into the table of kinds. Rows of a class are in tie-break order.
 
 Axes: N detections, G ground truths, I images, K classes, A area ranges, M max dets,
-P and Q distinct outcomes of detections and kinds of ground truths.
+P and Q distinct match flags of detections and kinds of ground truths.
 """
 
 from collections.abc import Sequence
@@ -30,10 +29,9 @@ class GroundTruthKinds(NamedTuple):
     Attributes
     ----------
     positive : (A, Q) bool
-        Whether they are to be found.
+        True if not ignored.
     covered : (A * M, Q) unsigned
-        Where the protocol pairs by coverage: the thresholds, as bits, at which a proposal covers
-        them; (0, Q) under other protocols.
+        The thresholds, as bits, at which a proposal covers them; (0, Q) unless matched by IoU.
     """
 
     positive: Flags
@@ -49,9 +47,9 @@ class ClassColumns(NamedTuple):
     Attributes
     ----------
     start : (K + 1,) int64
-        Where each class begins.
+        The first row of each class.
     image, code : (n,) unsigned
-        Indices into the block's images, and into its table of outcomes or kinds.
+        Indices into the block's images, and into its table of match flags or kinds.
     score : (n,) float64
         (0,) of ground truths.
     """
@@ -89,9 +87,9 @@ class Block(NamedTuple):
     match_flags : MatchFlags
     kinds : GroundTruthKinds
     proposals : (I,) unsigned
-        How many there are in each image, where the protocol pairs by coverage; else (0,).
+        The number per image; (0,) unless matched by IoU.
     ties : Ties or None
-        Which of them compete, where that is kept.
+        The tie groups, if kept.
     """
 
     detections: ClassColumns
@@ -109,9 +107,9 @@ class BlockSlice(NamedTuple):
     ----------
     block : Block
     images : (I,) int32
-        The number in the union of each image of the block; -1 of one that is left out.
+        The index in the union of each image of the block; -1 if dropped.
     labels : (K,) int32
-        Likewise of each class.
+        The index in the union of each class.
     """
 
     block: Block
@@ -156,9 +154,9 @@ class Gathered(NamedTuple):
     Attributes
     ----------
     label, image : (n,) int32
-        The class counts from the first of those; ascending.
+        The class is relative to the first one; ascending.
     code : (n,) uint32
-        Into the union's table of outcomes or kinds.
+        Indices into the union's table of match flags or kinds.
     score : (n,) float64
         (0,) of ground truths.
     """
@@ -190,7 +188,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     ----------
     match_table : MatchTable
     by_image : bool
-        Whether equal scores rank by image and then by row; else by row alone.
+        If True, ties break by image and then by row; otherwise by row.
     """
     match_flags, match_code = _distinct_columns(match_table.match_flags)
     rows = group_rows(match_table.image, match_table.images).order if by_image else None
@@ -203,7 +201,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
         ),
         (match_table.classes, match_table.images),
     )
-    score = match_table.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
+    score = match_table.score[order] + 0.0  # -0.0 ties with 0.0
     detections = ClassColumns(start, image[order], match_code[order], score)
     return Block(detections, truths, match_flags, kinds, np.zeros(0, np.uint8))
 
@@ -295,10 +293,10 @@ def gather(
     Parameters
     ----------
     parts : sequence of (BlockSlice, ClassColumns, (P,) uint32)
-        Of each part of the union its place there, the rows of one side, and the number in the
-        union's table of each entry of its own.
+        Each slice, its detections or ground truths, and the merged indices of its table's
+        entries.
     classes : range
-        Which classes of the union.
+        The classes of the union.
     order : Order
     """
     gathered = [_select_rows(*part, classes) for part in parts]

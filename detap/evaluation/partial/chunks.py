@@ -12,10 +12,10 @@ from detap.tables.detection import Floats
 
 Part = tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]
 Bins = Callable[[BlockSlice, ClassColumns, slice], NDArray[np.int64]]
-"""From rows to numbers in whose order stretches come; rows of one number are in one stretch."""
+"""Function from rows to bins; chunks follow the bins, and a bin is never split."""
 
 _BITS = 20
-"""Scores are told apart by so many bits of their order."""
+"""Leading bits of a score that select its bin."""
 
 
 def chunks_by_score(
@@ -28,9 +28,9 @@ def chunks_by_score(
     parts : sequence of (BlockSlice, ClassColumns, (P,) uint32)
         As :func:`detap.evaluation.partial.blocks.gather` takes them.
     label : int
-        The class, which is alone and 0 in what is yielded.
+        The class; it has index 0 in the chunks.
     max_rows : int
-        So many detections at a time, or those whose scores are next to equal.
+        The maximum rows of a chunk, unless one bin has more.
     """
     return _chunks(
         parts,

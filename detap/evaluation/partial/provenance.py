@@ -29,7 +29,7 @@ class GroundTruthDigest(NamedTuple):
     digest : str
         blake2b of its names and columns, in hexadecimal.
     images : int
-        How many it has.
+        The number of images.
     """
 
     digest: str
@@ -65,19 +65,19 @@ def positions(
     ----------
     part, full : GroundTruth
     some_classes : bool
-        Whether the part may have some of the classes.
+        If True, the part may have only some of the classes.
 
     Raises
     ------
     UsageError
-        If it has other images or classes.
+        If the part has other images or classes.
     """
     full_classes = dict(zip(full.class_ids, full.classes, strict=True))
     part_classes = dict(zip(part.class_ids, part.classes, strict=True))
     if some_classes:
         full_classes = {name: full_classes.get(name, "") for name in part_classes}
     if [*part_classes.items()] != [*full_classes.items()]:
-        raise UsageError("the result has other classes than the whole ground truth")
+        raise UsageError("the classes of the result differ from those of ground_truth")
     if part.images == full.images:
         return np.arange(len(full.images))
     if full not in _POSITIONS:
@@ -85,7 +85,7 @@ def positions(
     index_by_name = _POSITIONS[full]
     for name in part.images:
         if name not in index_by_name:
-            raise UsageError(f"image {name!r} of the result is not in the whole ground truth")
+            raise UsageError(f"image {name!r} of the result is not in ground_truth")
     return np.array([index_by_name[name] for name in part.images], np.int64)
 
 
@@ -97,10 +97,10 @@ class Input(NamedTuple):
     role : str
         ``"detections"`` or ``"ground_truth"``.
     path, sha256 : str
-        The digest is empty where none was taken.
+        The digest is empty if not computed.
     files, records : int
     reading : tuple of (str, str)
-        The options with which it was read, and their values.
+        The reading options and their values.
     """
 
     role: str
@@ -149,7 +149,7 @@ def natural_key(text: str) -> list[Any]:
 def split_notes(notes: Iterable[Note], truth_notes: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
     """Split notes into those of the shared ground truth and those of the part.
 
-    That a part has no detections is nothing to speak of: it is said again where none has any.
+    Notes on missing detections are dropped; the merged result adds its own.
     """
     shared = set(truth_notes)
     left_out = {NO_DETECTIONS, *OF_ONE}
@@ -160,8 +160,7 @@ def split_notes(notes: Iterable[Note], truth_notes: Iterable[Note]) -> tuple[tup
 def merge_notes(several: Iterable[Iterable[Note]], *, add: bool) -> tuple[Note, ...]:
     """Return each note once, sorted, with its counts added or the largest kept.
 
-    Of notes of one code that say different things, of another first record say, the first by
-    :func:`natural_key` speaks for all.
+    Of different messages with one code, the first by :func:`natural_key` is kept.
     """
     merged: dict[tuple[str, Severity], tuple[str, int]] = {}
     for notes in several:

@@ -26,17 +26,16 @@ def partial_of_images(
     ground_truth : GroundTruth
         Of I images.
     detections : Detections
-        Numbered as `ground_truth`.
+        Indexed like `ground_truth`.
     protocol : Protocol
     images : (I,) bool, optional
-        Which images these are; all by default.
+        The images to evaluate; all by default.
     shared_ground_truth : bool
-        Whether `ground_truth` is all that partials will be added up of, or brings its own images
-        alone.
+        If True, `ground_truth` is shared by all partials; otherwise it is the part's own.
     input : str
-        What the detections' input is called.
+        The name of the detection input.
     tie_range : bool
-        As :meth:`Partial.of` has it.
+        As for :meth:`Partial.of`.
     threads : int, optional
     """
     subset = ground_truth

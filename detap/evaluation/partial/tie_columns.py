@@ -1,6 +1,6 @@
 """Tie groups as columns.
 
-Axes: C contests, B distinct courses, S ties of all contests.
+Axes: C tie groups, B distinct bounds, S ties of all groups.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class Ties(NamedTuple):
     label, image, bounds_index : (C,) int64
         Indices into the block's classes and images, and into `bounds`.
     score : tuple of C (n,) float64
-        Of the ties of each, falling.
+        The scores of each group's ties, descending.
     bounds : tuple of B TieBounds
     """
 
@@ -112,14 +112,14 @@ class Ties(NamedTuple):
         ----------
         columns : dict
         shape : (T, A, M)
-            Of the cells of a course.
+            Shape of a bounds index.
         counts : (K, I)
             Of classes and images.
 
         Raises
         ------
         ValueError
-            If these are no columns of contests.
+            If the columns are invalid.
         """
         label, image, bounds_index, score, ties, bounds, cells, spans = (
             columns[name] for name in COLUMNS
@@ -143,7 +143,7 @@ class Ties(NamedTuple):
         ):
             table = spans[ends[index] : ends[index + 1]].astype(np.int64)
             table = table.reshape(bounds_count, count, _BOUNDS)
-            # Totals so far, all but the last.
+            # All fields but the last are cumulative.
             _require(bool((np.diff(table[..., :-1], axis=1) >= 0).all()))
             indices = cells[index * size : (index + 1) * size]
             _require(_below(indices, bounds_count + 1))
