@@ -1,15 +1,14 @@
-"""Ground truths that choose detections: the pairing of the KITTI benchmark.
+"""KITTI matching: ground truths choose detections.
 
-Detections claim nothing here. The ground truths of an image choose, one after the other, among the
-detections that are left: first the one of the highest score, which tells at which scores to look;
-then, at each of these scores alone, the one of the largest overlap. Precision is taken at 41 points
-so, each a matching of its own.
+The ground truths of an image choose one after the other among the unmatched detections. First each
+takes the one of highest score, which determines the score thresholds. Then, at each of up to 41
+thresholds, each takes the one of largest IoU: every point of the curve is a matching of its own.
 
-What a ground truth would choose does not depend on what is left, only whether it can have it. So
-pairs are sorted once, by ground truth and preference, and all images and points go through them
-together, the first ground truths of the images first.
+The order of a ground truth's candidates does not depend on earlier matches. So pairs are sorted
+once, by ground truth and preference, and all images and thresholds are matched together, the first
+ground truths of the images first.
 
-Axes: K classes, A ranges, N detections, G ground truths, P pairs, S scores.
+Axes: K classes, A ranges, N detections, G ground truths, P pairs, S score thresholds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,25 +27,25 @@ Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 POINTS = 41
-"""At so many points of recall is precision taken: 0, 1/40 ... 1."""
+"""Recall points: 0, 1/40 ... 1."""
 
 _PAIRS = 1 << 20
-"""So many pairs are looked at at once."""
+"""Pairs per batch."""
 
 
 class Part(NamedTuple):
-    """What rows are to the scoring of a class.
+    """Flags of the rows for one class.
 
     Attributes
     ----------
     label : int
     threshold : float
-        The overlap that pairs must reach.
+        Minimum IoU.
     chooses, crowd : (G,) bool
-        Ground truths that choose, neutral neighbours among them; and regions in which detections
-        that are left over count neither way.
+        Ground truths that match, including ignored neighbor classes; and regions in which unmatched
+        detections are ignored.
     due : (A, G) bool
-        Those that should be found.
+        Ground truths that count.
     """
 
     label: int
@@ -56,8 +55,8 @@ class Part(NamedTuple):
     due: Flags
 
 
-class _Given(NamedTuple):
-    """What all classes share; :func:`match_kitti` has it."""
+class _Inputs(NamedTuple):
+    """Inputs shared by all classes; see :func:`match_kitti`."""
 
     detections: Boxes
     truths: Boxes
@@ -67,27 +66,27 @@ class _Given(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Overlapping pairs: rows of ground truths, ascending, and of detections, and how far."""
+    """Overlapping pairs: ground truths, ascending, detections and IoUs."""
 
     gt: Rows
     dt: Rows
     iou: Floats
 
 
-class _Tally(NamedTuple):
-    """What a class comes to where detections of less than each of S scores are not looked at.
+class _Counts(NamedTuple):
+    """Counts of a class at each of S score thresholds.
 
     Attributes
     ----------
-    right, wrong, missed : (S,) int64
-    taken : (n,) intp
-        The detections that are chosen at the last score.
+    tp, fp, fn : (S,) int64
+    matched_dt : (n,) intp
+        Detections that are matched at the last threshold.
     """
 
-    right: NDArray[np.int64]
-    wrong: NDArray[np.int64]
-    missed: NDArray[np.int64]
-    taken: Rows
+    tp: NDArray[np.int64]
+    fp: NDArray[np.int64]
+    fn: NDArray[np.int64]
+    matched_dt: Rows
 
 
 def match_kitti(
@@ -100,26 +99,26 @@ def match_kitti(
     classes: int,
     params: MatchParams,
 ) -> Scores:
-    """Let ground truths choose detections, and score the classes.
+    """Match ground truths to detections and score the classes.
 
     Parameters
     ----------
     detections, truths : Boxes
         N and G rows, in file order.
     parts : sequence of Part
-        The classes that are scored; of others nothing is defined.
+        Scored classes; others are undefined.
     low : (A, N) bool
-        Detections outside a range. They are taken, of whatever class, where nothing better is
-        left, and then neither they nor the ground truth count.
+        Detections outside a range. They match, in any class, if no other detection is left; then
+        neither they nor the ground truth count.
     images, classes : int
-        How many of each there are.
-    params : Rules
-        One threshold, whose value is not looked at; levels that are multiples of 1/40.
+        Number of images and classes.
+    params : MatchParams
+        With one threshold, which is not used; levels are multiples of 1/40.
 
     Returns
     -------
     Scores
-        Recall is that of all detections, whatever their score; and so are the counts.
+        Recall and counts are over all detections, whatever their score.
 
     References
     ----------
@@ -129,22 +128,22 @@ def match_kitti(
     """
     levels = len(params.levels)
     scores = Scores.undefined(params, np.full(classes, levels), all_max_dets=False)
-    # Levels are not those of hits here: each has its own value, whatever the ground truths.
-    one_each = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
-    scores = scores._replace(interpolated=one_each)
+    # One slot per level: here the levels are not tied to hits.
+    per_level = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
+    scores = scores._replace(interpolated=per_level)
     scores.counts[1] = np.bincount(truths.label, minlength=classes)
     scores.counts[2] = scores.counts[6] = np.bincount(detections.label, minlength=classes)
-    given = _Given(detections, truths, low, images, params)
+    inputs = _Inputs(detections, truths, low, images, params)
     for part in parts:
-        _Choices(given, part).score(scores)
+        _ClassMatcher(inputs, part).score(scores)
     return scores
 
 
-class _Choices:
-    """One class being scored."""
+class _ClassMatcher:
+    """Matching of one class."""
 
-    def __init__(self, given: _Given, part: Part) -> None:
-        self.detections, self.truths, self.low, self.images, self.params = given
+    def __init__(self, inputs: _Inputs, part: Part) -> None:
+        self.detections, self.truths, self.low, self.images, self.params = inputs
         self.part = part
         self.own = self.detections.label == part.label
         self.pairs = self._overlapping(part.chooses, self.own | self.low.any(axis=0))
@@ -153,114 +152,116 @@ class _Choices:
         self.hidden[hidden.dt] = True
 
     def score(self, scores: Scores) -> None:
-        """Write what the class comes to."""
+        """Write the scores of the class."""
         label = self.part.label
         for a, due in enumerate(self.part.due):
             positives = int(due.sum())
             scores.positives[a, label] = positives
             counted = self.own & ~self.low[a]
-            points = sampled(self._scores_found(due, counted, self.low[a]), positives)
-            tally = self._tally(due, counted, self.low[a], np.append(points, -np.inf))
+            points = sampled(self._matched_scores(due, counted, self.low[a]), positives)
+            counts = self._count(due, counted, self.low[a], np.append(points, -np.inf))
             if positives:
-                self._write(scores, a, tally)
+                self._write(scores, a, counts)
             if a == 0:
                 scores.counts[:2, label] += (positives, -positives)
-                scores.counts[3:5, label] = tally.right[-1], tally.wrong[-1]
-                scores.counts[5, label] = self._duplicates(due, counted, tally.taken)
+                scores.counts[3:5, label] = counts.tp[-1], counts.fp[-1]
+                scores.counts[5, label] = self._duplicates(due, counted, counts.matched_dt)
 
-    def _write(self, scores: Scores, a: int, tally: _Tally) -> None:
+    def _write(self, scores: Scores, a: int, counts: _Counts) -> None:
         label = self.part.label
-        right, looked = tally.right[:-1], (tally.right + tally.wrong)[:-1]
-        found = np.zeros(POINTS)
-        # Where nothing counts at a score, the kit divides zero by zero.
-        total = looked + self.params.precision_eps
-        np.divide(right, total, out=found[: len(right)], where=looked > 0)
-        envelope = np.maximum.accumulate(found[::-1])[::-1]
+        right, n_detections = counts.tp[:-1], (counts.tp + counts.fp)[:-1]
+        precision = np.zeros(POINTS)
+        # The devkit divides zero by zero at scores where nothing counts.
+        total = n_detections + self.params.precision_eps
+        np.divide(right, total, out=precision[: len(right)], where=n_detections > 0)
+        envelope = np.maximum.accumulate(precision[::-1])[::-1]
         levels = envelope[np.rint(np.array(self.params.levels) * (POINTS - 1)).astype(np.intp)]
         scores.interpolated.write(label, a, 0, levels)
         scores.average[0, label, a] = sum(levels.tolist()) / len(levels)
-        due = tally.right[-1] + tally.missed[-1]
-        scores.recall[0, label, a, 0] = tally.right[-1] / due if due else 0.0
+        n_positives = counts.tp[-1] + counts.fn[-1]
+        scores.recall[0, label, a, 0] = counts.tp[-1] / n_positives if n_positives else 0.0
 
-    def _scores_found(self, due: Flags, counted: Flags, low: Flags) -> Floats:
-        """Return the scores of the detections that are chosen by score, where both count."""
-        pairs = self._among(counted | low)
+    def _matched_scores(self, due: Flags, counted: Flags, low: Flags) -> Floats:
+        """Return the scores of matches by score in which both sides count."""
+        pairs = self._select_pairs(counted | low)
         score = self.detections.score[pairs.dt]
-        chosen = self._chosen(pairs, np.lexsort((pairs.dt, -score, pairs.gt)), None)[0]
+        chosen = self._match_pairs(pairs, np.lexsort((pairs.dt, -score, pairs.gt)), None)[0]
         right = due[pairs.gt[chosen]] & counted[pairs.dt[chosen]]
         return score[chosen[right]]
 
-    def _tally(self, due: Flags, counted: Flags, low: Flags, points: Floats) -> _Tally:
-        """Return what becomes of all at some scores: choices are now by overlap."""
-        pairs = self._among(counted | low)
+    def _count(self, due: Flags, counted: Flags, low: Flags, points: Floats) -> _Counts:
+        """Match by IoU at score thresholds and count."""
+        pairs = self._select_pairs(counted | low)
         better = counted[pairs.dt]
-        # Low ones come behind all others, the first of them first.
+        # Detections outside the range come last, in file order.
         overlap = np.where(better, -pairs.iou, 0.0)
         order = np.lexsort((pairs.dt, overlap, pairs.gt))
         admitted = self.detections.score[pairs.dt][:, None] >= points
-        chosen, at = self._chosen(pairs, order, admitted)
+        chosen, at = self._match_pairs(pairs, order, admitted)
         is_due, counts = due[pairs.gt[chosen]], better[chosen]
         visible = counts & ~self.hidden[pairs.dt[chosen]]
-        right, claimed, met = (
-            np.bincount(at[which], minlength=len(points))
-            for which in (is_due & counts, visible, is_due)
+        right, matched_visible, matched_positives = (
+            np.bincount(at[mask], minlength=len(points))
+            for mask in (is_due & counts, visible, is_due)
         )
-        rest = np.sort(self.detections.score[counted & ~self.hidden])
-        admitted_in_all = len(rest) - np.searchsorted(rest, points)
+        visible_scores = np.sort(self.detections.score[counted & ~self.hidden])
+        n_visible = len(visible_scores) - np.searchsorted(visible_scores, points)
         last = chosen[at == len(points) - 1]
-        return _Tally(right, admitted_in_all - claimed, int(due.sum()) - met, pairs.dt[last])
+        return _Counts(
+            right, n_visible - matched_visible, int(due.sum()) - matched_positives, pairs.dt[last]
+        )
 
     def _duplicates(self, due: Flags, counted: Flags, taken: Rows) -> int:
-        """Return how many false positives there are on ground truths that are found otherwise."""
-        again = self.pairs.dt[due[self.pairs.gt]]
-        again = again[(counted & ~self.hidden)[again]]
-        return len(np.setdiff1d(again, taken))
+        """Count the false positives on ground truths that others matched."""
+        dt_rows = self.pairs.dt[due[self.pairs.gt]]
+        dt_rows = dt_rows[(counted & ~self.hidden)[dt_rows]]
+        return len(np.setdiff1d(dt_rows, taken))
 
     def _overlapping(
         self, of_truths: Flags, of_detections: Flags, *, crowd: bool = False
     ) -> _Pairs:
-        """Return the pairs of some ground truths and detections that reach the threshold."""
-        least = self.part.threshold
-        claims = np.flatnonzero(of_detections)
-        claims = claims[np.argsort(self.detections.image[claims], kind="stable")]
-        begin = np.searchsorted(self.detections.image[claims], np.arange(self.images + 1))
+        """Return the pairs of some rows that reach the threshold."""
+        min_iou = self.part.threshold
+        dt_rows = np.flatnonzero(of_detections)
+        dt_rows = dt_rows[np.argsort(self.detections.image[dt_rows], kind="stable")]
+        begin = np.searchsorted(self.detections.image[dt_rows], np.arange(self.images + 1))
         chosen = np.flatnonzero(of_truths)
         image = self.truths.image[chosen]
         count = begin[image + 1] - begin[image]
-        found = [_Pairs(chosen[:0], claims[:0], np.zeros(0))]
+        pairs = [_Pairs(chosen[:0], dt_rows[:0], np.zeros(0))]
         ends = np.cumsum(count)
         steps = np.unique(np.searchsorted(ends, np.arange(_PAIRS, ends[-1:].sum(), _PAIRS)))
         for rows in np.split(np.arange(len(chosen)), steps):
-            each = np.repeat(rows, count[rows])
+            truth_index = np.repeat(rows, count[rows])
             # The n-th row of each ground truth is the n-th detection of its image.
-            nth = np.arange(len(each)) - np.searchsorted(each, each)
-            truth, claim = chosen[each], claims[begin[image[each]] + nth]
-            overlap = paired_overlaps(
-                self.detections.corners[claim],
+            nth = np.arange(len(truth_index)) - np.searchsorted(truth_index, truth_index)
+            truth, dt = chosen[truth_index], dt_rows[begin[image[truth_index]] + nth]
+            iou = paired_overlaps(
+                self.detections.corners[dt],
                 self.truths.corners[truth],
-                detection_areas=self.detections.overlap_area[claim],
+                detection_areas=self.detections.overlap_area[dt],
                 truth_areas=self.truths.overlap_area[truth],
-                crowd=np.full(len(each), crowd),
+                crowd=np.full(len(truth_index), crowd),
                 inclusive_pixels=self.params.inclusive_pixels,
             )
-            reached = overlap > least if self.params.strict else overlap >= least
-            found.append(_Pairs(truth[reached], claim[reached], overlap[reached]))
-        return _Pairs(*map(np.concatenate, zip(*found, strict=True)))
+            reached = iou > min_iou if self.params.strict else iou >= min_iou
+            pairs.append(_Pairs(truth[reached], dt[reached], iou[reached]))
+        return _Pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
-    def _among(self, candidates: Flags) -> _Pairs:
+    def _select_pairs(self, candidates: Flags) -> _Pairs:
         kept = candidates[self.pairs.dt]
         return _Pairs(self.pairs.gt[kept], self.pairs.dt[kept], self.pairs.iou[kept])
 
-    def _chosen(self, pairs: _Pairs, order: Rows, admitted: Flags | None) -> tuple[Rows, Rows]:
-        """Return which pairs are chosen, and at which of the scores.
+    def _match_pairs(self, pairs: _Pairs, order: Rows, admitted: Flags | None) -> tuple[Rows, Rows]:
+        """Return the matched pairs and the score threshold of each.
 
         Parameters
         ----------
         pairs : _Pairs
         order : (P,) intp
-            By ground truth, the best first.
+            By ground truth, best first.
         admitted : (P, S) bool or None
-            Which detections are looked at, at each score; None for all at one.
+            Detections admitted at each score threshold; None for all at one.
         """
         if not len(order):
             return order, order
@@ -269,7 +270,7 @@ class _Choices:
         open_pairs = np.ones((len(order), 1), np.bool_) if admitted is None else admitted[order]
         free = np.ones((int(claim.max()) + 1, open_pairs.shape[1]), np.bool_)
         chosen, at = [], []
-        for rows in _turns(truth, self.truths.image):
+        for rows in _rounds(truth, self.truths.image):
             able = open_pairs[rows] & free[claim[rows]]
             begins = np.flatnonzero(np.diff(truth[rows], prepend=-1))
             place = np.where(able, np.arange(len(rows))[:, None], len(rows))
@@ -283,14 +284,14 @@ class _Choices:
 
 
 def sampled(scores: Floats, positives: int) -> Floats:
-    """Return the scores at which to look: nearest to steps of 1/40 in recall, at most 41.
+    """Return up to 41 score thresholds, nearest to steps of 1/40 in recall.
 
     Parameters
     ----------
     scores : (n,) float64
-        Of what is found, n at most `positives`.
+        Of matches; n is at most `positives`.
     positives : int
-        How many there are to be found.
+        Number of counted ground truths.
     """
     ordered = np.sort(scores)[::-1].tolist()
     points, recall = [], 0.0
@@ -303,13 +304,13 @@ def sampled(scores: Floats, positives: int) -> Floats:
     return np.array(points, np.float64)
 
 
-def _turns(truth: Rows, image: NDArray[np.int32]) -> Iterator[Rows]:
+def _rounds(truth: Rows, image: NDArray[np.int32]) -> Iterator[Rows]:
     """Yield the pairs of the first ground truth of each image, of the second, and so on.
 
     Parameters
     ----------
     truth : (P,) intp
-        Ascending: of each pair.
+        Ground truth of each pair, ascending.
     image : (G,) int32
     """
     choosing, of = np.unique(truth, return_inverse=True)
