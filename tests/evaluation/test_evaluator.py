@@ -773,7 +773,7 @@ def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
 def test_the_ground_truth_is_given_once_and_not_twice() -> None:
     with pytest.raises(UsageError, match="neither the evaluator nor the update has a ground truth"):
         Evaluator().update([1], [[]], [[]], [[]])
-    with pytest.raises(UsageError, match="an update brings none besides"):
+    with pytest.raises(UsageError, match="omit ground_truth in update"):
         Evaluator(truth()).update(
             [1], [[]], [[]], [[]], ground_truth={"boxes": [[]], "labels": [[]]}
         )
