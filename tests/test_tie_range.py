@@ -156,7 +156,7 @@ def outside(
 def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
     """By brute force: also where the states are too many to be followed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tie_orders, "MOST_STATES", states)
+        patch.setattr(tie_orders, "MAX_STATES", states)
         patch.setattr(tie_range_module, "MAX_ORDERS", states - 2)
         wrong, _ = outside(*random_ties(seed), RULES[rules])
     assert not wrong

@@ -1,11 +1,12 @@
-"""Boxes around groups of objects: what is no hit may lie in one.
+"""Group-of boxes of Open Images: false positives inside them are ignored.
 
-Detections first claim the ground truths that are single objects. Each false positive then,
-duplicates too, goes to the group of its image and class in which most of it lies, if enough of it
-does, and counts neither way. Where groups are to be found, the best-scored detection of each finds
-it. All of this is told of evidence, so that whatever asks that needs to know nothing of groups.
+Detections match single objects first. Then each false positive, duplicates included, is assigned to
+the group of its image and class that contains most of it, if it contains enough, and is ignored. If
+groups count, the best-scored detection of each is a true positive. Only the match table changes, so
+later steps need not know groups.
 
-Axes: T thresholds, A area ranges, N detections, G ground truths, P pairs, C cells.
+Axes: T thresholds, A area ranges, N detections, G ground truths, P pairs, C pairs of area range and
+threshold.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
 _COLUMNS = ("image", "label", "corners", "overlap_area", "area")
-"""Those of ground truths."""
+"""Columns of ground truths."""
 
 
 def match_grouped(
@@ -46,17 +47,17 @@ def match_grouped(
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
-    """Match detections to single objects and then to groups, and score them.
+    """Match detections to single objects, then to groups, and accumulate.
 
     Parameters
     ----------
     detections, truths : Boxes
         N and G rows, in file order.
     group : (G,) bool
-        Which ground truths are around groups; neutral where they need not be found. A group is
-        reached as a ground truth is, by the intersection over the detection's own area.
-    neutral, absorbing, void, images, classes, params, threads, evidence, rank, curves
-        As :func:`detap.core.matching.score` has them.
+        Group-of ground truths; a group is reached as a ground truth is, by the intersection over
+        the detection's area.
+    ignored, crowd, unmatchable, images, classes, params, threads, match_table, rank, curves
+        As for :func:`detap.core.matching.match_and_accumulate`.
     pairs : None
         Only boxes have groups.
 
@@ -70,7 +71,7 @@ def match_grouped(
     per_image_evaluation.py of TensorFlow's object detection library.
     """
     single = np.flatnonzero(~group)
-    kept = match_and_accumulate(
+    table = match_and_accumulate(
         detections,
         truths._replace(**{name: getattr(truths, name)[single] for name in _COLUMNS}),
         ignored=ignored[single],
@@ -85,15 +86,15 @@ def match_grouped(
         rank=rank,
         curves=False,
     ).match_table
-    assert kept is not None
-    told = _Grouping(kept, detections, truths, (group, ignored, unmatchable)).grouped()
+    assert table is not None
+    grouped_table = _Grouping(table, detections, truths, (group, ignored, unmatchable)).grouped()
     levels = params.levels if curves else params.levels[:1]
-    scores = accumulate(told, params=params._replace(levels=levels), threads=threads)
-    return scores if match_table is None else scores._replace(match_table=told)
+    scores = accumulate(grouped_table, params=params._replace(levels=levels), threads=threads)
+    return scores if match_table is None else scores._replace(match_table=grouped_table)
 
 
 class _Grouping:
-    """Evidence of single objects, being told of groups."""
+    """Match table of single objects, extended by groups."""
 
     def __init__(
         self,
@@ -107,8 +108,8 @@ class _Grouping:
         group, ignored, unmatchable = flags
         self.groups = np.flatnonzero(group)
         low, high = np.array(self.params.area_ranges)[:, :, None].swapaxes(0, 1)
-        self.due = (truths.area >= low) & (truths.area <= high) & ~ignored
-        self.findable = self.due & ~unmatchable
+        self.counted = (truths.area >= low) & (truths.area <= high) & ~ignored
+        self.matchable = self.counted & ~unmatchable
         self.true_positive, self.ignored = (
             match_table.true_positive.copy(),
             match_table.ignored.copy(),
@@ -119,14 +120,14 @@ class _Grouping:
         self.duplicate, self.max_iou = match_table.duplicate.copy(), match_table.max_iou.copy()
 
     def grouped(self) -> MatchTable:
-        """Return the evidence that knows of the groups."""
-        rows, group, overlap = self._nearest_groups()
-        self.max_iou[rows] = np.maximum(self.max_iou[rows], overlap)
+        """Return the match table with groups."""
+        rows, group, iou = self._nearest_groups()
+        self.max_iou[rows] = np.maximum(self.max_iou[rows], iou)
         for t, threshold in enumerate(self.params.thresholds):
-            reached = overlap > threshold if self.params.strict else overlap >= threshold
+            reached = iou > threshold if self.params.strict else iou >= threshold
             for a in range(len(self.params.area_ranges)):
-                self._enter(a, t, rows[reached], group[reached])
-        told = replace(
+                self._match_groups(a, t, rows[reached], group[reached])
+        grouped_table = replace(
             self.match_table,
             true_positive=self.true_positive,
             ignored=self.ignored,
@@ -135,58 +136,60 @@ class _Grouping:
             matched_gt=self.matched_gt,
             truth_label=self.truths.label,
             truth_image=self.truths.image,
-            positive=self.due,
+            positive=self.counted,
         )
-        told.set_ranking(self.match_table.ranking.rows, np.diff(self.match_table.ranking.start))
-        return told.freeze()
+        grouped_table.set_ranking(
+            self.match_table.ranking.rows, np.diff(self.match_table.ranking.start)
+        )
+        return grouped_table.freeze()
 
-    def _enter(self, a: int, t: int, rows: Rows, group: Rows) -> None:
-        """Let false positives go to their groups, at a threshold in an area range."""
+    def _match_groups(self, a: int, t: int, rows: Rows, group: Rows) -> None:
+        """Assign false positives to groups at a threshold and area range."""
         bit = self.true_positive.dtype.type(1 << t)
-        goes = (self.true_positive[a, rows] | self.ignored[a, rows]) & bit == 0
-        rows, group = rows[goes], group[goes]
+        is_false_positive = (self.true_positive[a, rows] | self.ignored[a, rows]) & bit == 0
+        rows, group = rows[is_false_positive], group[is_false_positive]
         self.ignored[a, rows] |= bit
         if (a, t) == (0, 0):
             self.duplicate[rows] = False
         if (a, t) in self.match_table.area_iou_pairs:
             self.matched_gt[self.match_table.area_iou_pairs.index((a, t)), rows] = group
-        able = self.findable[a, group] & (self.detections.score[rows] > 0)
-        # Rows ascend by rank: the first of each group is its best.
-        best = rows[able][np.unique(group[able], return_index=True)[1]]
+        is_matchable = self.matchable[a, group] & (self.detections.score[rows] > 0)
+        # Rows are in rank order: the first of each group is the best.
+        best = rows[is_matchable][np.unique(group[is_matchable], return_index=True)[1]]
         self.true_positive[a, best] |= bit
         self.ignored[a, best] &= ~bit
 
     def _nearest_groups(self) -> tuple[Rows, Rows, Floats]:
-        """Return the detections that overlap a group, by rank, the group of each, and how far."""
-        claim, truth = self._neighbours()
-        overlap = paired_overlaps(
-            self.detections.corners[claim],
+        """Return detections that overlap a group by rank, their groups and IoAs."""
+        dt, truth = self._candidate_pairs()
+        iou = paired_overlaps(
+            self.detections.corners[dt],
             self.truths.corners[truth],
-            detection_areas=self.detections.overlap_area[claim],
+            detection_areas=self.detections.overlap_area[dt],
             truth_areas=self.truths.overlap_area[truth],
-            crowd=np.ones(len(claim), np.bool_),
+            crowd=np.ones(len(dt), np.bool_),
             inclusive_pixels=self.params.inclusive_pixels,
         )
         rank = np.zeros(len(self.match_table), np.intp)
         rank[self.match_table.ranking.rows] = np.arange(len(self.match_table.ranking.rows))
-        order = np.lexsort((-truth if self.params.last_of_equal else truth, -overlap, rank[claim]))
-        order = order[overlap[order] > 0]
-        first = np.flatnonzero(np.diff(rank[claim[order]], prepend=-1))
+        order = np.lexsort((-truth if self.params.last_of_equal else truth, -iou, rank[dt]))
+        order = order[iou[order] > 0]
+        first = np.flatnonzero(np.diff(rank[dt[order]], prepend=-1))
         best = order[first]
-        return claim[best], truth[best], overlap[best]
+        return dt[best], truth[best], iou[best]
 
-    def _neighbours(self) -> tuple[Rows, Rows]:
-        """Return the pairs of group and detection of one image and class, those within limits."""
-        places = self._places(self.truths)[self.groups]
-        claims = self.match_table.ranking.rows.astype(np.intp)
-        claims = claims[np.isin(self._places(self.detections)[claims], places)]
-        claimed = self._places(self.detections)[claims]
-        order = np.argsort(claimed, kind="stable")
-        begin, end = (np.searchsorted(claimed[order], places, side) for side in ("left", "right"))
-        each = np.repeat(np.arange(len(self.groups)), end - begin)
-        nth = np.arange(len(each)) - np.searchsorted(each, each)
-        return claims[order[begin[each] + nth]], self.groups[each]
+    def _candidate_pairs(self) -> tuple[Rows, Rows]:
+        """Return the group-detection pairs of equal image and class within max dets."""
+        keys = self._image_class_keys(self.truths)[self.groups]
+        dt_rows = self.match_table.ranking.rows.astype(np.intp)
+        dt_rows = dt_rows[np.isin(self._image_class_keys(self.detections)[dt_rows], keys)]
+        dt_keys = self._image_class_keys(self.detections)[dt_rows]
+        order = np.argsort(dt_keys, kind="stable")
+        begin, end = (np.searchsorted(dt_keys[order], keys, side) for side in ("left", "right"))
+        group_index = np.repeat(np.arange(len(self.groups)), end - begin)
+        nth = np.arange(len(group_index)) - np.searchsorted(group_index, group_index)
+        return dt_rows[order[begin[group_index] + nth]], self.groups[group_index]
 
-    def _places(self, boxes: Boxes) -> NDArray[np.int64]:
-        """Return image and class of each box as one number."""
+    def _image_class_keys(self, boxes: Boxes) -> NDArray[np.int64]:
+        """Return image and class of each box as one integer."""
         return boxes.image.astype(np.int64) * self.match_table.classes + boxes.label

@@ -1,12 +1,11 @@
-"""What becomes of the detections of one image and class over all orders of equal scores.
+"""Bounds on TP and FP counts over all orders of tied detections of an image and class.
 
-Which of two tied detections comes first matters where both want one ground truth: the first takes
-it, the other goes to its next choice, which others may want in turn; and it matters where a limit
-lets only some of them count. All orders are followed at once, group of equal scores by group, as
-the set of states that they lead to: a state is which ground truths are taken. Detections that want
-the same ones are interchangeable, and those that want different ones do not concern each other, so
-that the states are few. Where they are too many after all, each detection is given whatever it
-could come to by itself: bounds that no order goes beyond, but that none may reach.
+The order of tied detections matters if they compete for a ground truth: the first matches it, the
+others fall back to their next candidate. It also matters if max dets admits only some of them. All
+orders are followed at once, tie by tie, as a set of states; a state is the set of matched ground
+truths. Detections with equal candidates are interchangeable, and those with disjoint candidates are
+independent, so states are few. If they are too many, each detection is bounded by itself: the
+bounds hold but may not be attained.
 """
 
 from collections import Counter
@@ -15,20 +14,20 @@ from typing import NamedTuple
 
 HIT, MISS, NEITHER = "hit", "miss", "neither"
 
-MOST_STATES = 512
-"""How many states are followed at once."""
+MAX_STATES = 512
+"""Maximum number of states."""
 
 
 class MatchOptions(NamedTuple):
-    """What a detection goes for.
+    """Candidates of a detection.
 
     Attributes
     ----------
     tries : tuple of (int, str, bool)
-        The ground truths it would take, the preferred one first: its number, what the detection is
-        then, and whether it is used up by that.
+        Ground truths, the preferred one first: index, outcome of the match, and True if the match
+        uses up the ground truth.
     otherwise : str
-        What the detection is without any.
+        Outcome without a match.
     """
 
     tries: tuple[tuple[int, str, bool], ...]
@@ -36,174 +35,181 @@ class MatchOptions(NamedTuple):
 
 
 class Tie(NamedTuple):
-    """Detections of equal score, and how many of them count at least and at most."""
+    """Detections of equal score; minimum and maximum number that count."""
 
     options: tuple[MatchOptions, ...]
-    least: int
-    most: int
+    min_counted: int
+    max_counted: int
 
 
 class CountBounds(NamedTuple):
-    """Bounds after a group of equal scores, over all orders; all but the last are totals so far.
+    """Bounds after a tie, over all orders; all but the last are cumulative.
 
     Attributes
     ----------
-    hits_least, hits_most, misses_least, misses_most : int
+    min_hits, max_hits, min_misses, max_misses : int
         True and false positives.
     misses_ahead : int
-        At most so many false positives stand before the group's first true positive.
+        Maximum number of false positives above the tie's first true positive.
     """
 
-    hits_least: int
-    hits_most: int
-    misses_least: int
-    misses_most: int
+    min_hits: int
+    max_hits: int
+    min_misses: int
+    max_misses: int
     misses_ahead: int
 
 
 _State = tuple[int, tuple[int, ...], bool]
-"""Taken ground truths as bits, how many claims of each kind are left, whether one has hit."""
+"""Matched ground truths as bits, remaining detections per kind, True after a hit."""
 
 
-def spans(ties: Iterable[Tie], truths: int) -> list[CountBounds]:
-    """Return the bounds after each group.
+def count_bounds(ties: Iterable[Tie], truths: int) -> list[CountBounds]:
+    """Return the bounds after each tie.
 
     Parameters
     ----------
     ties : iterable of Tie
-        By falling score.
+        By descending score.
     truths : int
-        How many ground truths can be found at all.
+        Number of ground truths that can be matched.
     """
-    found: list[CountBounds] = []
+    bounds: list[CountBounds] = []
     states: dict[int, CountBounds] | None = {0: CountBounds(0, 0, 0, 0, 0)}
     for tie in ties:
         after = None if states is None else _follow(states, tie)
         if after is None:
-            last = found[-1] if found else CountBounds(0, 0, 0, 0, 0)
-            found.append(_loosely(last, tie, truths))
+            last = bounds[-1] if bounds else CountBounds(0, 0, 0, 0, 0)
+            bounds.append(_loose_bounds(last, tie, truths))
         else:
-            found.append(_widest(after.values()))
+            bounds.append(_combine(after.values()))
         states = after
-    return found
+    return bounds
 
 
-def _widest(found: Iterable[CountBounds]) -> CountBounds:
-    columns = list(zip(*found, strict=True))
+def _combine(bounds: Iterable[CountBounds]) -> CountBounds:
+    columns = list(zip(*bounds, strict=True))
     return CountBounds(
         min(columns[0]), max(columns[1]), min(columns[2]), max(columns[3]), max(columns[4])
     )
 
 
 def _follow(states: dict[int, CountBounds], tie: Tie) -> dict[int, CountBounds] | None:
-    """Return the states after a group, or None where they are too many."""
-    now = {taken: span._replace(misses_ahead=span.misses_most) for taken, span in states.items()}
-    if tie.least < len(tie.options):
-        return _in_any_order(now, tie.options, tie.least, tie.most)
-    for options in _rivals(tie.options):
-        after = _in_any_order(now, options, len(options), len(options))
+    """Return the states after a tie, or None if there are too many."""
+    current = {
+        taken: bounds._replace(misses_ahead=bounds.max_misses) for taken, bounds in states.items()
+    }
+    if tie.min_counted < len(tie.options):
+        return _follow_orders(current, tie.options, tie.min_counted, tie.max_counted)
+    for options in _competing_sets(tie.options):
+        after = _follow_orders(current, options, len(options), len(options))
         if after is None:
             return None
-        now = after
-    return now
+        current = after
+    return current
 
 
-def _rivals(options: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
-    """Return the claims in sets of which no two want a ground truth that can be used up."""
+def _competing_sets(options: Sequence[MatchOptions]) -> list[list[MatchOptions]]:
+    """Split detections into sets that compete for no common ground truth."""
     sets: list[tuple[set[int], list[MatchOptions]]] = []
     for option in options:
-        wanted = {number for number, _, used_up in option.tries if used_up}
+        truths = {number for number, _, used_up in option.tries if used_up}
         members = [option]
-        apart = []
-        for others, known in sets:
-            if others & wanted:
-                wanted |= others
-                members = known + members
+        disjoint = []
+        for other_truths, other_members in sets:
+            if other_truths & truths:
+                truths |= other_truths
+                members = other_members + members
             else:
-                apart.append((others, known))
-        sets = [*apart, (wanted, members)]
+                disjoint.append((other_truths, other_members))
+        sets = [*disjoint, (truths, members)]
     return [members for _, members in sets]
 
 
-def _in_any_order(
-    states: dict[int, CountBounds], options: Sequence[MatchOptions], least: int, most: int
+def _follow_orders(
+    states: dict[int, CountBounds],
+    options: Sequence[MatchOptions],
+    min_counted: int,
+    max_counted: int,
 ) -> dict[int, CountBounds] | None:
-    """Return the states after `least` to `most` of the claims, in any order."""
-    kinds = Counter(options)
-    counts = tuple(kinds.values())
+    """Return the states after some of the detections, in any order."""
+    option_counts = Counter(options)
+    counts = tuple(option_counts.values())
     layer: dict[_State, CountBounds] = {
-        (taken, counts, False): span for taken, span in states.items()
+        (taken, counts, False): bounds for taken, bounds in states.items()
     }
     ends: dict[int, list[CountBounds]] = {}
-    for step in range(most + 1):
-        if step >= least:
-            for (taken, _, _), span in layer.items():
-                ends.setdefault(taken, []).append(span)
-        if step == most:
+    for step in range(max_counted + 1):
+        if step >= min_counted:
+            for (taken, _, _), bounds in layer.items():
+                ends.setdefault(taken, []).append(bounds)
+        if step == max_counted:
             break
         after: dict[_State, CountBounds] = {}
-        for state, span in layer.items():
-            for place, option in enumerate(kinds):
-                if state[1][place]:
-                    new, changed = _take(state, span, place, option)
-                    known = after.get(new)
-                    after[new] = changed if known is None else _widest((known, changed))
-            if len(after) > MOST_STATES:
+        for state, bounds in layer.items():
+            for index, option in enumerate(option_counts):
+                if state[1][index]:
+                    new, new_bounds = _take(state, bounds, index, option)
+                    previous = after.get(new)
+                    after[new] = (
+                        new_bounds if previous is None else _combine((previous, new_bounds))
+                    )
+            if len(after) > MAX_STATES:
                 return None
         layer = after
-    return {taken: _widest(found) for taken, found in ends.items()}
+    return {taken: _combine(bounds) for taken, bounds in ends.items()}
 
 
 def _take(
-    state: _State, span: CountBounds, place: int, option: MatchOptions
+    state: _State, bounds: CountBounds, index: int, option: MatchOptions
 ) -> tuple[_State, CountBounds]:
     taken, left, hit = state
     outcome = option.otherwise
-    for number, becomes, used_up in option.tries:
+    for number, outcome_if_matched, used_up in option.tries:
         if used_up and taken >> number & 1:
             continue
-        outcome = becomes
+        outcome = outcome_if_matched
         taken |= used_up << number
         break
     if outcome == HIT:
         hit = True
-        span = span._replace(hits_least=span.hits_least + 1, hits_most=span.hits_most + 1)
+        bounds = bounds._replace(min_hits=bounds.min_hits + 1, max_hits=bounds.max_hits + 1)
     elif outcome == MISS:
-        span = CountBounds(
-            span.hits_least,
-            span.hits_most,
-            span.misses_least + 1,
-            span.misses_most + 1,
-            span.misses_ahead + (not hit),
+        bounds = CountBounds(
+            bounds.min_hits,
+            bounds.max_hits,
+            bounds.min_misses + 1,
+            bounds.max_misses + 1,
+            bounds.misses_ahead + (not hit),
         )
-    return (taken, (*left[:place], left[place] - 1, *left[place + 1 :]), hit), span
+    return (taken, (*left[:index], left[index] - 1, *left[index + 1 :]), hit), bounds
 
 
-def _loosely(before: CountBounds, tie: Tie, truths: int) -> CountBounds:
-    """Return bounds after a group whose claims may each come to whatever they could by itself."""
+def _loose_bounds(previous: CountBounds, tie: Tie, truths: int) -> CountBounds:
+    """Return bounds after a tie with each detection bounded by itself."""
     possible = [_outcomes(option) for option in tie.options]
-    left_out = len(possible) - tie.least
+    left_out = len(possible) - tie.min_counted
 
-    def least(outcome: str) -> int:
+    def at_least(outcome: str) -> int:
         return max(0, sum(each == {outcome} for each in possible) - left_out)
 
-    def most(outcome: str) -> int:
-        return min(sum(outcome in each for each in possible), tie.most)
+    def at_most(outcome: str) -> int:
+        return min(sum(outcome in each for each in possible), tie.max_counted)
 
-    misses = before.misses_most + most(MISS)
+    misses = previous.max_misses + at_most(MISS)
     return CountBounds(
-        before.hits_least + least(HIT),
-        min(before.hits_most + most(HIT), truths),
-        before.misses_least + least(MISS),
+        previous.min_hits + at_least(HIT),
+        min(previous.max_hits + at_most(HIT), truths),
+        previous.min_misses + at_least(MISS),
         misses,
         misses,
     )
 
 
 def _outcomes(option: MatchOptions) -> set[str]:
-    found = set()
+    outcomes = set()
     for _, becomes, used_up in option.tries:
-        found.add(becomes)
+        outcomes.add(becomes)
         if not used_up:
-            return found
-    return found | {option.otherwise}
+            return outcomes
+    return outcomes | {option.otherwise}

@@ -17,7 +17,7 @@ from detap.core.match_table import MatchTable
 from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
 from detap.core.proposals import coverage
-from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, spans
+from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
 from detap.errors import UsageError
 from detap.evaluation.run import EvaluationRun
 from detap.evaluation.selection import SelectedClasses
@@ -232,7 +232,7 @@ class _ImageClass:
         if key not in self.cache:
             options = tuple(self._match_options(index, a, t) for index in range(len(self.rows)))
             unmatchable = self.orders.run.unmatchable[self.truths]
-            bounds = spans(self._ties(options, m), int((positive & ~unmatchable).sum()))
+            bounds = count_bounds(self._ties(options, m), int((positive & ~unmatchable).sum()))
             self.cache[key] = tuple(bounds)
         return self.cache[key]
 

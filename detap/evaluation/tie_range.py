@@ -139,8 +139,8 @@ class _Bounds:
                     (levels[n], self.tie_groups[k][n].bounds.spans(a, t, m)) for n in changing
                 ]
                 hit_count = int(np.count_nonzero(hit))
-                least = hit_count + sum(each[-1].hits_least for _, each in tie_bounds)
-                most = hit_count + sum(each[-1].hits_most for _, each in tie_bounds)
+                least = hit_count + sum(each[-1].min_hits for _, each in tie_bounds)
+                most = hit_count + sum(each[-1].max_hits for _, each in tie_bounds)
                 if most > positives[a]:
                     raise _corrupt("more true positives than ground truths")
                 ends[0].recall[t, k, a, m] = least / positives[a]
@@ -197,8 +197,8 @@ def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Re
         bounds_index = tie_group.bounds.bounds_index
         for t, a, m in zip(*np.nonzero(bounds_index >= 0), strict=True):
             (span,) = tie_group.bounds.spans(a, t, m)
-            low[t, a, m] -= span.hits_least
-            high[t, a, m] += span.hits_most
+            low[t, a, m] -= span.min_hits
+            high[t, a, m] += span.max_hits
     if (low < 0).any() or (high > positives[:, None]).any():
         raise _corrupt("more true positives than ground truths")
     ends = (low / positives[:, None], high / positives[:, None])
@@ -219,8 +219,8 @@ def _add_tie_groups(base: Rows, tie_bounds: _Known, name: str) -> Rows:
 
 def _early_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
     """Return the hits with most true positives, as early as possible."""
-    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "hits_most")
-    above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "misses_least")])[:-1]
+    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "max_hits")
+    above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "min_misses")])[:-1]
     return np.repeat(above, np.diff(hits_by_level, prepend=0)).astype(np.int32)
 
 
@@ -230,13 +230,13 @@ def _late_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
     A false positive that is one because its rival was first stands behind that one. So many of
     them at most are before a hit as there are hits of its level before it.
     """
-    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "hits_least")
-    before = _add_tie_groups(totals.misses, tie_bounds, "misses_most")
+    hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "min_hits")
+    before = _add_tie_groups(totals.misses, tie_bounds, "max_misses")
     behind: dict[int, list[int]] = {}
     for levels, spans_of in tie_bounds:
         for level, span in zip(levels.tolist(), spans_of, strict=True):
-            if span.misses_most > span.misses_ahead:
-                behind.setdefault(level, []).append(span.misses_most - span.misses_ahead)
+            if span.max_misses > span.misses_ahead:
+                behind.setdefault(level, []).append(span.max_misses - span.misses_ahead)
     hits = np.repeat(before, np.diff(hits_by_level, prepend=0))
     for level, counts in behind.items():
         start = int(hits_by_level[level - 1]) if level else 0

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves, ties
-from detap.core.ties import Groups
+from detap.core.ties import TieGroups
 from detap.errors import UsageError
 from detap.protocols.ranking import ELEVEN, Retrieval
 from detap.text_input import suggest
@@ -112,20 +112,20 @@ class Expected:
 
     Attributes
     ----------
-    groups : Groups
+    groups : TieGroups
         As in :mod:`detap.core.ties`.
     relevant, length, gains :
         As in :class:`Ordered`.
     """
 
-    groups: Groups
+    groups: TieGroups
     relevant: int
     length: int
     gains: Gains | None = None
 
     def relevant_within(self, k: int) -> float:
         """Return how many of the first k are relevant."""
-        return ties.found_within(self.groups, k)
+        return ties.expected_hits(self.groups, k)
 
     def relevant_at_ranks(self, ranks: int) -> Floats:
         """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
@@ -136,7 +136,7 @@ class Expected:
 
     def hit(self, k: int) -> float:
         """Return whether (or how surely) a relevant item is among the first k."""
-        return ties.hit_chance(self.groups, k)
+        return ties.hit_probability(self.groups, k)
 
     def average_precision(self, k: int, divisor: str) -> float:
         """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""

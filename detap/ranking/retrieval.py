@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from detap.core import ranking, ties
 from detap.core.curves import mean_of_defined
-from detap.core.ties import Groups
+from detap.core.ties import TieGroups
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
@@ -280,7 +280,7 @@ class _RunLists:
         size = np.diff(first, append=len(score))
         relevant = _sums(grade >= self.protocol.relevant_from, first).astype(np.int64)
         has_relevant = relevant > 0
-        groups = Groups(first[has_relevant], size[has_relevant], relevant[has_relevant])
+        groups = TieGroups(first[has_relevant], size[has_relevant], relevant[has_relevant])
         gains = None
         if judged is not None:
             gain = _sums(self._gain(np.maximum(grade, 0.0)), first)
@@ -386,7 +386,7 @@ class _GalleryLists:
         for row in range(high - low):
             rows = slice(ranked.start[row], ranked.start[row + 1])
             if self.protocol.tie_break == "expected":
-                groups = ties.groups_of(ranked.above[rows], ranked.level[rows])
+                groups = ties.tie_groups(ranked.above[rows], ranked.level[rows])
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
                 yield low + row, Ordered(ranked.hits[rows], int(counts[row]), length)

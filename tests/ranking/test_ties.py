@@ -101,15 +101,15 @@ def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> No
 
 def test_interpolated_precision_of_expected_counts() -> None:
     """Two items of one score, one relevant: half a hit each, a precision of 1/2 throughout."""
-    groups = ties.Groups(np.array([0]), np.array([2]), np.array([1]))
+    groups = ties.TieGroups(np.array([0]), np.array([2]), np.array([1]))
     assert Expected(groups, 1, 2).precision_at_levels() == pytest.approx(np.full(11, 0.5))
     # With a second relevant item below, alone: 1/2 up to recall 1/2, then 2/3 everywhere.
-    groups = ties.Groups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1]))
+    groups = ties.TieGroups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1]))
     assert Expected(groups, 2, 3).precision_at_levels() == pytest.approx(np.full(11, 2 / 3))
 
 
 def test_no_hit_at_all() -> None:
-    none = ties.groups_of(np.zeros(0, np.int32), np.zeros(0, np.int32))
+    none = ties.tie_groups(np.zeros(0, np.int32), np.zeros(0, np.int32))
     for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):
         assert ranked.relevant_within(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0
         assert ranked.average_precision(3, "all") == 0
