@@ -220,8 +220,7 @@ def test_notes_that_are_warnings_are_warned_of() -> None:
     assert warning.message.note == result.notes[0]
     assert str(warning.message) == str(result.notes[0])
     assert str(warning.message).endswith(
-        "looked at): are these the detections of other images, or "
-        "of images of another size, under the same names? (40) [few-overlaps]"
+        "other images or another image size under the same names? (40) [few-overlaps]"
     )
 
 

@@ -382,7 +382,7 @@ def test_a_result_whose_boxes_were_not_kept_says_so(monkeypatch: pytest.MonkeyPa
         update(evaluator, [1])
     result = evaluator.compute()
     assert result.detections_count.tolist() == [2, 0]
-    with pytest.raises(UsageError, match="was merged from partials"):
+    with pytest.raises(UsageError, match="merged from partials has no boxes"):
         result.errors()
     evaluator.reset()
     update(evaluator, [1])
