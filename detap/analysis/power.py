@@ -1,12 +1,12 @@
-"""What images can show: the smallest drop that is told from noise, and how many images one takes.
+"""Power analysis: minimum detectable drop and number of images needed.
 
-A drop is told from noise where the whole of its interval (``detap/analysis/bootstrap.py``) lies on
-one side of 0. With the standard error s of the drop, the standard deviation over its resamples,
-that becomes so in a share `power` of all samples of as many images once the true drop is
+A drop is detected if its interval (``detap/analysis/bootstrap.py``) excludes 0. Let s be the
+standard error of the drop: the standard deviation over its resamples. The probability of detection
+is `power` if the true drop is
 
     (z(1 - (1 - level) / 2) + z(power)) * s,
 
-z being the quantile of the normal distribution; s falls with the root of the number of images.
+where z is the normal quantile. s is proportional to 1 / sqrt(number of images).
 docs/statistics.md has the theory, and what a simulation made of it.
 
 References
@@ -30,28 +30,27 @@ if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
 
 LEVEL = 0.95
-"""Of the intervals, where none is asked for."""
+"""Default level of the intervals."""
 
 _quantile = NormalDist().inv_cdf
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """How drops are told from noise.
+    """Criterion of detecting a drop.
 
     Attributes
     ----------
     level : float
-        Of the two-sided intervals.
+        Level of the two-sided intervals.
     paired : bool
-        Whether the spread is that of a difference of two detectors on the same images. Otherwise
-        it is that of one detector's number, and another is taken for as noisy and independent: the
-        spread of their difference is at most the root of 2 as large, as what makes an image hard
-        for both cancels out.
+        True if the resamples are of a difference of two detectors on the same images. Otherwise
+        they are of one detector, and the difference is assumed to have sqrt(2) times their standard
+        error, an upper bound if the detectors' metrics are positively correlated.
     drop : float or None
-        The wished-for drop.
+        Drop to detect.
     power : float
-        In which share of samples a drop is to be told from noise.
+        Probability of detection.
     """
 
     level: float = LEVEL
@@ -60,36 +59,36 @@ class Criterion:
     power: float = 0.8
 
     def error(self, spread: Floats) -> float:
-        """Return the standard error of a drop from the resamples of it, or of one number.
+        """Return the standard error of a drop from resamples of it or of one metric.
 
         Parameters
         ----------
         spread : (B,) float64
-            NaN where undefined: left out.
+            Resamples; NaN is left out.
 
         Returns
         -------
         float
-            NaN where the resamples are all the same: nothing tells how noisy the number is.
+            NaN if all resamples are equal.
         """
         error = standard_error(spread)
         return error if self.paired else sqrt(2) * error
 
     def min_detectable_drop(self, error: float) -> float:
-        """Return the smallest drop that is told from noise in a share `power` of samples."""
+        """Return the drop that is detected with probability `power`."""
         return (_quantile(1 - (1 - self.level) / 2) + _quantile(self.power)) * error
 
     def margin(self, error: float) -> float:
-        """Return how far beyond a limit a true number must be for its estimate to be so as often.
+        """Return the distance from a limit that exceeds it with probability `power`.
 
-        What is held to a limit as it is, without an interval, is beyond it in half of the samples
-        where it is truly at it.
+        Without an interval, a metric whose true value is at the limit exceeds it in half of the
+        samples.
         """
         return _quantile(self.power) * error
 
 
 def standard_error(spread: Floats) -> float:
-    """Return the standard deviation of resampled numbers; NaN where they are all the same."""
+    """Return the standard deviation of resamples; NaN if all are equal."""
     defined = spread[~np.isnan(spread)]
     if len(defined) < 2:
         return nan
@@ -98,25 +97,24 @@ def standard_error(spread: Floats) -> float:
 
 
 class DetectableDrop(NamedTuple):
-    """What images can show of a drop of one number.
+    """Minimum detectable drop of one metric.
 
     Attributes
     ----------
     name : str
     units : int
-        How many images there are; of a ranking, queries.
+        Number of images, or of queries of a ranking.
     standard_error : float
-        Of its drop. NaN where the resamples do not tell.
+        Standard error of the drop; NaN if unknown.
     min_detectable_drop : float
-        The least that is told from noise.
     limit : float or None
-        How far a gate lets it fall or rise.
+        Change that a gate allows.
     drop_failing_gate : float or None
-        The true drop from which on that gate fails in a share `power` of samples.
+        True drop that fails the gate with probability `power`.
     images_needed : int or None
-        How many units like these the wished-for drop takes; without a wish, the gate's limit.
+        Number of units to detect the given drop, or else the gate's limit.
     ground_truths : int or None
-        Of the class, where it is a class's number.
+        Number of ground truths of the class, for a class's metric.
     """
 
     name: str
@@ -140,15 +138,15 @@ class DetectableDrop(NamedTuple):
         by_interval: bool = True,
         ground_truths: int | None = None,
     ) -> "DetectableDrop":
-        """Return what resamples say of it; see above.
+        """Compute the minimum detectable drop from resamples.
 
         Parameters
         ----------
         spread : (B,) float64
-            Of the drop, or of the number where it is not paired.
+            Resamples of the drop, or of the metric if not paired.
         by_interval : bool
-            Whether the gate fails where the whole interval is beyond the limit, or where the drop
-            itself is.
+            True if the gate fails when the whole interval exceeds the limit; False if when the
+            drop itself does.
         """
         error = criterion.error(spread)
         smallest = criterion.min_detectable_drop(error)
@@ -166,24 +164,24 @@ class DetectableDrop(NamedTuple):
 
     @property
     def is_underpowered(self) -> bool:
-        """Whether a gate's limit is a drop that is not told from noise; 0 names no size."""
+        """True if the gate's limit is above 0 and below the minimum detectable drop."""
         return self.limit is not None and 0 < self.limit < self.min_detectable_drop
 
 
 class ThresholdMargin(NamedTuple):
-    """How far a number must truly be beyond a floor or ceiling for the gate to notice.
+    """Distance of a metric from a threshold that its gate detects.
 
     Attributes
     ----------
     name : str
     kind : {"floor", "ceiling"}
     limit : str
-        As it was given.
+        As given.
     standard_error : float
-        Of the number itself. NaN where the resamples do not tell.
+        Standard error of the metric; NaN if unknown.
     margin : float
-        So far beyond its limit, it fails in a share `power` of samples; so far within, it passes in
-        as many. At the limit either happens in half of them.
+        At this distance from the limit the gate fails, or passes, with probability `power`. At the
+        limit it fails with probability 0.5.
     """
 
     name: str
@@ -195,19 +193,19 @@ class ThresholdMargin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PowerAnalysis:
-    """What images can show of several numbers.
+    """Power analysis of several metrics.
 
     Attributes
     ----------
     criterion : Criterion
     unit : str
-        What is resampled: ``"image"`` or ``"query"``.
+        Resampled unit: ``"image"`` or ``"query"``.
     metrics : tuple of DetectableDrop
-        Those that were asked for.
+        Requested metrics.
     classes : tuple of DetectableDrop
-        Of each class besides.
+        Primary metric of each class.
     margins : tuple of ThresholdMargin
-        Of what is held to a floor or ceiling.
+        Metrics with a lower or upper threshold.
     """
 
     criterion: Criterion
@@ -218,29 +216,26 @@ class PowerAnalysis:
 
     @property
     def units(self) -> str:
-        """What is resampled, in the plural."""
+        """The resampled unit in the plural."""
         return {"image": "images", "query": "queries"}[self.unit]
 
 
 def images_needed(units: int, smallest: float, drop: float | None) -> int | None:
-    """Return how many units like these tell a drop from noise; None where it is not known.
-
-    The standard error falls with the root of their number.
-    """
+    """Return the number of units that detect a drop; None if unknown."""
     if not drop or isnan(smallest):
         return None
     return ceil(units * (smallest / drop) ** 2 * (1 - ROUNDING))
 
 
 def power_analysis(comparison: "Comparison", drop: float | None = None) -> PowerAnalysis | None:
-    """Return what the images of a comparison can show; None where nothing was resampled.
+    """Analyze the power of a comparison; return None without resamples.
 
     Parameters
     ----------
     comparison : Comparison
-        Of :func:`detap.analysis.comparison.compare`; its resamples are used.
+        Result of :func:`detap.analysis.comparison.compare` with resamples.
     drop : float, optional
-        The wished-for drop.
+        Drop to detect.
     """
     if comparison.resamples is None:
         return None

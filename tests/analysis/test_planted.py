@@ -119,5 +119,5 @@ def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> 
     )
     assert "open-images-v2" in {entry.protocol.name for entry in found.equal}
     (left_out,) = (group for group in found.skipped if "voc2007" in group.presets)
-    assert left_out.reason == "need what the ground truth does not say"
+    assert left_out.reason == "need data that the ground truth lacks"
     assert Protocol.presets["voc2007"].inclusive_pixels

@@ -174,7 +174,7 @@ def test_what_another_pairing_brings_with_it_is_one_step() -> None:
         "min_height",
         "recall_grid",
     }
-    assert found.descriptions[1] == "matching by-score instead of kitti, and what goes with it"
+    assert found.descriptions[1] == "matching by-score instead of kitti, and dependent fields"
 
 
 def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_much_data_is_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum(map(len, difficult()))
     for most, everywhere in ((256 * rows, True), (256 * rows - 1, False)):
-        monkeypatch.setattr(module, "MOST_ROWS", most)
+        monkeypatch.setattr(module, "MAX_ROWS", most)
         found = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
         assert found.is_exhaustive == everywhere
 
@@ -244,8 +244,8 @@ def test_a_number_by_either_name() -> None:
             "coco",
             "proposals",
             None,
-            "coco is quoted by AP and proposals by AR100, which are of two kinds; "
-            "name one that both have with --metric",
+            r"the primary metrics of coco \(AP\) and proposals \(AR100\) differ in type; "
+            "choose a common one with --metric",
         ),
         (
             "coco",

@@ -56,9 +56,9 @@ def test_to_how_many_digits_a_number_is_equal() -> None:
     [
         ("high", "--value: 'high' is not a number"),
         ("nan", "--value: 'nan' is not a number"),
-        ("-0.5", "--value -0.5 is neither from 0 to 1 nor in percent"),
-        ("101.25", "--value 101.25 is neither from 0 to 1 nor in percent"),
-        ("0.67", "--value 0.67 has too few digits: many protocols would give it; write 3 behind"),
+        ("-0.5", "--value -0.5 is outside \\[0, 1\\] and not a percentage"),
+        ("101.25", "--value 101.25 is outside \\[0, 1\\] and not a percentage"),
+        ("0.67", "--value 0.67 has too few digits and matches many protocols; use 3 decimals"),
         ("67", "--value 67 has too few digits"),
     ],
 )

@@ -162,7 +162,7 @@ def test_what_the_version_and_the_detector_have_is_not_told_apart() -> None:
 def test_inputs_of_neither_report() -> None:
     found = report_diff(record(), record("coco"), source=made(detections="x"))
     (remark,) = found.remarks
-    assert remark == "the inputs that were given, as they were read, are those of neither report"
+    assert remark == "the given inputs and reading options match neither report"
     assert list(portions(found)) == ["protocol"]
 
 
@@ -171,8 +171,8 @@ def test_inputs_that_do_not_give_the_number() -> None:
     first = record(summary={"mAP": 0.25})
     found = report_diff(first, record("coco"), source=made())
     assert found.remarks == (
-        "the first report has mAP 0.25, where these inputs give 0.5: choose the same classes and "
-        "images, and read them alike",
+        "the first report has mAP 0.25, but these inputs give 0.5; use the same classes, "
+        "images and reading options",
     )
     assert not found.is_known
 
@@ -180,10 +180,10 @@ def test_inputs_that_do_not_give_the_number() -> None:
 def test_numbers_that_stand_in_the_way() -> None:
     raised = record(retained_metrics=["mAP"])
     found = report_diff(record("voc2012|ignore-flags:none"), raised)
-    assert found.remarks == ("mAP of the second is older than its report, which was raised",)
+    assert found.remarks == ("mAP of the second report was retained from an older report",)
     assert not found.is_known
     found = report_diff(record("coco"), record("voc2012", summary={"mAP": None}), "AP50")
-    assert found.remarks == ("mAP of the second is undefined",)
+    assert found.remarks == ("mAP of the second report is undefined",)
     assert not found.is_known
 
 
@@ -192,5 +192,5 @@ def test_the_number_of_one_threshold_may_be_called_the_mean() -> None:
     assert found.names == ("mAP", "AP50")
     with pytest.raises(UnknownNameError, match="protocol voc2012 has no metric 'AP75'"):
         report_diff(record(), record("coco"), "AP75")
-    with pytest.raises(UnknownNameError, match="a report has no number 'AP55'; did you mean AP75"):
+    with pytest.raises(UnknownNameError, match="a report has no metric 'AP55'; did you mean AP75"):
         report_diff(record("coco"), record("coco"), "AP55")

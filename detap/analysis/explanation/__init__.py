@@ -1,1 +1,1 @@
-"""Why a number is what it is: what two protocols, or two reports, differ by, and what gives it."""
+"""Explain metric differences between protocols and reports; find the protocol of a value."""

@@ -1,4 +1,4 @@
-"""The numbers of many protocols on the same tables, at the cost of a few matchings."""
+"""Score the same tables under many protocols with few matchings."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 Tables = tuple[GroundTruth, Detections]
 
 MAX_ROWS = 1_000_000_000
-"""Rows times protocols that are scored in a minute, or somewhat less."""
+"""Maximum of rows times protocols, scored in about a minute."""
 
 
 def evaluate_protocols(
@@ -28,22 +28,22 @@ def evaluate_protocols(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> list[Value]:
-    """Return what the result of each of some protocols answers.
+    """Apply a function to the result of each protocol.
 
-    Protocols that match alike are matched once, and those that the ground truth cannot tell apart
-    are asked once. No more than one result is held at a time.
+    Protocols with the same matching are matched once. Protocols that are equivalent on the ground
+    truth are scored once. Only one result is in memory at a time.
 
     Parameters
     ----------
     tables : (GroundTruth, Detections)
-        Numbered alike.
+        With the same image and class indices.
     protocols : sequence of Protocol
     question : callable
-        Takes a Result, perhaps of another protocol that gives the same.
+        Function of a Result, possibly of an equivalent protocol.
     classes : sequence of str, optional
-        The classes to report, as :func:`detap.evaluate` has it.
+        Classes to report, as in :func:`detap.evaluate`.
     threads : int, optional
-        The answers do not depend on it.
+        Does not affect the result.
     """
     canonical_protocols = [canonical(protocol, tables[0]) for protocol in protocols]
     groups: dict[Protocol, dict[Protocol, Protocol]] = {}
@@ -65,7 +65,7 @@ def _results(
     classes: Sequence[str] | None,
     threads: int | None,
 ) -> Iterator[Result]:
-    """Give the results of protocols that match alike."""
+    """Yield the results of protocols with the same matching."""
     if len(protocols) == 1:
         yield score_tables(*tables, protocols[0], classes=classes, threads=threads)
         return
@@ -77,7 +77,7 @@ def _results(
 
 
 def _matching(protocol: Protocol) -> Protocol:
-    """Return one protocol for all that match alike; other pairings are no matching."""
+    """Reset the fields that apply after score matching to their defaults."""
     if protocol.matching != "by-score":
         return protocol
     after = metrics.after_matching()
@@ -88,9 +88,9 @@ def _matching(protocol: Protocol) -> Protocol:
 
 
 def is_applicable(protocol: Protocol, tables: Tables) -> bool:
-    """Return True if tables can be scored by a protocol.
+    """Return True if the tables can be scored under a protocol.
 
-    Not so if it contradicts itself, or counts pixels of images whose size is not known.
+    False if its fields conflict, or if it needs unknown image sizes.
     """
     no_rows = np.zeros(0, np.int64)
     truth, detections = tables
@@ -102,10 +102,9 @@ def is_applicable(protocol: Protocol, tables: Tables) -> bool:
 
 
 def canonical(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
-    """Return one protocol for all that a ground truth cannot tell apart at a glance.
+    """Return one representative of the protocols equivalent on a ground truth.
 
-    Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
-    make no difference.
+    Unused flags, an unused annotation id 0 and an IoU limit above all thresholds have no effect.
     """
     uncapped = replace(protocol, max_iou_threshold=1.0).search_thresholds
     out_of_reach = uncapped == protocol.search_thresholds and protocol.matching == "by-score"
@@ -121,24 +120,24 @@ def canonical(protocol: Protocol, ground_truth: GroundTruth) -> Protocol:
 
 
 def occurring_flags(flags: tuple[str, ...], ground_truth: GroundTruth) -> tuple[str, ...]:
-    """Return which flags any ground truth bears, in their fixed order."""
+    """Return the flags that any ground truth has, sorted."""
     return tuple(sorted(flag for flag in flags if ground_truth.marked(flag).any()))
 
 
 def primary_value(result: Result) -> float:
-    """Return the number that a result is quoted by; NaN is undefined."""
+    """Return the primary metric of a result; NaN if undefined."""
     return next(iter(result.summary.values()))
 
 
 def find_metric(protocol: Protocol, at: str | None) -> MetricSpec:
-    """Return a number of a protocol by its name, be the mean AP called AP there or mAP.
+    """Return a metric of a protocol by name, which may be AP for mAP and mAP for AP.
 
-    Without a name it is the headline.
+    The default is the primary metric.
 
     Raises
     ------
     UnknownNameError
-        Where there is none.
+        If the protocol does not have the metric.
     """
     if at is None:
         return metrics.summary(protocol)[0]

@@ -1,4 +1,4 @@
-"""Why two protocols give two numbers on the same tables: what each axis has in the difference."""
+"""Attribute the metric difference of two protocols to their fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,17 +28,17 @@ from detap.protocols.steps import Step, steps
 from detap.tables.detection import GroundTruth
 
 MAX_STEPS = 11
-"""Of so many steps at most all contexts are scored: 2,048."""
+"""Maximal number of steps whose combinations are all scored: 2,048 combinations."""
 
 
 class ProtocolValue(NamedTuple):
-    """A protocol and its number.
+    """A protocol and the value of its metric.
 
     Attributes
     ----------
     protocol : Protocol
     metric : MetricSpec
-        Of the protocol.
+        Metric of the protocol.
     value : float
     """
 
@@ -49,20 +49,19 @@ class ProtocolValue(NamedTuple):
 
 @dataclass(frozen=True)
 class ProtocolDiff:
-    """What the axes have in the difference of two protocols.
+    """Effects of protocol fields on a metric difference.
 
     Attributes
     ----------
     first, second : ProtocolValue
     steps : tuple of Step
-        The axes in which they differ, as far as the number depends on them, in the order of the
-        walk.
+        Differing fields that the metric depends on, in the order of their change.
     effects : tuple of StepEffect
-        What each step has in the difference.
+        Effect of each step.
     combinations : int
-        How many protocols were scored.
+        Number of scored combinations of changed fields.
     descriptions : tuple of str
-        What each step changes, in words, as far as the ground truth can tell.
+        Description of each step, for this ground truth.
     """
 
     first: ProtocolValue
@@ -74,22 +73,22 @@ class ProtocolDiff:
 
     @property
     def total(self) -> float:
-        """The number of the second less that of the first."""
+        """The second value minus the first."""
         return self.second.value - self.first.value
 
     @property
     def differs(self) -> bool:
-        """Whether the numbers differ by more than rounding does."""
+        """True if the values differ by more than rounding."""
         return not nearly_equal(self.first.value, self.second.value)
 
     @property
     def is_exhaustive(self) -> bool:
-        """Whether all contexts were scored; otherwise only the walks are known."""
+        """True if all combinations were scored, which the Shapley values need."""
         return not any(isnan(effect.shapley) for effect in self.effects)
 
     @property
     def fractions(self) -> tuple[float, ...]:
-        """What each step has in the difference, of 1: by Shapley, or by the walk; NaN of none."""
+        """Each step's fraction of the difference: by Shapley value if known, else in order."""
         effects = [p.shapley if self.is_exhaustive else p.in_order for p in self.effects]
         return tuple(effect / self.total if self.differs else nan for effect in effects)
 
@@ -103,26 +102,26 @@ def protocol_diff(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> ProtocolDiff:
-    """Attribute the difference of two protocols' numbers to the axes in which they differ.
+    """Attribute the metric difference of two protocols to their differing fields.
 
     Parameters
     ----------
     tables : (GroundTruth, Detections)
     first, second : Protocol
     at : str, optional
-        The number, such as ``"AP50"``; what one protocol calls AP and another mAP is one. By
-        default the headline of each.
+        Metric, such as ``"AP50"``; AP and mAP are equivalent. By default the primary metric of
+        each protocol.
     classes : sequence of str, optional
-        The classes to report, as :func:`detap.evaluate` has it.
+        Classes to report, as in :func:`detap.evaluate`.
     threads : int, optional
-        The numbers do not depend on it.
+        Does not affect the result.
 
     Raises
     ------
     UnknownNameError
-        Where either has no such number.
+        If either protocol does not have the metric.
     UsageError
-        Where they differ in nothing that the number depends on, or the number is undefined.
+        If no differing field affects the metric, or the metric is undefined.
     """
     protocols = (first, second)
     metric_specs = [find_metric(protocol, at) for protocol in protocols]
@@ -180,10 +179,10 @@ def _check_defined(protocols: Sequence[Protocol], values: Sequence[float], name:
 def _merge_dependent(
     differing: tuple[Step, ...], ends: Sequence[Protocol], tables: Tables
 ) -> tuple[Step, ...]:
-    """Return the steps, those that contradict other axes when taken or left alone made one.
+    """Merge the steps that are invalid without each other into one step.
 
-    Other pairings take other axes: their values can only change together. The axis that decides
-    which others have a say contradicts them either way, and is the first of the step.
+    Another matching uses other fields, so their values can only change together. The field that
+    is invalid both alone and as the only one unchanged comes first.
     """
     full = (1 << len(differing)) - 1
     valid = [
@@ -219,12 +218,12 @@ def _combine(ends: Sequence[Protocol], differing: Sequence[Step], combination: i
 def describe_step(
     step: Step, ends: Sequence[Protocol], ground_truth: GroundTruth | None = None
 ) -> str:
-    """Return what a step changes: the first of its axes of which a ground truth tells."""
+    """Describe the first change of a step that affects the ground truth."""
     for field in step.fields:
         before, after = (getattr(protocol, field.name) for protocol in ends)
         if isinstance(field.kind, Flags) and ground_truth is not None:
             before, after = (occurring_flags(flags, ground_truth) for flags in (before, after))
         if before != after:
-            more = ", and what goes with it" if step.is_long else ""
+            more = ", and dependent fields" if step.is_long else ""
             return field.kind.describe_change(field.name, before, after) + more
     return describe_step(step, ends)

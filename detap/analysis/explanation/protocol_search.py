@@ -1,4 +1,4 @@
-"""Which protocols give a number: presets, and presets with one axis or two changed."""
+"""Search presets, with up to two changed fields, for a metric value."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,23 +27,22 @@ from detap.protocols import Protocol
 from detap.protocols.fields import FLAGS, Choice, Flags, ProtocolField, YesNo, protocol_fields
 
 MAX_PAIRS = 300
-"""So many presets with two axes changed are scored at most: the likeliest."""
+"""Maximal number of presets scored with two changed fields, the most likely first."""
 
 
 class ProtocolMatch(NamedTuple):
-    """A protocol, and one of its numbers.
+    """A protocol and the value of one of its metrics.
 
     Attributes
     ----------
     protocol : Protocol
-        In full.
     changes : mapping
-        What was changed in its preset.
+        Fields changed from the preset.
     name : str
-        Of the number.
+        Metric.
     value : float
     digits : int
-        To how many of the digits given it is equal.
+        Number of decimals equal to the target's.
     """
 
     protocol: Protocol
@@ -55,24 +54,22 @@ class ProtocolMatch(NamedTuple):
 
 @dataclass(frozen=True)
 class ProtocolSearch:
-    """Which protocols give a number, or come near.
+    """Protocols that give a metric value, or the nearest ones.
 
     Attributes
     ----------
     target : TargetValue
     candidates : tuple of ProtocolMatch
-        Those that are equal to the digits given first, the fewest changes before others; then the
-        others, the nearest first.
+        Equal values first, by number of changes; then the others, the nearest first.
     scored : tuple of int
-        How many protocols were scored with none, one and two axes changed: as far as the search
-        went, which ends where one is equal.
+        Number of protocols scored with none, one and two changed fields. The search ends at the
+        first equal value.
     pairs, max_pairs : int
-        How many with two axes changed there are of which each alone changes a number; and how many
-        of them were looked at.
+        Number of pairs of changed fields that each alone change a metric, and the maximum scored.
     skipped : tuple of Skipped
-        The presets that were not searched.
+        Presets that were not searched.
     changes : mapping
-        Values of axes that all presets got.
+        Field values set in all presets.
     """
 
     target: TargetValue
@@ -85,7 +82,7 @@ class ProtocolSearch:
 
     @property
     def equal(self) -> tuple[ProtocolMatch, ...]:
-        """Those that are equal to the digits given."""
+        """Matches equal in all digits of the target."""
         return tuple(match for match in self.candidates if match.digits == self.target.digits)
 
 
@@ -98,26 +95,26 @@ def protocol_search(
     classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> ProtocolSearch:
-    """Look for the protocols that give a number.
+    """Search for protocols that give a metric value.
 
     Parameters
     ----------
     tables : (GroundTruth, Detections)
     target : TargetValue
     at : str, optional
-        What the number is called; by default any of the summary, and with axes changed, those over
-        all areas at the largest limit.
+        Metric; by default any of the summary, and with changed fields, those over all areas at
+        the largest number of detections.
     changes : mapping, optional
-        Values of axes that all presets get.
+        Field values set in all presets.
     classes : sequence of str, optional
-        The classes to report, as :func:`detap.evaluate` has it.
+        Classes to report, as in :func:`detap.evaluate`.
     threads : int, optional
-        What is found does not depend on it.
+        Does not affect the result.
 
     Raises
     ------
     UnknownNameError
-        Where no protocol has a number of that name.
+        If no protocol has the metric.
     UsageError
         If no preset can be scored on these tables with these changes.
     """
@@ -144,18 +141,18 @@ def protocol_search(
 
 
 class _Trial(NamedTuple):
-    """A protocol to be scored, or scored.
+    """A protocol and its metrics, empty before scoring.
 
     Attributes
     ----------
     protocol : Protocol
     changes : mapping
-        What was changed in a preset.
+        Fields changed from the preset.
     simpler : tuple of _Trial
-        The preset, or those with one axis changed that this joins: numbers that one of them has
-        too say nothing.
+        Trials with fewer changes: the preset, and those with one of two changes. Their values are
+        not reported again.
     numbers : mapping of str to float
-        By name; those that are undefined are left out.
+        Defined metrics by name.
     """
 
     protocol: Protocol
@@ -165,7 +162,7 @@ class _Trial(NamedTuple):
 
     @property
     def news(self) -> dict[str, float]:
-        """The numbers that nothing simpler has."""
+        """Metrics whose values no simpler trial has."""
         return {
             name: value
             for name, value in self.numbers.items()
@@ -174,7 +171,7 @@ class _Trial(NamedTuple):
 
 
 class _Search:
-    """Scores each protocol once that these tables can tell from others."""
+    """Scorer of the protocols that are not equivalent on the tables."""
 
     def __init__(
         self,
@@ -193,12 +190,12 @@ class _Search:
         self._seen: set[Protocol] = set()
 
     def presets(self) -> tuple[list[_Trial], list[Skipped]]:
-        """Score the presets, also those that are alike here; return those that cannot be, too."""
+        """Score the presets, equivalent ones too; return them and those not applicable."""
         trials, inapplicable = list[_Trial](), dict[str, list[str]]()
         for protocol in self.given:
             trial = _Trial(protocol)
             if not is_applicable(protocol, self.tables):
-                inapplicable.setdefault("need what the ground truth does not say", []).append(
+                inapplicable.setdefault("need data that the ground truth lacks", []).append(
                     protocol.name
                 )
             elif not self._has_number(trial):
@@ -210,7 +207,7 @@ class _Search:
         return self._scored(trials), skipped
 
     def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
-        """Return the trials that are new and stand, with their numbers."""
+        """Score the trials that are new and applicable."""
         return self._scored([trial for trial in trials if self._is_new(trial)])
 
     def _has_number(self, trial: _Trial) -> bool:
@@ -226,24 +223,24 @@ class _Search:
         return [t._replace(numbers=n) for t, n in zip(trials, metrics_by_trial, strict=True)]
 
     def _is_new(self, trial: _Trial) -> bool:
-        """Return whether a protocol does not contradict itself, and no other was like it."""
+        """Return True if the protocol is applicable and not equivalent to an earlier one."""
         if not self._has_number(trial) or not is_applicable(trial.protocol, self.tables):
             return False
         seen = canonical(self._asked(trial), self.tables[0])
         is_new = seen not in self._seen
-        # What a preset has over all areas is not asked for again.
+        # Changed presets are scored over all areas only.
         self._seen |= {seen, canonical(_over_all_areas(trial.protocol), self.tables[0])}
         return is_new
 
     def _asked(self, trial: _Trial) -> Protocol:
-        """Return a protocol without the numbers that are not asked for."""
+        """Restrict a protocol to the requested metrics."""
         protocol = trial.protocol
         if self.at is not None:
             return protocol.only_metric(find_metric(protocol, self.at))
         return _over_all_areas(protocol) if trial.changes else protocol
 
     def candidates(self, trials: Iterable[_Trial]) -> list[ProtocolMatch]:
-        """Return the numbers of trials that nothing simpler has."""
+        """Return the values that no simpler trial has."""
         return [
             ProtocolMatch(trial.protocol, trial.changes, name, value, self.target.digits_of(value))
             for trial in trials
@@ -251,7 +248,7 @@ class _Search:
         ]
 
     def rank(self, candidate: ProtocolMatch) -> tuple[bool, int, Fraction]:
-        """Return a key by which the best candidates come first."""
+        """Return the sort key of a candidate, best first."""
         equal = candidate.digits == self.target.digits
         return not equal, equal * len(candidate.changes), self.target.distance(candidate.value)
 
@@ -262,7 +259,7 @@ class _Search:
         return {name: value for name, value in values.items() if not isnan(value)}
 
     def changed_once(self, presets: Sequence[_Trial]) -> list[_Trial]:
-        """Score every preset with one axis changed."""
+        """Score every preset with one changed field."""
         return self.score(
             _Trial(protocol, {axis.name: value}, (preset,))
             for preset in presets
@@ -272,7 +269,7 @@ class _Search:
         )
 
     def _values(self, axis: ProtocolField) -> Iterable[Any]:
-        """Return what an axis can be changed to: its choices, or what any preset has."""
+        """Return the candidate values of a field: its choices, or the values in presets."""
         if axis.name in self.fixed or axis.name in (
             "primary_metric",
             "iou_type",
@@ -289,7 +286,7 @@ class _Search:
         return dict.fromkeys(getattr(protocol, axis.name) for protocol in self.given)
 
     def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
-        """Score presets with two axes changed: the likeliest, were their changes to add up."""
+        """Score presets with two changed fields, nearest first if their effects add up."""
         pairs = [
             (one, other)
             for one, other in combinations([one for one in ones if one.news], 2)
@@ -305,7 +302,7 @@ class _Search:
         )
 
     def _distance(self, one: _Trial, other: _Trial) -> float:
-        """Return how far from the number two changes would lead if they added up."""
+        """Return the distance to the target if the effects of two changes add up."""
         ways = (
             abs(one.numbers[name] + other.numbers[name] - value - float(self.target.value))
             for name, value in one.simpler[0].numbers.items()
@@ -315,11 +312,11 @@ class _Search:
 
 
 def _over_all_areas(protocol: Protocol) -> Protocol:
-    """Return the rules that have the numbers over all areas at the largest limit."""
+    """Restrict a protocol to all areas and the largest max. detections."""
     return replace(protocol.only_area_range(0), max_dets=protocol.max_dets[-1:])
 
 
 def _changed(protocol: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
-    """Give a protocol with other values, where it can have them."""
+    """Yield the changed protocol if the changes are valid."""
     with suppress(UsageError):
         yield protocol.with_changes(**changes)

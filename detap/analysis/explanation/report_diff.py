@@ -1,4 +1,4 @@
-"""Why two reports give two numbers, as far as that can be known."""
+"""Attribute the metric difference of two reports to its causes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,19 +24,19 @@ from detap.text_input import suggest
 Record = Mapping[str, Any]
 
 INPUT_ROLES = {"ground truth": "ground_truth", "detections": "detections"}
-"""Causes that are inputs, and their roles."""
+"""Causes that are inputs, with their roles."""
 
 
 class Cause(NamedTuple):
-    """Something in which two reports can differ.
+    """A possible cause of a difference between two reports.
 
     Attributes
     ----------
     name : {"ground truth", "selection", "reading", "detections", "protocol", "version"}
     differs : bool or None
-        As far as the number depends on it; None where the reports do not tell.
+        True if it differs and the metric depends on it; None if unknown.
     first, second : str
-        What either says of it.
+        Value in each report.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Cause(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """What some causes have in the difference.
+    """Contribution of one or more causes to the difference.
 
     Attributes
     ----------
     causes : tuple of str
-        Their names; of several nothing tells them apart.
+        Names; several if they cannot be separated.
     value : float
-        NaN where it is not known.
+        NaN if unknown.
     """
 
     causes: tuple[str, ...]
@@ -62,25 +62,25 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportDiff:
-    """Why two reports give two numbers.
+    """Metric difference of two reports and its causes.
 
     Attributes
     ----------
     names : tuple of two str
-        What the number is called in either.
+        Name of the metric in each report.
     values : tuple of two float
         NaN is undefined.
     causes : tuple of Cause
     contributions : tuple of Contribution
-        Of the causes that differ, or may.
+        Contributions of the causes that differ or may differ.
     steps : tuple of Step
-        The axes in which the protocols differ, as far as the number depends on them.
+        Differing protocol fields that the metric depends on.
     diff : str
-        What the first of them changes, in words.
+        Description of the first step.
     protocols : ProtocolDiff or None
-        What each of them has, where the inputs are at hand.
+        Effects of the steps; None without the inputs.
     remarks : tuple of str
-        What stands in the way of knowing more.
+        Reasons why contributions are unknown.
     """
 
     names: tuple[str, ...]
@@ -94,37 +94,37 @@ class ReportDiff:
 
     @property
     def total(self) -> float:
-        """The second number less the first."""
+        """The second value minus the first."""
         return self.values[1] - self.values[0]
 
     @property
     def differs(self) -> bool:
-        """Whether the numbers differ by more than rounding does."""
+        """True if the values differ by more than rounding."""
         return not nearly_equal(*self.values)
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """The names of the causes that differ, or may."""
+        """Names of the causes that differ or may differ."""
         return tuple(cause.name for cause in self.causes if cause.differs is not False)
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what each has."""
+        """True if all contributions are known."""
         return not any(isnan(portion.value) for portion in self.contributions)
 
 
 class ReportInputs(NamedTuple):
-    """What a report was made from.
+    """Inputs of a report.
 
     Attributes
     ----------
     tables : (GroundTruth, Detections)
     inputs : sequence of mapping
-        What a report says of them.
+        Records of the inputs in a report.
     classes : sequence of str, optional
-        The classes to report.
+        Classes to report.
     read_again : callable, optional
-        Reads the same files with other options, which it takes as a mapping.
+        Function that reads the same files with a mapping of other options.
     """
 
     tables: Tables
@@ -141,25 +141,25 @@ def report_diff(
     source: ReportInputs | None = None,
     threads: int | None = None,
 ) -> ReportDiff:
-    """Say why two reports of detectors give two numbers.
+    """Attribute the metric difference of two detection reports to its causes.
 
     Parameters
     ----------
     first, second : mapping
         JSON reports of the kind ``"detection"``.
     at : str, optional
-        The number, of both summaries; by default what each is quoted by.
+        Metric of both summaries; by default the primary metric of each.
     source : ReportInputs, optional
-        What either was made from: what the protocols have in the difference is then known.
+        Inputs of either report, from which the protocol's contribution is computed.
     threads : int, optional
-        The numbers do not depend on it.
+        Does not affect the result.
 
     Raises
     ------
     UsageError
-        Where a report's protocol cannot be read.
+        If a report's protocol cannot be read.
     UnknownNameError
-        Where a summary has no such number.
+        If a summary does not have the metric.
     """
     records = (first, second)
     protocols = [Protocol.from_report(record["protocol"]) for record in records]
@@ -187,7 +187,7 @@ def report_diff(
 
 
 def _name(record: Record, protocol: Protocol, at: str | None) -> str:
-    """Return what a summary calls a number: the AP50 of one threshold may be its mAP."""
+    """Return the name of a metric in a summary: mAP may be AP50 at one threshold."""
     summary = record["summary"]
     if at is None:
         return str(next(iter(summary)))
@@ -202,7 +202,7 @@ def _name(record: Record, protocol: Protocol, at: str | None) -> str:
         ):
             return str(name)
     hint = suggest(at, summary) or f"it has {', '.join(summary)}"
-    raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")
+    raise UnknownNameError(f"the summary of a report has no metric {at!r}; {hint}")
 
 
 def _causes(
@@ -223,7 +223,7 @@ def _causes(
 
 
 def _differ(first: Sequence[Record], second: Sequence[Record]) -> bool | None:
-    """Return whether two sides are of other content, or None where that is not told."""
+    """Return True if the inputs differ in content, None if unknown."""
     digests = [[entry.get("sha256") for entry in side] for side in (first, second)]
     if digests[0] and digests[1] and None not in (*digests[0], *digests[1]):
         return digests[0] != digests[1]
@@ -246,13 +246,13 @@ def _format_inputs(side: Sequence[Record]) -> str:
 def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
     for ordinal, record, name in zip(("first", "second"), records, names, strict=True):
         if name in record.get("retained_metrics", ()):
-            yield f"{name} of the {ordinal} is older than its report, which was raised"
+            yield f"{name} of the {ordinal} report was retained from an older report"
         if record["summary"][name] is None:
-            yield f"{name} of the {ordinal} is undefined"
+            yield f"{name} of the {ordinal} report is undefined"
 
 
 def _from_reports(diff: ReportDiff) -> tuple[Contribution, ...]:
-    """Return the portions as far as reports alone tell them."""
+    """Return the contributions, which reports alone give for a single cause only."""
     names = diff.differing
     surely = all(cause.differs for cause in diff.causes if cause.name in names)
     known = len(names) == 1 and surely and not diff.remarks
@@ -266,11 +266,11 @@ def _from_tables(
     source: ReportInputs,
     threads: int | None,
 ) -> ReportDiff:
-    """Return the portions, the protocols being scored on what one report was made from."""
+    """Compute the contributions by scoring the protocols on one report's inputs."""
     records, protocols = reports
     base = next((side for side in (0, 1) if _has_inputs(records[side], source.inputs)), None)
     if base is None:
-        remark = "the inputs that were given, as they were read, are those of neither report"
+        remark = "the given inputs and reading options match neither report"
         return replace(diff, remarks=(remark,), contributions=_from_reports(diff))
     single = [
         protocol.only_metric(find_metric(protocol, name))
@@ -281,10 +281,9 @@ def _from_tables(
     scored = evaluate_protocols(
         tables, single, primary_value, classes=source.classes, threads=threads
     )
-    # From the first report's number to what its protocol gives on these inputs now, to what the
-    # other's gives there, to what that gives with the other's options of reading, to the second
-    # report's number: on the side that these are of, what is off is its version's, on the other
-    # side whatever else differs.
+    # Path: first report, its protocol on these inputs, the other protocol, the other reading
+    # options, second report. A gap at the report with these inputs is due to its version; a gap at
+    # the other report is due to all remaining causes.
     portions: dict[tuple[str, ...], float] = {}
     if diff.steps:
         portions["protocol",] = scored[1] - scored[0]
@@ -325,9 +324,9 @@ def _from_tables(
 def _score_with_other_reading(
     diff: ReportDiff, record: Record, protocol: Protocol, source: ReportInputs, threads: int | None
 ) -> float | None:
-    """Return what a report's protocol gives on the other's inputs, read with its own options.
+    """Score the other report's inputs with this report's protocol and reading options.
 
-    None if both were read alike, or the inputs cannot be read so.
+    Returns None if the reading options are the same or cannot be used.
     """
     if "reading" not in diff.differing or source.read_again is None:
         return None
@@ -350,7 +349,7 @@ def _describe_mismatch(diff: ReportDiff, side: int, value: float) -> str:
 
 
 def _has_inputs(record: Record, inputs: Sequence[Record]) -> bool:
-    """Return whether a report was made from some inputs, as their digests tell."""
+    """Return True if a report has these inputs, by their digests."""
     current = {"inputs": inputs}
     return recorded_reading(record) == recorded_reading(current) and all(
         _differ(*_inputs_of_role((record, current), role)) is False for role in INPUT_ROLES.values()
@@ -358,7 +357,7 @@ def _has_inputs(record: Record, inputs: Sequence[Record]) -> bool:
 
 
 def _inputs_of_role(records: Sequence[Record], role: str) -> list[list[Record]]:
-    """Return the inputs of a role, but for a list of names that the other has in the other role."""
+    """Return the inputs of a role, without files that the other report has in another role."""
     elsewhere = [
         {entry.get("sha256") for entry in record["inputs"] if entry.get("role") != role} - {None}
         for record in records

@@ -1,4 +1,4 @@
-"""Presets that a search for a number scores, and why others are left out."""
+"""Select the presets that a protocol search scores."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Skipped(NamedTuple):
     Attributes
     ----------
     reason : str
-        What they do.
+
     presets : tuple of str
     """
 
@@ -31,16 +31,16 @@ class Skipped(NamedTuple):
 def searched_presets(
     changes: Mapping[str, Any], *, polygons: bool = False
 ) -> tuple[list[Protocol], list[Skipped]]:
-    """Return the presets with some axes changed, and those that are left out.
+    """Return the presets to search, with changed fields, and the skipped ones.
 
-    Presets of the overlap in question come first: boxes, or what `changes` names.
+    Presets with the requested IoU type, by default boxes, come first.
 
     Parameters
     ----------
     changes : mapping
-        Values of axes that all presets get.
+        Field values set in all presets.
     polygons : bool
-        Whether presets that compare quadrilaterals are searched too.
+        True to search presets for quadrilaterals too.
 
     Raises
     ------

@@ -1,9 +1,8 @@
-"""What each of several steps has in a difference: a walk, and Shapley's value over all contexts.
+"""Shapley values of the steps of a change, and their effects in one order.
 
-A context is a set of steps that have been taken, as the bits of a number. Shapley's value of a step
-is what it changes, as the mean over all orders in which the steps can be taken (L. S. Shapley, A
-value for n-person games, 1953): it adds up to the difference, gives a step that never changes
-anything 0, and depends on no order.
+A combination is a set of steps, as the bits of an integer. The Shapley value of a step is its mean
+effect over all orders of the steps (L. S. Shapley, A value for n-person games, 1953). The values
+sum to the difference; a step without any effect has the value 0.
 """
 
 from collections.abc import Sequence
@@ -12,16 +11,16 @@ from typing import NamedTuple
 
 
 class StepEffect(NamedTuple):
-    """What one step has in a difference.
+    """Effect of one step on a difference.
 
     Attributes
     ----------
     in_order, reversed : float
-        What it changes where the steps are taken in their order, and in reverse.
+        Effect in order and in reversed order.
     shapley : float
-        What it changes as the mean over all orders; NaN where only the walk is known.
+        Mean effect over all orders; NaN if not all combinations were scored.
     minimum, maximum : float
-        What it changes where that is lowest and highest, over all contexts; likewise.
+        Lowest and highest effect over all combinations; NaN as `shapley`.
     """
 
     in_order: float
@@ -32,12 +31,12 @@ class StepEffect(NamedTuple):
 
 
 def walk_combinations(steps: int) -> list[int]:
-    """Return the contexts of the walk in order, none to all, and then those of the one in reverse.
+    """Return the combinations of adding the steps in order, then in reversed order.
 
     Returns
     -------
     list of 2 * steps int
-        Each once; of a single step there are no others than none and all.
+        Each once; for one step, none and all.
     """
     everything = (1 << steps) - 1
     forward = [(1 << taken) - 1 for taken in range(steps + 1)]
@@ -45,12 +44,12 @@ def walk_combinations(steps: int) -> list[int]:
 
 
 def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
-    """Return what each step changes in a walk and in the reverse one.
+    """Compute the effect of each step in order and in reversed order.
 
     Parameters
     ----------
     values : sequence of float
-        In the contexts of :func:`walk_combinations`.
+        Values at :func:`walk_combinations`.
     steps : int
     """
     value_by_combination = dict(zip(walk_combinations(steps), values, strict=True))
@@ -68,12 +67,12 @@ def walk_effects(values: Sequence[float], steps: int) -> list[StepEffect]:
 
 
 def shapley_effects(values: Sequence[float]) -> list[StepEffect]:
-    """Return what each step has in the difference of the last number and the first.
+    """Compute the Shapley value of each step in the difference of last and first value.
 
     Parameters
     ----------
     values : sequence of 2**n float
-        In every context: number c is that where the steps are taken that are bits of c.
+        Value of every combination, which is its index.
     """
     steps = (len(values) - 1).bit_length()
     effects = walk_effects([values[context] for context in walk_combinations(steps)], steps)
@@ -89,7 +88,7 @@ def _over_all(values: Sequence[float], step: int, steps: int) -> dict[str, float
         for context in range(len(values))
         if not context & bit
     ]
-    # Of the orders of n steps, so many have a given context of k others before this one.
+    # Fraction of all orders in which a given set of `taken` steps precedes this one.
     weight = [1 / (steps * comb(steps - 1, taken)) for taken in range(steps)]
     return {
         "shapley": fsum(change * weight[taken] for taken, change in changes),

@@ -1,4 +1,4 @@
-"""A number as somebody has written it, and which numbers are equal to its digits."""
+"""A metric value as text, compared by its digits."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -8,19 +8,19 @@ from detap.decimals import fraction, to_fraction
 from detap.errors import UsageError
 
 MIN_DIGITS = 3
-"""Of fewer digits nearly every protocol gives a number."""
+"""Minimal number of decimals: fewer match nearly every protocol."""
 
 
 class TargetValue(NamedTuple):
-    """A number as somebody has written it.
+    """A metric value as text.
 
     Attributes
     ----------
     text : str
     value : Fraction
-        From 0 to 1: what is above 1 is in percent.
+        From 0 to 1; text above 1 is a percentage.
     digits : int
-        How many there are behind the point, of the number from 0 to 1.
+        Number of decimals of `value`.
     """
 
     text: str
@@ -29,12 +29,12 @@ class TargetValue(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> "TargetValue":
-        """Take a number as it is written.
+        """Parse a value.
 
         Raises
         ------
         UsageError
-            Where it is none from 0 to 1 or 0 to 100, or has too few digits to be told from others.
+            If it is not a number from 0 to 1 or a percentage, or has too few digits.
         """
         try:
             value = fraction(text)
@@ -44,19 +44,19 @@ class TargetValue(NamedTuple):
         if value > 1:
             value, digits = value / 100, digits + 2
         if not 0 <= value <= 1:
-            raise UsageError(f"--value {text} is neither from 0 to 1 nor in percent")
+            raise UsageError(f"--value {text} is outside [0, 1] and not a percentage")
         if digits < MIN_DIGITS:
             raise UsageError(
-                f"--value {text} has too few digits: many protocols would give it; "
-                f"write {MIN_DIGITS} behind the point, or 1 of a percentage"
+                f"--value {text} has too few digits and matches many protocols; "
+                f"use {MIN_DIGITS} decimals, or 1 for a percentage"
             )
         return cls(text.strip(), value, digits)
 
     def distance(self, value: float) -> Fraction:
-        """Return how far off a number is."""
+        """Return the absolute difference from a value."""
         return abs(to_fraction(value) - self.value)
 
     def digits_of(self, value: float) -> int:
-        """Return to how many digits behind the point, of those given, a number is this one."""
+        """Return the number of matching decimals of a value, at most `digits`."""
         off = self.distance(value)
         return next((n for n in range(self.digits, 0, -1) if off <= Fraction(1, 2 * 10**n)), 0)
