@@ -102,9 +102,9 @@ function readFragment() {
 }
 
 function writeFragment() {
-  const kept = new URLSearchParams();
-  for (const [key, value] of Object.entries(state)) if (value !== DEFAULTS[key]) kept.set(key, value);
-  const text = kept.toString();
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(state)) if (value !== DEFAULTS[key]) params.set(key, value);
+  const text = params.toString();
   if (text !== location.hash.slice(1)) {
     history.replaceState(null, "", text ? `#${text}` : location.href.split("#")[0]);
   }
@@ -152,7 +152,7 @@ const steps = op ? op.scores.length : 0;
 const counts = !op ? [] : op.added.map((outcomes) => outcomes.map((text) => {
   const out = new Int32Array(steps);
   let sum = 0;
-  if (steps) text.split(",").forEach((value, place) => { sum += +value; out[place] = sum; });
+  if (steps) text.split(",").forEach((value, index) => { sum += +value; out[index] = sum; });
   return out;
 }));
 const totals = !op ? [] : [0, 1, 2, 3, 4, 5].map((outcome) => {
@@ -178,11 +178,11 @@ function point(k, step) {
 function stepNow() {
   if (!steps) return -1;
   if (state.score === "") return op.best ?? steps - 1;
-  const asked = Number(state.score);
+  const requested = Number(state.score);
   let low = -1, high = steps - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (op.scores[middle] >= asked) low = middle; else high = middle - 1;
+    if (op.scores[middle] >= requested) low = middle; else high = middle - 1;
   }
   return Math.max(low, 0);
 }
@@ -365,13 +365,13 @@ const axes = () => [30, 44].map((size) => ({
 }));
 
 function chart(id, options, data) {
-  const place = $(id);
+  const container = $(id);
   charts[id]?.destroy();
-  place.replaceChildren();
+  container.replaceChildren();
   const plot = new uPlot({
-    width: Math.max(place.clientWidth, 200), height: place.clientHeight || 300,
+    width: Math.max(container.clientWidth, 200), height: container.clientHeight || 300,
     legend: { show: false }, ...options,
-  }, data, place);
+  }, data, container);
   charts[id] = plot;
   return plot;
 }
@@ -418,7 +418,7 @@ function markScore(plot) {
 
 // --- the class table
 
-const BASE = model.table.columns.map((column, place) => ({ ...column, of: (k) => model.table.rows[k][place] }));
+const BASE = model.table.columns.map((column, index) => ({ ...column, of: (k) => model.table.rows[k][index] }));
 const AT_SCORE = !analysis ? [] : [
   ["precision_at", "precision", "precision"], ["recall_at", "recall at", "recall"], ["f1_at", "F1", "f1"],
 ].map(([key, title, name]) => ({ key, heading: title, kind: "fraction", live: true, of: (k) => point(k, stepNow())[name] }));
@@ -427,8 +427,8 @@ const COLUMNS = [...BASE.slice(0, firstCount), ...AT_SCORE, ...BASE.slice(firstC
 const shown = (column, value) => column.kind === "fraction" ? fraction(value) : integer(value);
 
 function sortedClasses() {
-  const wanted = state.filter.toLowerCase();
-  const list = classes.map((_, k) => k).filter((k) => classes[k].toLowerCase().includes(wanted));
+  const text = state.filter.toLowerCase();
+  const list = classes.map((_, k) => k).filter((k) => classes[k].toLowerCase().includes(text));
   const falls = state.sort.startsWith("-"), key = state.sort.replace(/^-/, "");
   if (key === "name") {
     list.sort((a, b) => (falls ? -1 : 1) * classes[a].localeCompare(classes[b], "en"));
@@ -476,8 +476,8 @@ function updateClasses(changed) {
       return node;
     })));
   const foot = COLUMNS.map((column) => {
-    const place = BASE.indexOf(column);
-    if (place >= 0) return cell(shown(column, model.table.totals[place]));
+    const index = BASE.indexOf(column);
+    if (index >= 0) return cell(shown(column, model.table.totals[index]));
     const node = cell(fraction(column.of(-1)), column === AT_SCORE[0] ? "first" : null);
     liveCells.push([node, column, -1]);
     return node;
@@ -528,12 +528,12 @@ function buildCurves() {
     }))],
     hooks: {
       draw: [markPoint],
-      setSeries: [(plot, place) => describeCurve(place === null ? -1 : curved[place - 1])],
+      setSeries: [(plot, index) => describeCurve(index === null ? -1 : curved[index - 1])],
     },
   };
   const plot = chart("curves-chart", options, [x, ...curved.map((c) => analysis.curves[c].map((v) => v / 1e4))]);
   let near = -1;
-  plot.hooks.setSeries.push((_, place) => { near = place === null ? -1 : curved[place - 1]; });
+  plot.hooks.setSeries.push((_, index) => { near = index === null ? -1 : curved[index - 1]; });
   plot.over.addEventListener("click", () => {
     if (near >= 0) set({ class: state.class === classes[near] ? "" : classes[near], pair: "" });
   });
@@ -581,7 +581,7 @@ const className = (k) => k === K ? BACKGROUND : classes[k];
 function confusionStep() {
   const { steps: known } = analysis.confusion, now = stepNow();
   let best = 0;
-  known.forEach((step, place) => { if (Math.abs(step - now) < Math.abs(known[best] - now)) best = place; });
+  known.forEach((step, index) => { if (Math.abs(step - now) < Math.abs(known[best] - now)) best = index; });
   return best;
 }
 
@@ -613,12 +613,12 @@ function openPair(row, column) {
 let drawnMatrix = "";
 
 function updateConfusion() {
-  const place = confusionStep(), k = chosenClass();
-  const asked = `${place} ${k} ${matrixAsked} ${dark.matches}`;
-  if (asked === drawnMatrix) return;
-  drawnMatrix = asked;
-  const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + place]]).filter((entry) => entry[2]);
-  const step = analysis.confusion.steps[place];
+  const index = confusionStep(), k = chosenClass();
+  const key = `${index} ${k} ${matrixAsked} ${dark.matches}`;
+  if (key === drawnMatrix) return;
+  drawnMatrix = key;
+  const cells = analysis.confusion.cells.map((entry) => [entry[0], entry[1], entry[2 + index]]).filter((entry) => entry[2]);
+  const step = analysis.confusion.steps[index];
   $("confusion-text").textContent = steps ? `Score >= ${fraction(op.scores[step])}, the computed threshold nearest to the slider.` : "";
   const sums = new Array(K + 1).fill(0);
   for (const [row, , n] of cells) sums[row] += n;
@@ -714,13 +714,13 @@ function below(svg, texts) {
 
 // Square roots keep a few true positives visible beside many false positives.
 function histogram(id, data, label) {
-  const sums = data.true_positives.map((n, place) => n + data.false_positives[place]);
+  const sums = data.true_positives.map((n, index) => n + data.false_positives[index]);
   const largest = Math.max(...sums, 1);
   const [svg, y] = frame(largest, powers(largest), label, Math.sqrt);
   const wide = (W - LEFT) / sums.length;
-  sums.forEach((n, place) => {
-    const x = LEFT + place * wide + 1, right = data.true_positives[place];
-    const title = `${fraction(data.edges[place], 2)} – ${fraction(data.edges[place + 1], 2)}: ${integer(n)}, ${integer(right)} TP`;
+  sums.forEach((n, index) => {
+    const x = LEFT + index * wide + 1, right = data.true_positives[index];
+    const title = `${fraction(data.edges[index], 2)} – ${fraction(data.edges[index + 1], 2)}: ${integer(n)}, ${integer(right)} TP`;
     const column = (kind, value) => draw("rect", { class: kind, x, width: wide - 2, y: y(value), height: y(0) - y(value) },
       draw("title", {}, title));
     svg.append(column("column-two", n), column("column", right));
@@ -761,10 +761,10 @@ function updateCalibration() {
   $("reliability").replaceChildren(svg, key(["column", "accuracy"], ["confidence", "confidence"]));
   $("calibration-table").replaceChildren(
     head(heading("score bin"), heading("detections", "count"), heading("confidence", "fraction"), heading("accuracy", "fraction"), heading("gap", "fraction")),
-    make("tbody", {}, ...here.count.map((n, place) => make("tr", {},
-      make("th", { scope: "row" }, `${fraction(data.edges[place], 1)} – ${fraction(data.edges[place + 1], 1)}`),
-      cell(integer(n), "count"), cell(fraction(here.confidence[place]), "fraction"), cell(fraction(here.accuracy[place]), "fraction"),
-      cell(n ? signed(here.confidence[place] - here.accuracy[place]) : NOTHING, "fraction")))));
+    make("tbody", {}, ...here.count.map((n, index) => make("tr", {},
+      make("th", { scope: "row" }, `${fraction(data.edges[index], 1)} – ${fraction(data.edges[index + 1], 1)}`),
+      cell(integer(n), "count"), cell(fraction(here.confidence[index]), "fraction"), cell(fraction(here.accuracy[index]), "fraction"),
+      cell(n ? signed(here.confidence[index] - here.accuracy[index]) : NOTHING, "fraction")))));
 }
 
 // --- breakdowns
@@ -856,7 +856,7 @@ const labelsOf = (image, predicate) => new Set([
 function entriesShown() {
   const k = chosenClass();
   const bad = (result) => !["true-positive", "matched", "other"].includes(result);
-  const list = gallery.entries.map((entry, place) => ({ ...entry, place })).filter((entry) => {
+  const list = gallery.entries.map((entry, index) => ({ ...entry, index })).filter((entry) => {
     if (entry.list !== state.list) return false;
     if (entry.list === "worst" || entry.list === "changed") {
       const image = gallery.images[entry.image];
@@ -898,8 +898,8 @@ function extent(image) {
 // A box or a shape; shapes are slightly filled.
 function outline(x, y, w, h, shape, result, thick) {
   const [ink, dash] = INK[result];
-  const [kind, place] = shape ? ["path", { d: shape }] : ["rect", { x, y, width: w, height: h }];
-  const common = { ...place, fill: "none", "vector-effect": "non-scaling-stroke" };
+  const [kind, geometry] = shape ? ["path", { d: shape }] : ["rect", { x, y, width: w, height: h }];
+  const common = { ...geometry, fill: "none", "vector-effect": "non-scaling-stroke" };
   return [
     draw(kind, { ...common, stroke: "#000", "stroke-opacity": 0.5, "stroke-width": thick + 1.2 }),
     draw(kind, { ...common, ...(shape && { fill: ink, "fill-opacity": 0.15 }), stroke: ink, "stroke-width": thick, "stroke-dasharray": dash,
@@ -922,16 +922,16 @@ function picture(entry, focused) {
   const focal = entry.detection >= 0 || entry.truth >= 0;
   const only = focused && focal, thick = focused ? 1.6 : 2.4;
   const tags = [], size = Math.max(width, height) / 45;
-  image.truths.forEach(([label, x, y, w, h, raw], place) => {
-    const result = resultGroup(raw), here = place === entry.truth;
+  image.truths.forEach(([label, x, y, w, h, raw], index) => {
+    const result = resultGroup(raw), here = index === entry.truth;
     if (only ? !here : !here && isHidden(result)) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.truths[place], result, thick));
+    svg.append(...outline(x, y, w, h, image.outlines?.truths[index], result, thick));
     if (!focused) tags.push(tag(classes[label], x, y + h - size / 2, size));
   });
-  image.detections.forEach(([label, s, x, y, w, h, raw], place) => {
-    const result = resultGroup(raw), here = place === entry.detection;
+  image.detections.forEach(([label, s, x, y, w, h, raw], index) => {
+    const result = resultGroup(raw), here = index === entry.detection;
     if (only ? !here : !here && (s < score || isHidden(result))) return;
-    svg.append(...outline(x, y, w, h, image.outlines?.detections[place], result, here ? 1.4 * thick : thick));
+    svg.append(...outline(x, y, w, h, image.outlines?.detections[index], result, here ? 1.4 * thick : thick));
     if (!focused) tags.push(tag(`${classes[label]} ${fraction(s, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
   });
   svg.append(...tags);
@@ -948,9 +948,9 @@ function resultButtons(id) {
 
 function keepFocus(id, build) {
   const active = document.activeElement;
-  const place = $(id).contains(active) ? [...$(id).querySelectorAll("button")].indexOf(active) : -1;
+  const index = $(id).contains(active) ? [...$(id).querySelectorAll("button")].indexOf(active) : -1;
   build();
-  if (place >= 0) $(id).querySelectorAll("button")[place]?.focus();
+  if (index >= 0) $(id).querySelectorAll("button")[index]?.focus();
 }
 
 function updateGallery(changed) {
@@ -966,7 +966,7 @@ function updateGallery(changed) {
     ? ` ${list.length ? integer(list.length) : "None"} for ${which}.` : ` ${integer(list.length)} in total.`) +
     (!list.length ? " Use detap show for the boxes of any image." : "");
   keepFocus("gallery-tiles", () => $("gallery-tiles").replaceChildren(...shown.map((entry) => make("li", {},
-    make("button", { type: "button", click: () => set({ image: String(entry.place) }) },
+    make("button", { type: "button", click: () => set({ image: String(entry.index) }) },
       make("span", { class: "stage" }, picture(entry, true)),
       make("strong", { title: gallery.images[entry.image].name }, gallery.images[entry.image].name),
       make("span", { class: "description", title: describe(entry) }, describe(entry)))))));
@@ -983,9 +983,9 @@ function updateViewer() {
     return;
   }
   const image = gallery.images[entry.image], score = scoreNow() ?? -Infinity;
-  const list = entriesShown(), place = list.findIndex((other) => other.place === Number(state.image));
+  const list = entriesShown(), index = list.findIndex((other) => other.index === Number(state.image));
   $("viewer-title").textContent = image.name;
-  $("viewer-text").textContent = describe(entry) + (place < 0 ? "" : ` · ${place + 1} of ${list.length}`) +
+  $("viewer-text").textContent = describe(entry) + (index < 0 ? "" : ` · ${index + 1} of ${list.length}`) +
     (image.omitted ? ` · ${integer(image.omitted)} detections with lower scores are not drawn` : "");
   $("viewer-picture").replaceChildren(picture(entry, false));
   keepFocus("viewer-results", () => resultButtons("viewer-results"));
@@ -1000,8 +1000,8 @@ function updateViewer() {
     head(heading(image.outlines ? "shape" : "box"), heading("class"), heading("score", "fraction"), heading("result"), heading("matched or nearest"), heading("IoU", "fraction")),
     make("tbody", {}, ...rows.map((row) => make("tr", { class: row.focal ? "focal" : null },
       make("th", { scope: "row" }, row.cells[0]), ...row.cells.slice(1).map((text, n) => cell(text, n === 1 || n === 4 ? "fraction" : null))))));
-  $("previous").disabled = place <= 0;
-  $("next").disabled = place < 0 || place >= list.length - 1;
+  $("previous").disabled = index <= 0;
+  $("next").disabled = index < 0 || index >= list.length - 1;
   if (!viewer.open) {
     opener = document.activeElement;
     viewer.showModal();
@@ -1010,9 +1010,9 @@ function updateViewer() {
 }
 
 function step(by) {
-  const list = entriesShown(), place = list.findIndex((entry) => entry.place === Number(state.image));
-  const next = list[place + by];
-  if (next) set({ image: String(next.place) });
+  const list = entriesShown(), index = list.findIndex((entry) => entry.index === Number(state.image));
+  const next = list[index + by];
+  if (next) set({ image: String(next.index) });
 }
 
 function wireViewer() {

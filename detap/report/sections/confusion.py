@@ -34,10 +34,10 @@ class ConfusionData(TypedDict):
 DATA = ConfusionData
 
 MOST_PAIRS = 10
-"""How many confusions a text lists."""
+"""Maximum number of confusions in text."""
 
 _STEPS = 4
-"""Score thresholds on a page, besides that of the best F1."""
+"""Number of score thresholds on the page, besides the best F1."""
 
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
