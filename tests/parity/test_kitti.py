@@ -435,7 +435,7 @@ def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
             [image], [found.corners[rows]], [found.score[rows]], [["Cyclist"] * int(rows.sum())]
         )
     assert evaluator.compute().summary == evaluate(truth, found, R40).summary
-    with pytest.raises(UsageError, match="evaluate all images in one run, of one input"):
+    with pytest.raises(UsageError, match="evaluate all images in one run"):
         evaluator.to_bytes()
 
 
