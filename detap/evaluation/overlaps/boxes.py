@@ -81,7 +81,8 @@ class Shapes:
         moved = np.zeros(len(areas), np.bool_)
         for area_range in ranges:
             within = [
-                (found >= area_range.low) & (found <= area_range.high) for found in (areas, shapes)
+                (column >= area_range.low) & (column <= area_range.high)
+                for column in (areas, shapes)
             ]
             moved |= within[0] != within[1]
         count = int(np.count_nonzero(moved))
