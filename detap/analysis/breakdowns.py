@@ -1,7 +1,7 @@
-"""Recall and precision of parts: by size, shape, crowding and place; and histograms.
+"""Recall and precision by size, aspect ratio, crowding and position; histograms.
 
-Ground truths fall into a part by their own box, detections by theirs, so that precision is that of
-the detections of a part and recall that of its ground truths.
+Ground truths are grouped by their own box, detections by theirs: recall is of a group's ground
+truths, precision of its detections.
 """
 
 from dataclasses import dataclass
@@ -25,30 +25,30 @@ RATIOS = (0.0, 1 / 3, 2 / 3, 3 / 2, 3.0, inf)
 """Width over height."""
 
 COUNTS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
-"""How many ground truths count in the image; only detections are where there is none."""
+"""Number of ground truths in the image, without ignored ones."""
 
 POSITIONS = tuple(
     f"{row} {column}"
     for row in ("top", "middle", "bottom")
     for column in ("left", "center", "right")
 )
-"""In which ninth of its image the center of a box lies."""
+"""Image region (3 × 3) of the box center."""
 
 HISTOGRAM_BINS = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Breakdown:
-    """B parts of a data set.
+    """B groups of a data set.
 
     Attributes
     ----------
     groups : tuple of B str
-        What the parts are called: ``"16-32"`` holds 16, but not 32.
+        Names of the groups: ``"16-32"`` includes 16, but not 32.
     ground_truths, matched : (B,) int64
-        Ground truths that count, and those of them that are matched.
+        Number of ground truths and of matched ones, without ignored.
     detections, true_positives : (B,) int64
-        Detections that count, and those of them that are right.
+        Number of detections and of true positives, without ignored.
     """
 
     groups: tuple[str, ...]
@@ -59,18 +59,18 @@ class Breakdown:
 
     @property
     def recall(self) -> Floats:
-        """Of each part, (B,) float64; NaN without ground truths."""
+        """Recall of each group, (B,) float64; NaN without ground truths."""
         return ratios(self.matched, self.ground_truths)
 
     @property
     def precision(self) -> Floats:
-        """Of each part, (B,) float64; NaN without detections."""
+        """Precision of each group, (B,) float64; NaN without detections."""
         return ratios(self.true_positives, self.detections)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Breakdowns:
-    """A data set in parts, each time by something else.
+    """Breakdowns of a data set by four properties.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Breakdowns:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Histogram:
-    """How many detections lie in each of B bins; the last bin holds its upper edge too.
+    """Number of detections in each of B bins; the last includes its upper edge.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Histogram:
 def breakdowns(
     result: Result | MatchResults, *, score: float | None = None, iou: float | None = None
 ) -> Breakdowns:
-    """Return recall and precision by size, aspect ratio, crowding and position.
+    """Compute recall and precision by size, aspect ratio, crowding and position.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def breakdowns(
     score : float, optional
         Detections below it are left out.
     iou : float, optional
-        One of the protocol's thresholds; where left out .5.
+        One of the protocol's thresholds; by default 0.5.
 
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections, or has no such threshold.
+        If the protocol does not match by score, or does not have the threshold.
     """
     results = MatchResults.of(result, iou)
     kept = results.scored
@@ -145,7 +145,7 @@ def breakdowns(
 
 
 class _Parts:
-    """Counts of detections and ground truths that count, by parts."""
+    """Counts of detections and ground truths by group, without ignored ones."""
 
     def __init__(self, results: MatchResults, kept: Flags) -> None:
         detections, self.truths = results.boxes
@@ -190,9 +190,9 @@ class _Parts:
 def score_histogram(
     result: Result | MatchResults, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
 ) -> Histogram:
-    """Return how the scores of right and of wrong detections lie.
+    """Compute the histogram of the scores of true and false positives.
 
-    The edges are from 0 to 1 where all scores are, else from the lowest to the highest score.
+    The edges are from 0 to 1 if all scores are, else from the lowest to the highest score.
     Parameters and errors are those of :func:`breakdowns`.
     """
     results = MatchResults.of(result, iou)
@@ -215,10 +215,10 @@ def iou_histogram(
     bins: int = HISTOGRAM_BINS,
     iou: float | None = None,
 ) -> Histogram:
-    """Return how the overlaps of right and of wrong detections lie, from 0 to 1.
+    """Compute the histogram of the IoU of true and false positives, from 0 to 1.
 
-    Of a true positive it is the overlap with the ground truth that it found, of a false one the
-    largest with a ground truth of its class that counts. Parameters and errors are those of
+    For a true positive it is the IoU with its match, for a false positive the largest IoU with a
+    ground truth of its class that is not ignored. Parameters and errors are those of
     :func:`breakdowns`.
     """
     results = MatchResults.of(result, iou)
@@ -235,7 +235,7 @@ def iou_histogram(
 
 def _histogram(right: Floats, wrong: Floats, edges: Floats) -> Histogram:
     def counts(values: Floats) -> Counts:
-        # An overlap may round to more than 1.
+        # An IoU may round to more than 1.
         return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
 
     return Histogram(edges=edges, true_positives=counts(right), false_positives=counts(wrong))
@@ -254,7 +254,7 @@ def _ratio(boxes: Boxes, edge: float) -> Floats:
 
 
 def _ninth(boxes: Boxes, sizes: Floats) -> NDArray[np.int64]:
-    """Return the ninth of its image that each box's center is in, or -1 without a size."""
+    """Return the image region of each box's center, or -1 without a size."""
     size = sizes[boxes.image]
     known: Flags = np.all(size > 0, axis=1)
     center = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2

@@ -1,11 +1,12 @@
-"""Whether scores are what they claim: how often a detection of score .8 is right.
+"""Score calibration: confidence against accuracy in bins of the score.
 
-Detections that count are dealt by their score to B bins of equal width, [k / B, (k + 1) / B), the
-last one closed. In each the mean score is held against the mean of a value that is 1 for a true
-positive and 0 for a false one. The expected error weighs the gaps by how many detections are in
-each bin, the maximum error is the largest gap.
+Detections are grouped by score into B bins of equal width, [k / B, (k + 1) / B), the last one
+closed. The gap of a bin is its mean score minus its mean value, which is 1 for a true positive and
+0 for a false positive. The expected calibration error (ECE) is the mean absolute gap, weighted by
+count; the maximum calibration error (MCE) is the largest. Ignored detections are left out.
 
-Localisation-aware, the value of a true positive is its IoU instead, and the mean is over classes.
+In the localization-aware error (LaECE) the value of a true positive is its IoU, and the error is
+the mean over classes.
 
 References
 ----------
@@ -30,12 +31,12 @@ LOCALIZED_BINS = 25
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reliability:
-    """Detections in B bins of their score. Of an empty bin the means are NaN.
+    """Detections in B score bins; the means of an empty bin are NaN.
 
     Attributes
     ----------
     edges : (B + 1,) float64
-        A bin holds its lower edge; the last holds both.
+        A bin includes its lower edge; the last includes both.
     count : (B,) int64
     mean_score, mean_value : (B,) float64
     """
@@ -47,25 +48,25 @@ class Reliability:
 
     @property
     def gap(self) -> Floats:
-        """How far the mean score is above the mean value, (B,) float64."""
+        """Mean score minus mean value, (B,) float64."""
         return self.mean_score - self.mean_value
 
     @property
     def expected_error(self) -> float:
-        """The mean gap, whatever its sign; NaN without detections."""
+        """The mean absolute gap; NaN without detections."""
         if not self.count.sum():
             return float("nan")
         return float(np.nansum(np.abs(self.gap) * self.count) / self.count.sum())
 
     @property
     def largest_error(self) -> float:
-        """The largest gap, whatever its sign; NaN without detections."""
+        """The largest absolute gap; NaN without detections."""
         return float(np.nanmax(np.abs(self.gap))) if self.count.sum() else float("nan")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Calibration:
-    """How far the scores of a detector are from what they claim. K classes.
+    """Score calibration of a detector with K classes.
 
     Attributes
     ----------
@@ -74,9 +75,9 @@ class Calibration:
     overall : Reliability
         The value is 1 for a true positive, 0 for a false one.
     by_class : tuple of K Reliability
-        Likewise.
+        The same for each class.
     localized : tuple of K Reliability
-        In bins of their own; the value is the IoU of a true positive, 0 for a false one.
+        With its own bins; the value is the IoU of a true positive, 0 for a false one.
     """
 
     iou: float
@@ -97,7 +98,7 @@ class Calibration:
 
     @property
     def localized_error(self) -> float:
-        """The localization-aware error, LaECE: the mean over the classes that have detections."""
+        """The localization-aware ECE, LaECE: the mean over classes with detections."""
         return mean_of_defined(np.array([entry.expected_error for entry in self.localized]))
 
 
@@ -108,21 +109,21 @@ def calibration(
     localized_bins: int = LOCALIZED_BINS,
     iou: float | None = None,
 ) -> Calibration:
-    """Return how far the scores of a detector are from what they claim.
+    """Compute the calibration errors of a detector's scores.
 
     Parameters
     ----------
     result : Result or MatchResults
     bins, localized_bins : int
-        How many there are; those of the localization-aware error are its own.
+        Numbers of bins, of ECE and MCE, and of LaECE.
     iou : float, optional
-        One of the protocol's thresholds; where left out .5.
+        One of the protocol's thresholds; by default 0.5.
 
     Raises
     ------
     UsageError
-        Where a score lies outside [0, 1], there is no bin, the protocol ranks no detections, or it
-        has no such threshold.
+        If a score is outside [0, 1], a number of bins is below 1, the protocol does not match by
+        score, or it does not have the threshold.
     """
     if min(bins, localized_bins) < 1:
         raise UsageError(f"{min(bins, localized_bins)} bins; calibration takes at least 1")

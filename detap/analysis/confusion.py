@@ -1,12 +1,12 @@
-"""Which classes a detector takes for which.
+"""Confusion matrix of classes.
 
-Under the rule ``protocol`` the protocol's matches come first. Then the detections left over, by
-falling score, take the ground truths left over: of another class, the nearest whose overlap
-reaches the threshold. So no confusion takes a ground truth from a detection that found it.
+With the rule ``protocol`` the protocol's matches come first. Then each unmatched detection, by
+descending score, matches the unmatched ground truth of another class with the largest IoU at or
+above the threshold.
 
-Under ``class-agnostic``, as Ultralytics and others have it, there is one pass by falling score in
-which a detection takes the nearest free ground truth whatever its class; detections that count
-neither way under the protocol take part.
+With ``class-agnostic``, as in Ultralytics, there is one pass by descending score: a detection
+matches the unmatched ground truth with the largest IoU, whatever its class. Detections that the
+protocol ignores take part.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ Rule = Literal["protocol", "class-agnostic"]
 
 
 class Cell(NamedTuple):
-    """A confusion: so many ground truths of one class were taken for another."""
+    """Number of ground truths of one class predicted as another."""
 
     ground_truth: int
     prediction: int
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Confusion:
-    """Which of K classes were taken for which.
+    """Confusion matrix of K classes.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Confusion:
         Detections below it are left out.
     classes : tuple of K str
     matrix : (K + 1, K + 1) int64
-        Rows are ground truths, columns detections; the last of each is the background: the last
-        row has the detections that found nothing, the last column the ground truths not found.
+        Rows are ground truths, columns detections. The last row has the background false positives,
+        the last column the missed ground truths.
     detection, ground_truth : (n,) int32
-        The pairs in it, as rows of the tables: (r, -1) where a detection found nothing, (-1, r)
-        where a ground truth was not found. A cell of the matrix counts pairs.
+        The counted pairs, as rows of the tables: (r, -1) for a background false positive, (-1, r)
+        for a missed ground truth.
     """
 
     rule: Rule
@@ -71,16 +71,16 @@ class Confusion:
 
     @property
     def missed(self) -> int:
-        """Ground truths not found."""
+        """Missed ground truths."""
         return int(self.matrix[:-1, -1].sum())
 
     @property
     def background(self) -> int:
-        """Detections that found nothing."""
+        """Background false positives."""
         return int(self.matrix[-1].sum())
 
     def largest(self, count: int) -> list[Cell]:
-        """Return the largest confusions of two classes, at most so many, none of them empty."""
+        """Return the largest nonzero off-diagonal cells, at most `count`."""
         inner = self.matrix[:-1, :-1].copy()
         np.fill_diagonal(inner, 0)
         order = np.argsort(-inner, axis=None, kind="stable")[:count]
@@ -96,7 +96,7 @@ def confusion(
     score: float | None = None,
     iou: float | None = None,
 ) -> Confusion:
-    """Return which classes a detector takes for which.
+    """Compute the confusion matrix of a detector.
 
     Parameters
     ----------
@@ -105,12 +105,13 @@ def confusion(
     score : float, optional
         Detections below it are left out.
     iou : float, optional
-        One of the protocol's thresholds; where left out .5.
+        One of the protocol's thresholds; by default 0.5.
 
     Raises
     ------
     UsageError
-        Where the rule is unknown, the protocol ranks no detections, or has no such threshold.
+        If the rule is unknown, the protocol does not match by score, or does not have the
+        threshold.
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")

@@ -1,34 +1,34 @@
-"""Which errors a detector makes, and what average precision each type of them costs.
+"""TIDE error analysis: error types and the AP gained by fixing each (dAP).
 
-Each false positive is of one type, the first of these that holds (t is the IoU threshold):
+The type of a false positive is the first that applies (t is the IoU threshold):
 
 background
-    there is no ground truth in its image;
+    the image has no ground truth;
 localization
-    its largest overlap with a ground truth of its class is from 0.1 to t;
+    the largest IoU with a ground truth of its class is from 0.1 to t;
 classification
-    its overlap with a ground truth of another class reaches t;
+    the IoU with a ground truth of another class is at least t;
 duplicate
-    its overlap with a ground truth of its class that another detection has taken reaches t;
+    the IoU with a matched ground truth of its class is at least t;
 background
-    it overlaps no ground truth by more than 0.1;
+    the IoU with every ground truth is at most 0.1;
 both
-    none of these: it is somewhere near a ground truth of another class.
+    none of these: it is near a ground truth of another class.
 
-A ground truth that is not found is missed where no localization or classification error aims at
-it; otherwise the best-scored of those owns it.
+A localization or classification error is attributed to its target ground truth. An unmatched
+ground truth without an attributed error is missed. The best-scored error of an unmatched target
+fixes it.
 
-What a type costs is what average precision would gain were its errors repaired. Localisation and
-classification: the owners become true positives, of the ground truth's class and with their own
-score, and the others are deleted. Both, duplicate and background: they are deleted. Missed: these
-ground truths are. Two more look across types: all false positives deleted, all ground truths that
-were not found deleted.
+Fixing localization and classification errors makes those that fix their target true positives, with
+the target's class and their own score, and deletes the others. Fixing both, duplicate and background
+errors deletes them. Fixing missed errors deletes the ground truths. Two more types delete all false
+positives, and all unmatched ground truths.
 
 References
 ----------
 Bolya, Foley, Hays and Hoffman, TIDE: A General Toolbox for Identifying Object Detection Errors,
-ECCV 2020. The convention ``tidecv`` is that of its tidecv 1.0.1; ``protocol`` asks the same of the
-protocol in force. docs/analysis.md says how they differ.
+ECCV 2020. The convention ``tidecv`` is that of tidecv 1.0.1; ``protocol`` uses the matching of the
+protocol. docs/analysis.md describes the differences.
 """
 
 from collections.abc import Sequence
@@ -66,13 +66,13 @@ TYPES = (
     "false_positives",
     "false_negatives",
 )
-"""The types of errors, in the order of every array."""
+"""Error types, in the order of every array."""
 
 ACROSS = TYPES[6:]
-"""Those that look across the others."""
+"""Types that combine others."""
 
 NEAR = 0.1
-"""The overlap below which a detection is on the background."""
+"""IoU below which a detection is a background error."""
 
 Convention = Literal["protocol", "tidecv"]
 
@@ -91,27 +91,27 @@ class Errors:
         The IoU threshold.
     classes : tuple of K str
     average_precision : float
-        At this threshold, as the convention takes it, from 0 to 1.
+        AP at this threshold under the convention, from 0 to 1.
     average_precision_by_class : (K,) float64
         NaN where undefined.
     delta_ap : (8,) float64
-        What AP would gain, in the order of :data:`TYPES`.
+        dAP, in the order of :data:`TYPES`.
     delta_ap_by_class : (8, K) float64
-        The same for the AP of each class; NaN where undefined before or after.
+        dAP of each class; NaN if undefined before or after.
     count : (8,) int64
     count_by_class : (8, K) int64
-        By the class of the detection, or of the ground truth that is not found.
+        By the class of the detection, or of the unmatched ground truth.
     kind : (N,) int8
-        The type of each detection, an index into :data:`TYPES`; -1 where it is no error.
+        Index into :data:`TYPES` of each detection; -1 if it is not an error.
     target : (N,) int32
-        The ground truth that a localization or classification error aims at, or the one that a
-        duplicate stands on; -1 for others, and if that is of a class that is not selected.
+        Ground truth that a localization, classification or duplicate error is attributed to; -1
+        for others, and for a target of a class that is not selected.
     similarity : (N,) float64
-        With the target, 0 where there is none.
+        IoU or OKS with the target, or 0.
     fixes_target : (N,) bool
-        Whether the repair makes it a true positive.
+        True if fixing makes it a true positive.
     missed, unmatched : (G,) bool
-        Ground truths at which no error aims; and all that were not found.
+        Ground truths without an attributed error; all unmatched ones.
     """
 
     convention: Convention
@@ -131,17 +131,17 @@ class Errors:
     unmatched: Flags
 
     def by_delta_ap(self) -> list[str]:
-        """Return the six types that do not look across others, the costliest first."""
+        """Return the six types that do not combine others, by descending dAP."""
         order = np.argsort(-np.nan_to_num(self.delta_ap[: _MISSED + 1]), kind="stable")
         return [TYPES[index] for index in order]
 
     def of_type(self, name: str) -> tuple[float, int]:
-        """Return the change and the count of a type.
+        """Return the dAP and the count of a type.
 
         Raises
         ------
         KeyError
-            Where there is no such type.
+            If the type is unknown.
         """
         if name not in TYPES:
             raise KeyError(name)
@@ -152,22 +152,22 @@ class Errors:
 def errors(
     result: Result | MatchResults, convention: Convention = "protocol", *, iou: float | None = None
 ) -> Errors:
-    """Return the errors of a detector, by type.
+    """Classify the errors of a detector by type.
 
     Parameters
     ----------
     result : Result or MatchResults
-        For ``tidecv``, which matches by its own rules, a result.
+        A Result for ``tidecv``, which has its own matching.
     convention : {"protocol", "tidecv"}
-        The protocol in force, with one set of classes for all types; or tidecv's, to the last
-        digit.
+        Matching of the protocol, with one set of classes for all types; or exactly that of tidecv.
     iou : float, optional
-        The threshold: one of the protocol's, or for ``tidecv`` any. Where left out, .5.
+        One of the protocol's thresholds, or any for ``tidecv``; by default 0.5.
 
     Raises
     ------
     UsageError
-        Where the convention is unknown, the protocol ranks no detections, or has no such threshold.
+        If the convention is unknown, the protocol does not match by score, or does not have the
+        threshold.
     """
     if convention not in get_args(Convention):
         raise UsageError(
@@ -181,7 +181,7 @@ def errors(
         analysis = _Analysis(everything, "protocol", everything.false_positive)
         return _of_classes(analysis.errors(selected.labels), selected)
     if isinstance(result, MatchResults):
-        raise UsageError("the convention tidecv matches by its own rules: give the result")
+        raise UsageError("convention tidecv has its own matching; pass a Result")
     run, whole = result._run, result.full or result
     results, wrong, rows = _as_tidecv(whole, iou)
     chosen = run if isinstance(run, SelectedClasses) else None
@@ -193,7 +193,7 @@ def errors(
 
 
 class _Analysis:
-    """The types of some detections, and average precision after each repair."""
+    """Error types of detections, and AP after fixing each type."""
 
     def __init__(self, results: MatchResults, convention: Convention, wrong: Flags) -> None:
         self.results = results
@@ -218,7 +218,7 @@ class _Analysis:
         )
 
     def errors(self, labels: Sequence[int] | None = None) -> Errors:
-        """Return the errors, the numbers of some classes alone; the rows are those of all."""
+        """Return the errors with metrics of some classes and the rows of all."""
         results, chosen = self.results, slice(None) if labels is None else list(labels)
         fixes = _Repairs(self)
         missed, unmatched = (
@@ -253,15 +253,15 @@ class _Analysis:
 
 
 class _Repairs:
-    """Average precision by class, before and after repairs.
+    """AP by class, before and after fixing errors.
 
-    What is relevant, a true positive or an owner, is held as its place in the ranking by class; of
-    the irrelevant it is enough to know how many of each type stand above it.
+    True positives and detections that fix their target have positions in the ranking by class.
+    For each, the number of errors of each type ranked above it is enough to compute AP.
 
     Attributes
     ----------
     typed, false : (5, K) int32
-        How many detections are of each type, and how many of these are false positives.
+        Number of detections of each type, and of false positives among them.
     before : (K,) float64
     """
 
@@ -278,7 +278,7 @@ class _Repairs:
         labels = results.boxes[0].label[rows[positions]]
         self._rank(positions, labels, np.full(len(positions), -1, np.int8))
         self.before = self.after(None)
-        if analysis.convention == "tidecv":  # there the errors lead where scores are equal
+        if analysis.convention == "tidecv":  # tidecv ranks errors first among tied scores
             positions = self._ends_of_ties(positions)
         self._rank(*self._with_fixed(positions, labels))
 
@@ -293,7 +293,7 @@ class _Repairs:
         )
         kind = np.full(len(positions), -1, np.int8)
         kind[len(positions) - len(fixing) :] = self.analysis.kind[fixing]
-        # Mostly sorted already: a stable sort of one column takes a fraction of one by two.
+        # Nearly sorted: a stable sort of one key is much faster than a lexsort of two.
         order = np.argsort(labels * (len(self.kind) + np.int64(1)) + positions, kind="stable")
         return positions[order], labels[order], kind[order]
 
@@ -316,7 +316,7 @@ class _Repairs:
         return self._above(np.arange(len(start), dtype=np.int32), start[1:])
 
     def _ends_of_ties(self, positions: Integers) -> Integers:
-        """Return for places in the ranking where those of their class and score end."""
+        """Return the end of each position's tie group in the ranking by class."""
         ranking = self.results.match_table.ranking
         score = self.results.boxes[0].score[ranking.rows]
         ends = np.ones(len(score) + 1, np.bool_)
@@ -326,11 +326,11 @@ class _Repairs:
         return after[np.searchsorted(after, positions, side="right")]
 
     def after(self, error_type: int | None) -> Floats:
-        """Return the average precision of each class once a type is repaired, (K,) float64."""
+        """Compute the AP of each class after fixing a type, (K,) float64."""
         hits, false = self.above.sum(axis=0, dtype=np.int32), self.false.sum(axis=0)
         positives = self.results.ground_truth_counts
         selected = self.repaired < 0
-        if error_type == _FALSE_POSITIVES:  # below all that is right, they cost nothing
+        if error_type == _FALSE_POSITIVES:  # deleted, they rank above no true positive
             hits[:] = 0
         elif error_type in (_MISSED, _FALSE_NEGATIVES):
             unmatched = self.analysis.missed if error_type == _MISSED else self.analysis.unmatched
@@ -344,7 +344,7 @@ class _Repairs:
     def _precision(
         self, hits: Integers, labels: Integers, false: Counts, positives: Counts
     ) -> Floats:
-        """Return the average precision of each class, (K,) float64; NaN of those left out."""
+        """Compute the AP of each class, (K,) float64; NaN if undefined."""
         protocol, begin = self.results.protocol, self._begin(labels)
         values = average_precisions(
             hits,
@@ -357,17 +357,17 @@ class _Repairs:
         if self.analysis.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
-        # The classes are fixed before any repair: one left without ground truths stays as it was.
+        # A class left without ground truths by a fix keeps its AP.
         detected = self.results.by_class(self.results.boxes[0].label) > 0
         before = getattr(self, "before", averages_of_absent(protocol, detected))
         return np.where(positives > 0, values, before)
 
 
 def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, Integers]:
-    """Return the outcome by tidecv's rules, which detections it types, and the rows it scores.
+    """Match as tidecv; return the results, flags of errors and the ground-truth rows used.
 
-    The ground truths that the protocol in force leaves out are its ignore regions. They stay out
-    of the matching: a detection that has no match leaves AP where one of them covers it.
+    Ground truths that the protocol ignores are ignore regions. They are not matched; an unmatched
+    detection that one of them covers is ignored.
     """
     result.protocol.require_score_matching(NOT_ANALYZED)
     result.protocol.require_boxes("type the errors by the protocol: --errors")
@@ -406,7 +406,7 @@ def _tidecv_rules(protocol: Protocol, iou: float) -> Protocol:
 
 
 def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
-    """Return which false positives an ignore region of their class covers."""
+    """Flag the false positives that an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(run.protocol, inclusive_pixels=False)
     box_run = EvaluationRun(run.ground_truth, run.detections, plain, run.threads, prepared=True)
@@ -420,7 +420,7 @@ def _covered(run: EvaluationRun, results: MatchResults, wrong: Flags) -> Flags:
 
 
 def _of_classes(full: Errors, chosen: SelectedClasses) -> Errors:
-    """Return errors with the rows of the selected classes; a target of another class is -1."""
+    """Select the rows of some classes; a target of another class becomes -1."""
     target = chosen.new_rows[1][full.target[chosen.rows]]
     return replace(
         full,
@@ -434,7 +434,7 @@ def _of_classes(full: Errors, chosen: SelectedClasses) -> Errors:
 
 
 def _on_all_rows(partial: Errors, rows: Integers, count: int) -> Errors:
-    """Return errors of some ground truths with the rows of all `count` of them."""
+    """Convert rows of some ground truths to rows of all `count`."""
 
     def spread(flags: Flags) -> Flags:
         full = np.zeros(count, np.bool_)

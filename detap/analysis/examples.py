@@ -1,4 +1,4 @@
-"""Where to look: the worst images, confident mistakes, and annotations that may be wrong."""
+"""Examples: worst images, confident errors and possible label errors."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from detap.analysis.match_results import Counts, MatchResults
 from detap.tables.detection import Floats, Integers
 
 REASONS = ("missing_annotation", "wrong_label", "never_detected")
-"""Why an annotation may be wrong, in the order of :attr:`LabelErrors.reason`.
+"""Reasons for a possible label error, in the order of :attr:`LabelErrors.reason`.
 
 missing_annotation
-    a confident detection has no ground truth beneath it: an object may lack its annotation;
+    a confident detection on the background: the object's annotation may be missing;
 wrong_label
-    it lies on a ground truth of another class: the annotation's class may be wrong;
+    a confident detection on a ground truth of another class: its class may be wrong;
 never_detected
-    no detection comes near a ground truth of a class that is mostly found: it may be no object.
+    a missed ground truth of a class with recall above 0.5: it may not be an object.
 """
 
 _MISSING_ANNOTATION, _WRONG_LABEL, _NEVER_DETECTED = range(3)
@@ -44,7 +44,7 @@ class WorstImages:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConfidentErrors:
-    """False positives by falling score.
+    """False positives with the highest scores.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class ConfidentErrors:
     kind : (n,) int8
         Their types, indices into :data:`~detap.analysis.errors.TYPES`.
     target : (n,) int32
-        The ground truths that they aim at or stand on, or -1.
+        The ground truths that they are attributed to, or -1.
     similarity : (n,) float64
-        With these.
+        IoU or OKS with the target.
     """
 
     detection: Integers
@@ -66,18 +66,18 @@ class ConfidentErrors:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelErrors:
-    """Annotations that may be wrong; those of a reason together, the most suspicious first.
+    """Possible label errors by reason, the most suspicious first.
 
     Attributes
     ----------
     reason : (n,) int8
         An index into :data:`REASONS`.
     detection : (n,) int32
-        The row that makes it suspicious, or -1 where none does.
+        Row of the detection, or -1 for ``never_detected``.
     ground_truth : (n,) int32
-        The row that is suspicious, or -1 where one is lacking.
+        Row of the ground truth, or -1 if it may be missing.
     weight : (n,) float64
-        How suspicious: the score of the detection, or the recall of the class.
+        Score of the detection, or recall of the class.
     """
 
     reason: NDArray[np.int8]
@@ -89,15 +89,15 @@ class LabelErrors:
 def worst_images(
     results: MatchResults, *, score: float | None = None, max_count: int = 20
 ) -> WorstImages:
-    """Return the images with the most false positives and false negatives, ties in their order.
+    """Return the images with the most false positives and false negatives.
 
     Parameters
     ----------
     results : MatchResults
     score : float, optional
-        Detections below it are left out: what they found counts as not found.
+        Detections below it are left out; their matches count as missed.
     max_count : int
-        How many images at most.
+        Maximal number of images.
     """
     detections, truths = results.boxes
     kept = (
@@ -122,15 +122,15 @@ def worst_images(
 def confident_errors(
     results: MatchResults, errors: Errors, *, max_count: int = 20
 ) -> ConfidentErrors:
-    """Return the false positives of the highest scores.
+    """Return the false positives with the highest scores.
 
     Parameters
     ----------
     results : MatchResults
     errors : Errors
-        Of this outcome, in the convention of the protocol.
+        Errors of these results, with the convention of the protocol.
     max_count : int
-        How many at most.
+        Maximal number of detections.
     """
     ranked = results.by_score
     rows = ranked[results.false_positive[ranked]][:max_count]
@@ -145,21 +145,20 @@ def confident_errors(
 def label_errors(
     results: MatchResults, errors: Errors, *, score: float | None = None, max_count: int = 20
 ) -> LabelErrors:
-    """Return annotations that may be wrong.
+    """Find possible label errors.
 
     Parameters
     ----------
     results : MatchResults
     errors : Errors
-        Of this outcome, in the convention of the protocol.
+        Errors of these results, with the convention of the protocol.
     score : float, optional
-        The score from which a detection is confident; the median score of the true positives
-        where left out.
+        Minimal score of a confident detection; by default the median of the true positives.
     max_count : int
-        How many for each reason at most.
+        Maximal number for each reason.
     """
     if score is None:
-        # The median, without numpy.median, which imports all of numpy.ma.
+        # numpy.median would import numpy.ma.
         right = np.sort(results.boxes[0].score[results.true_positive])
         middle = right[[(len(right) - 1) // 2, len(right) // 2]] if len(right) else np.inf
         score = float(np.mean(middle))
@@ -168,7 +167,7 @@ def label_errors(
     lists = [
         _of_detections(results, errors, ranked, _MISSING_ANNOTATION, max_count),
         _of_detections(results, errors, ranked, _WRONG_LABEL, max_count),
-        _never_found(results, errors, max_count),
+        _never_detected(results, errors, max_count),
     ]
     reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
     return LabelErrors(reason=reason, detection=detection, ground_truth=truth, weight=weight)
@@ -182,7 +181,7 @@ def _of_detections(
 ) -> _Rows:
     kind = TYPES.index("background" if reason == _MISSING_ANNOTATION else "classification")
     of_kind = errors.kind[ranked] == kind
-    if reason == _WRONG_LABEL:  # its annotation may be of a class that is not selected
+    if reason == _WRONG_LABEL:  # the target's class may not be selected
         of_kind &= errors.target[ranked] >= 0
     rows = ranked[of_kind][:max_count]
     return (
@@ -193,8 +192,8 @@ def _of_detections(
     )
 
 
-def _never_found(results: MatchResults, errors: Errors, max_count: int) -> _Rows:
-    """Return the ground truths at which no detection aims, of well found classes first."""
+def _never_detected(results: MatchResults, errors: Errors, max_count: int) -> _Rows:
+    """Return the missed ground truths of classes with recall above 0.5, highest recall first."""
     truths = results.boxes[1]
     matched = results.by_class(truths.label[results.matched])
     recall = matched / np.maximum(results.ground_truth_counts, 1)

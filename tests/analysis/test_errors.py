@@ -144,7 +144,7 @@ def test_what_is_refused() -> None:
     for convention in ("protocol", "tidecv"):
         with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
             proposals.errors(convention)
-    with pytest.raises(UsageError, match="tidecv matches by its own rules: give the result"):
+    with pytest.raises(UsageError, match="convention tidecv has its own matching; pass a Result"):
         errors(MatchResults.of(result), "tidecv")
     with pytest.raises(KeyError):
         result.errors().of_type("occluded")
