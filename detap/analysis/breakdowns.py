@@ -32,7 +32,7 @@ POSITIONS = tuple(
     for row in ("top", "middle", "bottom")
     for column in ("left", "center", "right")
 )
-"""Image region (3 × 3) of the box center."""
+"""Image region (3 x 3) of the box center."""
 
 HISTOGRAM_BINS = 20
 
@@ -78,9 +78,9 @@ class Breakdowns:
     score_threshold : float or None
         Detections below it are left out.
     size, aspect_ratio, crowding : Breakdown
-        By :data:`SIDES`, :data:`RATIOS` and :data:`CROWDS`.
+        By :data:`SIZES`, :data:`RATIOS` and :data:`COUNTS`.
     position : Breakdown or None
-        By :data:`PLACES`; without the boxes on images of unknown size. None where no size is known.
+        By :data:`POSITIONS`, without boxes on images of unknown size; None if no size is known.
     """
 
     iou: float

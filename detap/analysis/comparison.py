@@ -1,27 +1,25 @@
-"""Two detectors side by side: which numbers, classes and images changed, and by what mistakes.
+"""Comparison of two detectors by metric, class, image and error type.
 
-A mistake is one of five kinds, at one IoU threshold (the lowest by default) and over all areas:
+Errors have five types, at one IoU threshold (by default the first) and over all areas:
 
 missed
-    a ground truth that no detection matches;
+    an unmatched ground truth;
 duplicate
-    a detection that reaches a ground truth of its class which another has taken;
+    a false positive whose IoU with a ground truth of its class reaches the threshold;
 classification
-    one that reaches a ground truth of another class;
+    one whose IoU with a ground truth of another class does;
 localization
-    one whose overlap with a ground truth of its class is at least 0.1, but below the threshold;
+    one whose IoU with a ground truth of its class is at least 0.1, but below the threshold;
 background
-    one that is none of these.
+    any other false positive.
 
-Only detections at or above their class's operating point are judged: the score at which F1, the
-harmonic mean of precision and recall, is largest. Below it lie the thousands of faint detections
-that every detector reports and that hardly weigh in any number.
+Only detections at or above the best-F1 score of their class are counted.
 
 References
 ----------
 Hoiem, Chodpathumwan and Dai, Diagnosing Error in Object Detectors, ECCV 2012; Bolya, Foley, Hays
 and Hoffman, TIDE: A General Toolbox for Identifying Object Detection Errors, ECCV 2020, from which
-the kinds and the 0.1 come. The operating point is ours.
+the types and the 0.1 are. The operating point is detap's own.
 """
 
 from collections.abc import Sequence
@@ -50,16 +48,16 @@ _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorCounts:
-    """How many mistakes of each kind there are.
+    """Number of errors of each type.
 
     Attributes
     ----------
     by_image : (I, 5) int64
         In the order of :data:`KINDS`.
     by_class : (K, 5) int64
-        Of a confusion, the class of the detection.
+        By the class of the detection for a classification error.
     rows : three (n,) int32
-        The image, the class and the kind of each mistake.
+        Image, class and type of each error.
     """
 
     by_image: Counts
@@ -67,25 +65,25 @@ class ErrorCounts:
     rows: tuple[Integers, Integers, Integers]
 
     def select_classes(self, labels: Sequence[int]) -> Counts:
-        """Return the mistakes by image of some classes alone, (I, 5) int64."""
+        """Count the errors of some classes by image, (I, 5) int64."""
         image, label, kind = self.rows
         kept = np.isin(label, labels)
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
 def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
-    """Count the mistakes of a detector by image and by class.
+    """Count the errors of a detector by image and by class.
 
     Parameters
     ----------
     result : Result
     threshold : int
-        At which of the protocol's IoU thresholds.
+        Index of one of the protocol's IoU thresholds.
 
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections: none is a mistake there.
+        If the protocol does not match by score.
     """
     protocol = result.protocol
     protocol.require_score_matching("compare with another protocol")
@@ -111,7 +109,7 @@ def count_errors(result: Result, *, threshold: int = 0) -> ErrorCounts:
 
 
 def _of_selected(counts: ErrorCounts, chosen: SelectedClasses) -> ErrorCounts:
-    """Return the mistakes of the selected classes."""
+    """Select the errors of some classes."""
     image, label, kind = counts.rows
     new_label = np.full(len(chosen.full.classes), -1, np.int32)
     new_label[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
@@ -129,7 +127,7 @@ def _tally(index: Integers, kind: NDArray[np.integer], size: int) -> Counts:
 
 
 def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
-    """Return the rows of the detections at or above the score of the largest F1 of their class."""
+    """Return the detections at or above the best-F1 score of their class."""
     kept = [np.zeros(0, np.int32)]
     positives = match_table.ground_truth_counts[0]
     for label in range(match_table.classes):
@@ -147,7 +145,7 @@ def _at_operating_points(match_table: MatchTable, threshold: int) -> Integers:
 def _kinds(
     run: EvaluationRun, match_table: MatchTable, wrong: Integers, index: int
 ) -> NDArray[np.int64]:
-    """Return of what kind each false positive is."""
+    """Return the error type of each false positive."""
     threshold = run.protocol.search_thresholds[index]
 
     def reaches(values: Floats) -> Flags:
@@ -157,7 +155,7 @@ def _kinds(
     similarity = match_table.max_iou[wrong]
     kinds = np.full(len(wrong), _BACKGROUND)
     kinds[similarity >= _NEAR] = _MISLOCATED
-    # What reaches nothing of its own class may reach another.
+
     below = np.flatnonzero(~reaches(similarity))
     ground_truths = ground_truth_index(run, match_table.positive[0])
     nearest = ground_truths.nearest(run.boxes()[0], wrong[below], threads=run.threads)
@@ -167,12 +165,12 @@ def _kinds(
 
 
 def align_classes(first: Detections, second: Detections) -> tuple[Detections, Detections]:
-    """Return both tables with one numbering of classes, those of the first and then others.
+    """Give both tables the same class indices: the first's classes, then others.
 
     Parameters
     ----------
     first, second : Detections
-        Numbered as one ground truth, whose classes come first in both.
+        With the indices of one ground truth, whose classes come first in both.
     """
     if first.class_ids == second.class_ids:
         return first, second
@@ -187,7 +185,7 @@ def align_classes(first: Detections, second: Detections) -> tuple[Detections, De
 
 
 def difference(first: float, second: float) -> float:
-    """Return by how much the second number is above the first; 0 where they are the same."""
+    """Return the second value minus the first; 0 if they differ by rounding only."""
     return 0.0 if nearly_equal(first, second) else second - first
 
 
@@ -199,14 +197,14 @@ class Comparison:
     ----------
     first, second : Result
     names : tuple of str
-        The numbers compared.
+        The compared metrics.
     resamples : tuple of Resampled or None
         Of both, on the same resamples.
-    errors : tuple of Mistakes or None
-        Of both; None where the boxes of one are not at hand.
+    errors : tuple of ErrorCounts or None
+        Of both; None without the boxes of one.
     confidence : float
     min_ground_truths : int
-        Numbers that count fewer have no interval.
+        Metrics of fewer ground truths have no interval.
     """
 
     first: Result
@@ -218,21 +216,21 @@ class Comparison:
     min_ground_truths: int = DEFAULT_MIN_GROUND_TRUTHS
 
     def difference(self, name: str) -> float:
-        """Return by how much the second's number is above the first's; rounding is nothing."""
+        """Return the difference of a metric; 0 if it is rounding only."""
         return difference(self.first.metric(name), self.second.metric(name))
 
     def counted(self, name: str, label: int | None = None) -> int:
-        """Return how many ground truths a number, or a class's, counts."""
+        """Return the number of ground truths of a metric or of one class."""
         counts = self.first.ground_truth_counts(name)
         return int(counts.sum() if label is None else counts[label])
 
     def has_interval(self, name: str, label: int | None = None) -> bool:
-        """Return whether a number, or a class's, has an interval."""
+        """Return True if a metric, or a class's, has an interval."""
         drawn = self.resamples is not None and name in self.resamples[0].overall
         return drawn and self.counted(name, label) >= self.min_ground_truths
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
-        """Return the interval of the difference of a number, or of a class's; NaN without one."""
+        """Return the interval of a metric's difference; NaN without one."""
         if self.resamples is None or not self.has_interval(name, label):
             return float("nan"), float("nan")
         before, after = self.resamples
@@ -248,7 +246,7 @@ class Comparison:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Which numbers of the summary have no interval."""
+        """Notes on metrics without an interval."""
         if self.resamples is None:
             return ()
         without = [name for name in self.names if name not in self.resamples[0].overall]
@@ -267,14 +265,14 @@ class Comparison:
 
     @property
     def changed(self) -> Counts:
-        """How many more mistakes of each kind the second makes, by image, (I, 5) int64."""
+        """Change of the number of errors by image and type, (I, 5) int64."""
         assert self.errors is not None
         before, after = self.errors
         return after.by_image - before.by_image
 
     @property
     def changed_by_class(self) -> Counts:
-        """The same by class, (K, 5) int64."""
+        """Change of the number of errors by class and type, (K, 5) int64."""
         assert self.errors is not None
         before, after = self.errors
         return after.by_class - before.by_class
@@ -295,27 +293,27 @@ def compare(
     Parameters
     ----------
     first, second : Result
-        Of :func:`detap.evaluate`, on one ground truth table, or merged from partials of one.
+        Results on the same ground truth table, or merged from its partials.
     confidence : float
-        Of the intervals.
+        Level of the intervals.
     resamples : int
-        How many; 0 leaves the intervals out.
+        Number of resamples; 0 for no intervals.
     seed : int
-        Of the resamples.
+        Seed of the resamples.
     min_ground_truths : int
-        Numbers that count fewer have no interval.
+        Metrics of fewer ground truths have no interval.
     threads : int, optional
-        The result does not depend on it.
+        Does not affect the result.
 
     Raises
     ------
     UsageError
-        Where they were not scored alike.
+        If their protocols, classes or images differ.
     """
     if first.protocol != second.protocol:
         raise UsageError("the two results are of different protocols")
     if first.classes != second.classes:
-        raise UsageError("the two results number their classes differently; see numbered_alike")
+        raise UsageError("the two results have different classes; use align_classes")
     if first.images != second.images:
         raise UsageError("the two results are of different images")
     names = tuple(first.summary)

@@ -20,9 +20,9 @@ ground truth without an attributed error is missed. The best-scored error of an 
 fixes it.
 
 Fixing localization and classification errors makes those that fix their target true positives, with
-the target's class and their own score, and deletes the others. Fixing both, duplicate and background
-errors deletes them. Fixing missed errors deletes the ground truths. Two more types delete all false
-positives, and all unmatched ground truths.
+the target's class and their own score, and deletes the others. Fixing both, duplicate and
+background errors deletes them. Fixing missed errors deletes the ground truths. Two more types
+delete all false positives, and all unmatched ground truths.
 
 References
 ----------

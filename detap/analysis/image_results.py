@@ -91,7 +91,7 @@ class ImageResults:
     Attributes
     ----------
     image : int or str
-        What it is called.
+        Name of the image.
     iou : float
     detections : tuple of DetectionResult
     ground_truths : tuple of GroundTruthResult
@@ -110,22 +110,23 @@ def image_results(
     iou: float | None = None,
     types: Errors | None = None,
 ) -> ImageResults:
-    """Return what became of every detection and ground truth of one image.
+    """Return the result of every detection and ground truth of one image.
 
     Parameters
     ----------
     result : Result or MatchResults
     image : int or str
-        What the image is called; the text of a number will do.
+        Name of the image; an integer may be text.
     iou : float, optional
-        One of the protocol's thresholds; where left out .5.
+        One of the protocol's thresholds; by default 0.5.
     types : Errors, optional
-        Of this outcome, in the convention of the protocol: for who asks about many images.
+        Errors of these results, with the convention of the protocol, to reuse for many images.
 
     Raises
     ------
     UsageError
-        Where there is no such image, the protocol ranks no detections, or has no such threshold.
+        If the image is unknown, the protocol does not match by score, or does not have the
+        threshold.
     """
     results = MatchResults.of(result, iou)
     number = _number_of(image, results.run.ground_truth.images)
@@ -140,19 +141,19 @@ def results_of_images(
     max_detections: int | None = None,
     include: Iterable[int] = (),
 ) -> Iterator[ImageResults]:
-    """Yield what became of every detection and ground truth of some images.
+    """Yield the results of every detection and ground truth of some images.
 
     Parameters
     ----------
     results : MatchResults
     indices : iterable of int
-        The images, as indices into those of the ground truth.
+        Indices of images in the ground truth.
     types : Errors
-        Of this outcome, in the convention of the protocol.
+        Errors of these results, with the convention of the protocol.
     max_detections : int, optional
-        Only so many detections of each image, those of the highest scores.
+        Maximal number of detections per image, the highest scores first.
     include : iterable of int
-        Rows of detections that are among them whatever their scores.
+        Rows of detections to include whatever their scores.
     """
     row_results = _RowResults(results, types)
     detections, truths = results.boxes
@@ -162,7 +163,7 @@ def results_of_images(
     if max_detections is not None:
         rank = np.arange(len(rows)) - np.repeat(ends[:-1], np.diff(ends))
         kept = np.zeros(len(detections.image), np.bool_)
-        # Not numpy.isin, which imports all of numpy.ma; -1 is no row.
+        # numpy.isin would import numpy.ma; -1 is not a row.
         kept[np.fromiter((row for row in include if row >= 0), np.intp)] = True
         rows = rows[(rank < max_detections) | kept[rows]]
         ends = _ends(detections.image[rows], requested, results.images)
@@ -183,7 +184,7 @@ def results_of_images(
 def _rows_of(
     image: Integers, key: Floats, requested: list[int], images: int
 ) -> tuple[Integers, NDArray[np.int64]]:
-    """Return the rows of some images, one after the other and by a key, and where each begins."""
+    """Return the rows of some images, sorted by image and key, and the start of each image."""
     index = np.full(images, -1)
     index[requested] = np.arange(len(requested))
     rows = np.flatnonzero(index[image] >= 0)
@@ -192,13 +193,13 @@ def _rows_of(
 
 
 def _ends(image: Integers, requested: list[int], images: int) -> NDArray[np.int64]:
-    """Return where the rows of each image begin, and where the last one's end."""
+    """Return the start of each image's rows, and the end of the last."""
     count = np.bincount(image, minlength=images)[requested]
     return np.concatenate([[0], np.cumsum(count)])
 
 
 class _RowResults:
-    """Verdicts on single rows."""
+    """Results of single rows."""
 
     def __init__(self, results: MatchResults, types: Errors) -> None:
         self.results, self.types = results, types
@@ -257,7 +258,7 @@ class _RowResults:
         return cast("DetectionStatus", TYPES[self.types.kind[row]])
 
     def truth(self, row: int) -> GroundTruthResult:
-        """Return what became of a ground truth."""
+        """Return the result of a ground truth."""
         results = self.results
         detection = int(self.matched_by[row])
         status: GroundTruthStatus = "matched"

@@ -1,4 +1,4 @@
-"""What became of each detection at one IoU threshold, over all areas: all analyses start here."""
+"""Match results at one IoU threshold over all areas, the input of all analyses."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,15 +19,15 @@ from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
 
-NOT_ANALYZED = "analyse with another protocol"
-"""What to do about one under which no detection is an error."""
+NOT_ANALYZED = "analyze with another protocol"
+"""Hint for a protocol that does not match by score."""
 
 USUAL_IOU = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MatchResults:
-    """What became of each detection. N detections, G ground truths, K classes.
+    """Match results of N detections and G ground truths of K classes.
 
     Attributes
     ----------
@@ -36,17 +36,17 @@ class MatchResults:
     threshold : int
         The IoU threshold, as an index into those of the result's protocol.
     matched_gt : (N,) int32
-        The ground truth that each detection was matched to, or -1.
+        Ground truth matched to each detection, or -1.
     ignored : (N,) bool
-        Whether it counts neither way.
+        True if a detection is neither a true nor a false positive.
     within_max_dets : (N,) bool
-        Whether it is within the detection limit.
+        True if a detection is within max. detections.
     positive : (G,) bool
-        Which ground truths count.
+        True if a ground truth is not ignored.
     match_table : MatchTable
-        What all this comes from.
+        Source of these columns.
     result : Result
-        Whose outcome it is.
+        Result with this match table.
     """
 
     run: EvaluationRun
@@ -60,19 +60,19 @@ class MatchResults:
 
     @classmethod
     def of(cls, result: "Result | MatchResults", iou: float | None = None) -> "MatchResults":
-        """Return what became of the detections of a result.
+        """Return the match results of a result.
 
         Parameters
         ----------
         result : Result or MatchResults
-            An outcome is returned as it is.
+            MatchResults are returned unchanged.
         iou : float, optional
-            One of the protocol's IoU thresholds; where left out .5, or the lowest where .5 is none.
+            One of the protocol's IoU thresholds; by default 0.5, or else the first.
 
         Raises
         ------
         UsageError
-            Where the protocol ranks no detections, or has no such threshold.
+            If the protocol does not match by score, or does not have the threshold.
         """
         if isinstance(result, MatchResults):
             return result
@@ -80,9 +80,9 @@ class MatchResults:
 
     @cached_property
     def all_classes(self) -> "tuple[MatchResults, SelectedClasses] | None":
-        """The outcome of all classes, and which were selected; None if all are reported.
+        """Results of all classes, and the selection; None if all classes are reported.
 
-        What looks beyond a class, such as which class a detection is confused with, asks it.
+        Analyses across classes, such as the confusion matrix, need all of them.
         """
         if self.result.full is None:
             return None
@@ -97,7 +97,7 @@ class MatchResults:
 
     @property
     def iou(self) -> float:
-        """The IoU threshold, before the protocol's ceiling."""
+        """The IoU threshold, before the protocol's max_iou_threshold."""
         return self.protocol.iou_thresholds[0]
 
     @property
@@ -107,7 +107,7 @@ class MatchResults:
 
     @property
     def images(self) -> int:
-        """How many images the ground truth has."""
+        """Number of images of the ground truth."""
         return len(self.run.ground_truth.images)
 
     @property
@@ -117,54 +117,54 @@ class MatchResults:
 
     @cached_property
     def scored(self) -> Flags:
-        """Which detections are true or false positives, (N,) bool."""
+        """Flags of true and false positives, (N,) bool."""
         return self.within_max_dets & ~self.ignored
 
     @cached_property
     def true_positive(self) -> Flags:
-        """Which detections are true positives, (N,) bool."""
+        """Flags of true positives, (N,) bool."""
         return self.scored & (self.matched_gt >= 0)
 
     @cached_property
     def false_positive(self) -> Flags:
-        """Which detections are false positives, (N,) bool."""
+        """Flags of false positives, (N,) bool."""
         return self.scored & (self.matched_gt < 0)
 
     @cached_property
     def matched(self) -> Flags:
-        """Which ground truths a true positive has found, (G,) bool."""
+        """Flags of ground truths matched by a true positive, (G,) bool."""
         matched = np.zeros(len(self.positive), np.bool_)
         matched[self.matched_gt[self.true_positive]] = True
         return matched
 
     @cached_property
     def ground_truth_counts(self) -> Counts:
-        """How many ground truths of each class count, (K,) int64."""
+        """Number of ground truths of each class, without ignored, (K,) int64."""
         return self.by_class(self.boxes[1].label[self.positive])
 
     def by_class(self, labels: Integers) -> Counts:
-        """Return how often each class occurs, (K,) int64."""
+        """Count the labels of each class, (K,) int64."""
         return np.bincount(labels, minlength=len(self.classes)).astype(np.int64)
 
     @cached_property
     def by_score(self) -> Integers:
-        """The detections within the limit by falling score over all classes, (n,) int32.
+        """Detections within max. detections by descending score, (n,) int32.
 
-        Equal scores stand as the protocol ranks them.
+        Ties are in the protocol's order.
         """
         return self.match_table.by_score
 
     @property
     def ranked_by_class(self) -> Integers:
-        """The detections within the limit by falling score, class after class, (n,) int32."""
+        """Detections within max. detections by class and descending score, (n,) int32."""
         return self.match_table.ranking.rows
 
     def ranked(self, label: int) -> Integers:
-        """Return those of one class."""
+        """Return the ranked detections of one class."""
         return self.match_table.ranking.of_class(label)
 
     def matched_similarity(self, rows: NDArray[np.integer]) -> Floats:
-        """Return the overlap of some detections with the ground truths they were matched to."""
+        """Return the IoU or OKS of detections with their matched ground truths."""
         detections, truths = self.boxes
         matched = self.matched_gt[rows]
         if self.run.pairs is not None:
@@ -180,24 +180,24 @@ class MatchResults:
 
     @cached_property
     def ground_truth_index(self) -> GroundTruthIndex:
-        """The ground truths that count, to be asked which is nearest to a detection."""
+        """Index of the ground truths that are not ignored."""
         return ground_truth_index(self.run, self.positive, taken=self.matched)
 
 
 def ground_truth_index(
     run: EvaluationRun, among: Flags, *, taken: Flags | None = None, crowd: bool = False
 ) -> GroundTruthIndex:
-    """Return some ground truths of a scene, to be asked which is nearest to a detection.
+    """Index ground truths, to look up the nearest to a detection.
 
     Parameters
     ----------
     run : EvaluationRun
     among : (G,) bool
-        Which ground truths there are to be found.
+        Ground truths to index.
     taken : (G,) bool, optional
-        Which of these a detection has taken; none where left out.
+        Matched ground truths; by default none.
     crowd : bool
-        Whether overlap is the intersection over the detection's own area; of boxes alone.
+        True for the intersection over the detection's area (boxes only).
     """
     detections, truths = run.boxes()
     taken = np.zeros(len(among), np.bool_) if taken is None else taken
@@ -215,19 +215,19 @@ def ground_truth_index(
 
 
 def ratios(part: Counts, whole: Counts) -> Floats:
-    """Return each part over its whole, (n,) float64; NaN where that is 0."""
+    """Divide counts elementwise, (n,) float64; NaN for a divisor of 0."""
     out: Floats = np.full(len(part), np.nan)
     np.divide(part, whole, out=out, where=whole > 0)
     return out
 
 
 def threshold_of(protocol: Protocol, iou: float | None) -> int:
-    """Return an IoU threshold as an index into those of a protocol.
+    """Return the index of an IoU threshold in a protocol.
 
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections, or has no such threshold.
+        If the protocol does not match by score, or does not have the threshold.
     """
     protocol.require_score_matching(NOT_ANALYZED)
     if iou is None:
@@ -243,7 +243,7 @@ def threshold_of(protocol: Protocol, iou: float | None) -> int:
 
 
 def _adapted(result: Result, threshold: int) -> MatchResults:
-    """Return the outcome from the evidence, over all areas."""
+    """Make match results from the match table, over all areas."""
     protocol, run = result.protocol, result._run
     match_table = result.match_table_for((0, threshold))
     single = replace(

@@ -1,7 +1,7 @@
-"""Precision, recall and F1 over the score: where to put a detector's threshold.
+"""Precision, recall and F1 over the score threshold.
 
-Detections of score s or more are kept, all of a tie or none; the scores that occur are the
-candidates. Detections that count neither way and those beyond the detection limit are left out.
+A threshold s keeps detections with a score of at least s. Candidates are the scores that occur.
+Ignored detections and those over max. detections are left out.
 """
 
 from collections.abc import Callable
@@ -25,15 +25,15 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A detector, or one of its classes, at one score threshold. Undefined is NaN.
+    """Counts of a detector or class at one score threshold; undefined metrics are NaN.
 
     Attributes
     ----------
     score : float
-        The threshold; NaN where no detection is a candidate.
+        The threshold; NaN without candidates.
     true_positives, false_positives, false_negatives : int
     images : int
-        Those without ground truth too.
+        Including images without ground truth.
     """
 
     score: float
@@ -48,12 +48,12 @@ class Point:
 
     @property
     def precision(self) -> float:
-        """True positives among the detections kept."""
+        """Fraction of true positives among kept detections."""
         return self._number("precision")
 
     @property
     def recall(self) -> float:
-        """True positives among the ground truths."""
+        """Fraction of true positives among ground truths."""
         return self._number("recall")
 
     @property
@@ -63,7 +63,7 @@ class Point:
 
     @property
     def false_positives_per_image(self) -> float:
-        """False positives over all images."""
+        """False positives per image."""
         return self._number("false-positives-per-image")
 
     def _number(self, name: str) -> float:
@@ -81,7 +81,7 @@ class Sweep:
         Falling; no two are equal.
     true_positives, false_positives : (n,) int64
     positives : int
-        Ground truths that count.
+        Number of ground truths, without ignored.
     images : int
     """
 
@@ -116,7 +116,7 @@ class Sweep:
         return ratios(self.false_positives, np.full(len(self.score), self.images))
 
     def point(self, index: int) -> Point:
-        """Return the point at a candidate, by its place."""
+        """Return the point at a candidate, by its index."""
         return self._point(float(self.score[index]), index)
 
     def at(self, score: float) -> Point:
@@ -130,10 +130,9 @@ class Sweep:
 
     @property
     def best(self) -> Point:
-        """The point of largest F1; of equal ones that of the highest score.
+        """The point with the largest F1; of equal ones that with the highest score.
 
-        Compared as fractions of whole numbers, so that no rounding decides. Without any candidate
-        its score is NaN.
+        F1 is compared as integer fractions, without rounding. Without candidates the score is NaN.
         """
         if not len(self.score):
             return self._point(float("nan"), -1)
@@ -152,7 +151,7 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sweeps:
-    """The sweeps of a detector: pooled over its K classes, and of each.
+    """Sweeps of a detector, over all K classes and for each.
 
     Attributes
     ----------
@@ -170,11 +169,11 @@ class Sweeps:
 
     @cached_property
     def best(self) -> "OperatingPoint":
-        """Where F1 is largest: overall, and for each class by itself."""
+        """Operating point with the largest F1, overall and for each class."""
         return self._points(lambda sweep: sweep.best)
 
     def at(self, score: float) -> "OperatingPoint":
-        """Return what a threshold gives, overall and for each class."""
+        """Return the operating point at a threshold, overall and for each class."""
         return self._points(lambda sweep: sweep.at(score))
 
     def _points(self, point: Callable[[Sweep], Point]) -> "OperatingPoint":
@@ -188,7 +187,7 @@ class Sweeps:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OperatingPoint:
-    """A detector at a threshold, or at the best ones.
+    """Counts of a detector at one threshold, or at the best of each class.
 
     Attributes
     ----------
@@ -206,7 +205,7 @@ class OperatingPoint:
 
     @property
     def macro_f1(self) -> float:
-        """The mean F1 over the classes with ground truths; NaN where there are none."""
+        """Mean F1 over the classes with ground truths; NaN without any."""
         values = [
             point.f1 for point in self.by_class if point.true_positives + point.false_negatives
         ]
@@ -214,16 +213,16 @@ class OperatingPoint:
 
 
 Threshold = float | Literal["best"]
-"""A score threshold of all classes, or of each the one of largest F1."""
+"""A score threshold for all classes, or the one with the largest F1 for each."""
 
 
 def threshold(given: object) -> Threshold:
-    """Return what was given as a score threshold.
+    """Validate a score threshold.
 
     Raises
     ------
     UsageError
-        Where it is neither a finite number nor ``"best"``.
+        If it is not a finite number or ``"best"``.
     """
     if isinstance(given, str) and given == "best":
         return "best"
@@ -237,7 +236,7 @@ def threshold(given: object) -> Threshold:
 def operating_point(
     result: Result | MatchResults, score: Threshold = "best", *, iou: float | None = None
 ) -> OperatingPoint:
-    """Return precision, recall and F1 at a score threshold, or where F1 is largest.
+    """Compute precision, recall and F1 at a score threshold, or at the largest F1.
 
     Parameters and errors are those of :func:`sweeps`, and of :func:`threshold`.
     """
@@ -246,18 +245,18 @@ def operating_point(
 
 
 def sweeps(result: Result | MatchResults, *, iou: float | None = None) -> Sweeps:
-    """Return precision, recall and F1 over the score.
+    """Compute precision, recall and F1 over the score.
 
     Parameters
     ----------
     result : Result or MatchResults
     iou : float, optional
-        One of the protocol's thresholds; where left out .5.
+        One of the protocol's thresholds; by default 0.5.
 
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections, or has no such threshold.
+        If the protocol does not match by score, or does not have the threshold.
     """
     if isinstance(result, MatchResults):
         threshold, iou = result.threshold, result.iou
