@@ -11,31 +11,32 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    gc.disable()  # a short life with large arrays: looking for cycles costs 0.006 s and finds none
-    sys.unraisablehook = _end_or_hush
+    gc.disable()  # saves 0.006 s; a short run with large arrays has no cycles to free
+    sys.unraisablehook = _handle_unraisable
     try:
-        from detap.cli import run  # imported only when a command is run
+        from detap.cli import run
 
         run()
-    except KeyboardInterrupt as interrupt:  # or SIGTERM, which comes as one that knows its status
+    except KeyboardInterrupt as interrupt:  # or SIGTERM, with its own status
         os._exit(getattr(interrupt, "status", 130))
-    except BaseException as error:  # Python's own status for it, 1, is that of a failed gate
-        short = isinstance(error, MemoryError | SystemError) or "failed to map" in str(error)
-        what = "out of memory" if short else " ".join(f"{type(error).__name__}: {error}".split())
-        os.write(2, f"Error: detap cannot start ({what})\n".encode(errors="replace"))
+    except BaseException as error:  # not Python's status 1, which means a failed gate
+        no_memory = isinstance(error, MemoryError | SystemError) or "failed to map" in str(error)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = "out of memory" if no_memory else text
+        os.write(2, f"Error: detap cannot start ({reason})\n".encode(errors="replace"))
         os._exit(3)
 
 
-def _end_or_hush(what: "UnraisableHookArgs") -> None:
-    """Take an interrupt that Python would show and forget, as it comes within a callback.
+def _handle_unraisable(error: "UnraisableHookArgs") -> None:
+    """Handle an interrupt within a callback, which Python would only print.
 
-    While the command line is being imported, that ends the process. Later it is one of its own,
-    which is remembered: nothing that is being written is left behind.
+    It ends the process while the command line is imported. Later, signal handlers of detap raise a
+    subclass and keep the status, so that files being written are cleaned up.
     """
-    if what.exc_type is KeyboardInterrupt:
+    if error.exc_type is KeyboardInterrupt:
         os._exit(130)
-    if not issubclass(what.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(what)
+    if not issubclass(error.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(error)
 
 
 if __name__ == "__main__":

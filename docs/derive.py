@@ -151,7 +151,7 @@ def reading_table() -> list[str]:
         prefix = f"{titles}: " if len(formats) < len(FORMATS) else ""
         values = ", ".join(f"`{choice}`" for choice in option.choices) or _value(option)
         rows.append(
-            f"| `{option.spelling}` {values} | {prefix}{option.help[0].lower()}{option.help[1:]} |"
+            f"| `{option.flag}` {values} | {prefix}{option.help[0].lower()}{option.help[1:]} |"
         )
     return ["| option | meaning |", "|---|---|", *rows]
 

@@ -1,18 +1,18 @@
-"""The command line: arguments in, exit status out, no arithmetic.
+"""The command line: parse arguments, run a command, return an exit status.
 
-Every way out of the program leads through :func:`main`, which turns it into the exit status:
+:func:`main` catches every exception and returns the exit status:
 
 ==== =====================================================================
-0    done, and every gate passed
+0    success; all gates passed
 1    a gate failed, or a cross-check found a difference
-2    the call, an input or an output is wrong
+2    invalid usage, input or output
 3    an error of detap itself
 130  interrupted (Ctrl-C)
 143  terminated (SIGTERM)
 ==== =====================================================================
 
-A command is a module of this package with a click command of the same name. Modules are imported
-when their command is called or listed, and nothing that costs time before it is needed.
+Each module of `commands` holds one command. Modules are imported when their command is run or
+listed; other slow imports are inside functions.
 """
 
 import errno
@@ -52,19 +52,19 @@ COMMANDS = (
     "demo",
     "completion",
 )
-"""The commands, in the order of the help; each is a module of this package."""
+"""Command names, in the order of the help; each is a module of `commands`."""
 
 COMPLETE = "_DETAP_COMPLETE"
-"""The variable with which a shell that completes a line runs detap: what it asks for."""
+"""Environment variable with the completion request of a shell."""
 
 DEFECT, USAGE, INTERRUPTED = 3, 2, 130
 
 _SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL))
-"""What ends a command in good order, and what Python does with it unless told otherwise."""
+"""Signals that end a command cleanly, and their default handlers."""
 
 
-class _Signalled(KeyboardInterrupt):
-    """A signal arrived while a command runs, or just beside it, and this is its status."""
+class _Interrupted(KeyboardInterrupt):
+    """A signal that arrived during a command, with its exit status."""
 
     def __init__(self, status: int) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Signalled(KeyboardInterrupt):
 
 
 class _Group(Group):
-    """A group that imports a command's module only when it is needed."""
+    """A group that imports the module of a command on access."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -80,12 +80,12 @@ class _Group(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = import_module(f"detap.cli.commands.{cmd_name}").command
-        return found
+        command: click.Command = import_module(f"detap.cli.commands.{cmd_name}").command
+        return command
 
 
-def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _show_version(ctx: click.Context, _: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         click.echo(f"detap {__version__}")
         ctx.exit()
 
@@ -115,17 +115,17 @@ def group(ctx: click.Context) -> None:
 
 
 def run() -> NoReturn:
-    """Run the command line of this process and end it with the status.
+    """Run the command line of this process and exit with its status.
 
-    Where a shell asks, what may stand at the cursor is printed instead. The process ends at once:
-    taking the interpreter apart costs 0.01 s and can only fail.
+    If a shell requests completion, print the candidates instead. The process ends without
+    finalizing the interpreter, which takes 0.01 s and can fail.
     """
     end_with(DEFECT, _TOO_LARGE)
     instruction = os.environ.pop(COMPLETE, None)
     if instruction is None:
         status = main(sys.argv[1:])
     else:
-        from click.shell_completion import shell_complete  # only then
+        from click.shell_completion import shell_complete
 
         status = shell_complete(group, {}, "detap", COMPLETE, instruction)
     for stream in (sys.stdout, sys.stderr):
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str]) -> int:
     Parameters
     ----------
     arguments : sequence of str
-        Without the name of the program.
+        Without the program name.
 
     Returns
     -------
@@ -157,16 +157,16 @@ def main(arguments: Sequence[str]) -> int:
     with _Signals() as signals:
         try:
             status = _invoke(arguments, session)
-        except BaseException as error:  # the one place where everything is caught
-            # A signal counts, whatever became of it: an import may raise another error in its place
-            status = signals.status or _failed(error, session)
-        session.done()
+        except BaseException as error:
+            # An import may replace the exception of a signal by another one.
+            status = signals.status or _report_failure(error, session)
+        session.stop_progress()
     return signals.status or status
 
 
 def _invoke(arguments: Sequence[str], session: Session) -> int:
     try:
-        # Not group.main(), which has its own ideas of exit statuses.
+        # Not group.main(), which has other exit statuses.
         with group.make_context("detap", list(arguments), obj=session) as context:
             status = group.invoke(context)
     except click.exceptions.Exit as leaving:
@@ -174,21 +174,21 @@ def _invoke(arguments: Sequence[str], session: Session) -> int:
     return int(status or 0)
 
 
-def _failed(error: BaseException, session: Session) -> int:
-    """Say what ended a command, and return the exit status."""
-    status, message = next(ending(error) for kinds, ending in _ENDINGS if isinstance(error, kinds))
+def _report_failure(error: BaseException, session: Session) -> int:
+    """Print the error that ended a command and return the exit status."""
+    status, message = next(ending(error) for kinds, ending in _EXITS if isinstance(error, kinds))
     if isinstance(error, BrokenPipeError):
         silence_stdout()
     if session.debug and message:
-        import traceback  # only for this
+        import traceback
 
-        session.say(traceback.format_exc().rstrip())
+        session.print_line(traceback.format_exc().rstrip())
     if message:
-        session.say(escape_lines(message))
+        session.print_line(escape_lines(message))
     return status
 
 
-def _usage(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     lines = [f"Error: {error.format_message()}"]
     if isinstance(context, click.Context):
@@ -197,17 +197,17 @@ def _usage(error: click.ClickException) -> str:
     return "\n".join(lines)
 
 
-def _input(error: InputError) -> str:
-    # Made harmless one by one: no name with a newline in it can pose as a message of its own.
+def _input_message(error: InputError) -> str:
+    # Escaped one by one: a name with a newline must not look like another message.
     lines = [escape(problem) for problem in error.problems]
     if error.omitted:
         lines.append(f"... and {error.omitted} more")
     return "Error: " + "\n".join(lines)
 
 
-def _defect(error: BaseException) -> str:
-    what = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"Error: detap itself failed ({what}); run it with --debug and report what it shows"
+def _defect_message(error: BaseException) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"Error: detap itself failed ({text}); run it with --debug and report what it shows"
 
 
 _TOO_LARGE = "Error: out of memory: this input needs more than the process may use"
@@ -216,16 +216,16 @@ _NO_MEMORY = (
     "failed to map segment",
     "cannot allocate memory",
     "can't start new thread",
-    # A library that found none, and did not say so.
+    # Libraries whose allocation failed without an exception.
     "without exception set",
     "without setting an exception",
 )
 
 
-def _short_of_memory(error: BaseException) -> str:
-    """Return the message of an error that means that memory ran out, under whatever name.
+def _memory_message(error: BaseException) -> str:
+    """Return the message if an error means lack of memory, otherwise an empty text.
 
-    A library that cannot be loaded is an ImportError, a thread without a stack a RuntimeError.
+    A library that cannot be loaded raises ImportError; a thread without a stack, RuntimeError.
     """
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
         return _TOO_LARGE
@@ -235,47 +235,47 @@ def _short_of_memory(error: BaseException) -> str:
     return ""
 
 
-_ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
-    (click.ClickException, lambda error: (error.exit_code, _usage(error))),
-    (InputError, lambda error: (error.exit_status, _input(error))),
+_EXITS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
+    (click.ClickException, lambda error: (error.exit_code, _usage_message(error))),
+    (InputError, lambda error: (error.exit_status, _input_message(error))),
     (DetapError, lambda error: (error.exit_status, f"Error: {escape(error)}")),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
-    # Who has read enough closes the pipe: as good an end as any.
+    # The reader closed the pipe, as head does: not an error.
     (BrokenPipeError, lambda _: (0, "")),
-    (BaseException, lambda error: (DEFECT, _short_of_memory(error) or _defect(error))),
+    (BaseException, lambda error: (DEFECT, _memory_message(error) or _defect_message(error))),
 )
-"""For each kind of exception, the first that fits counting: the exit status and the message."""
+"""Exit status and message by exception type; the first matching one counts."""
 
 
 class _Signals:
-    """Ctrl-C and SIGTERM, while a command runs: remembered, and raised as an exception.
+    """Handlers of Ctrl-C and SIGTERM that store the status and raise an exception.
 
-    One that the caller handles in its own way, or ignores (as under nohup), is left to it.
+    Signals that the caller handles or ignores (nohup) are left alone.
 
     Attributes
     ----------
     status : int
-        What the first that arrived lets the process end with; 0 where none did.
+        Exit status of the first signal; 0 if there was none.
     """
 
     def __init__(self) -> None:
         self.status = 0
-        self._before: dict[int, Any] = {}
+        self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "_Signals":
-        for number, usual in _SIGNALS:
-            with suppress(ValueError, OSError):  # not in the main thread: no signal is ours
-                if signal.getsignal(number) is usual:
-                    self._before[number] = signal.signal(number, self._raise)
+        for number, default in _SIGNALS:
+            with suppress(ValueError, OSError):  # only the main thread can set handlers
+                if signal.getsignal(number) is default:
+                    self._previous[number] = signal.signal(number, self._raise)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
 
     def _raise(self, number: int, _: FrameType | None) -> NoReturn:
         if number == signal.SIGTERM:
-            # A second one must not interrupt the clearing up after the first.
+            # A second one must not interrupt the cleanup after the first.
             signal.signal(number, signal.SIG_IGN)
         self.status = self.status or 128 + number
-        raise _Signalled(self.status)
+        raise _Interrupted(self.status)

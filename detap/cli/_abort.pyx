@@ -1,8 +1,8 @@
-"""When a library ends the process: its status must not read as a failed gate.
+"""Set the exit status for libraries that end the process.
 
-OpenBLAS calls ``exit(1)`` where memory is short while numpy is imported, and no exception tells of
-it. The command itself ends by ``os._exit``, which runs no handlers: one that runs means that
-somebody else gave up.
+OpenBLAS calls ``exit(1)``, the status of a failed gate, if memory runs out while numpy is imported.
+detap itself ends with ``os._exit``, which runs no exit handlers, so a handler runs only if a library
+ends the process.
 """
 
 from libc.stdio cimport fflush, fputs, stderr
@@ -14,8 +14,8 @@ cdef extern from "<stdlib.h>":
 
 
 cdef int STATUS
-cdef bytes SAID
-cdef const char *MESSAGE = NULL     # within SAID
+cdef bytes TEXT
+cdef const char *MESSAGE = NULL     # points into TEXT
 
 
 cdef void _end() noexcept nogil:
@@ -25,11 +25,11 @@ cdef void _end() noexcept nogil:
 
 
 def end_with(int status, str message) -> None:
-    """From now on, let the process end with this status and message where a library ends it."""
-    global STATUS, SAID, MESSAGE
+    """Set the status and the message for the case that a library ends the process."""
+    global STATUS, TEXT, MESSAGE
     first = MESSAGE == NULL
     STATUS = status
-    SAID = f"{message}\n".encode()
-    MESSAGE = SAID
+    TEXT = f"{message}\n".encode()
+    MESSAGE = TEXT
     if first:
         atexit(_end)

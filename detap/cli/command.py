@@ -1,4 +1,4 @@
-"""Commands: a first screen of help and all of it on request, and what slips may have meant."""
+"""Commands with short and full help, and suggestions for misspelled names."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,37 +16,37 @@ _ALL = "detap.help-all"
 _LONG = 20
 
 
-def _show(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _show(ctx: click.Context, parameter: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         click.echo(full_help(ctx) if parameter is _HELP_ALL else ctx.get_help())
         ctx.exit()
 
 
 def files(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem[Any]]":
-    """Let the shell complete the name of a file."""
-    from click.shell_completion import CompletionItem  # only then
+    """Request file completion from the shell."""
+    from click.shell_completion import CompletionItem  # lazy import (start-up time)
 
     return [CompletionItem(incomplete, type="file")]
 
 
 def full_help(ctx: click.Context) -> str:
-    """Return the help of a command with every option of it."""
+    """Return the help of a command with all options."""
     ctx.meta[_ALL] = True
     return ctx.get_help()
 
 
 def _help_option(*names: str, text: str) -> click.Option:
-    shown: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show}
-    return click.Option(names, help=text, **shown)
+    attributes: Any = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show}
+    return click.Option(names, help=text, **attributes)
 
 
-# click's own looks for translations of its text, for which it imports locale: 0.0008 s.
+# click's own help option imports locale for translations, which takes 0.0008 s.
 _HELP = _help_option("-h", "--help", text="Show this message and exit.")
 _HELP_ALL = _help_option("--help-all", text="Show every option and exit.")
 
 
-class _Helpful(click.Command):
-    """A command with an option ``--help`` of ours."""
+class _WithHelpOption(click.Command):
+    """A command with detap's ``--help`` option."""
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
         """Return the option."""
@@ -54,15 +54,15 @@ class _Helpful(click.Command):
         return _HELP
 
 
-class Command(_Helpful):
-    """A command whose help is one screen first: what it does, examples, the options people use.
+class Command(_WithHelpOption):
+    """A command whose help shows a purpose, examples and the main options.
 
     Parameters
     ----------
     first : sequence of str
-        The options of the first screen, by spelling, in their order; all where left out.
+        Names of the options shown by ``--help``, in order; all by default.
     examples : mapping of str to str
-        What to do, and the line that does it.
+        Command lines by purpose.
     """
 
     def __init__(
@@ -77,21 +77,21 @@ class Command(_Helpful):
         self.examples = examples
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, with ``--help-all`` where ``--help`` is not all."""
-        *found, help_option = super().get_params(ctx)
-        return [*found, *([_HELP_ALL] if self.first else []), help_option]
+        """Return the parameters, with ``--help-all`` if ``--help`` is shorter."""
+        *parameters, help_option = super().get_params(ctx)
+        return [*parameters, *([_HELP_ALL] if self.first else []), help_option]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does, and examples."""
+        """Write the purpose of the command, and examples."""
         super().format_help_text(ctx, formatter)
         if self.examples:
             with formatter.section("Examples"):
-                for what, line in self.examples.items():
-                    formatter.write(f"  # {what}\n")
-                    formatter.write("".join(f"  {part}\n" for part in line.split("\n")))
+                for purpose, line in self.examples.items():
+                    formatter.write(f"  # {purpose}\n")
+                    formatter.write("".join(f"  {row}\n" for row in line.split("\n")))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: the first, or each under its group's heading."""
+        """Write the main options, or all options by group."""
         if self.first and not ctx.meta.get(_ALL):
             self._format_first(ctx, formatter)
             return
@@ -105,17 +105,17 @@ class Command(_Helpful):
                 formatter.write_dl(records)
 
     def _format_first(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        known = {name: p for p in self.params for name in p.opts}
-        first = [known[name] for name in self.first]
-        rows = [(_spelt(option, ctx), getattr(option, "brief", "")) for option in first]
+        by_name = {name: p for p in self.params for name in p.opts}
+        first = [by_name[name] for name in self.first]
+        rows = [(_format_names(option, ctx), getattr(option, "brief", "")) for option in first]
         rows.append(("--help-all", f"Show all {len(self.params)} options and exit."))
         with formatter.section("Options"):
             formatter.write_dl(rows)
 
     def make_parser(self, ctx: click.Context) -> Any:
-        """Return click's parser, to which "-o" is as good a name as "--output".
+        """Return click's parser, with short names also as long ones.
 
-        It would first look for nearly "-o" among the long names, which takes 0.002 s.
+        Otherwise it first searches the long names for ones similar to "-o", which takes 0.002 s.
         """
         parser = super().make_parser(ctx)
         for name, option in parser._short_opt.items():
@@ -123,35 +123,35 @@ class Command(_Helpful):
         return parser
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; an option that is none may be a slip for one."""
+        """Parse the arguments; for an unknown option suggest similar ones."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            meant = " or ".join(map(repr, self._meant(error.option_name)))
-            hint = f" Did you mean {meant}?" if meant else ""
+            suggestions = " or ".join(map(repr, self._suggestions(error.option_name)))
+            hint = f" Did you mean {suggestions}?" if suggestions else ""
             raise click.UsageError(f"No such option {error.option_name!r}.{hint}", ctx) from None
 
-    def _meant(self, name: str) -> list[str]:
-        """Return the options that a name may stand for: under a former, other or similar name."""
+    def _suggestions(self, name: str) -> list[str]:
+        """Return the options with this former, foreign or similar name."""
         from detap.cli.former_names import present_name
 
-        words: dict[str, str] = {}
+        names: dict[str, str] = {}
         for parameter in self.params:
             for word in (*parameter.opts, *parameter.secondary_opts):
-                words[word] = word
+                names[word] = word
             for word in getattr(parameter, "known_as", ()):
-                words.setdefault(word, parameter.opts[0])
+                names.setdefault(word, parameter.opts[0])
         former = name.removeprefix("--")
         no = "no-" if former.startswith("no-") else ""
-        options = {word.removeprefix("--").removeprefix(no) for word in words}
+        options = {word.removeprefix("--").removeprefix(no) for word in names}
         if present := present_name(former.removeprefix(no), options):
             return [f"--{no}{present}"]
-        similar = [name] if name in words else nearest(name, words, 0.85) or nearest(name, words)
-        return list(dict.fromkeys(words[word] for word in similar))
+        similar = [name] if name in names else nearest(name, names, 0.85) or nearest(name, names)
+        return list(dict.fromkeys(names[word] for word in similar))
 
 
-def _spelt(parameter: click.Parameter, ctx: click.Context) -> str:
-    """Return the spellings of an option, and what its value is called: a long choice only so."""
+def _format_names(parameter: click.Parameter, ctx: click.Context) -> str:
+    """Return the names and the value of an option; a long choice as NAME."""
     names = ", ".join(sorted(parameter.opts, key=len))
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return names
@@ -159,20 +159,20 @@ def _spelt(parameter: click.Parameter, ctx: click.Context) -> str:
     return f"{names} {value if len(value) < _LONG else 'NAME'}"
 
 
-class Group(_Helpful, click.Group):
-    """A group of commands that says which one a slip may have meant."""
+class Group(_WithHelpOption, click.Group):
+    """A group of commands that suggests similar names for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments begin with."""
+        """Return the command named by the first argument."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise click.UsageError(self._unknown(ctx, name), ctx)
         return super().resolve_command(ctx, args)
 
     def _unknown(self, ctx: click.Context, name: str) -> str:
-        known = self.list_commands(ctx)
-        meant = " or ".join(nearest(name, known))
-        hint = f"Did you mean {meant}?" if meant else f"They are {', '.join(known)}."
+        names = self.list_commands(ctx)
+        suggestions = " or ".join(nearest(name, names))
+        hint = f"Did you mean {suggestions}?" if suggestions else f"They are {', '.join(names)}."
         return f"No such command {name!r}. {hint}"

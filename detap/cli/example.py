@@ -1,6 +1,6 @@
-"""A small data set made up on the spot: animals in a meadow, and two detectors of them.
+"""A small synthetic data set: images of animals, and results of two detectors.
 
-Everything is drawn from a fixed sequence, so that the example is the same everywhere.
+It is drawn from a fixed pseudo-random sequence and is the same on every machine.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 WIDTH, HEIGHT, IMAGES = 320, 240, 12
 CLASSES = ("cat", "dog", "bird")
-_COLOURS = ((201, 111, 48), (120, 84, 60), (70, 110, 190))
+_COLORS = ((201, 111, 48), (120, 84, 60), (70, 110, 190))
 _MEADOW = (150, 180, 120)
 _SIZES = ((70, 50), (90, 70), (36, 28))
 
@@ -21,7 +21,7 @@ Box = tuple[float, float, float, float]
 
 
 class Sequence:
-    """Numbers from 0 to 1 that look random and are always the same (Lehmer's generator)."""
+    """Pseudo-random numbers from 0 to 1 (Lehmer's generator)."""
 
     def __init__(self, seed: int) -> None:
         self.state = seed
@@ -31,14 +31,14 @@ class Sequence:
         return self.state / 0x7FFFFFFF
 
     def between(self, low: float, high: float) -> float:
-        """Return the next number, between these."""
+        """Return the next number, scaled to a range."""
         return low + (high - low) * next(self)
 
 
-def scenes() -> list[list[tuple[int, Box]]]:
-    """Return the objects of each image: class and box. No two overlap."""
+def objects_by_image() -> list[list[tuple[int, Box]]]:
+    """Return the class and box of each object, by image; none overlap."""
     draw = Sequence(7)
-    found = []
+    images = []
     for _ in range(IMAGES):
         objects: list[tuple[int, Box]] = []
         for slot in range(int(draw.between(2, 5))):
@@ -47,23 +47,23 @@ def scenes() -> list[list[tuple[int, Box]]]:
             x = (slot % 2) * WIDTH / 2 + draw.between(5, WIDTH / 2 - width - 5)
             y = (slot // 2) * HEIGHT / 2 + draw.between(5, HEIGHT / 2 - height - 5)
             objects.append((label, (float(round(x)), float(round(y)), width, height)))
-        found.append(objects)
-    return found
+        images.append(objects)
+    return images
 
 
 def detections(seed: int, missed: float, loose: float) -> Iterator[dict[str, Any]]:
-    """Give what a detector finds: it misses some objects, sees others twice, or where none is.
+    """Yield detections with missed objects, duplicates and false positives.
 
     Parameters
     ----------
     seed : int
     missed : float
-        The share of objects that it misses.
+        Fraction of missed objects.
     loose : float
-        By what share of their size its boxes are off, at most.
+        Maximum localization error, as a fraction of the box size.
     """
     draw = Sequence(seed)
-    for image, objects in enumerate(scenes(), 1):
+    for image, objects in enumerate(objects_by_image(), 1):
         for label, (x, y, width, height) in objects:
             if next(draw) < missed:
                 continue
@@ -74,23 +74,23 @@ def detections(seed: int, missed: float, loose: float) -> Iterator[dict[str, Any
                 round(width * draw.between(1 - loose, 1 + loose), 1),
                 round(height * draw.between(1 - loose, 1 + loose), 1),
             ]
-            yield _found(image, taken, box, draw.between(0.5, 1))
-            if next(draw) < 0.08:  # once more
-                yield _found(image, taken, box, draw.between(0.2, 0.5))
-        if next(draw) < 0.4:  # of nothing
+            yield _detection(image, taken, box, draw.between(0.5, 1))
+            if next(draw) < 0.08:  # duplicate
+                yield _detection(image, taken, box, draw.between(0.2, 0.5))
+        if next(draw) < 0.4:  # background
             box = [round(draw.between(0, 200), 1), round(draw.between(0, 150), 1), 40.0, 30.0]
-            yield _found(image, int(draw.between(0, 3)), box, draw.between(0.1, 0.7))
+            yield _detection(image, int(draw.between(0, 3)), box, draw.between(0.1, 0.7))
 
 
-def _found(image: int, label: int, box: list[float], score: float) -> dict[str, Any]:
+def _detection(image: int, label: int, box: list[float], score: float) -> dict[str, Any]:
     return {"image_id": image, "category_id": label + 1, "bbox": box, "score": round(score, 3)}
 
 
 def instances() -> dict[str, Any]:
-    """Return the ground truth as the contents of a COCO file."""
+    """Return the ground truth as the content of a COCO file."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    for image, objects in enumerate(scenes(), 1):
+    for image, objects in enumerate(objects_by_image(), 1):
         images.append(
             {"id": image, "file_name": f"{image:02}.png", "width": WIDTH, "height": HEIGHT}
         )
@@ -110,7 +110,7 @@ def instances() -> dict[str, Any]:
 
 
 def picture(objects: list[tuple[int, Box]]) -> bytes:
-    """Return an image as PNG: each object an ellipse in the colour of its class."""
+    """Return an image as PNG, with an ellipse per object in the color of its class."""
     rows = bytearray()
     for y in range(HEIGHT):
         rows.append(0)  # no filter
@@ -120,7 +120,7 @@ def picture(objects: list[tuple[int, Box]]) -> bytes:
             if abs(level) < 1:
                 half = (1 - level * level) ** 0.5 * width / 2
                 begin, end = round(left + width / 2 - half), round(left + width / 2 + half)
-                line[3 * begin : 3 * end] = bytes(_COLOURS[label]) * (end - begin)
+                line[3 * begin : 3 * end] = bytes(_COLORS[label]) * (end - begin)
         rows += line
     head = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(bytes(rows), 9)), (b"IEND", b""))
@@ -131,17 +131,17 @@ def picture(objects: list[tuple[int, Box]]) -> bytes:
 
 
 def write(folder: str) -> None:
-    """Write the example into a folder that is there: ground truth, two detectors, pictures."""
-    found = {
+    """Write ground truth, two detectors and images into an existing folder."""
+    contents = {
         "instances.json": instances(),
         "yesterday.json": list(detections(seed=11, missed=0.08, loose=0.06)),
         "today.json": list(detections(seed=13, missed=0.2, loose=0.16)),
     }
-    for name, value in found.items():
+    for name, value in contents.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             json.dump(value, file)
     pictures = os.path.join(folder, "pictures")
     os.mkdir(pictures)
-    for image, objects in enumerate(scenes(), 1):
+    for image, objects in enumerate(objects_by_image(), 1):
         with open(os.path.join(pictures, f"{image:02}.png"), "wb") as file:
             file.write(picture(objects))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
-from detap.cli.values import Text, Whole
+from detap.cli.values import Integer, Text
 from detap.errors import Note, UsageError
 from detap.escaping import escape
 from detap.gates.config import (
@@ -114,13 +114,13 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
         ),
         _gate(
             "--resamples",
-            type=Whole(*RESAMPLES),
+            type=Integer(*RESAMPLES),
             metavar="N",
             help=f"Number of resamples. [default: {DEFAULT_RESAMPLES}]",
         ),
         _gate(
             "--seed",
-            type=Whole(*SEEDS),
+            type=Integer(*SEEDS),
             metavar="N",
             help="Seed of the resamples. [default: 0]",
         ),
@@ -144,7 +144,7 @@ noise_options = stack(
     interval_options("--baseline-detections"),
     _gate(
         "--min-ground-truths",
-        type=Whole(0),
+        type=Integer(0),
         metavar="N",
         help="Only warn if a metric with fewer ground truths drops or rises. "
         f"[default: {DEFAULT_MIN_GROUND_TRUTHS} with --confidence, else 0]",
@@ -184,9 +184,9 @@ def print_gates(results: GateResults, session: Session) -> int:
     """Print failures and warnings of gates to stderr; return the exit status."""
     for gate in results.gates:
         if gate.failed:
-            session.say(f"gate failed: {escape(gate.message)}")
+            session.print_line(f"gate failed: {escape(gate.message)}")
         elif gate.warned:
-            session.note(Note(f"gate-{gate.status}", gate.message))
+            session.print_note(Note(f"gate-{gate.status}", gate.message))
     return GATE_FAILED if results.failed else 0
 
 

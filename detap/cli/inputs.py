@@ -1,4 +1,4 @@
-"""What a command reads: which files, as what, and which of their classes and images."""
+"""Input files of a command, their formats, and selected classes and images."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -42,24 +42,24 @@ _LIMITS = {
 
 
 class Inputs(Record):
-    """What is read, and as what.
+    """Input paths and formats.
 
     Attributes
     ----------
     format : Format
-        Of the ground truth; of the detections too, where they do not tell another.
+        Of the ground truth; also of detections whose format is not detected.
     gt, dt : tuple of str
-        Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
+        Paths, with patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
-        What else the readers of either format take, and their limits.
+        Options of the readers of either format, and limits.
     detected : dict
         Detected formats of detections by path; detection may read files of a folder.
-    named : Format or None
-        That of the detections, where it was named.
+    dt_format : Format or None
+        Of the detections, if given by option.
     merge_images : bool
         Whether an image may be in several inputs.
-    part : bool
-        Whether detections become a partial, which is judged when merged.
+    is_partial : bool
+        Whether a partial is written; inputs are then checked when merged.
     """
 
     format: Format
@@ -67,16 +67,16 @@ class Inputs(Record):
     dt: tuple[str, ...]
     reading: Mapping[str, Any]
     detected: dict[Any, Format]
-    named: Format | None = None
+    dt_format: Format | None = None
     merge_images: bool = False
-    part: bool = False
+    is_partial: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
-        """Take the input options out of `options`; detect the format if not given."""
+        """Remove the input options from `options`; detect the format by default."""
         gt, dt = expand_patterns(options.pop("gt")), expand_patterns(options.pop("dt"))
-        both = options.pop("file_format")
-        names = [options.pop(option) or both for option in ("gt_format", "dt_format")]
+        file_format = options.pop("file_format")
+        names = [options.pop(option) or file_format for option in ("gt_format", "dt_format")]
         reading = {
             option.name: value
             for option in format_options()
@@ -86,75 +86,87 @@ class Inputs(Record):
         merge_images = options.pop("merge_images")
         limits = limits_of(options)
         if STDIN in gt:
-            raise UsageError("only the detections can come from stdin, not the ground truth")
-        named = None if names[1] is None else format_named(names[1])
-        found = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, merge_images)
-        check_options(reading, [found], map(inputs.format_of, dt))
-        gt, dt = expand_folders(gt, lambda _: found), expand_folders(dt, inputs.format_of)
-        part = options.get("partial") is not None
-        # Of several files of ground truth some may be empty.
-        limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or part)
+            raise UsageError("only detections can come from stdin, not ground truth")
+        dt_format = None if names[1] is None else format_named(names[1])
+        gt_format = detect_format(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
+        inputs = cls(gt_format, gt, dt, {**reading, **as_is}, {}, dt_format, merge_images)
+        check_options(reading, [gt_format], map(inputs.format_of, dt))
+        gt, dt = expand_folders(gt, lambda _: gt_format), expand_folders(dt, inputs.format_of)
+        is_partial = options.get("partial") is not None
+        # Some of several ground-truth files may be empty.
+        limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or is_partial)
         reading = {**inputs.reading, "limits": limits}
-        return replace(inputs, gt=gt, dt=dt, reading=reading, part=part)
+        return replace(inputs, gt=gt, dt=dt, reading=reading, is_partial=is_partial)
 
-    def scored_by(self, *protocols: "Protocol", digests: bool) -> "Inputs":
-        """Return the same, with what any of the protocols asks for beside boxes.
+    def for_protocols(self, *protocols: "Protocol", digests: bool) -> "Inputs":
+        """Return inputs that also read the data the protocols need.
 
-        With `digests` the files are hashed while they are read.
+        Parameters
+        ----------
+        *protocols : Protocol
+        digests : bool
+            Whether to hash the files while reading.
         """
-        asked = {name: value for protocol in protocols for name, value in protocol.reading.items()}
+        required = {
+            name: value for protocol in protocols for name, value in protocol.reading.items()
+        }
         limits = replace(self.reading["limits"], digests=digests)
-        return replace(self, reading={**self.reading, **asked, "limits": limits})
+        return replace(self, reading={**self.reading, **required, "limits": limits})
 
     def read_with(self, options: Mapping[str, str]) -> "Inputs":
-        """Return the same, read with the options that a report has recorded, and no others."""
+        """Return inputs with the reader options recorded in a report."""
         recorded = {option.name for option in format_options() if not option.names_files}
-        kept = {name: value for name, value in self.reading.items() if name not in recorded}
-        return replace(self, reading={**kept, **options})
+        remaining = {name: value for name, value in self.reading.items() if name not in recorded}
+        return replace(self, reading={**remaining, **options})
 
     def format_of(self, detections: Any) -> Format:
-        """Return the format of detections, by their path or what :meth:`begin` made of it."""
+        """Return the format of detections, given as a path or prefetched source."""
         path = getattr(detections, "path", detections)
-        if self.named is None and path not in self.detected:
+        if self.dt_format is None and path not in self.detected:
             self.detected[path] = self.format.of_detections(path)
-        return self.named or self.detected[path]
+        return self.dt_format or self.detected[path]
 
-    def paths(self, others: str | None = None) -> list[str]:
-        """Return the paths that must not be written, those of another detector among them."""
-        entries = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
+    def paths(self, other: str | None = None) -> list[str]:
+        """Return the input paths, which must not be written.
+
+        Parameters
+        ----------
+        other : str, optional
+            Path of another detector's detections.
+        """
+        formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
         files = [
             self.reading.get(option.name)
-            for entry in entries
-            for option in entry.options
+            for file_format in formats
+            for option in file_format.options
             if option.is_path or option.may_be_path
         ]
-        more = () if others is None else self.meant(others)
+        more = () if other is None else self.detection_paths(other)
         return [path for path in (*self.gt, *self.dt, *files, *more) if path not in (None, STDIN)]
 
     def begin(self) -> tuple[Sources, Sources]:
-        """Let threads read while numpy is being imported; return what to read on."""
+        """Prefetch in threads while numpy is imported; return the sources."""
         return self._begin(TRUTH, self.gt), self._begin(DETECTIONS, self.dt)
 
-    def _begin(self, side: str, paths: tuple[str, ...]) -> Sources:
-        ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
-        format_of = self.format_of if side == DETECTIONS else lambda _: self.format
-        return Sources(paths, lambda path: format_of(path).begin(side, path, ahead))
+    def _begin(self, role: str, paths: tuple[str, ...]) -> Sources:
+        options = {name: value for name, value in self.reading.items() if name != "as_is"}
+        format_of = self.format_of if role == DETECTIONS else lambda _: self.format
+        return Sources(paths, lambda path: format_of(path).begin(role, path, options))
 
     @staticmethod
     def fraction(sources: tuple[Sources, Sources]) -> float | None:
-        """Return which share of the sources has been read, where that is known."""
+        """Return the fraction of the sources read so far, if known."""
         if not all(side.has_progress for side in sources):
             return None
         return sum(side.fraction() for side in sources) / len(sources)
 
     def read(self, sources: tuple[Sources, Sources]) -> "tuple[GroundTruth, Detections]":
-        """Return both tables from what :meth:`begin` has returned."""
+        """Return both tables from the sources of :meth:`begin`."""
         truth = self.read_ground_truth(sources[0])
         return truth, self.read_detections(sources[1], truth)
 
     def read_ground_truth(self, sources: Iterable[Any]) -> "GroundTruth":
-        """Return the ground truth, of :meth:`begin`'s first sources or of paths."""
+        """Return the ground truth of prefetched sources or paths."""
         return ground_truth_of(
             sources,
             lambda source: self.format.read_ground_truth(source, self.reading),
@@ -165,7 +177,7 @@ class Inputs(Record):
     def read_detections(
         self, sources: Iterable[Any], ground_truth: "GroundTruth | None"
     ) -> "Detections":
-        """Return detections alone, of :meth:`begin`'s second sources or of other paths."""
+        """Return the detections of prefetched sources or paths."""
         return detections_of(
             sources,
             lambda source: self.format_of(source).read_detections(
@@ -174,60 +186,63 @@ class Inputs(Record):
             ground_truth,
             self.reading["limits"],
             merge_images=self.merge_images,
-            check=not self.part,
+            check=not self.is_partial,
         )
 
-    def meant(self, given: str) -> tuple[str, ...]:
-        """Return the paths of another detector's detections: a path, a pattern or a folder."""
-        return expand_folders(expand_patterns([given]), self.format_of)
+    def detection_paths(self, path: str) -> tuple[str, ...]:
+        """Expand a path, pattern or folder of detections."""
+        return expand_folders(expand_patterns([path]), self.format_of)
 
-    def read_others(self, given: str, ground_truth: "GroundTruth") -> "Detections":
-        """Return another detector's detections."""
-        return self.read_detections(self._begin(DETECTIONS, self.meant(given)), ground_truth)
+    def read_other_detections(self, path: str, ground_truth: "GroundTruth") -> "Detections":
+        """Read another detector's detections."""
+        return self.read_detections(
+            self._begin(DETECTIONS, self.detection_paths(path)), ground_truth
+        )
 
 
 def limits_of(options: dict[str, Any]) -> Limits:
-    """Take the limits out of `options`; those that are not given are the default."""
-    given = {
+    """Remove the limits from `options`; fill in defaults."""
+    limits = {
         field: value
         for name, field in _LIMITS.items()
         if (value := options.pop(name, None)) is not None
     }
-    return Limits(**given)
+    return Limits(**limits)
 
 
-def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the names that the values of an option mean.
+def chosen_names(values: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names listed in option values.
 
-    A value is a list of names separated by commas, or one name that has a comma itself.
+    A value is a comma-separated list, or one existing name that contains a comma.
     """
     names = set(known)
     return [
         name
-        for value in given
+        for value in values
         for name in ([value] if value in names else value.split(","))
         if name
     ]
 
 
 SEEN = "seen"
-"""The value of an option of images that means those with detections."""
+"""Value of ``--images`` that selects the images with detections."""
 
 
 def chosen_images(
-    given: Iterable[str], known: "Iterable[Name]", detections: "Detections | None" = None
+    values: Iterable[str], names: "Iterable[Name]", detections: "Detections | None" = None
 ) -> "list[Name]":
-    """Return the images that the values of an option mean: each a file of names, or names.
+    """Return the images listed in option values.
 
-    The word :data:`SEEN`, alone, means those that have detections.
+    A value is a file of names, or a comma-separated list. :data:`SEEN` alone selects the images
+    with detections.
     """
-    by_text = {str(name): name for name in known}
-    if detections is not None and only_seen(given, by_text):
-        from detap.tables.concat import images_seen  # numpy is there by now
+    by_text = {str(name): name for name in names}
+    if detections is not None and only_seen(values, by_text):
+        from detap.tables.concat import images_seen  # lazy import (start-up time)
 
         return images_seen(detections)
     chosen: list[str] = []
-    for value in given:
+    for value in values:
         if value not in by_text and os.path.exists(value):
             chosen += _lines(value)
         else:
@@ -235,9 +250,9 @@ def chosen_images(
     return [by_text.get(name, name) for name in chosen]
 
 
-def only_seen(given: Iterable[str], known: Container[str] = ()) -> bool:
-    """Return whether an option of images means those with detections."""
-    return [*given] == [SEEN] and SEEN not in known and not os.path.exists(SEEN)
+def only_seen(values: Iterable[str], names: Container[str] = ()) -> bool:
+    """Return True if option values select the images with detections."""
+    return [*values] == [SEEN] and SEEN not in names and not os.path.exists(SEEN)
 
 
 def _lines(path: str) -> list[str]:
@@ -245,6 +260,6 @@ def _lines(path: str) -> list[str]:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(
-            Problem(path, f"byte {error.start}", "is not UTF-8", "list one image a line")
+            Problem(path, f"byte {error.start}", "is not UTF-8", "list one image per line")
         ) from None
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Several inputs by partials: one input is held at a time, or each by a worker of an engine."""
+"""Evaluate several inputs as partials, one at a time or on the workers of an engine."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.cli.gates import Gates
 from detap.cli.inputs import Inputs, chosen_images, chosen_names, only_seen
-from detap.cli.run_reports import Evaluated, asked_blocks, make_folder, requested_sections
+from detap.cli.run_reports import Evaluated, make_folder, requested_blocks, requested_sections
 from detap.cli.session import Session
 from detap.engines import engine
 from detap.errors import InputError
@@ -23,54 +23,54 @@ if TYPE_CHECKING:
 
 def evaluate_shards(
     inputs: Inputs,
-    how: tuple[Protocol, Gates],
+    setup: tuple[Protocol, Gates],
     options: Mapping[str, Any],
     session: Session,
 ) -> Evaluated:
-    """Evaluate inputs one by one, and return what comes of them all.
+    """Evaluate inputs one by one and merge the results.
 
     Parameters
     ----------
     inputs : Inputs
-    how : (Protocol, Gates)
+    setup : (Protocol, Gates)
     options : mapping
-        The values of the options of ``detap eval``.
+        Option values of ``detap eval``.
     session : Session
     """
-    protocol, gates = how
+    protocol, gates = setup
     run = _Run(inputs, protocol, gates, options, session)
-    union, before = run.union(), None
-    from detap.evaluation.partial import merge  # numpy is there by now
+    union, baseline = run.evaluate(), None
+    from detap.evaluation.partial import merge  # lazy import (start-up time)
     from detap.evaluation.partial.merging import align_classes
     from detap.report.inputs import describe_partial
 
     if gates.baseline_detections is not None:
-        earlier = replace(inputs, dt=inputs.meant(gates.baseline_detections))
-        union, before = align_classes(
-            union, _Run(earlier, protocol, gates, options, session).union()
+        earlier = replace(inputs, dt=inputs.detection_paths(gates.baseline_detections))
+        union, baseline = align_classes(
+            union, _Run(earlier, protocol, gates, options, session).evaluate()
         )
     if options["classes"]:
         names = chosen_names(options["classes"], union.class_names)
         union = union.select(names)
-        before = None if before is None else before.select(names)
+        baseline = None if baseline is None else baseline.select(names)
     results = [
         (merge([one], images="seen") if options["images"] else one).compute(
-            threads=options["threads"], check_inputs=not inputs.part
+            threads=options["threads"], check_inputs=not inputs.is_partial
         )
-        for one in (union, before)
+        for one in (union, baseline)
         if one is not None
     ]
     result = results[0]
-    session.timed("evaluating")
+    session.print_time("evaluating")
     slices, notes = gates.read_slices(result.images, run.attribute)
     return Evaluated(
         result,
         describe_partial(union),
         run.read,
-        before=results[1] if before is not None else None,
+        baseline=results[1] if baseline is not None else None,
         slices=slices,
         notes=notes,
-        blocks=asked_blocks(result, options),
+        blocks=requested_blocks(result, options),
         partial=union,
     )
 
@@ -81,13 +81,13 @@ class _Run:
     Attributes
     ----------
     read : list of SourceFile
-        What was read in this process.
+        Files read in this process.
     ground_truth : GroundTruth or None
-        The whole ground truth, where this process has it.
-    wants_truth : bool
-        Whether more is asked of the whole ground truth than that it be scored.
-    wants_rows : bool
-        Whether more is asked of the partials than the numbers of the protocol.
+        The complete ground truth, if this process has read it.
+    needs_ground_truth : bool
+        Whether the complete ground truth is needed besides matching.
+    needs_rows : bool
+        Whether per-detection match results are needed.
     """
 
     def __init__(
@@ -101,24 +101,24 @@ class _Run:
         self.inputs, self.protocol, self.options, self.session = inputs, protocol, options, session
         self.read: list[SourceFile] = []
         self.ground_truth: GroundTruth | None = None
-        wanted = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
-        self.wants_rows = wanted or bool(requested_sections(options)) or gates.needs_match_table
-        asked = options["images"] or gates.slice_by or "image_set" in inputs.reading
-        self.wants_truth = bool(asked)
+        requested = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
+        self.needs_rows = requested or bool(requested_sections(options)) or gates.needs_match_table
+        needed = options["images"] or gates.slice_by or "image_set" in inputs.reading
+        self.needs_ground_truth = bool(needed)
         self._folder = "" if options["engine"] is None else os.getcwd()
         if options["resume"] is not None:
             make_folder(options["resume"])
 
-    def union(self) -> "Partial":
-        """Return what all inputs come to."""
+    def evaluate(self) -> "Partial":
+        """Return the partial of all inputs."""
         found = None
-        # Each input with a ground truth of its own: only one such pair is held at a time.
-        if len(self.inputs.gt) == len(self.inputs.dt) > 1 and not self.wants_truth:
-            found = self.pairs()
-        return self.whole() if found is None else found
+        # Each input has its own ground truth: hold one pair in memory at a time.
+        if len(self.inputs.gt) == len(self.inputs.dt) > 1 and not self.needs_ground_truth:
+            found = self.evaluate_pairs()
+        return self.evaluate_shared() if found is None else found
 
-    def pairs(self) -> "Partial | None":
-        """Return the union where each input is about one ground truth; None where one is not."""
+    def evaluate_pairs(self) -> "Partial | None":
+        """Return the partial of paired inputs; None if the images do not match."""
         inputs = self.inputs
         shards = [
             self._shard((gt,), dt, whole=False) for gt, dt in zip(inputs.gt, inputs.dt, strict=True)
@@ -126,56 +126,58 @@ class _Run:
         if self.options["engine"] is not None:
             return self._by_engine(shards)
         truths, sources = self._begin()
-        parts = []
+        partials = []
         for shard, gt, dt in zip(shards, truths, sources, strict=True):
             try:
-                parts.append(self._partial(shard, partial(self._truth, shard, [gt]), dt))
+                partials.append(
+                    self._partial(shard, partial(self._read_ground_truth, shard, [gt]), dt)
+                )
             except InputError:
-                if self._strays(shard):
+                if self._has_unknown_images(shard):
                     return None
                 raise
-        return self._merged(parts)
+        return self._merged(partials)
 
-    def whole(self) -> "Partial":
-        """Return the union where the ground truth is one for all inputs."""
+    def evaluate_shared(self) -> "Partial":
+        """Return the partial of inputs with one common ground truth."""
         inputs = self.inputs
         truths, sources = self._begin()
-        whole = self._shard(inputs.gt, None)
-        here = self.options["engine"] is None
-        if here or self.wants_truth:
-            self.ground_truth = self._truth(whole, truths)
+        all_images = self._shard(inputs.gt, None)
+        in_process = self.options["engine"] is None
+        if in_process or self.needs_ground_truth:
+            self.ground_truth = self._read_ground_truth(all_images, truths)
         images = self._images()
         shards = [self._shard(inputs.gt, dt, images=images) for dt in inputs.dt]
-        rest = None if only_seen(self.options["images"]) else whole._replace(images=images)
-        if not here:
+        rest = None if only_seen(self.options["images"]) else all_images._replace(images=images)
+        if not in_process:
             union = self._by_engine(shards, rest)
-            assert union is not None  # as none is paired
+            assert union is not None  # inputs are not paired
             return union
         from detap.engines.shards import evaluate_shard
 
         truth = self.ground_truth
         assert truth is not None  # read above
-        parts = [
+        partials = [
             self._partial(shard, lambda: truth, source)
             for shard, source in zip(shards, sources, strict=True)
         ]
         rests = []
         if rest is not None:
-            elsewhere = tuple(image for part in parts for image in part.images)
+            elsewhere = tuple(image for item in partials for image in item.images)
             rest, threads = rest._replace(images_with_detections=elsewhere), self.options["threads"]
             rests.append(evaluate_shard(rest, truth, None, threads=threads))
-        return self._merged(parts, rests)
+        return self._merged(partials, rests)
 
     def _begin(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        """Return what to read on: begun ahead, but where this process may read nothing of it."""
+        """Return the sources, prefetched if this process reads them all."""
         if self.options["engine"] is not None or self.options["resume"] is not None:
-            self.session.doing("Evaluating")
+            self.session.start_progress("Evaluating")
             return self.inputs.gt, self.inputs.dt
         truths, sources = self.inputs.begin()
-        self.session.doing("Evaluating", sources.fraction)
+        self.session.start_progress("Evaluating", sources.fraction)
         return truths, sources
 
-    def _truth(self, shard: "Shard", sources: Iterable[Any]) -> "GroundTruth":
+    def _read_ground_truth(self, shard: "Shard", sources: Iterable[Any]) -> "GroundTruth":
         truth: GroundTruth = shard.ground_truth.with_given_paths(
             self.inputs.read_ground_truth(sources)
         )
@@ -183,12 +185,12 @@ class _Run:
         return truth
 
     @staticmethod
-    def _merged(parts: "list[Partial]", rest: "Sequence[Partial]" = ()) -> "Partial":
+    def _merged(partials: "list[Partial]", rest: "Sequence[Partial]" = ()) -> "Partial":
         from detap.evaluation.partial import merge
         from detap.tables.concat import refuse_shared
 
-        refuse_shared((part.name, part.images) for part in parts)
-        return merge([*parts, *rest])
+        refuse_shared((item.name, item.images) for item in partials)
+        return merge([*partials, *rest])
 
     def _shard(
         self,
@@ -200,31 +202,33 @@ class _Run:
     ) -> "Shard":
         from detap.engines.shards import InputFiles, Shard
 
-        inputs, given = self.inputs, tuple(sorted(self.inputs.reading.items()))
+        inputs, reading = self.inputs, tuple(sorted(self.inputs.reading.items()))
         ties = self.options["tie_range"]
-        truth = InputFiles(inputs.format.name, gt, given, self._folder, inputs.merge_images)
+        ground_truth = InputFiles(
+            inputs.format.name, gt, reading, self._folder, inputs.merge_images
+        )
         if dt is None:
-            return Shard(truth, None, self.protocol, whole, images, tie_range=ties)
-        found = InputFiles(inputs.format_of(dt).name, (dt,), given, self._folder)
-        return Shard(truth, found, self.protocol, whole, images, tie_range=ties)
+            return Shard(ground_truth, None, self.protocol, whole, images, tie_range=ties)
+        detections = InputFiles(inputs.format_of(dt).name, (dt,), reading, self._folder)
+        return Shard(ground_truth, detections, self.protocol, whole, images, tie_range=ties)
 
     def _partial(
         self, shard: "Shard", truth: "Callable[[], GroundTruth]", source: Any
     ) -> "Partial":
-        """Return the partial of an input that is read here, or was kept."""
+        """Return the partial of an input, evaluated here or resumed."""
         from detap.engines.shards import evaluate_shard, load_or_create
         from detap.evaluation.partial import Partial
 
         inputs, threads = self.inputs, self.options["threads"]
 
         def made(shard: "Shard") -> "Partial":
-            assert shard.detections is not None  # it is of an input
-            known, entry = truth(), inputs.format_of(source)
+            assert shard.detections is not None
+            ground_truth, file_format = truth(), inputs.format_of(source)
             table = shard.detections.with_given_paths(
-                entry.read_detections(source, known, inputs.reading)
+                file_format.read_detections(source, ground_truth, inputs.reading)
             )
             self.read.extend(table.files)
-            return evaluate_shard(shard, known, table, threads=threads)
+            return evaluate_shard(shard, ground_truth, table, threads=threads)
 
         if self.options["resume"] is None:
             return made(shard)
@@ -234,48 +238,54 @@ class _Run:
     def _by_engine(self, shards: "list[Shard]", rest: "Shard | None" = None) -> "Partial | None":
         from detap.engines.driver import evaluate
 
-        self.session.doing("Evaluating")
+        self.session.start_progress("Evaluating")
         resume = self.options["resume"]
-        with closing(engine(self.options["engine"], self.options["scheduler"])) as begun:
+        with closing(engine(self.options["engine"], self.options["scheduler"])) as running:
             try:
                 return evaluate(
-                    begun,
+                    running,
                     shards,
                     remaining=rest,
-                    rows=self.wants_rows,
+                    rows=self.needs_rows,
                     folder=None if resume is None else os.path.abspath(resume),
                     threads=self.options["threads"],
                 )
             except InputError as error:
                 files = {problem.file for problem in error.problems}
                 for shard in shards:
-                    found = shard.detections
-                    at_fault = found is not None and files & {*map(found.resolve, found.paths)}
-                    if at_fault and not shard.shared_ground_truth and self._strays(shard):
+                    detections = shard.detections
+                    at_fault = detections is not None and files & {
+                        *map(detections.resolve, detections.paths)
+                    }
+                    if (
+                        at_fault
+                        and not shard.shared_ground_truth
+                        and self._has_unknown_images(shard)
+                    ):
                         return None
                 raise
 
-    def _strays(self, shard: "Shard") -> bool:
-        """Return whether an input names images that its own ground truth has not."""
-        inputs, found = self.inputs, shard.detections
+    def _has_unknown_images(self, shard: "Shard") -> bool:
+        """Return True if an input has images that its ground truth lacks."""
+        inputs, detections = self.inputs, shard.detections
         truth = inputs.read_ground_truth(shard.ground_truth.paths)
-        assert found is not None  # it is of an input
-        path = found.paths[0]
+        assert detections is not None
+        path = detections.paths[0]
         names = inputs.format_of(path).placeholder_ground_truth(path, inputs.reading)
         return not set(names.images) <= set(truth.images)
 
     def _images(self) -> "tuple[Name, ...] | None":
-        """Return the images that were chosen; None where all are due."""
+        """Return the selected images; None for all."""
         if not self.options["images"] or only_seen(self.options["images"]):
             return None
         from detap.evaluation.detection import name_mask
 
-        assert self.ground_truth is not None  # as images were chosen
+        assert self.ground_truth is not None  # needed to select images
         names = chosen_images(self.options["images"], self.ground_truth.images)
         name_mask("image", self.ground_truth.images, names)
         return tuple(names)
 
     def attribute(self, name: str) -> "Mapping[Name, Any]":
-        """Return the value of an attribute of each image that has it."""
-        assert self.ground_truth is not None  # as it was wanted
+        """Return the values of an image attribute."""
+        assert self.ground_truth is not None  # needed for attributes
         return self.inputs.format.image_attribute(self.ground_truth, name)

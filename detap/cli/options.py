@@ -1,7 +1,7 @@
-"""Options that several commands share, in the groups that the help shows.
+"""Options shared by several commands, in the groups of the help.
 
-Every option can also be given in the environment: ``--max-dets`` as ``DETAP_MAX_DETS``. On the
-command line it wins.
+Every option can also be set in the environment: ``--max-dets`` as ``DETAP_MAX_DETS``. The command
+line takes precedence.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import click
 
 from detap.cli.command import files
 from detap.cli.session import Session
-from detap.cli.values import Given, Path, Target, Text, Whole, target
+from detap.cli.values import Given, Integer, Path, Target, Text, target
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
@@ -35,24 +35,32 @@ IOU_TYPE_SUFFIXES = {
     "boundary": "-boundary",
     "keypoints": "-keypoints",
 }
-"""The end of the names of presets that differ in the IoU type: lvis, lvis-segm."""
+"""Preset name suffix by IoU type: lvis, lvis-segm."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 
-def envvar_of(spelling: str) -> str:
-    """Return the variable that stands for an option: ``DETAP_MAX_DETS`` for ``--max-dets``."""
-    return f"DETAP_{spelling.lstrip('-').replace('-', '_').upper()}"
+def envvar_of(name: str) -> str:
+    """Return the environment variable of an option."""
+    return f"DETAP_{name.lstrip('-').replace('-', '_').upper()}"
 
 
 class Option(click.Option):
-    """An option with a group of the help and a variable of the environment.
+    """An option with a help group and an environment variable.
 
-    `holds` says what its values are, for settings files, whose paths are relative to their folder.
-    One that is not `settable` takes nothing from such a file: there its name means something else.
-    `known_as` are words that other tools have for it, for who types one of them. `brief` is what
-    the first screen of help says of it: all its help, where left out.
+    Parameters
+    ----------
+    group : str
+        Heading in the help.
+    holds : {"text", "path", "path or text", "target", "limit"}
+        Kind of the values; in a settings file, paths are relative to its folder.
+    settable : bool
+        Whether a settings file may set it.
+    known_as : sequence of str
+        Names in other tools, suggested for unknown options.
+    brief : str
+        Text for ``--help``; the full help by default.
     """
 
     def __init__(
@@ -75,26 +83,26 @@ class Option(click.Option):
             self.envvar = f"DETAP_{str(self.name).upper()}"
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value of a text; one that is none of a choice may be a slip for one."""
+        """Convert a text; for an invalid choice suggest similar ones."""
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
-            meant: list[str] = []
+            suggestions: list[str] = []
             if isinstance(self.type, click.Choice) and isinstance(value, str):
-                meant = nearest(value, map(str, self.type.choices))
-            if not meant:
+                suggestions = nearest(value, map(str, self.type.choices))
+            if not suggestions:
                 raise
-            hint = f"{error.message} Did you mean {' or '.join(map(repr, meant))}?"
+            hint = f"{error.message} Did you mean {' or '.join(map(repr, suggestions))}?"
             raise click.BadParameter(hint, ctx, self) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
-        """Return what may stand there: of a choice or a path, the shell knows the rest."""
-        found = super().shell_complete(ctx, incomplete)
-        return found or (files(ctx, self, incomplete) if self.holds in _PATHS else [])
+        """Return completions; paths are completed by the shell."""
+        items = super().shell_complete(ctx, incomplete)
+        return items or (files(ctx, self, incomplete) if self.holds in _PATHS else [])
 
 
 def stack(*decorators: Decorator[Any]) -> Decorator[Any]:
-    """Return one decorator for several, the first of them first in the help."""
+    """Combine decorators; options appear in the help in this order."""
 
     def decorate(function: Decorated) -> Decorated:
         for decorator in reversed(decorators):
@@ -110,7 +118,7 @@ def option(*names: str, group: str, **attributes: Any) -> Decorator[Any]:
 
 
 _input = partial(option, group="Input")
-_axis = partial(option, group="Protocol (default: as in the preset)")
+_field = partial(option, group="Protocol (default: as in the preset)")
 _selection = partial(option, group="Selection")
 _output = partial(option, group="Output")
 _limit = partial(option, group="Limits of input")
@@ -139,7 +147,7 @@ _format_options = stack(
     ),
 )
 
-_SIDES = {
+_ROLES = {
     "--gt": (
         "Ground truth: a file, a folder, or a pattern of several files. Repeatable.",
         "Ground truth: a file or a folder. Repeatable.",
@@ -151,11 +159,11 @@ _SIDES = {
         ("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
     ),
 }
-"""What the two sides are, the same in brief, and what other tools call them."""
+"""Help, brief help and names in other tools, of ``--gt`` and ``--dt``."""
 
 
-def _side(name: str, *, required: bool = True) -> Decorator[Any]:
-    text, brief, known_as = _SIDES[name]
+def _role_option(name: str, *, required: bool = True) -> Decorator[Any]:
+    text, brief, known_as = _ROLES[name]
     return _input(
         name,
         brief=brief,
@@ -169,15 +177,15 @@ def _side(name: str, *, required: bool = True) -> Decorator[Any]:
     )
 
 
-def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator[Any]:
-    whose = ", ".join(entry.title for entry in formats)
+def _reading_option(reading: FormatOption, formats: Sequence[Format]) -> Decorator[Any]:
+    titles = ", ".join(file_format.title for file_format in formats)
     return _input(
-        found.spelling,
-        found.name,
-        holds="path" if found.is_path else "path or text" if found.may_be_path else "text",
-        type=click.Choice(found.choices) if found.choices else None,
-        metavar=found.metavar,
-        help=f"{whose}: {found.help[0].lower()}{found.help[1:]}",
+        reading.flag,
+        reading.name,
+        holds="path" if reading.is_path else "path or text" if reading.may_be_path else "text",
+        type=click.Choice(reading.choices) if reading.choices else None,
+        metavar=reading.metavar,
+        help=f"{titles}: {reading.help[0].lower()}{reading.help[1:]}",
     )
 
 
@@ -195,112 +203,112 @@ _reading_options = stack(
         help="Merge the boxes of an image that occurs in several inputs; an error by default.",
     ),
 )
-"""What the readers of formats take."""
+"""Options of the format readers."""
 
 
 limit_options = stack(
     _limit(
         "--max-file-size",
-        type=Whole(1),
+        type=Integer(1),
         metavar="BYTES",
         help="Maximum size of a file, also after expansion. [default: 17179869184]",
     ),
     _limit(
         "--max-expansion",
-        type=Whole(1),
+        type=Integer(1),
         metavar="TIMES",
         help="Maximum ratio of expanded to compressed size. [default: 200]",
     ),
     _limit(
         "--max-records",
-        type=Whole(1, MOST_RECORDS),
+        type=Integer(1, MOST_RECORDS),
         metavar="N",
         help="Maximum number of images, annotations or detections of an input. "
         "[default: 200000000]",
     ),
     _limit(
         "--max-nesting",
-        type=Whole(1, 900),
+        type=Integer(1, 900),
         metavar="N",
         help="Maximum nesting depth of JSON or XML. [default: 100]",
     ),
     _limit(
         "--max-problems",
-        type=Whole(1),
+        type=Integer(1),
         metavar="N",
         help="Maximum number of problems that an error lists. [default: 20]",
     ),
     _limit(
         "--max-mask-runs",
-        type=Whole(1),
+        type=Integer(1),
         metavar="N",
         help="Maximum number of pixel runs of an image's polygons. [default: 8388608]",
     ),
 )
-"""What is accepted at most: fields of `detap.io.limits.Limits`."""
+"""Input limits: the fields of `detap.io.limits.Limits`."""
 
 
 def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:
     return stack(_format_options, *sides, _reading_options, limit_options)
 
 
-input_options = _read_options(_side("--gt"), _side("--dt"))
-"""What a command reads that scores one detector."""
+input_options = _read_options(_role_option("--gt"), _role_option("--dt"))
+"""Input options of commands that evaluate one detector."""
 
-truth_options = _read_options(_side("--gt"))
-"""The same without the detections, for a command that takes them otherwise."""
+ground_truth_options = _read_options(_role_option("--gt"))
+"""Input options without detections."""
 
-perhaps_input_options = _read_options(*(_side(name, required=False) for name in _SIDES))
-"""The same for a command that can do without."""
+optional_input_options = _read_options(*(_role_option(name, required=False) for name in _ROLES))
+"""Input options, none required."""
 
 
-def axis_options(rules: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
-    """Return the options of a kind of protocol: its preset, and one for each axis.
+def field_options(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
+    """Return the preset option and the field options of a kind of protocol.
 
     Parameters
     ----------
-    rules : type
+    kind : type
         :class:`detap.protocols.Protocol` or another kind.
     envvar : str
-        Names the preset in the environment.
+        Environment variable of the preset.
     default : str
-        What the help says of the preset where none is named.
+        Help text on the default preset.
     """
-    return stack(_preset_option(rules, envvar, default), change_options(rules))
+    return stack(_preset_option(kind, envvar, default), change_options(kind))
 
 
-def _preset_option(rules: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
-    return _axis(
+def _preset_option(kind: type[ProtocolBase], envvar: str, default: str) -> Decorator[Any]:
+    return _field(
         "--protocol",
         "preset",
         envvar=envvar,
         metavar="NAME",
-        shell_complete=lambda _, __, text: [n for n in rules.presets if n.startswith(text)],
-        help=f"Preset: {', '.join(rules.presets)}. {default}",
+        shell_complete=lambda _, __, text: [n for n in kind.presets if n.startswith(text)],
+        help=f"Preset: {', '.join(kind.presets)}. {default}",
         brief=f"Preset; {default[0].lower()}{default[1:]}",
     )
 
 
-def change_options(rules: type[ProtocolBase]) -> Decorator[Any]:
-    """Return an option for each axis of a kind of protocol."""
-    return stack(*map(_option_of, protocol_fields(rules)))
+def change_options(kind: type[ProtocolBase]) -> Decorator[Any]:
+    """Return an option for each field of a kind of protocol."""
+    return stack(*map(_option_of, protocol_fields(kind)))
 
 
-def _option_of(axis: ProtocolField) -> Decorator[Any]:
-    if isinstance(axis.kind, YesNo):
-        return _axis(
-            f"{axis.option}/--no-{axis.option[2:]}", axis.name, default=None, help=axis.help
+def _option_of(field: ProtocolField) -> Decorator[Any]:
+    if isinstance(field.kind, YesNo):
+        return _field(
+            f"{field.option}/--no-{field.option[2:]}", field.name, default=None, help=field.help
         )
-    kind = axis.kind
+    kind = field.kind
     choices = click.Choice(kind.choices) if kind.metavar is None else None
-    return _axis(
-        axis.option,
-        axis.name,
-        envvar=envvar_of(axis.option),
+    return _field(
+        field.option,
+        field.name,
+        envvar=envvar_of(field.option),
         type=choices or Text(lambda text: Given(kind.parse(text))),
         multiple=kind.repeatable,
         metavar=kind.metavar,
-        help=axis.help,
+        help=field.help,
     )
 
 
@@ -313,10 +321,10 @@ _PRESET = _preset_option(
 _FIELDS = {field.name: field for field in protocol_fields(Protocol)}
 
 preset_options = stack(_PRESET, _option_of(_FIELDS["iou_type"]))
-"""The preset, for a command that only reads what it evaluates."""
+"""Preset and IoU type, for commands that only read the data."""
 
 sigmas_option = _option_of(_FIELDS["sigmas"])
-"""The number of keypoints of an object, for such a command."""
+"""Keypoint sigmas, for commands that only read the data."""
 
 protocol_options = stack(_PRESET, change_options(Protocol))
 
@@ -362,8 +370,10 @@ output_options = stack(
 )
 
 
-def _talk(ctx: click.Context, _: click.Parameter, given: Any, attribute: str, value: int) -> Any:
-    """Set an attribute of the session where the option is given."""
+def _set_session(
+    ctx: click.Context, _: click.Parameter, given: Any, attribute: str, value: int
+) -> Any:
+    """Set an attribute of the session if the option is given."""
     if given:
         setattr(ctx.ensure_object(Session), attribute, value)
     return given
@@ -376,7 +386,7 @@ def _flag(*names: str, attribute: str, value: int, text: str) -> Decorator[Any]:
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=partial(_talk, attribute=attribute, value=value),
+        callback=partial(_set_session, attribute=attribute, value=value),
         help=text,
     )
 
@@ -385,14 +395,14 @@ strict_option = option(
     "--strict",
     group="General",
     is_flag=True,
-    callback=partial(_talk, attribute="strict", value=True),
+    callback=partial(_set_session, attribute="strict", value=True),
     help="Make warnings errors: exit status 2.",
 )
 
 threads_option = option(
     "--threads",
     group="General",
-    type=Whole(1, 1024),
+    type=Integer(1, 1024),
     metavar="N",
     help="Number of threads; all cores by default. The result is the same.",
 )
@@ -417,21 +427,21 @@ general_options = stack(
 
 
 def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Take a protocol's options out of `options` and return the protocol.
+    """Remove the protocol options from `options` and return the protocol.
 
     Parameters
     ----------
     options : dict
-        The values of :func:`axis_options` and perhaps others, which stay.
+        The values of :func:`axis_options` and possibly others, which remain.
     kind : type
-        Of protocol.
+        Kind of protocol.
     default : str
-        The preset where none is named.
+        Default preset.
 
     Raises
     ------
     UsageError
-        Where the preset is unknown or the fields contradict each other.
+        If the preset is unknown or the fields contradict each other.
     """
     preset, changes = preset_from(options, kind, default), changes_from(options, kind)
     if not changes:
@@ -442,10 +452,10 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
 
 
 def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
-    """Take what names a preset out of `options` and return it, as :func:`protocol_from` does.
+    """Remove the preset from `options` and return it.
 
-    ``--iou-type`` selects the sibling preset of that type where there is one (``lvis`` and ``segm``
-    give ``lvis-segm``). Otherwise it changes the field like any other option.
+    ``--iou-type`` selects the sibling preset of that type if one exists (``lvis`` and ``segm`` give
+    ``lvis-segm``). Otherwise it changes the field like any other option.
     """
     preset: Any = kind.preset(options.pop("preset") or default)
     iou_type = options.get("iou_type")
@@ -458,17 +468,21 @@ def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str)
 
 
 def changes_from(options: dict[str, Any], kind: type[ProtocolBase]) -> dict[str, Any]:
-    """Take the options of :func:`change_options` out of `options`, and return those given."""
-    found = {axis: options.pop(axis.name, None) for axis in protocol_fields(kind)}
-    return {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
+    """Remove the options of :func:`change_options` from `options`; return those given."""
+    values = {field: options.pop(field.name, None) for field in protocol_fields(kind)}
+    return {
+        field.name: _value(field, value)
+        for field, value in values.items()
+        if value not in _NOT_GIVEN
+    }
 
 
-_LEFT = (None, ())
-"""What an option that was left out has, or a repeatable one."""
+_NOT_GIVEN = (None, ())
+"""Values of an option that was not given, and of a repeatable one."""
 
 
-def _value(axis: ProtocolField, found: Any) -> Any:
-    if axis.kind.repeatable:
-        # One list for each use of the option.
-        return tuple(sorted({value for part in found for value in part.value}))
+def _value(field: ProtocolField, found: Any) -> Any:
+    if field.kind.repeatable:
+        # Each use of the option gives a list.
+        return tuple(sorted({value for item in found for value in item.value}))
     return found.value if isinstance(found, Given) else found

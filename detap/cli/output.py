@@ -1,4 +1,4 @@
-"""Where reports go: files by ``-o``, and standard output."""
+"""Report destinations: files given by ``-o``, and standard output."""
 
 import os
 import sys
@@ -16,15 +16,15 @@ from detap.report.writers.registry import WRITERS, Style, Writer
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
 
-_PAGE = 80  # the width of a page that is no terminal
-_FEW = ("table", "json", "csv", "markdown")
-"""What a report can be written as that is not of a detector's or a ranking's numbers."""
+_PAGE = 80  # width of output that is not a terminal
+_DATA_FORMATS = ("table", "json", "csv", "markdown")
+"""Formats of reports other than evaluations."""
 
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
 
 
 class Outputs(Record):
-    """What is written where.
+    """Formats and paths of the reports of a run.
 
     Attributes
     ----------
@@ -32,97 +32,100 @@ class Outputs(Record):
         The format of standard output.
     files : tuple of (Writer, str)
         Formats and paths.
-    others : tuple of str
-        Further files that the command writes by itself.
+    extra_files : tuple of str
+        Further files written by the command.
     inputs : tuple of str
-        Paths that must not be written.
-    want_digests : bool
-        Whether any report shows the sha256 of the inputs.
-    want_page_source : bool
-        Whether any report asks more of the result than its numbers.
-    asked : bool
-        Whether standard output was asked for, so that a quiet run writes there too.
+        Input paths, which must not be written.
+    needs_digests : bool
+        Whether any report contains the sha256 of the inputs.
+    needs_page_source : bool
+        Whether any report needs the full result.
+    stdout_requested : bool
+        Whether standard output was requested, also for quiet runs.
     """
 
     stdout: Writer
     files: tuple[tuple[Writer, str], ...]
-    others: tuple[str, ...]
+    extra_files: tuple[str, ...]
     inputs: tuple[str, ...]
-    want_digests: bool
-    want_page_source: bool
-    asked: bool = False
+    needs_digests: bool
+    needs_page_source: bool
+    stdout_requested: bool = False
 
     @classmethod
     def from_options(
-        cls, options: dict[str, Any], inputs: Iterable[str], others: Iterable[str] = ()
+        cls, options: dict[str, Any], inputs: Iterable[str], extra_files: Iterable[str] = ()
     ) -> "Outputs":
-        """Take the output options out of `options`."""
-        named = options.pop("output_format")
-        stdout = WRITERS[named or "table"]
-        targets: list[tuple[Writer | None, str]] = list(options.pop("targets"))
-        to_stdout = [sink for sink, path in targets if path == STDOUT]
+        """Remove the output options from `options`."""
+        output_format = options.pop("output_format")
+        stdout = WRITERS[output_format or "table"]
+        requested: list[tuple[Writer | None, str]] = list(options.pop("targets"))
+        to_stdout = [writer for writer, path in requested if path == STDOUT]
         if len(to_stdout) > 1:
             raise UsageError("only one report can go to standard output")
         files = tuple(
-            (sink or _unnamed(path, named), path) for sink, path in targets if path != STDOUT
+            (writer or _writer_of(path, output_format), path)
+            for writer, path in requested
+            if path != STDOUT
         )
-        paths = [path for _, path in files] + list(others)
+        paths = [path for _, path in files] + list(extra_files)
         for path in paths:
             if paths.count(path) > 1:
-                raise UsageError(f"{escape(path)} is to be written twice")
+                raise UsageError(f"{escape(path)} would be written twice")
         stdout = to_stdout[0] or stdout if to_stdout else stdout
-        sinks = [stdout, *(sink for sink, _ in files)]
+        writers = [stdout, *(writer for writer, _ in files)]
         return cls(
             stdout,
             files,
-            tuple(others),
+            tuple(extra_files),
             tuple(inputs),
-            want_digests=any(sink.digests for sink in sinks),
-            want_page_source=any(sink.extra for sink in sinks),
-            asked=bool(named or to_stdout),
+            needs_digests=any(writer.digests for writer in writers),
+            needs_page_source=any(writer.extra for writer in writers),
+            stdout_requested=bool(output_format or to_stdout),
         )
 
     @property
-    def sinks(self) -> list[Writer]:
-        """The formats of all reports."""
-        return [self.stdout, *(sink for sink, _ in self.files)]
+    def writers(self) -> list[Writer]:
+        """Writers of all reports."""
+        return [self.stdout, *(writer for writer, _ in self.files)]
 
-    def refuse_others(self, what: str) -> None:
-        """Raise UsageError where a report that has few forms is wanted in another."""
-        for sink in self.sinks:
-            if sink.name not in _FEW:
-                raise UsageError(f"{what} has no form as {sink.name}; use {', '.join(_FEW)}")
+    def require_data_format(self, subject: str) -> None:
+        """Raise UsageError for formats other than table, JSON, CSV and Markdown."""
+        for writer in self.writers:
+            if writer.name not in _DATA_FORMATS:
+                raise UsageError(
+                    f"{subject} cannot be written as {writer.name}; use {', '.join(_DATA_FORMATS)}"
+                )
 
     def check(self) -> None:
-        """Refuse what cannot be written, before the work is done."""
-        for sink in self.sinks:
-            if sink.extra:
-                sink.check_installed()
-        for path in (*(path for _, path in self.files), *self.others):
+        """Raise an error if a report cannot be written."""
+        for writer in self.writers:
+            if writer.extra:
+                writer.check_installed()
+        for path in (*(path for _, path in self.files), *self.extra_files):
             check_target(path, self.inputs)
 
     def write(
         self, report: Report, read: "Sequence[SourceFile]" = (), *, quiet: bool = False
     ) -> None:
-        """Write the report everywhere: the files first, for the reader of stdout may be gone.
+        """Write the report to all files, then to standard output.
 
         Parameters
         ----------
         report : Report
-            What to write.
         read : sequence of SourceFile
-            What was read, and must not be written.
+            Files read, which must not be written.
         quiet : bool
-            Whether nothing goes to standard output unless it was asked for.
+            Whether to write to standard output only if requested.
         """
-        for sink, path in self.files:
-            text = sink.render(report, Style(width=_PAGE))
+        for writer, path in self.files:
+            text = writer.render(report, Style(width=_PAGE))
             self.write_file(path, text, read)
-        if any(sink.name == "github" for sink in self.sinks):
-            from detap.report.writers.github import append_summary  # on GitHub alone
+        if any(writer.name == "github" for writer in self.writers):
+            from detap.report.writers.github import append_summary  # lazy import (start-up time)
 
             append_summary(report, Style(width=_PAGE))
-        if quiet and not self.asked:
+        if quiet and not self.stdout_requested:
             return
         text = self.stdout.render(report, _stdout_style())
         write_stdout(_encoded(text, self.stdout))
@@ -133,16 +136,15 @@ class Outputs(Record):
         data: "str | bytes | Iterable[bytes | memoryview]",
         read: "Sequence[SourceFile]" = (),
     ) -> None:
-        """Write one file, whole or not at all."""
+        """Write a complete file or nothing."""
         write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
 
 
-def _unnamed(path: str, output_format: str | None) -> Writer:
+def _writer_of(path: str, output_format: str | None) -> Writer:
     if output_format is None:
-        known = ", ".join(WRITERS)
+        names = ", ".join(WRITERS)
         raise UsageError(
-            f"-o {escape(path)}: no format goes with this name; "
-            f"write FORMAT={escape(path)}, with one of {known}"
+            f"-o {escape(path)}: unknown extension; use FORMAT={escape(path)} with one of {names}"
         )
     return WRITERS[output_format]
 
@@ -150,17 +152,17 @@ def _unnamed(path: str, output_format: str | None) -> Writer:
 def _stdout_style() -> Style:
     terminal = sys.stdout is not None and sys.stdout.isatty()
     if not terminal and not os.environ.get("COLUMNS"):
-        # A pipe or a file: names stay whole, so that they can be searched for.
+        # In a pipe or a file, names are not folded, so that they can be searched for.
         return Style(width=_PAGE)
-    from shutil import get_terminal_size  # only where there is one
+    from shutil import get_terminal_size  # lazy import (start-up time)
 
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, colour=colour)
 
 
-def _encoded(text: str, sink: Writer) -> bytes:
+def _encoded(text: str, writer: Writer) -> bytes:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    if not sink.for_people:
+    if not writer.for_people:
         return text.encode()
     try:
         return text.encode(encoding)

@@ -1,63 +1,63 @@
-"""A progress bar at a terminal for work that takes long, at no cost for work that does not.
+"""A progress bar for long work at a terminal.
 
-A thread sleeps; only if the work still goes on after two seconds does it import rich and draw. What
-is at work is asked how far it is: it does not report, so that it loses nothing.
+A thread waits two seconds; if the work is still running, it imports rich and draws. The thread
+polls the progress, so that short work has no overhead.
 """
 
 import threading
 from collections.abc import Callable
 
 QUICK = 2.0
-"""Seconds of work that need no bar."""
+"""Seconds of work without a bar."""
 
 _EVERY = 0.1
 
 
 class Progress:
-    """What goes on, for a person at a terminal.
+    """A delayed progress bar.
 
     Parameters
     ----------
-    after : float
+    delay : float
         Seconds before anything is drawn.
     """
 
-    def __init__(self, after: float = QUICK) -> None:
-        self._after = after
-        self._what = ""
+    def __init__(self, delay: float = QUICK) -> None:
+        self._delay = delay
+        self._step = ""
         self._fraction: Callable[[], float | None] | None = None
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def doing(self, what: str, fraction: Callable[[], float | None] | None = None) -> None:
-        """Say what goes on from now, and how to ask which share of it is done, if that is known."""
-        self._what, self._fraction = what, fraction
+    def show(self, step: str, fraction: Callable[[], float | None] | None = None) -> None:
+        """Show a step; `fraction` returns its completed fraction, if known."""
+        self._step, self._fraction = step, fraction
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
-        """Take the bar away, if there is one."""
-        self._over.set()
+        """Remove the bar, if any."""
+        self._stopped.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def _watch(self) -> None:
-        if self._over.wait(self._after):
+        if self._stopped.wait(self._delay):
             return
-        from rich.console import Console  # only where the work is long
+        from rich.console import Console  # lazy import (start-up time)
         from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(self._what, total=None)
-            while not self._over.wait(_EVERY):
-                share = self._fraction() if self._fraction is not None else None
+            task = bar.add_task(self._step, total=None)
+            while not self._stopped.wait(_EVERY):
+                fraction = self._fraction() if self._fraction is not None else None
                 bar.update(
                     task,
-                    description=self._what,
-                    total=None if share is None else 1.0,
-                    completed=share or 0.0,
+                    description=self._step,
+                    total=None if fraction is None else 1.0,
+                    completed=fraction or 0.0,
                 )

@@ -1,4 +1,4 @@
-"""From a scored detector to its reports and the verdict: what commands that score one share."""
+"""Reports and gates of an evaluated detector, shared by `eval` and `merge`."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from detap.cli.gates import Gates, print_gates
 from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.values import Text, Whole
+from detap.cli.values import Integer, Text
 from detap.errors import Note, OutputError, UsageError
 from detap.escaping import escape
 from detap.gates.config import BaselineReport, GateResults
@@ -65,12 +65,12 @@ def _option_of(section: Section) -> Decorator[Any]:
     elif isinstance(values, tuple):
         attributes["type"] = click.Choice(values)
     elif isinstance(values, range):
-        attributes["type"] = Whole(values[0], values[-1])
+        attributes["type"] = Integer(values[0], values[-1])
     else:
         attributes["type"] = Text(values)
     if section.flag_value is not None:
         attributes |= {"is_flag": False, "flag_value": section.flag_value}
-    return _analysis(section.spelling, metavar=section.metavar, help=section.help, **attributes)
+    return _analysis(section.flag, metavar=section.metavar, help=section.help, **attributes)
 
 
 analysis_options = stack(
@@ -80,71 +80,71 @@ analysis_options = stack(
 
 
 class Evaluated(Record):
-    """A detector that has been scored, and what its report says besides.
+    """An evaluated detector, and further contents of its report.
 
     Attributes
     ----------
     result : Result
     inputs : sequence of mapping
-        As :mod:`detap.report.inputs` describes them.
+        Descriptions made by :mod:`detap.report.inputs`.
     read : sequence of SourceFile
-        What was read, and must not be written.
-    before : Result or None
-        An earlier detector's.
+        Files read, which must not be written.
+    baseline : Result or None
+        Result of an earlier detector.
     slices : mapping of str to sequence
-        From tag to images.
+        Images by tag.
     notes : sequence of Note
-        What is to be said besides the result's own.
+        Notes in addition to the result's.
     blocks : sequence of Block
-        Further parts of the report.
+        Further report blocks.
     partial : Partial or None
-        What remains of it, where that is to be written.
+        The partial to write.
     """
 
     result: "Result"
     inputs: Sequence[Mapping[str, Any]]
     read: "Sequence[SourceFile]"
-    before: "Result | None" = None
+    baseline: "Result | None" = None
     slices: "Mapping[str, Sequence[Name]]" = field(default_factory=dict)
     notes: Sequence[Note] = ()
     blocks: "Sequence[Block]" = ()
     partial: "Partial | None" = None
 
 
-def other_files(options: Mapping[str, Any]) -> list[str]:
-    """Return the files that are written besides reports; make the folder of the figures.
+def extra_files(options: Mapping[str, Any]) -> list[str]:
+    """Return the files written in addition to reports; make the folder of plots.
 
     Raises
     ------
     OutputError
-        Where that is no folder.
+        If that is not a folder.
     """
-    others = [options[name] for name in ("curves", "partial") if options.get(name) is not None]
+    files = [options[name] for name in ("curves", "partial") if options.get(name) is not None]
     if options["plots"] is None:
-        return others
-    from detap.report.writers.plots import check_installed, paths  # rarely wanted
+        return files
+    from detap.report.writers.plots import check_installed, paths  # lazy import (start-up time)
 
     check_installed()
     make_folder(options["plots"])
-    return [*others, *paths(options["plots"])]
+    return [*files, *paths(options["plots"])]
 
 
 def make_folder(path: str) -> None:
-    """Make a folder where there is none, so that it is known to be one.
+    """Make a folder if it does not exist.
 
     Raises
     ------
     OutputError
-        Where it cannot be.
+        If it cannot be made.
     """
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{escape(path)}: is no folder: {error.strerror}") from error
+        raise OutputError(f"{escape(path)}: is not a folder: {error.strerror}") from error
 
 
 def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None:
-    """Refuse what can be refused before anything is read."""
+    """Raise UsageError for invalid options, before anything is read."""
     sort = options["sort"]
     if sort is not None:
         keys = [column.key for column in class_columns(protocol)]
@@ -153,13 +153,13 @@ def check_report_options(options: Mapping[str, Any], protocol: Protocol) -> None
                 f"--sort {escape(sort)}: no such column; choose from {', '.join(keys)}"
             )
     if options["curves"] is not None:
-        from detap.report.writers.curves import check_extension  # rarely wanted
+        from detap.report.writers.curves import check_extension  # lazy import (start-up time)
 
         check_extension(options["curves"])
 
 
 def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options that request sections, by the names of the sections."""
+    """Return the option values of requested sections, by section name."""
     requested = {
         section.name: value
         for section in SECTIONS
@@ -171,38 +171,38 @@ def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
     return requested
 
 
-def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
-    """Return the parts of the report that were asked for."""
+def requested_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
+    """Return the requested report blocks."""
     blocks = []
     if options["tie_range"]:
         from detap.evaluation.tie_range import tie_range
-        from detap.report.sections.tie_range import tie_block  # rarely wanted
+        from detap.report.sections.tie_range import tie_block  # lazy import (start-up time)
 
         blocks.append(tie_block(tie_range(result)))
     if requested := requested_sections(options):
-        from detap.report.sections.analysis import analysis_blocks  # rarely wanted
+        from detap.report.sections.analysis import analysis_blocks  # lazy import (start-up time)
 
         blocks += analysis_blocks(result, requested)
     return blocks
 
 
-def tell(
-    found: Evaluated,
-    gate_inputs: tuple[Gates, BaselineReport | None],
+def write_reports(
+    evaluated: Evaluated,
+    gating: tuple[Gates, BaselineReport | None],
     outputs: Outputs,
     options: Mapping[str, Any],
     session: Session,
 ) -> int:
-    """Write every report of a detector, and say what came of the gates.
+    """Write all reports of a detector and print failed gates.
 
     Parameters
     ----------
-    found : Evaluated
-    gate_inputs : (Gates, BaselineReport or None)
-        The gates, and the earlier report that they need.
+    evaluated : Evaluated
+    gating : (Gates, BaselineReport or None)
+        The gates, and their baseline report.
     outputs : Outputs
     options : mapping
-        The values of :data:`report_options`, and ``score_threshold``.
+        Values of :data:`report_options`, and ``score_threshold``.
     session : Session
 
     Returns
@@ -210,106 +210,110 @@ def tell(
     int
         The exit status.
     """
-    session.doing("Reporting")
+    session.start_progress("Reporting")
     differing: tuple[Note, ...] = ()
-    if found.before is not None:
-        from detap.checks.sanity_notes import comparison_notes  # numpy is there by now
+    if evaluated.baseline is not None:
+        from detap.checks.sanity_notes import comparison_notes  # lazy import (start-up time)
 
-        differing = comparison_notes(found.result, found.before)
+        differing = comparison_notes(evaluated.result, evaluated.baseline)
     report = detection_report(
-        found.result,
-        inputs=found.inputs,
-        notes=(*found.notes, *differing),
-        blocks=found.blocks,
+        evaluated.result,
+        inputs=evaluated.inputs,
+        notes=(*evaluated.notes, *differing),
+        blocks=evaluated.blocks,
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    results = None
-    if gate_inputs[0].any:
-        results, report = _evaluate_gates(gate_inputs, found, report, options)
-        session.timed("gates")
-    session.done()
-    session.tell(report.notes)
-    status = 0 if results is None else print_gates(results, session)
+    gate_results = None
+    if gating[0].any:
+        gate_results, report = _evaluate_gates(gating, evaluated, report, options)
+        session.print_time("judging")
+    session.stop_progress()
+    session.print_notes(report.notes)
+    status = 0 if gate_results is None else print_gates(gate_results, session)
     session.check_warnings()
-    _write_others(found, outputs, options)
-    outputs.write(report, found.read, quiet=session.quiet and not status)
-    session.timed("reporting")
+    _write_extra_files(evaluated, outputs, options)
+    outputs.write(report, evaluated.read, quiet=session.quiet and not status)
+    session.print_time("reporting")
     return status
 
 
 def _evaluate_gates(
-    gate_inputs: tuple[Gates, BaselineReport | None],
-    found: Evaluated,
+    gating: tuple[Gates, BaselineReport | None],
+    evaluated: Evaluated,
     report: "Report",
     options: Mapping[str, Any],
 ) -> "tuple[GateResults, Report]":
-    """Return what came of the gates, and the report with it."""
+    """Evaluate the gates; return the results and the report with them."""
     from detap.gates.detection import Scored
-    from detap.gates.evaluate import evaluate_gates  # only with gates
+    from detap.gates.evaluate import evaluate_gates  # lazy import (start-up time)
     from detap.report.sections.gates import gate_blocks
     from detap.report.writers.json import as_dict
 
-    gates, baseline = gate_inputs
-    now, *then = (
+    gates, baseline_report = gating
+    current, *baselines = (
         Scored.of(
             result,
-            found.slices,
+            evaluated.slices,
             threads=options["threads"],
             score_threshold=options["score_threshold"],
         )
-        for result in (found.result, found.before)
+        for result in (evaluated.result, evaluated.baseline)
         if result is not None
     )
-    if now.slices:
-        from detap.report.sections.slices import slices_block  # only with slices
+    if current.slices:
+        from detap.report.sections.slices import slices_block  # lazy import (start-up time)
 
         report = replace(
-            report, blocks=(slices_block(now.slice_metrics(), report.columns), *report.blocks)
+            report, blocks=(slices_block(current.slice_metrics(), report.columns), *report.blocks)
         )
-    before = then[0] if then else None
-    results = evaluate_gates(
-        gates.config, now, lambda: as_dict(report), baseline_report=baseline, baseline=before
+    baseline_metrics = baselines[0] if baselines else None
+    gate_results = evaluate_gates(
+        gates.config,
+        current,
+        lambda: as_dict(report),
+        baseline_report=baseline_report,
+        baseline=baseline_metrics,
     )
     page_source = PageSource(
-        found.result,
-        before=found.before,
-        record=None if baseline is None else baseline.record,
+        evaluated.result,
+        before=evaluated.baseline,
+        record=None if baseline_report is None else baseline_report.record,
         earlier=gates.baseline_detections or gates.baseline or "",
     )
-    return results, replace(
+    return gate_results, replace(
         report,
-        blocks=(*gate_blocks(results), *report.blocks),
-        notes=(*report.notes, *results.notes),
+        blocks=(*gate_blocks(gate_results), *report.blocks),
+        notes=(*report.notes, *gate_results.notes),
         page_source=page_source,
     )
 
 
-def _write_others(found: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
-    """Write what is no report."""
+def _write_extra_files(evaluated: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
+    """Write curves, partial and plots."""
     if options["curves"] is not None:
-        from detap.report.sections.curves import detection_curves  # rarely wanted
+        from detap.report.sections.curves import detection_curves  # lazy import (start-up time)
         from detap.report.writers.curves import render
 
         path = options["curves"]
-        outputs.write_file(path, render(detection_curves(found.result), path), found.read)
-    if found.partial is not None and options.get("partial") is not None:
-        pieces, path = found.partial.buffers(), options["partial"]
+        outputs.write_file(path, render(detection_curves(evaluated.result), path), evaluated.read)
+    if evaluated.partial is not None and options.get("partial") is not None:
+        chunks, path = evaluated.partial.buffers(), options["partial"]
         if path.endswith(".gz"):
-            pieces = _gzipped(pieces)
-        outputs.write_file(path, pieces, found.read)
+            chunks = _gzipped(chunks)
+        outputs.write_file(path, chunks, evaluated.read)
     if options["plots"] is not None:
-        from detap.report.writers.plots import render_all  # rarely wanted
+        from detap.report.writers.plots import render_all  # lazy import (start-up time)
 
-        for name, data in render_all(found.result):
-            outputs.write_file(os.path.join(options["plots"], name), data, found.read)
+        for name, data in render_all(evaluated.result):
+            outputs.write_file(os.path.join(options["plots"], name), data, evaluated.read)
 
 
-def _gzipped(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    """Yield what they are as a gzip file, of no name and no time."""
-    from zlib import compressobj  # seldom wanted
+def _gzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """Yield gzip-compressed chunks, without name or time in the header."""
+    from zlib import compressobj  # lazy import (start-up time)
 
     packer = compressobj(wbits=31)
-    for piece in pieces:
-        yield packer.compress(piece)
+    for chunk in chunks:
+        yield packer.compress(chunk)
     yield packer.flush()

@@ -1,4 +1,4 @@
-"""What one run of a command knows besides its own options: how much to say, and where."""
+"""Messages of a run on stderr: verbosity, notes, timings and progress."""
 
 import sys
 from contextlib import suppress
@@ -15,94 +15,90 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """How talkative a run is.
+    """Message settings and state of a run.
 
     Attributes
     ----------
     debug : bool
-        Whether a traceback goes with an error.
+        Whether errors include a traceback.
     verbosity : int
-        -1 says nothing but errors, 0 warnings and notes, 1 also how long each step took.
+        -1 prints errors only, 0 also warnings and notes, 1 also timings.
     strict : bool
         Whether warnings are errors.
-    refused : bool
-        Whether this run is strict, and has had a warning.
+    strict_failed : bool
+        Whether a strict run has printed a warning.
     """
 
     def __init__(self) -> None:
         self.debug = False
         self.verbosity = 0
         self.strict = False
-        self.refused = False
+        self.strict_failed = False
         self._warnings = 0
-        self._since = perf_counter()
+        self._started = perf_counter()
         self._progress: Progress | None = None
 
     @property
     def quiet(self) -> bool:
-        """Whether only errors are to be said."""
+        """True if only errors are printed."""
         return self.verbosity < 0
 
-    def doing(self, what: str, fraction: "Callable[[], float | None] | None" = None) -> None:
-        """Say at a terminal what goes on, should it take long; :meth:`done` ends that."""
+    def start_progress(
+        self, step: str, fraction: "Callable[[], float | None] | None" = None
+    ) -> None:
+        """Show a step at a terminal if it takes long."""
         if not _is_watched() or self.quiet:
             return
         if self._progress is None:
-            from detap.cli.progress import Progress  # only at a terminal
+            from detap.cli.progress import Progress  # lazy import (start-up time)
 
             self._progress = Progress()
-        self._progress.doing(what, fraction)
+        self._progress.show(step, fraction)
 
-    def done(self) -> None:
-        """Take the progress bar away, so that something can be said."""
+    def stop_progress(self) -> None:
+        """Remove the progress bar."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
 
-    def say(self, text: str) -> None:
-        """Write a line to stderr; where nobody listens, that is all right."""
-        self.done()
+    def print_line(self, text: str) -> None:
+        """Write a line to stderr, if it is open."""
+        self.stop_progress()
         if sys.stderr is None:
             return
         with suppress(OSError, ValueError):
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()
 
-    def note(self, note: Note) -> None:
-        """Say a note, if this run is to hear it."""
+    def print_note(self, note: Note) -> None:
+        """Print a note unless the run is quiet."""
         warning = note.severity == "warning"
         self._warnings += warning
-        self.refused |= self.strict and warning
+        self.strict_failed |= self.strict and warning
         if self.verbosity >= 0 or (self.strict and warning):
-            self.say(_fitted(f"{note.severity}: {escape(str(note))}"))
+            self.print_line(_fitted(f"{note.severity}: {escape(str(note))}"))
 
-    def tell(self, notes: "Iterable[Note]") -> None:
-        """Say notes, likewise."""
+    def print_notes(self, notes: "Iterable[Note]") -> None:
+        """Print notes unless the run is quiet."""
         for note in notes:
-            self.note(note)
+            self.print_note(note)
 
     def check_warnings(self) -> None:
-        """End a strict run that has had a warning.
+        """Raise UsageError if a strict run has printed a warning."""
+        if self.strict_failed:
+            types = f"{self._warnings} warning type{'s' * (self._warnings != 1)}"
+            raise UsageError(f"{types} and --strict")
 
-        Raises
-        ------
-        UsageError
-            Which counts them; each has been said.
-        """
-        if self.refused:
-            kinds = f"{self._warnings} kind{'s' * (self._warnings != 1)} of warning"
-            raise UsageError(f"{kinds}, and --strict")
-
-    def timed(self, step: str) -> None:
-        """Say how long the step took that now ends, to those who want to hear it."""
+    def print_time(self, step: str) -> None:
+        """Print the duration of the finished step if the run is verbose."""
         now = perf_counter()
         if self.verbosity > 0:
-            self.say(f"{step}: {now - self._since:.3f} s")
-        self._since = now
+            self.print_line(f"{step}: {now - self._started:.3f} s")
+        self._started = now
 
 
 def _is_watched() -> bool:
-    """Tell whether stderr is a terminal."""
+    """Return True if stderr is a terminal."""
     try:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:  # closed
@@ -110,11 +106,11 @@ def _is_watched() -> bool:
 
 
 def _fitted(text: str) -> str:
-    """Return a sentence in lines that a terminal need not break inside words."""
+    """Wrap a sentence at the width of the terminal."""
     if not _is_watched():
         return text
-    from shutil import get_terminal_size  # only at a terminal
-    from textwrap import fill  # only at a terminal
+    from shutil import get_terminal_size  # lazy import (start-up time)
+    from textwrap import fill  # lazy import (start-up time)
 
     width = max(get_terminal_size().columns, 20)
     return fill(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,9 +1,8 @@
-"""Settings: options that may also be set in a file, and the file.
+"""Read option values from detap.toml, or ``[tool.detap]`` in pyproject.toml.
 
-It is ``[tool.detap]`` in pyproject.toml, or detap.toml. A setting has the name of the option it
-stands for: ``max-dets = [1, 10, 100]`` is ``--max-dets 1,10,100``. A target,
-``[tool.detap.targets.night]``, holds settings that replace those of the same name. Paths are
-relative to the file's folder. The command line wins over the environment, and that over the file.
+A setting has the name of its option: ``max-dets = [1, 10, 100]`` is ``--max-dets 1,10,100``. A
+target, ``[tool.detap.targets.night]``, has settings that replace those of the same name. Paths are
+relative to the folder of the file. Precedence: command line, environment, file.
 """
 
 import os
@@ -26,50 +25,50 @@ _TRUE = ("1", "true", "t", "yes", "y", "on")
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
 
 TARGETS = "targets"
-"""The table of targets, each with settings of its own."""
+"""Name of the table of targets."""
 
 SECTIONS = ("rank-retrieval", "rank-classification")
-"""Tables of commands whose settings are their own."""
+"""Tables of commands with separate settings."""
 
 
 class Setting(Record):
-    """What may be set.
+    """An option that a file may set.
 
     Attributes
     ----------
     name : str
-        Of the option, without its dashes.
+        Name of the option, without dashes.
     many : bool
-        Whether the option may be repeated: a list then gives one value per use.
+        Whether the option may be repeated; a list gives one value per use.
     flag : bool
-        Whether it is a switch.
+        Whether the option is a flag.
     holds : {"text", "path", "path or text", "target", "limit"}
-        What its values are: paths, relative to the file's folder, or such where the file exists;
-        ``FORMAT=PATH`` or paths; ``NAME=NUMBER``, which a table may spell out; or just text.
-    bare : str or None
-        What true stands for, where the option needs no value.
+        Kind of the values. ``path or text`` is a path if the file exists; ``target`` is
+        ``[FORMAT=]PATH``; ``limit`` is ``[NAME=]NUMBER`` or a table.
+    flag_value : str or None
+        Value of ``true``, if the option can be used without a value.
     """
 
     name: str
     many: bool = False
     flag: bool = False
     holds: str = "text"
-    bare: str | None = None
+    flag_value: str | None = None
 
 
 class Settings(Record):
-    """What a file sets.
+    """Settings of a file.
 
     Attributes
     ----------
     path : str or None
-        The file; None where there is none.
+        The file; None if there is none.
     values : dict
-        From the name of a setting to the text of its value, to a list of such texts, or to a bool.
+        Text, list of texts, or bool, by setting.
     origins : dict
-        From the name of a setting to the table it stands in.
+        Table of the file, by setting.
     targets : tuple of str
-        The targets that the file has.
+        Targets in the file.
     """
 
     path: str | None
@@ -82,12 +81,12 @@ NOTHING = Settings(None, {}, {}, ())
 
 
 class _SettingsFile(Option):
-    """The option that names the file: eager, so that its settings are there when others look."""
+    """The ``--config`` option; eager, because other options use its settings."""
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """Read the file's settings as defaults of the other options; `opts` are the line's."""
+        """Set the defaults of the other options from the file."""
         command = cast("ConfiguredCommand", ctx.command)
         if not (opts.get("help") or opts.get("help_all")):
             settings = settings_for(opts, command)
@@ -125,18 +124,18 @@ config_options = stack(
         help="Use no settings file.",
     ),
 )
-"""How a command is told where its settings are."""
+"""Options that select the settings."""
 
 
 class ConfiguredCommand(Command):
-    """A command that takes from a file what neither its line nor the environment says.
+    """A command with defaults from a settings file.
 
     Parameters
     ----------
     section : str
-        The table of the file that its settings stand in; empty for the file's own.
+        Table of the file with its settings; empty for the top level.
     known : click.Command, optional
-        Whose options that table may set; its own by default.
+        Command whose options the table may set; this one by default.
     """
 
     def __init__(
@@ -147,7 +146,7 @@ class ConfiguredCommand(Command):
         self.known = known or self
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and say what the file has to do with what is wrong or missing."""
+        """Parse the arguments; relate errors to the settings file."""
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter as error:
@@ -155,47 +154,49 @@ class ConfiguredCommand(Command):
             if not targets or ctx.get_parameter_source("target") is ParameterSource.COMMANDLINE:
                 raise
             names = " or ".join(f"--target {name}" for name in targets)
-            raise UsageError(f"{error.format_message()} Perhaps {names} is meant.") from error
+            raise UsageError(f"{error.format_message()} Did you mean {names}?") from error
         except click.BadParameter as error:
-            blame_file(ctx, error)
+            raise_with_file(ctx, error)
             raise
 
 
-def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settings:
+def settings_for(values: Mapping[str, Any], command: ConfiguredCommand) -> Settings:
     """Return the settings that apply to a command line.
 
     Parameters
     ----------
-    given : mapping
-        The options of the line, as yet unprocessed.
+    values : mapping
+        Unprocessed options of the command line.
     command : ConfiguredCommand
 
     Raises
     ------
     UsageError
-        Where a file or a target is asked for that is not there.
+        If the file or the target does not exist.
     """
-    several = given.get("target") or ()
-    if len(several) > 1:
-        names = " and ".join(map(repr, several))
-        raise UsageError(f"--target: a run takes one target, not {names}; run each by itself")
-    target = several[0] if several else os.environ.get("DETAP_TARGET")
-    chosen = given.get("config") or os.environ.get("DETAP_CONFIG")
-    if given.get("isolated") or os.environ.get("DETAP_ISOLATED", "").lower() in _TRUE:
+    requested = values.get("target") or ()
+    if len(requested) > 1:
+        names = " and ".join(map(repr, requested))
+        raise UsageError(f"--target: a run takes one target, got {names}")
+    target = requested[0] if requested else os.environ.get("DETAP_TARGET")
+    chosen = values.get("config") or os.environ.get("DETAP_CONFIG")
+    if values.get("isolated") or os.environ.get("DETAP_ISOLATED", "").lower() in _TRUE:
         if chosen or target:
-            raise UsageError("--isolated takes no settings: leave --config and --target out")
+            raise UsageError("--isolated excludes --config and --target")
         return NOTHING
     path = chosen or _find()
     if path is None:
         if target:
-            raise UsageError(f"--target {target}: there is no detap.toml, nor [tool.detap]")
+            raise UsageError(
+                f"--target {target}: no detap.toml and no [tool.detap] in pyproject.toml"
+            )
         return NOTHING
     known = [setting_of(option) for option in options_of(command.known)]
     return _read(path, known, target, command.section)
 
 
 def options_of(command: click.Command) -> Iterable[click.Option]:
-    """Return the options that settings may stand for."""
+    """Yield the options that a file may set."""
     for parameter in command.params:
         if (
             isinstance(parameter, click.Option)
@@ -206,24 +207,24 @@ def options_of(command: click.Command) -> Iterable[click.Option]:
 
 
 def setting_name(parameter: click.Parameter) -> str:
-    """Return the long name of an option, without its dashes."""
+    """Return the long name of an option, without dashes."""
     return max(parameter.opts, key=len).lstrip("-")
 
 
 def setting_of(parameter: click.Option) -> Setting:
-    """Return what an option is as a setting of a file."""
+    """Return the setting of an option."""
     bare = parameter.flag_value
     return Setting(
         setting_name(parameter),
         many=parameter.multiple,
         flag=bool(parameter.is_flag),
         holds=getattr(parameter, "holds", "text"),
-        bare=str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None,
+        flag_value=str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None,
     )
 
 
 def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:
-    """Return a file's settings by the names that a command gives its options."""
+    """Return the values of a file by parameter name."""
     return {
         str(parameter.name): settings.values[setting_name(parameter)]
         for parameter in options_of(command)
@@ -233,18 +234,12 @@ def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:
 
 def settings_of(ctx: click.Context) -> Settings:
     """Return the settings of a running command."""
-    found: Settings = ctx.meta.get(_META, NOTHING)
-    return found
+    settings: Settings = ctx.meta.get(_META, NOTHING)
+    return settings
 
 
-def blame_file(ctx: click.Context, error: click.BadParameter) -> None:
-    """Raise the error anew, saying that the file has the value that is wrong, where it has.
-
-    Raises
-    ------
-    UsageError
-        Which names the file, the table and the setting.
-    """
+def raise_with_file(ctx: click.Context, error: click.BadParameter) -> None:
+    """Raise UsageError with file, table and setting if the value is from a file."""
     parameter = error.param
     if parameter is None or parameter.name is None:
         return
@@ -258,29 +253,29 @@ def blame_file(ctx: click.Context, error: click.BadParameter) -> None:
 
 
 def _find() -> str | None:
-    """Return the file that settings come from, or None.
+    """Return the path of the settings file, or None.
 
-    The first of detap.toml and of a pyproject.toml with a table ``[tool.detap]``, in the working
-    folder or the nearest one above it.
+    This is the first detap.toml, or pyproject.toml with a table ``[tool.detap]``, in the working
+    folder or the nearest parent.
     """
     try:
-        here = os.getcwd()
+        folder = os.getcwd()
     except OSError:  # the working folder has been deleted
         return None
     while True:
-        own, shared = os.path.join(here, OWN), os.path.join(here, PYPROJECT)
+        own, shared = os.path.join(folder, OWN), os.path.join(folder, PYPROJECT)
         if os.path.isfile(own):
             return own
         if os.path.isfile(shared) and b"tool.detap" in _content(shared):
             return shared
-        above = os.path.dirname(here)
-        if above == here:
+        parent = os.path.dirname(folder)
+        if parent == folder:
             return None
-        here = above
+        folder = parent
 
 
 def _content(path: str) -> bytes:
-    from detap.io.stream import open_regular  # not where there is no file
+    from detap.io.stream import open_regular  # lazy import (start-up time)
 
     try:
         with os.fdopen(open_regular(path), "rb") as file:
@@ -297,64 +292,69 @@ def _read(
     Parameters
     ----------
     path : str
-        A TOML file; of a pyproject.toml, the table ``[tool.detap]``.
+        A TOML file; in pyproject.toml the table ``[tool.detap]`` is read.
     known : iterable of Setting
-        What may be set.
+        Known settings.
     target : str, optional
-        Whose settings replace the others.
+        Target whose settings replace the others.
     section : str, optional
-        The table of :data:`SECTIONS` to read instead of the file's own settings.
+        Table of :data:`SECTIONS` to read instead of the top level.
 
     Raises
     ------
     UsageError
-        Where the file is no TOML, sets what is unknown, or has no such target; with near names.
+        If the file is not TOML, has an unknown setting, or lacks the target.
     """
     import tomllib
 
-    shown = _shown(path)
+    short_path = _short_path(path)
     try:
         record = tomllib.loads(_content(path).decode(), parse_float=_Decimal)
-    except (ValueError, RecursionError) as error:  # also of an integer of too many digits
-        raise UsageError(f"{shown}: is no TOML: {error}") from error
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # RecursionError: nesting; ValueError: also integers of too many digits
+        raise UsageError(f"{short_path}: is not TOML: {error}") from error
     table: Mapping[str, Any] = record
     prefix = ""
     if os.path.basename(path) == PYPROJECT:
-        table, prefix = _table(record, "tool", shown), "tool.detap"
-        table = _table(table, "detap", shown)
+        table, prefix = _table(record, "tool", short_path), "tool.detap"
+        table = _table(table, "detap", short_path)
     if section:
-        table, prefix = _table(table, section, shown), f"{prefix}.{section}".lstrip(".")
-    targets = _table(table, TARGETS, shown)
+        table, prefix = _table(table, section, short_path), f"{prefix}.{section}".lstrip(".")
+    targets = _table(table, TARGETS, short_path)
     settings = {setting.name: setting for setting in known}
     tables = (TARGETS, *(() if section else SECTIONS))
     base = {name: value for name, value in table.items() if name not in tables}
     layers: list[tuple[Mapping[str, Any], str]] = [(base, prefix)]
-    # The other targets are read too, so that a mistake in one does not lie in wait.
+    # Also check the other targets.
     for name in targets:
         location = ".".join(part for part in (prefix, TARGETS, name) if part)
-        layer = (_table(targets, name, shown), location)
+        layer = (_table(targets, name, short_path), location)
         _read_layer(layer, settings, path)
         if name == target:
             layers.append(layer)
     if target is not None and target not in targets:
         hint = _hint(target, targets) or (
-            f"; it has {', '.join(map(repr, targets))}" if targets else "; it has none"
+            f"; available: {', '.join(map(repr, targets))}"
+            if targets
+            else "; the file has no targets"
         )
-        raise UsageError(f"{shown}: there is no target {target!r}{hint}")
+        raise UsageError(f"{short_path}: unknown target {target!r}{hint}")
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for layer in layers:
-        found = _read_layer(layer, settings, path)
-        values |= found
-        origins |= dict.fromkeys(found, f"[{layer[1]}]" if layer[1] else "")
+        layer_values = _read_layer(layer, settings, path)
+        values |= layer_values
+        origins |= dict.fromkeys(layer_values, f"[{layer[1]}]" if layer[1] else "")
     return Settings(path, values, origins, tuple(targets))
 
 
-def _table(record: Mapping[str, Any], name: str, shown: str) -> Mapping[str, Any]:
-    found = record.get(name, {})
-    if not isinstance(found, dict):
-        raise UsageError(f"{shown}: {name!r} is no table")
-    return found
+def _table(record: Mapping[str, Any], name: str, short_path: str) -> Mapping[str, Any]:
+    table = record.get(name, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{short_path}: {name!r} is not a table")
+    return table
 
 
 def _read_layer(
@@ -362,29 +362,29 @@ def _read_layer(
 ) -> dict[str, Any]:
     table, location = layer
     folder = os.path.dirname(path)
-    where = f"{_shown(path)}: [{location}]" if location else _shown(path)
-    found = {}
+    where = f"{_short_path(path)}: [{location}]" if location else _short_path(path)
+    values = {}
     for name, value in table.items():
         if name not in known:
             raise UsageError(f"{where}: unknown setting {name!r}{_hint(name, known)}")
         try:
-            found[name] = _value(known[name], value, folder)
+            values[name] = _value(known[name], value, folder)
         except ValueError as error:
             raise UsageError(f"{where}: {name}: {error}") from None
-    return found
+    return values
 
 
 def _value(setting: Setting, value: object, folder: str) -> object:
-    """Return what the command line would have been given."""
+    """Return the equivalent value of the command line."""
     if setting.flag:
         if not isinstance(value, bool):
-            raise ValueError(f"{value!r} is neither true nor false")
+            raise ValueError(f"{value!r} is not true or false")
         return value
-    if setting.bare is not None and isinstance(value, bool):
-        return setting.bare if value else None
+    if setting.flag_value is not None and isinstance(value, bool):
+        return setting.flag_value if value else None
     if setting.holds == "limit" and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
-    texts = [_text(entry) for entry in (value if isinstance(value, list) else [value])]
+    texts = [_text(item) for item in (value if isinstance(value, list) else [value])]
     texts = [_located(setting, text, folder) for text in texts]
     if setting.many:
         return texts
@@ -392,7 +392,7 @@ def _value(setting: Setting, value: object, folder: str) -> object:
 
 
 class _Decimal(float):
-    """A float of a file that keeps its text, as the command line would have been given it."""
+    """A float that keeps its text in the file."""
 
     text: str
 
@@ -404,36 +404,38 @@ class _Decimal(float):
 
 def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{value!r} is neither text nor a number")
+        raise ValueError(f"{value!r} is not text or a number")
     if isinstance(value, _Decimal):
         return value.text
     return value if isinstance(value, str) else repr(value)
 
 
 def _located(setting: Setting, text: str, folder: str) -> str:
-    """Return a path from the working folder on."""
+    """Return a path relative to the working folder."""
     if setting.holds == "target":
         name, equals, path = text.partition("=")
         return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
-    there = _join(folder, text)
-    is_path = setting.holds == "path" or (setting.holds == "path or text" and os.path.exists(there))
-    return there if is_path else text
+    path_in_folder = _join(folder, text)
+    is_path = setting.holds == "path" or (
+        setting.holds == "path or text" and os.path.exists(path_in_folder)
+    )
+    return path_in_folder if is_path else text
 
 
 def _join(folder: str, path: str) -> str:
     if path == "-" or is_url(path):
         return path
-    here = os.path.relpath(folder or os.curdir)
-    return path if here == os.curdir else os.path.join(here, path)
+    relative = os.path.relpath(folder or os.curdir)
+    return path if relative == os.curdir else os.path.join(relative, path)
 
 
-def _shown(path: str) -> str:
-    """Return a path as short as it can be told."""
+def _short_path(path: str) -> str:
+    """Return a path relative to the working folder if it is inside."""
     try:
-        near = os.path.relpath(path)
+        relative = os.path.relpath(path)
     except (OSError, ValueError):
         return path
-    return path if near.startswith(os.pardir) else near
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _hint(name: str, known: Collection[str]) -> str:

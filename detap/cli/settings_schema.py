@@ -1,4 +1,4 @@
-"""The JSON schema of detap.toml, with which an editor completes and checks it."""
+"""The JSON schema of detap.toml, for completion and checks in editors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,22 +17,22 @@ def settings_schema(commands: Mapping[str, ConfiguredCommand]) -> dict[str, Any]
     Parameters
     ----------
     commands : mapping of str to ConfiguredCommand
-        By the table that their settings stand in; that of the one that is empty is the file.
+        Commands by table; the empty name is the top level of the file.
     """
     tables = {section: _table(command) for section, command in commands.items()}
-    whole = tables.pop("")
-    whole["properties"] |= tables
+    file_schema = tables.pop("")
+    file_schema["properties"] |= tables
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": address("settings"),
         "title": "detap.toml",
-        "description": "Settings of detap: each has the name of the option it stands for.",
-        **whole,
+        "description": "Settings of detap, by option name.",
+        **file_schema,
     }
 
 
 def _table(command: ConfiguredCommand) -> dict[str, Any]:
-    """Return the schema of a table: its settings, and targets that hold the same."""
+    """Return the schema of a table: its settings, and targets with the same ones."""
     settings = {
         setting_name(parameter): _value(parameter) for parameter in options_of(command.known)
     }
@@ -42,18 +42,18 @@ def _table(command: ConfiguredCommand) -> dict[str, Any]:
 
 
 def _value(parameter: click.Option) -> dict[str, Any]:
-    """Return the schema of what a setting may be, as settings.py takes it."""
-    found = {"description": parameter.help}
+    """Return the schema of a setting."""
+    base = {"description": parameter.help}
     setting = setting_of(parameter)
     if setting.flag:
-        return {**found, "type": "boolean"}
-    if isinstance(parameter.type, click.Choice) and setting.bare is None:
+        return {**base, "type": "boolean"}
+    if isinstance(parameter.type, click.Choice) and setting.flag_value is None:
         choice: dict[str, Any] = {"enum": list(parameter.type.choices)}
-        forms = [choice, {"type": "array", "items": choice}] if setting.many else [choice]
+        schemas = [choice, {"type": "array", "items": choice}] if setting.many else [choice]
     else:
-        forms = [_SCALAR, {"type": "array", "items": _SCALAR}]
-    if setting.bare is not None:
-        forms.append({"type": "boolean"})
+        schemas = [_SCALAR, {"type": "array", "items": _SCALAR}]
+    if setting.flag_value is not None:
+        schemas.append({"type": "boolean"})
     if setting.holds == "limit":
-        forms.append({"type": "object", "additionalProperties": _SCALAR})
-    return {**found, **(forms[0] if len(forms) == 1 else {"anyOf": forms})}
+        schemas.append({"type": "object", "additionalProperties": _SCALAR})
+    return {**base, **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})}

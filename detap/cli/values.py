@@ -1,4 +1,4 @@
-"""Types of option values: text from the command line into what the program holds."""
+"""Parameter types: convert option texts to values."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from detap.records import Record
 from detap.report.writers.registry import WRITERS, Writer, writer_for_path
 from detap.text_input import parse_int
 
-# click's types take a parameter to mypy, but not in every version that runs.
+# click's types are generic in its stubs, but not at run time in every version.
 if TYPE_CHECKING:
     Type = click.ParamType[Any]
 else:
@@ -18,13 +18,13 @@ else:
 
 
 class Given(Record):
-    """A value that was given, though it may be None; None itself is an option left out."""
+    """A given value, which may be None; None itself is an option not given."""
 
     value: Any
 
 
 class Text(Type):
-    """A text, as a function reads it; that raises ValueError with the message."""
+    """A text parsed by a function, which raises ValueError."""
 
     name = "text"
 
@@ -32,7 +32,7 @@ class Text(Type):
         self.read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value of a text; what is none is one already."""
+        """Parse a text; return other values unchanged."""
         if not isinstance(value, str):
             return value
         try:
@@ -41,11 +41,11 @@ class Text(Type):
             self.fail(str(error), param, ctx)
 
 
-class Whole(click.IntRange):
-    """A whole number in a range, written as every number is."""
+class Integer(click.IntRange):
+    """An integer in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
+        """Parse an integer."""
         if isinstance(value, str):
             try:
                 value = parse_int(value)
@@ -55,25 +55,25 @@ class Whole(click.IntRange):
 
 
 class Path(click.types.StringParamType):
-    """A path or a pattern; in the environment, several stand on a line each."""
+    """A path or pattern; in the environment, one per line."""
 
     envvar_list_splitter = "\n"
 
 
 class Target(Text):
-    """Where a report goes; in the environment, several stand as in ``PATH``."""
+    """A report destination; in the environment, separated as in ``PATH``."""
 
     envvar_list_splitter = os.pathsep
 
 
 def target(text: str) -> tuple[Writer | None, str]:
-    """Return the sink of ``PATH``, by its extension, or of ``FORMAT=PATH``, and the path.
+    """Parse ``[FORMAT=]PATH`` into a writer and a path.
 
-    The sink is None where nothing tells which.
+    Without a format the extension selects the writer; it is None if the extension is unknown.
     """
     name, equals, path = text.partition("=")
     if equals and name == "gitlab" and path.endswith(".json"):
-        # GitLab takes two reports; the one in JSON is the code-quality report.
+        # GitLab's JSON report is the code-quality report.
         return WRITERS["codequality"], path
     if equals and name in WRITERS:
         return WRITERS[name], path

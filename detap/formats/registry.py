@@ -100,7 +100,7 @@ class Option(NamedTuple):
         return self.is_path or self.may_be_path
 
     @property
-    def spelling(self) -> str:
+    def flag(self) -> str:
         """The command-line option."""
         return f"--{self.name.replace('_', '-')}"
 
@@ -324,8 +324,8 @@ def named_coordinates(title: str, coordinates: str, role: str, value: str) -> st
     option, other = (GT_BOXES, DT_BOXES) if role == TRUTH else (DT_BOXES, GT_BOXES)
     other_role = DETECTIONS if role == TRUTH else TRUTH
     return (
-        f"{option.spelling} {value} does not apply to {title} files, which name their coordinates "
-        f"({coordinates}); use {other.spelling} for the {other_role}"
+        f"{option.flag} {value} does not apply to {title} files, which name their coordinates "
+        f"({coordinates}); use {other.flag} for the {other_role}"
     )
 
 
@@ -597,9 +597,7 @@ def check_options(
         if option.name in names and not any(option in f.options for f in formats):
             titles = " and ".join(f.title for f in supported)
             read_as = " and ".join(dict.fromkeys(f.name for f in formats))
-            raise UsageError(
-                f"{option.spelling} is for {titles} files; these are read as {read_as}"
-            )
+            raise UsageError(f"{option.flag} is for {titles} files; these are read as {read_as}")
 
 
 def detect_format(ground_truth: Path | None, detections: Path | None = None) -> Format:

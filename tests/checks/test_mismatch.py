@@ -638,7 +638,7 @@ def test_strict_fails_on_a_warning_alone(tmp_path: Path) -> None:
     done = run("--gt", gt, "--dt", dt, "--strict")
     assert isinstance(done.exception, UsageError)
     assert "repeated-detections" in done.stderr
-    assert str(done.exception) == "1 kind of warning, and --strict"
+    assert str(done.exception) == "1 warning type and --strict"
 
 
 def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
@@ -668,7 +668,7 @@ def test_either_input_alone_is_examined(tmp_path: Path) -> None:
 def test_nothing_to_check_is_a_usage_error() -> None:
     done = run()
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "nothing to check: give --gt, --dt, or both"
+    assert str(done.exception) == "nothing to check: use --gt, --dt, or both"
 
 
 def test_other_formats_are_refused(tmp_path: Path) -> None:

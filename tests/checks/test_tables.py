@@ -160,7 +160,7 @@ def test_strict_makes_every_warning_an_error(
         assert main([*call, "--strict", *quiet, "-o", "report.json"]) == 2
         out, said = capsys.readouterr()
         assert "[ignore-without-effect]" in said
-        assert "Error: 1 kind of warning, and --strict" in said
+        assert "Error: 1 warning type and --strict" in said
         # What check finds is its report, errors too.
         assert bool(out) == (tmp_path / "report.json").exists() == (call[0] == "check")
     monkeypatch.setenv("DETAP_STRICT", "1")

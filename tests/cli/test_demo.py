@@ -44,7 +44,7 @@ def test_table_gate_and_page(tmp_path: Path) -> None:
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, detap: Run) -> None:
     ended = detap("demo", str(tmp_path))
     assert ended.status == 2
-    assert f"{tmp_path} cannot be made (File exists); name a new folder" in ended.err
+    assert f"{tmp_path} cannot be made (File exists); use a new folder" in ended.err
     assert not list(tmp_path.iterdir())
 
 
@@ -63,7 +63,7 @@ def test_the_example_is_the_same_everywhere(tmp_path: Path) -> None:
 
 
 def test_objects_lie_in_their_images_and_apart() -> None:
-    for objects in example.scenes():
+    for objects in example.objects_by_image():
         for number, (_, (x, y, width, height)) in enumerate(objects):
             assert x >= 0
             assert y >= 0

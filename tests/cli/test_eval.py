@@ -440,7 +440,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
     target = coco.folder / "report.out"
     ended = detap(*coco.arguments, "-o", target)
     assert ended.status == 2
-    assert "no format goes with this name; write FORMAT=" in ended.err
+    assert "unknown extension; use FORMAT=" in ended.err
     assert detap(*coco.arguments, "-o", target, "--output-format", "json").status == 0
     assert json.loads(target.read_text())["schema_version"] == 2
 
@@ -449,7 +449,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
     ("outputs", "message"),
     [
         (["-", "csv=-"], "only one report can go to standard output"),
-        (["a.json", "a.json"], "a.json is to be written twice"),
+        (["a.json", "a.json"], "a.json would be written twice"),
         (["absent/a.json"], "no such folder"),
         (["json=instances.json"], "is an input; use another name for the report"),
     ],
@@ -563,4 +563,4 @@ def test_detections_that_are_no_text_are_refused_by_name(detap: Detap, tmp_path:
 def test_ground_truth_does_not_come_from_stdin(detap: Detap, coco: Files) -> None:
     ended = detap("eval", "--gt", "-", "--dt", coco.dt)
     assert ended.status == 2
-    assert "only the detections can come from stdin" in ended.err
+    assert "only detections can come from stdin" in ended.err

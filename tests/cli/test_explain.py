@@ -229,22 +229,22 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
     assert found["metrics"]["first"]["value"] == pytest.approx(2 / 3)
     assert record(detap, first, second, "--metric", "AP50")["metrics"]["first"]["value"] == 0.5
     monkeypatch.setenv("DETAP_FROM", "coco")
-    assert "explain one thing at a time" in detap("explain", first, second).err
+    assert "use exactly one of" in detap("explain", first, second).err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "say what to explain: two reports, or --from and --to, or a --value"),
-        ((*PROTOCOLS, "--value", ".5"), "explain one thing at a time: two reports, or --from"),
-        (("a.json", "b.json", "--value", ".5"), "explain one thing at a time"),
-        (("a.json",), "two reports are explained, not 1"),
-        (("a.json", "b.json", "c.json"), "two reports are explained, not 3"),
-        (("--from", "coco"), "--to is left out; a difference is that of two protocols"),
-        (("--to", "coco"), "--from is left out"),
-        (("a.json", "b.json", "--ignore-flags", "none"), "reports have their protocols: leave"),
-        (PROTOCOLS, "--gt is left out; numbers are explained on some data"),
-        (("a.json", "b.json", *DATA[:2]), "--dt is left out"),
+        ((), "use exactly one of: two reports, --from and --to, or --value"),
+        ((*PROTOCOLS, "--value", ".5"), "use exactly one of: two reports, --from"),
+        (("a.json", "b.json", "--value", ".5"), "use exactly one of"),
+        (("a.json",), "expected two reports, got 1"),
+        (("a.json", "b.json", "c.json"), "expected two reports, got 3"),
+        (("--from", "coco"), "--to is missing; --from and --to are used together"),
+        (("--to", "coco"), "--from is missing"),
+        (("a.json", "b.json", "--ignore-flags", "none"), "reports contain their protocols; remove"),
+        (PROTOCOLS, "--gt is missing; explain needs ground truth and detections"),
+        (("a.json", "b.json", *DATA[:2]), "--dt is missing"),
         (
             (*DATA, "--from", "cocoo", "--to", "voc2012"),
             "unknown protocol 'cocoo'; did you mean coco",
@@ -253,7 +253,7 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
         ((*DATA, *PROTOCOLS[:4], "--metric", "AP99"), "has no metric 'AP99'"),
         ((*DATA, "--value", "0.5"), "--value 0.5 has too few digits"),
         (("--gt", "no.json", "--dt", "no", "--value", "x"), "--value: 'x' is not a number"),
-        ((*DATA, *PROTOCOLS, "--output-format", "junit"), "an explanation has no form as junit"),
+        ((*DATA, *PROTOCOLS, "--output-format", "junit"), "cannot be written as junit"),
         (
             (*DATA, "--from", "coco", "--to", "nothing.json"),
             "nothing.json: no such file or directory",
@@ -285,7 +285,7 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
     for line in ((path, path), (*DATA, "--from", "coco", "--to", path)):
         ended = detap("explain", *line)
         assert ended.status == 2
-        assert f"{path} is a report of a retrieval; explained are detectors'" in ended.err
+        assert f"{path} is a retrieval report, expected a detection report" in ended.err
     path.write_text("{}", "utf-8")
     assert "not a detap report; create it with detap eval" in detap("explain", path, path).err
     explained = tmp_path / "why.json"

@@ -176,7 +176,7 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
         (["empty"], "empty: no .json files; write reports with detap eval -o FILE.json"),
         (["runs", "--metric", "AP5O"], "runs/run-8.json: unknown metric 'AP5O'"),
         (["runs", "--metric", "class:*.AP"], "'class:*.AP' matches 2 metrics; name"),
-        (["runs", "--output-format", "junit"], "a history has no form as junit"),
+        (["runs", "--output-format", "junit"], "a history cannot be written as junit"),
         (["runs/run-8.json", "-o", "runs/run-8.json"], "is an input"),
         ([], "Missing argument 'PATH...'"),
     ],

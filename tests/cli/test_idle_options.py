@@ -198,7 +198,7 @@ def test_compare_has_no_intervals_without_resamples(
     words = [str(coco.dt), str(coco.dt), "--gt", str(coco.gt), f"--{option}", value]
     ended = detap("compare", *words, "--resamples", "0")
     assert ended.status == 2
-    assert ended.err.rstrip().endswith(f"--{option} needs resamples: leave --resamples 0 out"), (
+    assert ended.err.rstrip().endswith(f"--{option} requires resamples; remove --resamples 0"), (
         ended.err
     )
     assert detap("compare", *words).status == 0

@@ -61,11 +61,11 @@ def test_short_work_shows_nothing() -> None:
 def test_nothing_is_drawn_where_nobody_watches(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detap.cli.progress.Progress", partial(Progress, after=0))
+    monkeypatch.setattr("detap.cli.progress.Progress", partial(Progress, delay=0))
     session = Session()
-    session.doing("Reading")
+    session.start_progress("Reading")
     time.sleep(0.05)
-    session.done()
+    session.stop_progress()
     assert capsys.readouterr().err == ""
 
 

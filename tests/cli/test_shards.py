@@ -395,7 +395,7 @@ def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Ru
     [
         (("--errors",), "merged from partials has no boxes"),
         (("--cross-check",), "No such option"),
-        (("--slice-by", "light"), "--slice-by looks into the ground truth, which is not read"),
+        (("--slice-by", "light"), "--slice-by needs the ground truth, which merge does not read"),
         (("--sort", "colour"), "--sort colour: no such column"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -121,7 +121,7 @@ def test_another_threshold(detap: Run, case: list[str]) -> None:
     ("words", "message"),
     [
         (["4"], "image '4' is not in the ground truth"),
-        (["1", "--output-format", "junit"], "an image has no form as junit; use table, json"),
+        (["1", "--output-format", "junit"], "an image cannot be written as junit; use table, json"),
         (["1", "--protocol", "proposals"], "protocol proposals uses matching by-iou"),
         ([], "Missing argument 'IMAGE'"),
     ],

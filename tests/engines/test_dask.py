@@ -392,4 +392,4 @@ def test_a_scheduler_that_goes_away_is_no_defect_of_ours(
 def test_a_scheduler_needs_its_engine(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--scheduler", "tcp://127.0.0.1:1")
     assert ended.status == 2
-    assert "--scheduler is for --engine dask: give that as well" in ended.err
+    assert "--scheduler requires --engine dask" in ended.err

@@ -92,14 +92,14 @@ def test_a_damaged_partial_is_made_anew(shards: Path, detap: Run) -> None:
 def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--resume", "gt.json")
     assert ended.status == 2
-    assert ended.err == "Error: gt.json: is no folder: File exists\n"
+    assert ended.err == "Error: gt.json: is not a folder: File exists\n"
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (("--errors",), "--errors needs all boxes in one process: leave --resume out"),
-        (("--analysis",), "--analysis needs all boxes in one process: leave --resume out"),
+        (("--errors",), "--errors needs all boxes in one process; remove --resume"),
+        (("--analysis",), "--analysis needs all boxes in one process; remove --resume"),
         (("--merge-images",), "--merge-images needs all boxes in one process"),
         (("-o", "report.html"), "the report page needs all boxes in one process"),
     ],
@@ -119,4 +119,4 @@ def test_stdin_is_no_input_that_can_be_read_again(
 ) -> None:
     ended = detap("eval", "--gt", "gt.json", "--dt", "-", *option)
     assert ended.status == 2
-    assert f"{option[0]} takes inputs that can be read again, which stdin cannot" in ended.err
+    assert f"{option[0]} cannot read from stdin, because inputs may be read again" in ended.err

@@ -192,7 +192,7 @@ def test_markdown(files: list[str], detap: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--output-format", "junit"], "a comparison has no form as junit"),
+        (["--output-format", "junit"], "a comparison cannot be written as junit"),
         (["--images", "7"], "image '7' is not in the ground truth"),
         (["--protocol", "proposals"], "uses matching by-iou"),
     ],

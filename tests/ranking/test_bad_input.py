@@ -485,11 +485,11 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no input was given: give --npz FILE; or --run and --qrels"),
-        (["--run", "a"], "--run needs --qrels beside it"),
+        ([], "no input was given: use --npz FILE; or --run and --qrels"),
+        (["--run", "a"], "--run requires --qrels"),
         (["--run", "-", "--qrels", "-"], "only one of --run and --qrels can come from stdin"),
         (["--npz", "a", "--run", "b", "--qrels", "c"], "--npz and --run were given"),
-        (["--queries", "a"], "--queries needs --gallery beside it"),
+        (["--queries", "a"], "--queries requires --gallery"),
         (["--npz", "a", "--codes"], "--codes says what the .npy files hold"),
         (["--npz", "a", "--k", "0"], "'0' is not a list of integers of at least 1"),
         (["--npz", "a", "--k", "1.5"], "'1.5' is not a list of integers"),
@@ -498,7 +498,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "a", "--measures", "mAp"], "measure 'mAp' is unknown; did you mean mAP"),
         (["--npz", "a", "--curves", "x.txt"], "use a file name that ends in .json or .csv"),
         (["--npz", "a", "--confidence", "0.9"], "--confidence requires --baseline-ranking"),
-        (["--npz", "a", "-o", "a"], "no format goes with this name"),
+        (["--npz", "a", "-o", "a"], "unknown extension"),
         (["--npz", "none.npz"], "none.npz: no such file or directory"),
     ],
 )
@@ -515,9 +515,9 @@ def test_the_command_refuses(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "give --npz FILE, or --scores and --labels"),
-        (["--scores", "a"], "--scores needs --labels beside it"),
-        (["--npz", "a", "--image-set", "x"], "--image-set is for VOC's folders"),
+        ([], "use --npz FILE, or --scores and --labels"),
+        (["--scores", "a"], "--scores requires --labels"),
+        (["--npz", "a", "--image-set", "x"], "--image-set requires VOC folders"),
         (["--scores", "a", "--labels", "b", "--image-set", "x"], "and --labels is none"),
     ],
 )

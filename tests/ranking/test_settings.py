@@ -54,7 +54,7 @@ def test_targets_are_its_own(folder: Path, detap: Run) -> None:
     assert summary(detap(*call))["mAP"] == 0.5  # b is second
     ended = detap("eval", "--target", "night")
     assert ended.status == 2
-    assert "there is no target 'night'" in ended.err
+    assert "unknown target 'night'" in ended.err
 
 
 def test_paths_are_relative_to_the_file(

@@ -75,7 +75,7 @@ def test_strict_refuses_each_warning_and_nothing_else(
         assert faults(case, outcome) == [], said[:2000]
         return
     assert (outcome.status, outcome.stdout, outcome.report) == (2, b"", OLD)
-    assert said.splitlines()[-1].endswith("of warning, and --strict")
+    assert said.splitlines()[-1].endswith(" and --strict")
     # What a case says must be noted is refused by that very warning, or is a mere fact.
     assert isinstance(case.expect, Scored)
     assert [code for code in case.expect.notes if f"[{code}]" not in said] == []

@@ -93,4 +93,4 @@ def test_markdown_and_the_page_have_it(detap: Run, case: list[str]) -> None:
 def test_an_engine_has_no_boxes_for_it(detap: Run, case: list[str]) -> None:
     ended = detap(*case, "--crowded", "--engine", "dask")
     assert ended.status == 2
-    assert "--crowded needs all boxes in one process: leave --engine out" in ended.err
+    assert "--crowded needs all boxes in one process; remove --engine" in ended.err

@@ -86,7 +86,7 @@ def test_what_cannot_be_drawn(
     (tmp_path / "file").write_text("")
     if "matplotlib" in sys.modules or pytest.importorskip("matplotlib"):
         assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "file")]) == 2
-        assert "is no folder" in capsys.readouterr().err
+        assert "is not a folder" in capsys.readouterr().err
         with pytest.raises(UsageError, match="unknown figure 'pr'; available: precision-rec"):
             fixture().plot("pr")
     monkeypatch.setitem(sys.modules, "matplotlib", None)

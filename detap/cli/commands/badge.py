@@ -1,4 +1,4 @@
-"""``detap badge``: one number of a report, for a page that shows badges."""
+"""``detap badge``: one metric of a report as a badge."""
 
 import os
 from functools import partial
@@ -56,14 +56,14 @@ def command(report: str, metric: str | None, label: str, badge_path: str) -> Non
     Write JSON for the endpoint of shields.io. The badge is red if a gate failed, yellow with a
     warning, green if all gates passed, blue without gates.
     """
-    import json  # as all of this, only when called
+    import json  # lazy import (start-up time)
 
     from detap.gates.baseline import read_baseline
     from detap.report.badge import badge
 
     if os.path.splitext(badge_path)[1].lower() not in ("", ".json"):
-        told = f"{escape(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
-        raise UsageError(f"{told}, and show it by https://img.shields.io/endpoint?url=")
+        message = f"{escape(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
+        raise UsageError(f"{message}, and show it by https://img.shields.io/endpoint?url=")
     check_target(badge_path, [report])
-    found = badge(read_baseline(report), metric, label)
-    write(badge_path, (json.dumps(found) + "\n").encode(), [report])
+    content = badge(read_baseline(report), metric, label)
+    write(badge_path, (json.dumps(content) + "\n").encode(), [report])

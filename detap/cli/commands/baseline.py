@@ -1,4 +1,4 @@
-"""``detap baseline``: the report that later ones are held to."""
+"""``detap baseline``: maintain the report that later ones are compared with."""
 
 import json
 import math
@@ -65,25 +65,25 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     BASELINE is the JSON report to raise; if it does not exist, REPORT becomes it. REPORT is the
     new JSON report. Print each changed metric.
     """
-    from detap.gates.baseline import read_baseline  # as all of this, only when called
+    from detap.gates.baseline import read_baseline  # lazy import (start-up time)
     from detap.report.writers.json import dump
 
     if "-" in (baseline, report):
-        raise UsageError("a baseline is kept in a file, and made of one")
+        raise UsageError("a baseline and its new report must be files, not stdin")
     new = read_baseline(report)
     check_target(baseline, [report])
     with locked(baseline):
-        record, told = _raised(baseline, new, options)
+        record, text = _raised(baseline, new, options)
         if not options["dry_run"]:
             write(baseline, dump(record).encode(), [report])
-    write_stdout(told.encode("utf-8", "backslashreplace"))
-    session.timed("updating")
+    write_stdout(text.encode("utf-8", "backslashreplace"))
+    session.print_time("updating")
 
 
 def _raised(
     baseline: str, new: dict[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], str]:
-    """Return the record that a baseline becomes, and what is said of it."""
+    """Return the updated baseline, and a description of the changes."""
     import os
 
     from detap.gates.baseline import (
@@ -97,30 +97,32 @@ def _raised(
     if not os.path.lexists(baseline):
         return new, f"{escape(baseline)} is new\n"
     old = read_baseline(baseline)
-    found = differences(new, old)
-    found += slice_differences(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
-    if found and not options["allow_mismatch"]:
-        require_comparable(escape(baseline), found, "--allow-mismatch")
-    if found:
-        return new, _told([], 0, replaced=True)
+    reasons = differences(new, old)
+    reasons += slice_differences(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
+    if reasons and not options["allow_mismatch"]:
+        require_comparable(escape(baseline), reasons, "--allow-mismatch")
+    if reasons:
+        return new, _format_changes([], 0, replaced=True)
     record, changes = raise_baseline(old, new, allow_drop=options["allow_drop"])
-    return record, _told(changes, len(record.get("retained_metrics", ())), replaced=False)
+    return record, _format_changes(changes, len(record.get("retained_metrics", ())), replaced=False)
 
 
-def _told(changes: list[tuple[str, float, float]], kept: int, *, replaced: bool) -> str:
+def _format_changes(
+    changes: list[tuple[str, float, float]], retained: int, *, replaced: bool
+) -> str:
     if replaced:
         return "replaced: the new report is of another ground truth or protocol\n"
     lines = [
-        f"{escape(name)}: {_number(then)} -> {_number(now)}"
-        + ("" if math.isnan(now - then) else f" ({change(now - then, 4)})")
-        for name, then, now in changes[:_SHOWN]
+        f"{escape(name)}: {_number(baseline)} -> {_number(current)}"
+        + ("" if math.isnan(current - baseline) else f" ({change(current - baseline, 4)})")
+        for name, baseline, current in changes[:_SHOWN]
     ]
     if len(changes) > _SHOWN:
         lines.append(f"and {len(changes) - _SHOWN} more")
     if not changes:
-        lines.append("no number rose" if kept else "nothing changed")
-    if kept:
-        lines.append(f"{kept} numbers are lower in the new report; the baseline keeps its own")
+        lines.append("no number rose" if retained else "nothing changed")
+    if retained:
+        lines.append(f"{retained} numbers are lower in the new report; the baseline keeps its own")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""``detap check``: examine ground truth, detections or both, without scoring."""
+"""``detap check``: check ground truth, detections or both."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +9,8 @@ from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
+    optional_input_options,
     output_options,
-    perhaps_input_options,
     preset_options,
     protocol_from,
     sigmas_option,
@@ -46,7 +46,7 @@ _FORMATS = ("table", "json")
         "Pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
     },
 )
-@perhaps_input_options
+@optional_input_options
 @preset_options
 @sigmas_option
 @output_options
@@ -60,16 +60,16 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     session = context.ensure_object(Session)
     if not options["gt"] and not options["dt"]:
-        raise UsageError("nothing to check: give --gt, --dt, or both")
+        raise UsageError("nothing to check: use --gt, --dt, or both")
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
-    for sink in outputs.sinks:
-        if sink.name not in _FORMATS:
-            raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
+    for writer in outputs.writers:
+        if writer.name not in _FORMATS:
+            raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {writer.name}")
     outputs.check()
-    read = _read(inputs.scored_by(protocol, digests=outputs.want_digests), protocol)
+    read = _read(inputs.for_protocols(protocol, digests=outputs.needs_digests), protocol)
     _write(read, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)
@@ -77,7 +77,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
 
 class _Read(NamedTuple):
-    """What could be read, and what is wrong with the rest."""
+    """The tables that could be read, and the problems of the others."""
 
     ground_truth: "GroundTruth | None"
     detections: "Detections | None"
@@ -86,7 +86,7 @@ class _Read(NamedTuple):
 
 
 def _read(inputs: Inputs, protocol: Protocol) -> _Read:
-    """Read both inputs, the detections also where the ground truth cannot be read."""
+    """Read both inputs, the detections even if the ground truth is invalid."""
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
@@ -107,15 +107,15 @@ def _read(inputs: Inputs, protocol: Protocol) -> _Read:
                 raise
             problems.append(Problem(escape(inputs.dt[0]), "", f"not examined: {error}"))
     read = _Read(truth, detections, problems, omitted)
-    return read if problems else _judged(read, protocol)
+    return read if problems else _checked(read, protocol)
 
 
-def _judged(read: _Read, protocol: Protocol) -> _Read:
-    """Return what was read with what looks wrong about it, as eval refuses or notes it."""
+def _checked(read: _Read, protocol: Protocol) -> _Read:
+    """Check the boxes as eval does; add its notes or problems."""
     from dataclasses import replace
 
     from detap.checks.boxes import check_boxes
-    from detap.evaluation.overlaps.keypoints import check_skeleton  # imports numpy
+    from detap.evaluation.overlaps.keypoints import check_skeleton  # lazy import (start-up time)
 
     truth, detections = read.ground_truth, read.detections
     for table in (truth, detections):
@@ -132,13 +132,13 @@ def _judged(read: _Read, protocol: Protocol) -> _Read:
 
 
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:
-    """Examine what was read, and write the report."""
-    from detap.checks.statistics import examine  # imports numpy, which --help need not
+    """Compute the statistics and write the report."""
+    from detap.checks.statistics import examine  # lazy import (start-up time)
     from detap.report.inputs import describe
     from detap.report.sections.data_checks import examination_report
 
-    sides = {"ground_truth": read.ground_truth, "detections": read.detections}
-    sources = {role: table.files for role, table in sides.items() if table is not None}
+    tables = {"ground_truth": read.ground_truth, "detections": read.detections}
+    sources = {role: table.files for role, table in tables.items() if table is not None}
     report = examination_report(
         examine(read.ground_truth, read.detections),
         problems=read.problems,
@@ -146,12 +146,12 @@ def _write(read: _Read, outputs: Outputs, session: Session) -> None:
         inputs=[
             entry
             for role, files in sources.items()
-            for entry in describe(role, files, digests=outputs.want_digests)
+            for entry in describe(role, files, digests=outputs.needs_digests)
         ],
     )
-    session.tell(report.notes)
+    session.print_notes(report.notes)
     outputs.write(
         report,
         [source for files in sources.values() for source in files],
-        quiet=session.quiet and not (read.problems or session.refused),
+        quiet=session.quiet and not (read.problems or session.strict_failed),
     )

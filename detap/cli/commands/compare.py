@@ -1,4 +1,4 @@
-"""``detap compare``: two detectors on the same ground truth, side by side."""
+"""``detap compare``: compare two detectors on the same ground truth."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -8,11 +8,12 @@ import click
 from click.core import ParameterSource
 
 from detap.cli.command import files
-from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import command as eval_command
 from detap.cli.commands.eval import selected
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
+    ground_truth_options,
     option,
     output_options,
     protocol_from,
@@ -21,12 +22,11 @@ from detap.cli.options import (
     stack,
     strict_option,
     threads_option,
-    truth_options,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
-from detap.cli.values import Text, Whole
+from detap.cli.values import Integer, Text
 from detap.errors import UsageError
 from detap.gates.config import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
@@ -50,21 +50,21 @@ compare_options = stack(
     ),
     _comparison(
         "--resamples",
-        type=Whole(0, RESAMPLES[1]),
+        type=Integer(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
         metavar="N",
         help=f"Number of resamples; 0: no intervals. [default: {DEFAULT_RESAMPLES}]",
     ),
     _comparison(
         "--seed",
-        type=Whole(*SEEDS),
+        type=Integer(*SEEDS),
         default=0,
         metavar="N",
         help="Seed of the resamples. [default: 0]",
     ),
     _comparison(
         "--min-ground-truths",
-        type=Whole(0),
+        type=Integer(0),
         default=DEFAULT_MIN_GROUND_TRUTHS,
         metavar="N",
         help="Omit intervals of metrics with fewer ground truths. "
@@ -78,7 +78,7 @@ compare_options = stack(
     ),
     _comparison(
         "--top",
-        type=Whole(1),
+        type=Integer(1),
         default=10,
         metavar="N",
         help="Maximum number of classes and images shown; JSON has all. [default: 10]",
@@ -89,7 +89,7 @@ compare_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=evaluating,
+    known=eval_command,
     first=(
         "--gt",
         "--format",
@@ -107,7 +107,7 @@ compare_options = stack(
 )
 @click.argument("first", metavar="FIRST", shell_complete=files)
 @click.argument("second", metavar="SECOND", shell_complete=files)
-@truth_options
+@ground_truth_options
 @protocol_options
 @selection_options
 @compare_options
@@ -123,32 +123,32 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     confidence interval, and the classes and images that changed most.
     """
     if "-" in (first, second):
-        raise UsageError("a comparison reads both detectors from files, not from stdin")
+        raise UsageError("detections cannot come from stdin")
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     if not options["resamples"]:
-        _refuse_idle(options["detectable_drop"])
+        _require_resamples(options["detectable_drop"])
     outputs = Outputs.from_options(options, inputs.paths(second))
-    outputs.refuse_others("a comparison")
+    outputs.require_data_format("a comparison")
     outputs.check()
-    digests = outputs.want_digests
-    inputs = inputs.scored_by(protocol, digests=digests)
+    digests = outputs.needs_digests
+    inputs = inputs.for_protocols(protocol, digests=digests)
     sources = inputs.begin()
     from detap.checks.sanity_notes import comparison_notes
     from detap.report.sections.comparison import comparison_report
 
-    truth, before = inputs.read(sources)
-    after = inputs.read_others(second, truth)
-    session.timed("reading")
-    comparison = _evaluated((truth, before, after), protocol, options)
-    session.timed("comparing")
+    truth, first_detections = inputs.read(sources)
+    second_detections = inputs.read_other_detections(second, truth)
+    session.print_time("reading")
+    comparison = _evaluated((truth, first_detections, second_detections), protocol, options)
+    session.print_time("comparing")
     report = comparison_report(
         comparison,
         inputs=[
             *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
-            *describe("first", before.files, digests=digests),
-            *describe("second", after.files, digests=digests),
+            *describe("first", first_detections.files, digests=digests),
+            *describe("second", second_detections.files, digests=digests),
         ],
         notes=(
             *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
@@ -157,21 +157,25 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
         most=options["top"],
         drop=options["detectable_drop"],
     )
-    session.tell(report.notes)
+    session.print_notes(report.notes)
     session.check_warnings()
-    outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)
+    outputs.write(
+        report,
+        (*truth.files, *first_detections.files, *second_detections.files),
+        quiet=session.quiet,
+    )
 
 
-def _refuse_idle(drop: float | None) -> None:
-    """Refuse options that need resamples, where there are none."""
+def _require_resamples(drop: float | None) -> None:
+    """Raise UsageError for options that require resamples."""
     source = click.get_current_context().get_parameter_source
-    # A settings file may set the others for detap eval.
-    others = ("confidence", "seed", "min_ground_truths")
-    idle = ["detectable_drop"] if drop is not None else []
-    idle += [name for name in others if source(name) is ParameterSource.COMMANDLINE]
-    if idle:
-        option = f"--{idle[0].replace('_', '-')}"
-        raise UsageError(f"{option} needs resamples: leave --resamples 0 out")
+    # A settings file may set these for detap eval.
+    names = ("confidence", "seed", "min_ground_truths")
+    unused = ["detectable_drop"] if drop is not None else []
+    unused += [name for name in names if source(name) is ParameterSource.COMMANDLINE]
+    if unused:
+        option = f"--{unused[0].replace('_', '-')}"
+        raise UsageError(f"{option} requires resamples; remove --resamples 0")
 
 
 def _evaluated(
@@ -179,7 +183,7 @@ def _evaluated(
     protocol: Protocol,
     options: Mapping[str, Any],
 ) -> "Comparison":
-    from detap.analysis.comparison import align_classes, compare  # numpy
+    from detap.analysis.comparison import align_classes, compare  # lazy import (start-up time)
     from detap.evaluation.detection import score_tables
 
     truth, before, after = tables

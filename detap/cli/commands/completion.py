@@ -1,4 +1,4 @@
-"""``detap completion``: the script with which a shell completes commands, options and values."""
+"""``detap completion``: the completion script of a shell."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -24,6 +24,6 @@ def command(ctx: click.Context, /, shell: str) -> None:
 
     It completes commands, options and choices.
     """
-    found = get_completion_class(shell)
-    assert found is not None  # of click itself
-    click.echo(found(ctx.find_root().command, {}, "detap", COMPLETE).source())
+    completion = get_completion_class(shell)
+    assert completion is not None  # click has a class for each of _SHELLS
+    click.echo(completion(ctx.find_root().command, {}, "detap", COMPLETE).source())

@@ -1,4 +1,4 @@
-"""``detap config``: what is in force for a command, and where each value came from."""
+"""``detap config``: effective settings of a command, and their sources."""
 
 import json
 import os
@@ -9,16 +9,16 @@ import click
 from click.core import ParameterSource
 
 from detap import metrics
-from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import command as eval_command
 from detap.cli.commands.rank import classification, retrieval
 from detap.cli.options import Option, general_options, option, protocol_from, stack
 from detap.cli.settings import (
     ConfiguredCommand,
     Settings,
-    blame_file,
     config_options,
     defaults_of,
     options_of,
+    raise_with_file,
     setting_name,
     settings_of,
 )
@@ -55,7 +55,7 @@ show_options = stack(
 )
 
 
-class _InForce(NamedTuple):
+class _Value(NamedTuple):
     name: str
     value: Any
     source: str
@@ -63,7 +63,7 @@ class _InForce(NamedTuple):
 
 _COMMANDS: dict[str, ConfiguredCommand] = {
     command.section or "eval": command
-    for command in (evaluating, retrieval, classification)
+    for command in (eval_command, retrieval, classification)
     if isinstance(command, ConfiguredCommand)
 }
 
@@ -71,14 +71,14 @@ _COMMANDS: dict[str, ConfiguredCommand] = {
 _RULES = {"eval": Protocol, "rank-retrieval": Retrieval, "rank-classification": Classification}
 
 BY_SECTION = {command.section: command for command in _COMMANDS.values()}
-"""The commands that have settings, by the table of the file that these stand in."""
+"""Commands with settings, by table of the file."""
 
 
 class _Showing(ConfiguredCommand):
-    """The command, with the settings of the one that it shows."""
+    """The config command, with the settings of the shown command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, and read the settings of the command that they name."""
+        """Parse the arguments with the settings of the named command."""
         shown = next((name for name in args if name in _COMMANDS), "eval")
         self.section, self.known = _COMMANDS[shown].section, _COMMANDS[shown]
         return super().parse_args(ctx, args)
@@ -103,84 +103,85 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     environment, file.
     """
     if options["schema"] is not None:
-        from detap.cli.settings_schema import settings_schema  # seldom, both
+        from detap.cli.settings_schema import settings_schema  # lazy import (start-up time)
 
         name = options["schema"]
-        asked = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
-        write_stdout(f"{json.dumps(asked, indent=2)}\n".encode())
+        record = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
+        write_stdout(f"{json.dumps(record, indent=2)}\n".encode())
         return
     settings = settings_of(ctx)
-    found, values = _in_force(_COMMANDS[shown], settings, options["everything"])
-    _check_together(shown, values)
+    effective, values = _effective_values(_COMMANDS[shown], settings, options["everything"])
+    _check_combination(shown, values)
     as_text = _as_json if options["output_format"] == "json" else _as_table
-    write_stdout(as_text(settings, found).encode("utf-8", "backslashreplace"))
+    write_stdout(as_text(settings, effective).encode("utf-8", "backslashreplace"))
 
 
-def _in_force(
+def _effective_values(
     command: ConfiguredCommand, settings: Settings, everything: bool
-) -> tuple[list[_InForce], dict[str, Any]]:
-    """Return what is in force, and the values of options that are set as the command gets them."""
+) -> tuple[list[_Value], dict[str, Any]]:
+    """Return the effective settings, and the converted values by option."""
     context = click.Context(command, info_name=command.name)
     context.default_map = defaults_of(command, settings)
-    found, values = [], {}
+    effective, values = [], {}
     for parameter in options_of(command):
         value, source = parameter.consume_value(context, {})
         name = setting_name(parameter)
-        # A wrong value is said here as it would be by eval.
+        # Invalid values raise the error that eval raises.
         if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
             context.set_parameter_source(str(parameter.name), source)
             typed = _typed(context, parameter, value, settings)
         else:
             typed = () if parameter.multiple else None
         values[str(parameter.name)] = typed
-        told = _source(parameter, source, settings)
-        if told is not None:
-            found.append(_InForce(name, _plain(value), told))
+        origin = _source(parameter, source, settings)
+        if origin is not None:
+            effective.append(_Value(name, _plain(value), origin))
         elif everything:
             default = parameter.get_default(context)
-            found.append(_InForce(name, _plain(default), "default"))
-    return found, values
+            effective.append(_Value(name, _plain(default), "default"))
+    return effective, values
 
 
-def _check_together(shown: str, values: dict[str, Any]) -> None:
-    """Raise UsageError for a protocol, or a number in a limit, that the command would refuse.
+def _check_combination(name: str, values: dict[str, Any]) -> None:
+    """Raise UsageError for an invalid protocol, or an unknown metric in a limit.
 
-    No input is read: what only goes with another protocol is left to the command, unless the
-    protocol or the format is set.
+    Checked only if the protocol or the format is set, because no input is read.
     """
-    entry = FORMATS.get(values.get("file_format") or "")
-    if values["preset"] is None and entry is None:
+    file_format = FORMATS.get(values.get("file_format") or "")
+    if values["preset"] is None and file_format is None:
         return
-    protocol = protocol_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
+    protocol = protocol_from(
+        dict(values), _RULES[name], "" if file_format is None else file_format.protocol
+    )
     if not isinstance(protocol, Protocol):
         return
-    limits = [limit for asked in LIMITS for limit in values[asked]]
+    limits = [limit for option in LIMITS for limit in values[option]]
     if limits:
         from detap.gates.metric_names import check_metric
 
-        numbers = _numbers(protocol)
+        metrics = _undefined_metrics(protocol)
         for limit in limits:
-            check_metric(limit.name, numbers)
+            check_metric(limit.name, metrics)
 
 
-def _numbers(protocol: Protocol) -> "Metrics":
-    """Return the numbers that a protocol has, all undefined."""
+def _undefined_metrics(protocol: Protocol) -> "Metrics":
+    """Return the metrics of a protocol, all undefined."""
     from detap.gates.metric_names import Metrics
     from detap.report.sections.detection import class_columns
 
-    known = AT_THRESHOLD if protocol.matching == "by-score" else ()
+    gate_metrics = AT_THRESHOLD if protocol.matching == "by-score" else ()
 
     def more(name: str) -> float:
-        if name not in known:
+        if name not in gate_metrics:
             metrics.named(protocol, name)
         return nan
 
     def more_rows(name: str) -> list[float]:
-        if name not in known:
+        if name not in gate_metrics:
             metrics.named_of_class(protocol, name)
         return [nan]
 
-    summary = {measure.name: nan for measure in metrics.summary(protocol)}
+    summary = {metric.name: nan for metric in metrics.summary(protocol)}
     row = {column.key: nan for column in class_columns(protocol)[1:]}
     return Metrics(
         next(iter(summary)), summary, [row], compute_overall=more, compute_rows=more_rows
@@ -193,7 +194,7 @@ def _typed(context: click.Context, parameter: click.Option, value: Any, settings
         return parameter.type_cast_value(context, value)
     except click.BadParameter as error:
         error.param = error.param or parameter
-        blame_file(context, error)
+        raise_with_file(context, error)
         raise
 
 
@@ -205,42 +206,44 @@ def _source(
         return f"${variable}"
     if source is ParameterSource.DEFAULT_MAP:
         location = settings.origins.get(setting_name(parameter), "")
-        return " ".join(part for part in (_near(settings), location) if part)
+        return " ".join(part for part in (_relative_path(settings), location) if part)
     return None
 
 
-def _near(settings: Settings) -> str:
-    near = os.path.relpath(str(settings.path))
-    return str(settings.path) if near.startswith(os.path.join(os.pardir, os.pardir)) else near
+def _relative_path(settings: Settings) -> str:
+    path = os.path.relpath(str(settings.path))
+    return str(settings.path) if path.startswith(os.path.join(os.pardir, os.pardir)) else path
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_plain(item) for item in value]
     return None
 
 
-def _as_json(settings: Settings, found: list[_InForce]) -> str:
+def _as_json(settings: Settings, values: list[_Value]) -> str:
     record = {
-        "file": None if settings.path is None else _near(settings),
+        "file": None if settings.path is None else _relative_path(settings),
         "targets": list(settings.targets),
-        "settings": {entry.name: {"value": entry.value, "source": entry.source} for entry in found},
+        "settings": {
+            entry.name: {"value": entry.value, "source": entry.source} for entry in values
+        },
     }
     return json.dumps(record, indent=2) + "\n"
 
 
-def _as_table(settings: Settings, found: list[_InForce]) -> str:
+def _as_table(settings: Settings, values: list[_Value]) -> str:
     lines = []
     if settings.path is None:
         lines.append("no file: neither detap.toml nor [tool.detap] in pyproject.toml")
     else:
-        lines.append(f"file: {escape(_near(settings))}")
+        lines.append(f"file: {escape(_relative_path(settings))}")
     if settings.targets:
         lines.append(f"targets: {', '.join(map(escape, settings.targets))}")
-    rows = [(entry.name, _shown(entry.value), escape(entry.source)) for entry in found]
-    sizes = [max((width(row[place]) for row in rows), default=0) for place in (0, 1)]
+    rows = [(entry.name, _format_value(entry.value), escape(entry.source)) for entry in values]
+    sizes = [max((width(row[column]) for row in rows), default=0) for column in (0, 1)]
     if rows:
         lines.append("")
     lines += [
@@ -258,7 +261,7 @@ def _as_table(settings: Settings, found: list[_InForce]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return escape(" ".join(map(str, value))) or "-"
     return "-" if value is None else escape(value)

@@ -1,4 +1,4 @@
-"""``detap convert``: ground truth and detections into files of another format."""
+"""``detap convert``: write ground truth and detections in another format."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, option, perhaps_input_options, stack, strict_option
+from detap.cli.options import general_options, option, optional_input_options, stack, strict_option
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.escaping import escape
@@ -46,7 +46,7 @@ convert_options = stack(
         ),
     },
 )
-@perhaps_input_options
+@optional_input_options
 @convert_options
 @strict_option
 @general_options
@@ -58,36 +58,38 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     overwritten.
     """
     if not options["gt"] and not options["dt"]:
-        raise UsageError("nothing to convert: give --gt, --dt, or both")
+        raise UsageError("nothing to convert: use --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    from detap.formats.writing.convert import convert  # numpy, which --help need not
+    from detap.formats.writing.convert import convert  # lazy import (start-up time)
     from detap.formats.writing.folder import check_new
 
     check_new(target)
-    session.doing("Reading")
+    session.start_progress("Reading")
     truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
     detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
     for table in (truth, detections):
-        session.tell(() if table is None else table.notes)
-    session.timed("reading")
+        session.print_notes(() if table is None else table.notes)
+    session.print_time("reading")
 
     def accept(notes: Sequence[Note]) -> None:
-        session.tell(notes)
+        session.print_notes(notes)
         session.check_warnings()
 
     done = convert(target, truth, detections, to=to, accept=accept)
-    session.timed("writing")
+    session.print_time("writing")
     if not session.quiet:
-        session.say(_told(done, truth, detections))
+        session.print_line(_format_written(done, truth, detections))
 
 
-def _told(done: "Converted", truth: "GroundTruth | None", detections: "Detections | None") -> str:
-    """Return what was written, in words."""
-    parts = []
+def _format_written(
+    done: "Converted", truth: "GroundTruth | None", detections: "Detections | None"
+) -> str:
+    """Describe the written data."""
+    counts = []
     if truth is not None:
-        parts.append(
+        counts.append(
             f"{len(truth)} objects of {len(truth.classes)} classes on {len(truth.images)} images"
         )
     if detections is not None:
-        parts.append(f"{len(detections)} detections")
-    return f"{escape(done.path)}: {' and '.join(parts)}"
+        counts.append(f"{len(detections)} detections")
+    return f"{escape(done.path)}: {' and '.join(counts)}"

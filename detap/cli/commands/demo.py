@@ -1,4 +1,4 @@
-"""``detap demo``: what detap does, on an example that it brings along."""
+"""``detap demo``: run three commands on a generated example."""
 
 import os
 import shlex
@@ -48,27 +48,27 @@ def command(folder: str) -> None:
     Write twelve images, their ground truth and the detections of two detectors to FOLDER, a new
     folder (detap-demo by default). Then print and run three commands.
     """
-    from detap.cli.example import write  # only when called
+    from detap.cli.example import write  # lazy import (start-up time)
 
     try:
         os.makedirs(folder)
     except OSError as error:
-        message = f"{escape(folder)} cannot be made ({error.strerror}); name a new folder"
+        message = f"{escape(folder)} cannot be made ({error.strerror}); use a new folder"
         raise UsageError(message) from None
     write(folder)
-    for what, line in _TOUR:
+    for title, line in _TOUR:
         if line[0] == "report" and find_spec("jinja2") is None:
-            click.echo(f"\n# {what} That needs pip install 'detap[report]'.")
+            click.echo(f"\n# {title} That needs pip install 'detap[report]'.")
             continue
-        status = _run(folder, what, line)
+        status = _run(folder, title, line)
         if status > 1:
-            raise UsageError(f"that ended with status {status}; its message says why")
+            raise UsageError(f"the command ended with status {status}; see its message")
     click.echo(f"\nIt is all in {escape(folder)}: look around, and try other commands there.")
 
 
-def _run(folder: str, what: str, line: tuple[str, ...]) -> int:
-    """Run a command in the folder, with its line as a person would type it; return its status."""
-    click.echo(f"\n# {what}\n$ {shlex.join(('detap', *line))}\n")
+def _run(folder: str, title: str, line: tuple[str, ...]) -> int:
+    """Print and run a command in the folder; return its status."""
+    click.echo(f"\n# {title}\n$ {shlex.join(('detap', *line))}\n")
     sys.stdout.flush()
     environment = {name: text for name, text in os.environ.items() if "DETAP_" not in name}
     call = [sys.executable, "-m", "detap", *line[:1], "--isolated", *line[1:]]

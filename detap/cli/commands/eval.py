@@ -1,4 +1,4 @@
-"""``detap eval``: score detections against ground truth and report the numbers."""
+"""``detap eval``: evaluate detections against ground truth."""
 
 import os
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from detap.cli.output import Outputs
 from detap.cli.run_reports import (
     Evaluated,
     analysis_options,
-    asked_blocks,
     check_report_options,
-    other_files,
+    extra_files,
     report_options,
+    requested_blocks,
     requested_sections,
-    tell,
+    write_reports,
 )
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
@@ -84,7 +84,7 @@ _BOXES = (
     *(section.key for section in SECTIONS if section.needs_boxes),
     *("all_analyses", "plots", "cross_check"),
 )
-"""What is answered from boxes, all of which are then held."""
+"""Options that need all boxes in memory."""
 
 
 @click.command(
@@ -135,16 +135,16 @@ def command(session: Session, /, **options: Any) -> int:
 
     Print AP per class, the summary and the protocol's signature. Notes go to stderr.
     """
-    # numpy would start a thread of its linear algebra for each core, which evaluation never uses.
+    # Keep numpy from starting linear-algebra threads, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     sources = [*inputs.paths(gates.baseline_detections), *gates.paths()]
-    outputs = Outputs.from_options(options, sources, other_files(options))
+    outputs = Outputs.from_options(options, sources, extra_files(options))
     check_report_options(options, protocol)
     if options["cross_check"]:
-        from detap.analysis.crosscheck import check_supported  # rarely wanted
+        from detap.analysis.crosscheck import check_supported  # lazy import (start-up time)
 
         check_supported(protocol)
     outputs.check()
@@ -153,20 +153,20 @@ def command(session: Session, /, **options: Any) -> int:
 
 def _evaluate(
     inputs: Inputs,
-    how: tuple[Protocol, Gates],
+    setup: tuple[Protocol, Gates],
     outputs: Outputs,
     options: Mapping[str, Any],
     session: Session,
 ) -> int:
-    gates = how[1]
-    digests = outputs.want_digests or gates.baseline is not None or options["partial"] is not None
-    inputs = inputs.scored_by(how[0], digests=digests)
-    if _in_shards(inputs, how[0], outputs, options):
-        from detap.cli.multi_input import evaluate_shards  # only of several inputs
+    gates = setup[1]
+    digests = outputs.needs_digests or gates.baseline is not None or options["partial"] is not None
+    inputs = inputs.for_protocols(setup[0], digests=digests)
+    if _in_shards(inputs, setup[0], outputs, options):
+        from detap.cli.multi_input import evaluate_shards  # lazy import (start-up time)
 
         baseline = gates.read_baseline()
-        found = evaluate_shards(inputs, how, options, session)
-        return tell(found, (gates, baseline), outputs, options, session)
+        evaluated = evaluate_shards(inputs, setup, options, session)
+        return write_reports(evaluated, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
     rows = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
@@ -174,10 +174,12 @@ def _evaluate(
         rows
         or bool(requested_sections(options))
         or gates.needs_match_table
-        or outputs.want_page_source
+        or outputs.needs_page_source
     )
-    found, check = _in_one_run((inputs, sources), how, {**options, "match_table": rows}, session)
-    status = tell(found, (gates, baseline), outputs, options, session)
+    evaluated, check = _in_one_run(
+        (inputs, sources), setup, {**options, "match_table": rows}, session
+    )
+    status = write_reports(evaluated, (gates, baseline), outputs, options, session)
     if check and not check.equal:
         raise DifferenceError(check.conclusion)
     return status
@@ -186,63 +188,63 @@ def _evaluate(
 def _in_shards(
     inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
 ) -> bool:
-    """Return whether inputs are evaluated one by one: where partials can answer what is asked.
+    """Return True if inputs are evaluated one by one and merged.
 
     Raises
     ------
     UsageError
-        Where an engine is to do what needs all boxes at once.
+        If an engine is combined with an option that needs all boxes.
     """
     if options["scheduler"] is not None and options["engine"] is None:
-        raise UsageError("--scheduler is for --engine dask: give that as well")
+        raise UsageError("--scheduler requires --engine dask")
     by_boxes = _by_boxes(inputs, protocol, outputs, options)
     engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
     if engine is None:
         return not by_boxes and len(inputs.dt) > 1
     if by_boxes:
-        raise UsageError(f"{by_boxes} needs all boxes in one process: leave --{engine} out")
+        raise UsageError(f"{by_boxes} needs all boxes in one process; remove --{engine}")
     if STDIN in inputs.dt:
-        raise UsageError(f"--{engine} takes inputs that can be read again, which stdin cannot")
+        raise UsageError(f"--{engine} cannot read from stdin, because inputs may be read again")
     return True
 
 
 def _by_boxes(
     inputs: Inputs, protocol: Protocol, outputs: Outputs, options: Mapping[str, Any]
 ) -> str:
-    """Return the first thing asked that needs all boxes at once; empty where nothing does."""
-    asked = {
+    """Return the first requested option that needs all boxes, or an empty text."""
+    requested = {
         **{f"--{name.replace('_', '-')}": options[name] for name in _BOXES},
         "--classes with --class-agnostic": options["classes"] and protocol.class_agnostic,
         "--merge-images": inputs.merge_images,
-        "the report page": outputs.want_page_source,
+        "the report page": outputs.needs_page_source,
     }
-    first = next((name for name, given in asked.items() if given), "")
+    first = next((name for name, given in requested.items() if given), "")
     return "--analysis" if first == "--all-analyses" else first
 
 
 def _in_one_run(
     files: tuple[Inputs, tuple[Sources, Sources]],
-    how: tuple[Protocol, Gates],
+    setup: tuple[Protocol, Gates],
     options: Mapping[str, Any],
     session: Session,
 ) -> "tuple[Evaluated, CrossCheck | None]":
-    """Evaluate all inputs as one table, and compare with pycocotools where that is asked for."""
-    (inputs, sources), (protocol, gates) = files, how
+    """Evaluate all inputs as one table; run the cross-check if requested."""
+    (inputs, sources), (protocol, gates) = files, setup
     # numpy is imported here, while threads read the files.
     from detap.evaluation.detection import add_sanity_notes, score_tables
 
-    session.timed("starting")
-    session.doing("Reading", lambda: inputs.fraction(sources))
+    session.print_time("starting")
+    session.start_progress("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
-    session.timed("reading")
-    session.doing("Evaluating")
+    session.print_time("reading")
+    session.start_progress("Evaluating")
     earlier = (
         None
         if gates.baseline_detections is None
-        else inputs.read_others(gates.baseline_detections, truth)
+        else inputs.read_other_detections(gates.baseline_detections, truth)
     )
     if earlier is not None:
-        from detap.analysis.comparison import align_classes  # only with a detector before
+        from detap.analysis.comparison import align_classes  # lazy import (start-up time)
 
         detections, earlier = align_classes(detections, earlier)
     threads, choice = options["threads"], selected(truth, detections, options)
@@ -253,18 +255,20 @@ def _in_one_run(
         **choice,
         threads=threads,
         match_table=options["match_table"],
-        check_formats=not inputs.part,
+        check_formats=not inputs.is_partial,
     )
-    result, before = add_sanity_notes(scored), None
+    result, baseline = add_sanity_notes(scored), None
     if earlier is not None:
-        before = score_tables(truth, earlier, protocol, **choice, threads=threads, match_table=True)
-    session.timed("evaluating")
+        baseline = score_tables(
+            truth, earlier, protocol, **choice, threads=threads, match_table=True
+        )
+    session.print_time("evaluating")
     check, checked = None, []
     if options["cross_check"]:
-        from detap.analysis.crosscheck import cross_check  # rarely wanted
+        from detap.analysis.crosscheck import cross_check  # lazy import (start-up time)
         from detap.report.sections.crosscheck import cross_check_block
 
-        session.doing("Running pycocotools")
+        session.start_progress("Running pycocotools")
         check = cross_check(result)
         checked = [cross_check_block(check)]
     slices, slice_notes = gates.read_slices(
@@ -276,23 +280,23 @@ def _in_one_run(
 
         partial = Partial.of(scored, ground_truth=truth, tie_range=options["tie_range"])
         warnings = partial.warnings()
-    found = Evaluated(
+    evaluated = Evaluated(
         result,
         describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
         (*truth.files, *detections.files),
-        before=before,
+        baseline=baseline,
         slices=slices,
         notes=(*(check.notes if check else ()), *slice_notes, *warnings),
-        blocks=[*checked, *asked_blocks(result, options)],
+        blocks=[*checked, *requested_blocks(result, options)],
         partial=partial,
     )
-    return found, check
+    return evaluated, check
 
 
 def selected(
     ground_truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return which classes and images to evaluate, as keywords of score_tables."""
+    """Return the selected classes and images as keywords of score_tables."""
     classes, images = options["classes"], options["images"]
     return {
         "classes": chosen_names(classes, detections.classes) if classes else None,

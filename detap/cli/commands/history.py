@@ -1,4 +1,4 @@
-"""``detap history``: how the numbers went, over reports kept from many runs."""
+"""``detap history``: metrics over the reports of many runs."""
 
 from typing import Any
 
@@ -40,14 +40,14 @@ def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None
     PATH is a JSON report or a folder of them, in order of name. Reports with another ground truth
     or protocol than the last one are in separate tables.
     """
-    from detap.gates.history import history, read_runs  # only when called, as both
+    from detap.gates.history import history, read_runs  # lazy import (start-up time)
     from detap.report.sections.history import history_report
 
     options.pop("strict")
     outputs = Outputs.from_options(options, paths)
-    outputs.refuse_others("a history")
+    outputs.require_data_format("a history")
     outputs.check()
     report = history_report(history(read_runs(paths), options["metric"]))
-    session.tell(report.notes)
+    session.print_notes(report.notes)
     session.check_warnings()
     outputs.write(report, quiet=session.quiet)

@@ -1,4 +1,4 @@
-"""``detap merge``: add up partials, and report as if all had been evaluated in one run."""
+"""``detap merge``: merge partials and report as one run."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.command import files
-from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import command as eval_command
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import SEEN, chosen_images, chosen_names, limits_of
 from detap.cli.options import (
@@ -22,11 +22,11 @@ from detap.cli.output import Outputs
 from detap.cli.run_reports import (
     Evaluated,
     analysis_options,
-    asked_blocks,
     check_report_options,
-    other_files,
+    extra_files,
     report_options,
-    tell,
+    requested_blocks,
+    write_reports,
 )
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
@@ -79,7 +79,7 @@ merge_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=evaluating,
+    known=eval_command,
     first=("--fail-under", "--max-drop", "--baseline", "--output", "--output-format", "--quiet"),
     examples={
         "Partials of several jobs": "detap merge 'parts/*.part' -o report.json",
@@ -105,28 +105,30 @@ def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> i
     paths = expand_patterns(partials)
     gates = Gates.from_options(options)
     if gates.slice_by is not None:
-        raise UsageError("--slice-by looks into the ground truth, which is not read: give --slices")
+        raise UsageError(
+            "--slice-by needs the ground truth, which merge does not read; use --slices"
+        )
     limits = limits_of(options)
     earlier = (
         () if gates.baseline_detections is None else expand_patterns([gates.baseline_detections])
     )
     outputs = Outputs.from_options(
-        options, [*paths, *earlier, *gates.paths()], other_files(options)
+        options, [*paths, *earlier, *gates.paths()], extra_files(options)
     )
     outputs.check()
     baseline = gates.read_baseline()
-    session.doing("Reading")
+    session.start_progress("Reading")
     union = _read(paths, limits, options)
     check_report_options(options, union.protocol)
-    session.doing("Merging")
-    before = _read(earlier, limits, options) if earlier else None
-    found = _evaluated(union, before, gates, options)
-    session.timed("merging")
-    return tell(found, (gates, baseline), outputs, options, session)
+    session.start_progress("Merging")
+    baseline_partial = _read(earlier, limits, options) if earlier else None
+    evaluated = _evaluated(union, baseline_partial, gates, options)
+    session.print_time("merging")
+    return write_reports(evaluated, (gates, baseline), outputs, options, session)
 
 
 def _read(paths: tuple[str, ...], limits: Limits, options: Mapping[str, Any]) -> "Partial":
-    """Return what partials add up to."""
+    """Read and merge partials."""
     from detap.evaluation.partial import Partial, merge
 
     parts = [
@@ -136,45 +138,45 @@ def _read(paths: tuple[str, ...], limits: Limits, options: Mapping[str, Any]) ->
 
 
 def _evaluated(
-    union: "Partial", before: "Partial | None", gates: Gates, options: Mapping[str, Any]
+    union: "Partial", baseline: "Partial | None", gates: Gates, options: Mapping[str, Any]
 ) -> Evaluated:
     from detap.evaluation.partial import merge
     from detap.evaluation.partial.merging import align_classes
 
-    threads, of_images = options["threads"], len(union.images)
-    chosen = _chosen(union, options)
-    if chosen is not None:
-        union = merge([union], images=chosen)
-        before = None if before is None else merge([before], images=chosen)
-    if before is not None:
-        union, before = align_classes(union, before)
+    threads, total_images = options["threads"], len(union.images)
+    images = _requested_images(union, options)
+    if images is not None:
+        union = merge([union], images=images)
+        baseline = None if baseline is None else merge([baseline], images=images)
+    if baseline is not None:
+        union, baseline = align_classes(union, baseline)
     if options["classes"]:
         names = chosen_names(options["classes"], union.class_names)
         union = union.select(names)
-        before = None if before is None else before.select(names)
+        baseline = None if baseline is None else baseline.select(names)
     result = union.compute(threads=threads)
-    if union.ground_truth is None and len(union.images) < of_images:
+    if union.ground_truth is None and len(union.images) < total_images:
         from detap.evaluation.selection import Selection
 
-        named = result.selection or Selection()
-        selection = replace(named, images=union.images, total_images=of_images)
+        old_selection = result.selection or Selection()
+        selection = replace(old_selection, images=union.images, total_images=total_images)
         result = replace(result, selection=selection)
     slices, notes = gates.read_slices(result.images, lambda _: {})
     return Evaluated(
         result,
         describe_partial(union),
         (),
-        before=None if before is None else before.compute(threads=threads),
+        baseline=None if baseline is None else baseline.compute(threads=threads),
         slices=slices,
         notes=notes,
-        blocks=asked_blocks(result, options),
+        blocks=requested_blocks(result, options),
         partial=union,
     )
 
 
-def _chosen(union: "Partial", options: Mapping[str, Any]) -> "str | list[Name] | None":
-    """Return which images are due; None where all are that the ground truth has."""
-    given = options["images"]
-    if not given:
+def _requested_images(union: "Partial", options: Mapping[str, Any]) -> "str | list[Name] | None":
+    """Return the selected images; None for all images of the ground truth."""
+    values = options["images"]
+    if not values:
         return None
-    return SEEN if [*given] == [SEEN] else chosen_images(given, union.images)
+    return SEEN if [*values] == [SEEN] else chosen_images(values, union.images)

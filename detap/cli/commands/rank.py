@@ -1,4 +1,4 @@
-"""``detap rank``: score rankings: retrievals, and classifications by scores."""
+"""``detap rank``: evaluate rankings: retrieval, and classification by scores."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ import click
 from detap.cli.command import Group
 from detap.cli.gates import Gates, interval_options, limit_options, print_gates
 from detap.cli.options import (
-    axis_options,
+    field_options,
     general_options,
     option,
     output_options,
@@ -25,7 +25,7 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
-from detap.cli.values import Whole
+from detap.cli.values import Integer
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.config import BaselineReport, GateResults, OptionNames
 from detap.gates.evaluate import evaluate_gates
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 _DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
-_ONLY = {
+_APPLIES_TO = {
     "similarity": "embeddings",
     "exclude_self": "galleries",
     "missing_queries": "runs",
     "relevant_from": "grades",
     "gain": "grades",
 }
-"""Rules that mean something for some inputs alone, and for which."""
+"""Kind of input to which a field applies."""
 
 
 _input = partial(option, group="Input", holds="path")
@@ -79,7 +79,7 @@ retrieval_inputs = stack(
     ),
 )
 
-retrieval_rules = axis_options(
+retrieval_rules = field_options(
     Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
 )
 
@@ -103,7 +103,7 @@ retrieval_outputs = stack(
     _output("--losses", is_flag=True, help="Report the training losses of the ranking."),
     _output(
         "--batches",
-        type=Whole(1, 1_000_000),
+        type=Integer(1, 1_000_000),
         metavar="N",
         help="Report the decomposability gap of N batches, with its bounds.",
     ),
@@ -171,11 +171,11 @@ def retrieval(session: Session, /, **options: Any) -> int:
     """
     read = _retrieval_input(options)
     gates = Gates.from_options(options, _RANKINGS)
-    given = tuple(name for name in _ONLY if options[name] is not None)
-    usual = "ir_measures" if "run" in read.roles else "retrieval"
-    protocol = protocol_from(options, Retrieval, usual)
+    given = tuple(name for name in _APPLIES_TO if options[name] is not None)
+    default = "ir_measures" if "run" in read.roles else "retrieval"
+    protocol = protocol_from(options, Retrieval, default)
     outputs = _outputs(options, read, gates)
-    return _score_retrieval(_Work(read, gates, outputs, options, session), protocol, given)
+    return _score_retrieval(_Run(read, gates, outputs, options, session), protocol, given)
 
 
 classification_inputs = stack(
@@ -203,7 +203,7 @@ classification_limits = limit_options(
     under="0.6 for the primary metric, 'class:cat.AP=0.5', min-class.AP=0.2",
     drop="0.005, mAP=1%, 'class:*.AP=0.02'",
 )
-classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
+classification_rules = field_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
 
 
 @command.command(
@@ -229,25 +229,25 @@ def classification(session: Session, /, **options: Any) -> int:
     gates = Gates.from_options(options, _RANKINGS)
     protocol = protocol_from(options, Classification, "voc2012")
     outputs = _outputs(options, read, gates)
-    return _score_classification(_Work(read, gates, outputs, options, session), protocol)
+    return _score_classification(_Run(read, gates, outputs, options, session), protocol)
 
 
-# --- what is read
+# --- inputs
 
 
 class _Input(NamedTuple):
-    """Which files, and as what.
+    """Input files and their reader.
 
     Attributes
     ----------
     reader : str
-        A module of detap.formats.ranking, and the function of it that reads them.
+        ``module.function`` in detap.formats.ranking.
     roles : tuple of str
-        What a report calls each file.
+        Name of each file in reports.
     paths : tuple of str
-        In the order that the reader takes them.
+        Arguments of the reader.
     reading : dict
-        What else it takes.
+        Options of the reader.
     """
 
     reader: str
@@ -256,7 +256,7 @@ class _Input(NamedTuple):
     reading: Mapping[str, Any] = MappingProxyType({})
 
     def read(self, instead: str | None = None) -> Any:
-        """Read the files; `instead` stands for the first, in the same form."""
+        """Read the files; `instead` replaces the first one."""
         module, name = self.reader.split(".")
         reader = getattr(import_module(f"detap.formats.ranking.{module}"), name)
         paths = self.paths if instead is None else (instead, *self.paths[1:])
@@ -277,21 +277,21 @@ def _retrieval_input(options: dict[str, Any]) -> _Input:
         if present
     ]
     if len(given) != 1:
-        what = f"{' and '.join(given)} were given" if given else "no input was given"
+        reason = f"{' and '.join(given)} were given" if given else "no input was given"
         raise UsageError(
-            f"{what}: give --npz FILE; or --run and --qrels; or --queries, --gallery, "
+            f"{reason}: use --npz FILE; or --run and --qrels; or --queries, --gallery, "
             "--query-labels and --gallery-labels"
         )
     if codes and given != ["--queries"]:
-        raise UsageError("--codes says what the .npy files hold; it goes with --queries")
+        raise UsageError("--codes requires --queries")
     if npz:
         return _Input("runs.read_npz_retrieval", ("scores",), (npz,))
     if run or qrels:
-        _need({"--run": run, "--qrels": qrels})
+        _require({"--run": run, "--qrels": qrels})
         if run == STDIN == qrels:
             raise UsageError("only one of --run and --qrels can come from stdin")
         return _Input("runs.read_run", ("run", "qrels"), (run, qrels))
-    _need({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
+    _require({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
     roles, kind = ("scores", "scores", "labels", "labels"), "codes" if codes else "embeddings"
     return _Input("runs.read_arrays", roles, tuple(arrays.values()), {"kind": kind})
 
@@ -301,25 +301,25 @@ def _classification_input(options: dict[str, Any]) -> _Input:
         options.pop(name) for name in ("npz", "scores", "labels", "image_set")
     )
     if bool(npz) == bool(scores or labels):
-        raise UsageError("give --npz FILE, or --scores and --labels")
+        raise UsageError("use --npz FILE, or --scores and --labels")
     if npz:
         if image_set:
-            raise UsageError("--image-set is for VOC's folders")
+            raise UsageError("--image-set requires VOC folders")
         return _Input("samples.read_npz_samples", ("scores",), (npz,))
-    _need({"--scores": scores, "--labels": labels})
+    _require({"--scores": scores, "--labels": labels})
     roles = ("scores", "labels")
     if "\0" not in labels and os.path.isdir(labels):
         return _Input("samples.read_voc", roles, (labels, scores), {"image_set": image_set})
     if image_set:
-        raise UsageError("--image-set is for VOC's folders, and --labels is none")
+        raise UsageError("--image-set requires VOC folders; --labels is not a folder")
     return _Input("samples.read_samples", roles, (scores, labels))
 
 
-def _need(paths: Mapping[str, str | None]) -> None:
+def _require(paths: Mapping[str, str | None]) -> None:
     for name, path in paths.items():
         if not path:
-            others = ", ".join(other for other, value in paths.items() if value)
-            raise UsageError(f"{others} needs {name} beside it")
+            given = ", ".join(other for other, value in paths.items() if value)
+            raise UsageError(f"{given} requires {name}")
 
 
 _RANKINGS = OptionNames(
@@ -333,7 +333,7 @@ def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
     curves = options.get("curves")
     if curves is not None:
-        from detap.report.writers.curves import check_extension  # rarely wanted
+        from detap.report.writers.curves import check_extension  # lazy import (start-up time)
 
         check_extension(curves)
     outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
@@ -341,8 +341,8 @@ def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
     return outputs
 
 
-class _Work(NamedTuple):
-    """One run of a command."""
+class _Run(NamedTuple):
+    """A run of a command."""
 
     read: _Input
     gates: Gates
@@ -352,154 +352,162 @@ class _Work(NamedTuple):
 
     @property
     def want_digests(self) -> bool:
-        return self.outputs.want_digests or self.gates.baseline is not None
+        return self.outputs.needs_digests or self.gates.baseline is not None
 
-    def finish(self, report: "Report", results: GateResults, read: "Sequence[SourceFile]") -> int:
-        """Say the notes, write the report everywhere, and return the exit status."""
+    def finish(
+        self, report: "Report", gate_results: GateResults, read: "Sequence[SourceFile]"
+    ) -> int:
+        """Print notes, write all reports, return the exit status."""
         from detap.report.sections.gates import gate_blocks
-        from detap.report.sections.ranking import brief  # not for --help
+        from detap.report.sections.ranking import brief  # lazy import (start-up time)
 
         report = replace(
             report,
-            blocks=(*gate_blocks(results), *report.blocks),
-            notes=(*report.notes, *results.notes),
+            blocks=(*gate_blocks(gate_results), *report.blocks),
+            notes=(*report.notes, *gate_results.notes),
         )
-        self.session.done()
-        self.session.tell(report.notes)
-        status = print_gates(results, self.session)
+        self.session.stop_progress()
+        self.session.print_notes(report.notes)
+        status = print_gates(gate_results, self.session)
         self.session.check_warnings()
         short = report if self.options["per_query"] else brief(report)
-        for sink, path in self.outputs.files:
-            if sink.name in _DATA:
-                self.outputs.write_file(path, sink.render(report, Style()), read)
-        rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
+        for writer, path in self.outputs.files:
+            if writer.name in _DATA:
+                self.outputs.write_file(path, writer.render(report, Style()), read)
+        remaining = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         full = self.outputs.stdout.name in _DATA
-        shown = report if full else short
+        stdout_report = report if full else short
         quiet = self.session.quiet and not status
-        replace(self.outputs, files=rest).write(shown, read, quiet=quiet)
-        self.session.timed("reporting")
+        replace(self.outputs, files=remaining).write(stdout_report, read, quiet=quiet)
+        self.session.print_time("reporting")
         return status
 
 
-def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
-    """Refuse options that would change nothing, rather than drop them in silence."""
+def _refuse_unused(given: tuple[str, ...], table: "Run | Gallery") -> None:
+    """Raise UsageError for options that do not apply to the input."""
     kind = getattr(table, "kind", "run")
     means = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
     for name in given:
-        if _ONLY[name] not in means.get(kind, ("galleries",)):
+        if _APPLIES_TO[name] not in means.get(kind, ("galleries",)):
             option_name = f"--{name.replace('_', '-')}"
-            raise UsageError(
-                f"{option_name} is for {_ONLY[name]}: of this input it changes nothing"
-            )
+            raise UsageError(f"{option_name} applies to {_APPLIES_TO[name]} only")
 
 
-def _score_retrieval(work: _Work, protocol: Retrieval, given: tuple[str, ...]) -> int:
+def _score_retrieval(work: _Run, protocol: Retrieval, given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
-    from detap.ranking.measures import measures  # numpy comes with it
+    from detap.ranking.measures import measures  # lazy import (start-up time)
     from detap.ranking.retrieval import evaluate
     from detap.report.sections import ranking
 
-    names = _names(work.options["measures"])
-    measures(protocol, names)  # a misspelt one is told before anything is read
-    work.session.timed("starting")
-    work.session.doing("Reading")
+    names = _metric_names(work.options["measures"])
+    measures(protocol, names)  # raise errors in names before reading
+    work.session.print_time("starting")
+    work.session.start_progress("Reading")
     table: Run | Gallery = work.read.read()
-    _refuse_useless(given, table)
-    work.session.timed("reading")
+    _refuse_unused(given, table)
+    work.session.print_time("reading")
     threads = work.options["threads"]
-    share = [0.0]
-    work.session.doing("Ranking", lambda: share[0])
+    fraction = [0.0]
+    work.session.start_progress("Ranking", lambda: fraction[0])
     result = evaluate(
-        table, protocol, names=names, threads=threads, progress=partial(share.__setitem__, 0)
+        table, protocol, names=names, threads=threads, progress=partial(fraction.__setitem__, 0)
     )
-    work.session.timed("ranking")
-    before = None
+    work.session.print_time("ranking")
+    baseline_result = None
     if work.gates.baseline_detections is not None:
-        before = evaluate(
+        baseline_result = evaluate(
             work.read.read(work.gates.baseline_detections), protocol, names=names, threads=threads
         )
-        _check_alike(result, before, work.gates.baseline_detections)
+        _require_same_queries(result, baseline_result, work.gates.baseline_detections)
     objectives = None
     if work.options["losses"] or work.options["batches"]:
-        from detap.ranking.objectives import objectives as compute  # seldom wanted
+        from detap.ranking.objectives import objectives as compute  # lazy import (start-up time)
 
-        work.session.doing("Computing losses")
+        work.session.start_progress("Computing losses")
         with_losses, batches = work.options["losses"], work.options["batches"]
         objectives = compute(table, protocol, with_losses=with_losses, batches=batches)
-    inputs = _described(table, work) if work.want_digests else []
+    inputs = _describe(table, work) if work.want_digests else []
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
-    earlier = None if before is None else (ranking.retrieval_report(before), before)
-    results = _evaluate_gates(work, (report, result), baseline, earlier)
+    earlier = (
+        None
+        if baseline_result is None
+        else (ranking.retrieval_report(baseline_result), baseline_result)
+    )
+    gate_results = _evaluate_gates(work, (report, result), baseline, earlier)
     if work.options["curves"] is not None:
-        from detap.report.sections.curves import retrieval_curves  # rarely wanted
+        from detap.report.sections.curves import retrieval_curves  # lazy import (start-up time)
         from detap.report.writers.curves import render
 
         path = work.options["curves"]
         work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
-    return work.finish(report, results, table.files)
+    return work.finish(report, gate_results, table.files)
 
 
-def _score_classification(work: _Work, protocol: Classification) -> int:
+def _score_classification(work: _Run, protocol: Classification) -> int:
     baseline = work.gates.read_baseline()
-    from detap.ranking.classification import evaluate  # numpy comes with it
+    from detap.ranking.classification import evaluate  # lazy import (start-up time)
     from detap.report.sections import ranking
 
     table: Samples = work.read.read()
     result: ClassificationResult = evaluate(table, protocol)
-    inputs = _described(table, work) if work.want_digests else []
+    inputs = _describe(table, work) if work.want_digests else []
     report = ranking.classification_report(result, inputs=inputs)
     return work.finish(report, _evaluate_gates(work, (report, None), baseline), table.files)
 
 
-_Told = tuple["Report", "RetrievalResult | None"]
-"""The report of a ranking, and the result where its queries can be resampled."""
+_Scored = tuple["Report", "RetrievalResult | None"]
+"""Report of a ranking, and its result if queries can be resampled."""
 
 
 def _evaluate_gates(
-    work: _Work, now: _Told, baseline: BaselineReport | None, earlier: _Told | None = None
+    work: _Run, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
 ) -> GateResults:
-    """Return what came of the gates, if there are any."""
+    """Evaluate the gates, if any."""
     if not work.gates.any:
         return GateResults()
-    from detap.gates.ranking import Ranked  # only with gates
+    from detap.gates.ranking import Ranked  # lazy import (start-up time)
     from detap.report.writers.json import as_dict
 
-    ranked, *before = (
+    ranked, *baselines = (
         Ranked(
             report.summary,
             report.table.rows,
             "query" if report.kind == "retrieval" else "class",
             result,
         )
-        for report, result in (now, *([] if earlier is None else [earlier]))
+        for report, result in (current, *([] if earlier is None else [earlier]))
     )
     return evaluate_gates(
         work.gates.config,
         ranked,
-        lambda: as_dict(now[0]),
+        lambda: as_dict(current[0]),
         baseline_report=baseline,
-        baseline=before[0] if before else None,
+        baseline=baselines[0] if baselines else None,
     )
 
 
-def _names(given: tuple[str, ...]) -> list[str] | None:
-    names = [name.strip() for part in given for name in part.split(",") if name.strip()]
+def _metric_names(values: tuple[str, ...]) -> list[str] | None:
+    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
     return names or None
 
 
-def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> None:
-    if now.queries != then.queries or (now.relevant != then.relevant).any():
+def _require_same_queries(
+    current: "RetrievalResult", baseline: "RetrievalResult", path: str
+) -> None:
+    if current.queries != baseline.queries or (current.relevant != baseline.relevant).any():
         raise InputError(
-            Problem(path, "", "ranks other queries, or has other relevant items", "give the same")
+            Problem(
+                path, "", "has other queries or relevant items", "use a ranking of the same data"
+            )
         )
 
 
-# --- what the report says of its inputs
+# --- descriptions of inputs
 
 
-def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, Any]]:
-    """Describe each input; labels within an archive have a sha256 of their own."""
-    from detap.report.inputs import describe  # only for reports that show it
+def _describe(table: "Run | Gallery | Samples", work: _Run) -> list[dict[str, Any]]:
+    """Describe each input; labels within an archive have their own sha256."""
+    from detap.report.inputs import describe  # lazy import (start-up time)
 
     roles = work.read.roles
     sources = list(zip(roles, table.files, strict=True))
@@ -509,14 +517,14 @@ def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, 
 
 
 def _labels_digest(table: "Run | Gallery | Samples") -> str:
-    """Return the sha256 of what is relevant, whichever archive holds it."""
-    from hashlib import sha256  # only for reports that show it
+    """Return the sha256 of the labels, independent of the archive."""
+    from hashlib import sha256  # lazy import (start-up time)
 
     names = ("query_labels", "gallery_labels", "grade", "truth")
-    whole = sha256()
+    digest = sha256()
     for name in names:
         column = getattr(table, name, None)
         if column is not None:
-            whole.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
-            whole.update(column.tobytes())
-    return whole.hexdigest()
+            digest.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
+            digest.update(column.tobytes())
+    return digest.hexdigest()

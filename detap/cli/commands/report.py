@@ -1,4 +1,4 @@
-"""``detap report``: the page that shows where a detector errs."""
+"""``detap report``: an HTML page with metrics and errors."""
 
 import os
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import command as eval_command
 from detap.cli.commands.eval import selected
 from detap.cli.gates import Gates, slice_options
 from detap.cli.inputs import Inputs
@@ -83,7 +83,7 @@ page_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=evaluating,
+    known=eval_command,
     first=(
         "--gt",
         "--dt",
@@ -117,80 +117,83 @@ def command(session: Session, /, **options: Any) -> None:
     calibration and the worst images.
     """
     page, pictures = options.pop("page"), options.pop("pictures")
-    kept, before = options.pop("baseline"), options.pop("baseline_detections")
+    baseline, baseline_detections = options.pop("baseline"), options.pop("baseline_detections")
     runs = []
     if history := options.pop("history"):
-        from detap.gates.history import read_runs  # seldom wanted
+        from detap.gates.history import read_runs  # lazy import (start-up time)
 
         runs = read_runs(history)
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
-    if before == "-":
+    if baseline_detections == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures is not None and not os.path.isdir(pictures):
-        raise UsageError(f"--images {escape(pictures)}: there is no such folder")
+        raise UsageError(f"--images {escape(pictures)}: no such folder")
     check_installed()
-    sources = [*inputs.paths(before), *slicing.paths()]
-    sources += [*([kept] if kept else []), *(path for path, _ in runs)]
+    sources = [*inputs.paths(baseline_detections), *slicing.paths()]
+    sources += [*([baseline] if baseline else []), *(path for path, _ in runs)]
     check_target(page, sources)
     report, read = _report(
-        inputs, protocol, {**options, "kept": kept, "before": before}, (slicing, session)
+        inputs,
+        protocol,
+        {**options, "kept": baseline, "before": baseline_detections},
+        (slicing, session),
     )
     if runs:
         report = _with_history(report, runs)
     if pictures is not None:
         report = _with_pictures(report, pictures, inputs.format)
-    session.done()
-    session.tell(report.notes)
+    session.stop_progress()
+    session.print_notes(report.notes)
     session.check_warnings()
     data = WRITERS["html"].render(report, Style()).encode()
     write(page, data, sources, read)
     if page != STDOUT and not session.quiet:
-        session.say(f"{escape(page)}: {len(data) / 1000:,.0f} kB")
-    session.timed("reporting")
+        session.print_line(f"{escape(page)}: {len(data) / 1000:,.0f} kB")
+    session.print_time("reporting")
 
 
 def _report(
-    inputs: Inputs, protocol: Protocol, options: Mapping[str, Any], how: tuple[Gates, Session]
+    inputs: Inputs, protocol: Protocol, options: Mapping[str, Any], context: tuple[Gates, Session]
 ) -> "tuple[Report, list[SourceFile]]":
-    """Return the report, and what was read for it."""
-    slicing, session = how
-    inputs = inputs.scored_by(protocol, digests=True)
+    """Return the report, and the files read."""
+    slicing, session = context
+    inputs = inputs.for_protocols(protocol, digests=True)
     sources = inputs.begin()
-    # As for eval: numpy would start a thread of its linear algebra for each core.
+    # Keep numpy from starting linear-algebra threads, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import add_sanity_notes, score_tables
 
-    session.doing("Reading", lambda: inputs.fraction(sources))
+    session.start_progress("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
-    session.timed("reading")
-    session.doing("Evaluating")
+    session.print_time("reading")
+    session.start_progress("Evaluating")
     before: Result | None = None
     threads = options["threads"]
     if options["before"] is not None:
-        from detap.analysis.comparison import align_classes  # only with it
+        from detap.analysis.comparison import align_classes  # lazy import (start-up time)
 
-        others = inputs.read_others(options["before"], truth)
-        detections, others = align_classes(detections, others)
+        other = inputs.read_other_detections(options["before"], truth)
+        detections, other = align_classes(detections, other)
     choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
     scoring = {**choice, "threads": threads, "match_table": True}
     if options["before"] is not None:
-        before = score_tables(truth, others, protocol, **scoring)
+        before = score_tables(truth, other, protocol, **scoring)
     result = add_sanity_notes(score_tables(truth, detections, protocol, **scoring))
     slices, notes = slicing.read_slices(
         result.images, lambda name: inputs.format.image_attribute(truth, name)
     )
-    session.timed("evaluating")
-    session.doing("Reporting")
+    session.print_time("evaluating")
+    session.start_progress("Reporting")
     blocks = []
     if slices:
-        from detap.gates.detection import Scored  # only with slices
+        from detap.gates.detection import Scored  # lazy import (start-up time)
         from detap.report.sections.slices import slices_block
 
-        parts = Scored.of(result, slices, threads=threads).slice_metrics()
-        blocks = [slices_block(parts)]
+        metrics = Scored.of(result, slices, threads=threads).slice_metrics()
+        blocks = [slices_block(metrics)]
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests=True),
@@ -199,7 +202,7 @@ def _report(
     )
     page_source = replace(_page_source(report), before=before, earlier=options["before"] or "")
     if options["kept"] is not None:
-        record, differing = _kept(options["kept"], report)
+        record, differing = _read_baseline(options["kept"], report)
         page_source = replace(
             page_source, record=record, earlier=options["before"] or str(options["kept"])
         )
@@ -208,43 +211,43 @@ def _report(
 
 
 def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
-    """Return a report that says how its numbers went, over runs of its own case."""
-    from detap.gates.history import history  # seldom wanted, all of it
+    """Add the history of comparable runs to a report."""
+    from detap.gates.history import history  # lazy import (start-up time)
     from detap.report.sections.history import history_block, history_notes
     from detap.report.writers.json import as_dict
 
-    found = history([*runs, ("this report", as_dict(report))])
-    blocks = [history_block(found[0])] if len(found[0].runs) > 1 else []
-    notes = (*report.notes, *history_notes(found))
+    cases = history([*runs, ("this report", as_dict(report))])
+    blocks = [history_block(cases[0])] if len(cases[0].runs) > 1 else []
+    notes = (*report.notes, *history_notes(cases))
     return replace(report, blocks=(*report.blocks, *blocks), notes=notes)
 
 
 def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Report":
-    """Return a report that has pictures from a folder, and says so where there is none."""
-    from detap.report.page.pictures import ImageFile, any_exists
+    """Add the image folder to a report; add a note if it has no image of the data."""
+    from detap.report.page.pictures import ImageFile, any_exists  # lazy import (start-up time)
 
     page_source = _page_source(report)
-    # The files of images whose ids do not call them; all others are called so.
+    # File names of images whose ids are not their file names.
     files = file_format.file_names(page_source.result.ground_truth)
     names = {str(image): name for image, name in files.items()}
     images = map(str, page_source.result.images)
     if not any_exists(folder, (ImageFile(image, names.get(image), None) for image in images)):
-        told = f"{escape(folder)} has no file of any image: the page is without pictures"
-        report = replace(report, notes=(*report.notes, Note("no-images-found", told)))
+        message = f"{escape(folder)} has no image file of the data set; the page has no images"
+        report = replace(report, notes=(*report.notes, Note("no-images-found", message)))
     return replace(report, page_source=replace(page_source, pictures=folder, file_names=names))
 
 
 def _page_source(report: "Report") -> "PageSource":
-    assert report.page_source is not None  # as for every detector
+    assert report.page_source is not None  # set for every detection report
     return report.page_source
 
 
-def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
-    """Return an earlier report, and what makes it another case than this one."""
-    from detap.gates.baseline import differences, read_baseline  # seldom wanted
+def _read_baseline(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
+    """Return an earlier report, and a note if it is not comparable."""
+    from detap.gates.baseline import differences, read_baseline  # lazy import (start-up time)
     from detap.report.writers.json import as_dict
 
     record = read_baseline(path)
-    found = differences(as_dict(report), record)
-    told = f"{escape(path)} is not of the same case: {'; '.join(found)}"
-    return record, [Note("baseline-differs", told)] if found else []
+    reasons = differences(as_dict(report), record)
+    message = f"{escape(path)} is not comparable: {'; '.join(reasons)}"
+    return record, [Note("baseline-differs", message)] if reasons else []

@@ -1,10 +1,10 @@
-"""``detap show``: what became of every detection and ground truth of one image."""
+"""``detap show``: match results of one image."""
 
 from typing import Any
 
 import click
 
-from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import command as eval_command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
@@ -34,7 +34,7 @@ _at_iou = option(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=evaluating,
+    known=eval_command,
     first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
     examples={
         "Image 42": "detap show 42 --gt instances.json --dt results.json",
@@ -57,25 +57,25 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     outputs = Outputs.from_options(options, inputs.paths())
-    outputs.refuse_others("an image")
+    outputs.require_data_format("an image")
     outputs.check()
-    inputs = inputs.scored_by(protocol, digests=outputs.want_digests)
+    inputs = inputs.for_protocols(protocol, digests=outputs.needs_digests)
     sources = inputs.begin()
-    from detap.analysis.image_results import image_results  # numpy, while reading
+    from detap.analysis.image_results import image_results  # lazy import (start-up time)
     from detap.evaluation.detection import score_tables
     from detap.report.sections.image import image_report
 
     truth, detections = inputs.read(sources)
-    session.timed("reading")
+    session.print_time("reading")
     result = score_tables(truth, detections, protocol, match_table=True)
-    found = image_results(result, image, iou=options["at_iou"])
-    session.timed("judging")
+    results = image_results(result, image, iou=options["at_iou"])
+    session.print_time("judging")
     report = image_report(
         result,
-        found,
-        inputs=describe_inputs(truth, detections, digests=outputs.want_digests),
+        results,
+        inputs=describe_inputs(truth, detections, digests=outputs.needs_digests),
         notes=result.notes,
     )
-    session.tell(report.notes)
+    session.print_notes(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)

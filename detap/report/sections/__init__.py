@@ -56,14 +56,14 @@ class Section(Record):
     needs_boxes: bool = True
 
     @property
-    def spelling(self) -> str:
+    def flag(self) -> str:
         """The option of the command line."""
         return self.option or f"--{self.name.replace('_', '-')}"
 
     @property
     def key(self) -> str:
         """The key of the option in the options of a command."""
-        return self.spelling.lstrip("-").replace("-", "_")
+        return self.flag.lstrip("-").replace("-", "_")
 
     def load(self) -> Any:
         """Import its file."""

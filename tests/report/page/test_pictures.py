@@ -167,7 +167,7 @@ def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> No
     page = tmp_path / "page.html"
     words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
     assert main(words) == 0
-    told = f"{folder} has no file of any image: the page is without pictures [no-images-found]"
+    told = f"{folder} has no image file of the data set; the page has no images [no-images-found]"
     assert f"warning: {told}\n" in capsys.readouterr().err
     assert told in page.read_text("utf-8")
     draw(folder / "24.png", SIZE)
