@@ -52,10 +52,10 @@ def to_fraction(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def decimal(value: Fraction, places: int) -> str:
-    """Format a number with `places` decimals; zero has no sign."""
+def decimal(value: Fraction, decimals: int) -> str:
+    """Format a number with `decimals` decimals; zero has no sign."""
     quotient = _DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
-    text = f"{quotient:.{places}f}"
+    text = f"{quotient:.{decimals}f}"
     return text if Fraction(text) else text.removeprefix("-")
 
 
@@ -73,9 +73,9 @@ def _or_undefined(value: float) -> str:
 
 def format_against(value: Fraction, bound: Fraction, min_places: int = 4) -> str:
     """Format a number with enough decimals to show whether it exceeds `bound`."""
-    for places in range(min_places, 18):
-        text = decimal(value, places)
-        shown = Fraction(text)
-        if (shown > bound) == (value > bound) and (shown < bound) == (value < bound):
+    for decimals in range(min_places, 18):
+        text = decimal(value, decimals)
+        rounded = Fraction(text)
+        if (rounded > bound) == (value > bound) and (rounded < bound) == (value < bound):
             return text
     return repr(float(value))

@@ -21,7 +21,7 @@ _BLOCK = 1 << 16
 def sha256(
     path: Path,
     members: Iterable[str] = (),
-    known: Mapping[str, str] | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> str:
     """Return the sha256 of a file, or of the named files of a folder, in hexadecimal.
 
@@ -33,7 +33,7 @@ def sha256(
         For a folder: the files that were read, as paths relative to it. The digest is that of
         the lines ``<digest>  <name>``, sorted by name, as ``sha256sum`` prints them. It depends on
         neither the folder's location nor the order of its entries.
-    known : mapping of str to str, optional
+    digests : mapping of str to str, optional
         Digests computed while reading, by member, or by "" for the file; others are read again.
 
     Raises
@@ -42,11 +42,11 @@ def sha256(
         If a file cannot be read.
     """
     names = sorted(members)
-    known = known or {}
+    digests = digests or {}
     if not names:
-        return known.get("") or _file_digest(os.fspath(path))
+        return digests.get("") or _file_digest(os.fspath(path))
     listed = (
-        f"{known.get(name) or _file_digest(os.path.join(path, name))}  {name}\n" for name in names
+        f"{digests.get(name) or _file_digest(os.path.join(path, name))}  {name}\n" for name in names
     )
     return _of_text("".join(listed), "surrogateescape")
 

@@ -220,10 +220,10 @@ class JsonText:
     def finish(self) -> None:
         """Raise NotJsonError if anything follows the value."""
         if self.peek():
-            rest = self.text[self.index : self.index + 20]
+            remaining = self.text[self.index : self.index + 20]
             raise NotJsonError(
                 self.index,
-                f"unexpected text after the JSON value: {spelt(rest)}",
+                f"unexpected text after the JSON value: {spelt(remaining)}",
                 "remove it: a JSON file has one value",
             )
 
@@ -244,8 +244,8 @@ class JsonText:
         return self.where(error.index), error.message, error.hint
 
     def _unexpected(self, index: int, message: str) -> NotJsonError:
-        rest = self.text[index : index + _SHOWN].rstrip()
-        if "Unterminated string" in message or not _STRUCTURE.search(rest):
+        remaining = self.text[index : index + _SHOWN].rstrip()
+        if "Unterminated string" in message or not _STRUCTURE.search(remaining):
             return NotJsonError(
                 min(index, len(self.text)),
                 f"file is truncated: it ends inside a value, after {len(self.text)} characters",
@@ -253,7 +253,7 @@ class JsonText:
             )
         reason = f": {message[:1].lower()}{message[1:]}"
         return NotJsonError(
-            index, f"invalid JSON at {spelt(rest[:20])}{reason}", "write valid JSON"
+            index, f"invalid JSON at {spelt(remaining[:20])}{reason}", "write valid JSON"
         )
 
 

@@ -16,8 +16,8 @@ def shown(path: Path) -> str:
     if not is_url(text):
         return text
     text, query, _ = text.partition("?")
-    scheme, _, rest = text.partition("://")
-    host, slash, name = rest.partition("/")
+    scheme, _, remaining = text.partition("://")
+    host, slash, name = remaining.partition("/")
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}{query and '?...'}"
 
 

@@ -218,9 +218,9 @@ def _kind(mode: int) -> str:
 
 def _write_all(stream: int, data: Iterable[bytes | memoryview]) -> None:
     for chunk in data:
-        rest = memoryview(chunk)
-        while rest:
-            rest = rest[os.write(stream, rest) :]
+        remaining = memoryview(chunk)
+        while remaining:
+            remaining = remaining[os.write(stream, remaining) :]
 
 
 def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result | None) -> None:

@@ -201,14 +201,17 @@ SUMS = r"counts sum to 5, and a mask of size \[2, 3\] has 6 pixels; write it aga
         (lambda: ours.area({**SOUND, "counts": b"O"}), "counts holds a negative run"),
         (lambda: ours.area({**SOUND, "counts": b"0oooooooo0"}), "runs beyond the mask"),
         (lambda: ours.toBbox({**SOUND, "size": [0, 3]}), r"of no height has pixels; size is \[he"),
-        (lambda: ours.frPyObjects([], 2, 3), r"\[\] is none of polygons, boxes or run lengths"),
-        (lambda: ours.frPyObjects("x", 2, 3), "'x' is none of polygons"),
-        (lambda: ours.frPyObjects([[0, 0, 1, 1]], 2, 3), "a polygon of 4 numbers: it takes three"),
+        (lambda: ours.frPyObjects([], 2, 3), r"\[\] is not polygons, boxes or RLE"),
+        (lambda: ours.frPyObjects("x", 2, 3), "'x' is not polygons"),
+        (lambda: ours.frPyObjects([[0, 0, 1, 1]], 2, 3), "polygon has 4 numbers"),
         (lambda: ours.frPyObjects([[0, 0, 1, 1, 1, np.inf]], 2, 3), "polygon is inf; give pixels"),
         (lambda: ours.frPyObjects([[0, 0, 1, 1, 1, 1]], 2**20, 2**20), "cannot be drawn"),
-        (lambda: ours.frPyObjects(np.zeros((2, 5)), 2, 3), r"boxes are float64 \(2, 5\); give flo"),
-        (lambda: ours.iou(np.zeros((2, 5)), [], []), r"shape \(2, 5\) is none of boxes"),
-        (lambda: ours.iou((), [], []), "are those of lists or arrays; this is tuple"),
+        (
+            lambda: ours.frPyObjects(np.zeros((2, 5)), 2, 3),
+            r"boxes are float64 \(2, 5\), expected flo",
+        ),
+        (lambda: ours.iou(np.zeros((2, 5)), [], []), r"array of boxes has shape \(2, 5\)"),
+        (lambda: ours.iou((), [], []), "expected a list or array, got tuple"),
     ],
 )
 def test_what_is_no_mask_says_why(call: Callable[[], Any], message: str) -> None:

@@ -134,7 +134,7 @@ def test_a_type_that_is_none_is_refused() -> None:
         ours.Params("masks")
     odd = evaluator()
     odd.params.iouType = "masks"
-    message = "iouType is 'masks'; it can be segm, bbox, keypoints"
+    message = "unknown iouType 'masks'; available: segm, bbox, keypoints"
     with pytest.raises(detap.UsageError, match=message), contextlib.redirect_stdout(io.StringIO()):
         odd.evaluate()
     odd._prepare()
@@ -169,8 +169,8 @@ def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
             {"size": [SIDE, SIDE + 16], "counts": [5, 90]},
             r"image 1, category 2: counts sum to 95, and a mask of size \[144, 160\] has 23040",
         ),
-        ([[1, 2, 3, 4]], "annotation 7: a polygon of 4 numbers: it takes three points or more"),
-        ([], "annotation 7: .* is none of polygons, boxes or run lengths"),
+        ([[1, 2, 3, 4]], "annotation 7: polygon has 4 numbers, expected at least 6"),
+        ([], "annotation 7: .* is not polygons, boxes or RLE"),
         ([[1e9] * 6], "annotation 7: a coordinate of a polygon is 1000000000.0; give pixels"),
     ],
 )
@@ -206,9 +206,9 @@ def test_the_deprecated_use_segm_is_heeded(capsys: pytest.CaptureFixture[str]) -
 
 def test_what_it_does_not_do_says_what_to_do_instead() -> None:
     coco = ours.COCO()
-    with pytest.raises(detap.UsageError, match=r"draws nothing; draw with pycocotools\.coco"):
+    with pytest.raises(detap.UsageError, match=r"does not draw; use pycocotools\.coco"):
         coco.showAnns([])
-    with pytest.raises(detap.UsageError, match=r"opens no connection; download with pycocotools"):
+    with pytest.raises(detap.UsageError, match=r"does not download; use pycocotools"):
         coco.download("folder")
 
 

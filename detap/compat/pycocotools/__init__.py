@@ -2,7 +2,7 @@
 
 >>> from detap.compat.pycocotools import COCO, COCOeval
 
-or, for libraries that import pycocotools by themselves, before any of them is imported:
+For libraries that import pycocotools themselves, call before importing them:
 
 >>> from detap.compat.pycocotools import init_as_pycocotools
 >>> init_as_pycocotools()
@@ -20,9 +20,9 @@ __all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotool
 
 
 def init_as_pycocotools() -> None:
-    """Let every later import of ``pycocotools`` in this process find this package instead.
+    """Make later imports of ``pycocotools`` in this process return this package.
 
-    What was imported from pycocotools before keeps what it has.
+    Earlier imports keep pycocotools' own objects.
     """
     sys.modules["pycocotools"] = sys.modules[__name__]
     for module in (coco, cocoeval, mask):

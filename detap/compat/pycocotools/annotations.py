@@ -1,4 +1,4 @@
-"""Ground truth on its way to a data set: columns first, dictionaries when asked for."""
+"""Ground-truth annotations as columns; dictionaries are created on access."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -15,19 +15,18 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Annotations(Boxed):
-    """The G annotations of a file, as columns; `area` is what the file says.
+    """The G annotations of a file, as columns; `area` is the file's.
 
     Attributes
     ----------
     crowd : (G,) bool
     ids : (G,) int64
     text : bytes
-        The list as it stands in the file, which itself may be gone when the records are asked for.
+        JSON text of the list; the file itself may have been deleted.
     chosen : (G,) bool
-        Whether an evaluation has chosen it: pycocotools then says in the record whether it is
-        ignored, as :meth:`choose` notes for when the records are made.
+        Whether an evaluation selected it; pycocotools then adds `ignore` to the record.
     ignored : (G,) int8
-        And whether it is in the last area range of the last evaluation that scored it; -1: none.
+        `_ignore` of the last area range of the last evaluation; -1 if not evaluated.
     """
 
     crowd: Flags
@@ -38,9 +37,9 @@ class Annotations(Boxed):
 
     @classmethod
     def scan(cls, content: bytes) -> tuple[Record, Self] | None:
-        """Return a file's content without its annotations, and those; None where it is unusual.
+        """Return the content without annotations, and the annotations.
 
-        Unusual is what is no plain file of boxes, and what pycocotools would raise for.
+        None if the file is not a plain file of boxes, or pycocotools would raise an error.
         """
         scan = scan_of(TruthScan, content)
         scan.keeps_ids = True
@@ -48,31 +47,33 @@ class Annotations(Boxed):
             return None
         if scan.without_area or scan.without_crowd:
             return None
-        listed = slice(scan.begin_offset, scan.end_offset)
-        dataset = parse(content[: listed.start] + b"[]" + content[listed.stop :])
+        span = slice(scan.begin_offset, scan.end_offset)
+        dataset = parse(content[: span.start] + b"[]" + content[span.stop :])
         try:
-            known = ids_of(dataset["categories"])
+            categories = ids_of(dataset["categories"])
             ids = np.asarray(scan.ids())
-            columns = scan.columns(known)
+            columns = scan.columns(categories)
         except (LookupError, OverflowError, TypeError, UnicodeError):
             return None
         if columns is None:
             return None
-        images, *rest = columns
-        image, label, corners, box_area, area, crowd = map(np.asarray, rest[1:7])
+        images, *fields = columns
+        image, label, corners, box_area, area, crowd = map(np.asarray, fields[1:7])
         numbers = image, label, corners, box_area, area, crowd
-        noted = np.zeros(len(ids), np.bool_), np.full(len(ids), -1, np.int8)
-        return dataset, cls(images, known, *numbers, ids, content[listed], *noted)
+        marks = np.zeros(len(ids), np.bool_), np.full(len(ids), -1, np.int8)
+        return dataset, cls(images, categories, *numbers, ids, content[span], *marks)
 
-    def choose(self, chosen: Flags, scored: NDArray[np.intp], band: tuple[float, float]) -> None:
-        """Note what an evaluation has chosen, which rows it has scored, and its last area range."""
-        low, high = band
+    def choose(
+        self, chosen: Flags, scored: NDArray[np.intp], area_range: tuple[float, float]
+    ) -> None:
+        """Record the selected and evaluated rows, and the last area range."""
+        low, high = area_range
         area = self.area[scored]
         self.chosen[chosen] = True
         self.ignored[scored] = self.crowd[scored] | (area < low) | (area > high)
 
     def records(self) -> list[Record]:
-        """Return them as pycocotools has them, made anew."""
+        """Create the records as pycocotools has them."""
         records: list[Record] = parse(self.text)
         for row in np.flatnonzero(self.chosen).tolist():
             records[row]["ignore"] = records[row]["iscrowd"]

@@ -1,9 +1,9 @@
-"""``pycocotools.coco``: a data set in COCO's form, with its index and queries.
+"""``pycocotools.coco``: a COCO data set with its index and queries.
 
-Everything is what pycocotools' class of the same name would hold: plain dictionaries, the very
-objects that were given, in the same order. Annotations of a file, and results of a file or an
-array, stay columns, and records without an index, until one of the attributes that show them is
-read; then all is made as pycocotools makes it, and from there on that is what counts.
+Attributes hold what pycocotools' class holds: the given dictionaries, in the same order.
+Annotations of a file, and results of a file or an array, are stored as columns until an attribute
+that contains them is read. Then the dictionaries are created as pycocotools does, and replace the
+columns.
 """
 
 import copy
@@ -25,9 +25,9 @@ from detap.errors import MaskError, UsageError
 Record = dict[str, Any]
 Unopened = Annotations | Results | list[Record]
 
-_MADE_WHEN_READ = ("dataset", "anns", "imgToAnns", "catToImgs")
+_LAZY = ("dataset", "anns", "imgToAnns", "catToImgs")
 _OPENING = RLock()
-"""Held while they are made, for which any thread may ask."""
+"""Lock for creating the lazy attributes from any thread."""
 
 
 class COCO:
@@ -36,8 +36,7 @@ class COCO:
     Parameters
     ----------
     annotation_file : str or path, optional
-        An instances file. Without it the data set is empty, until `dataset` is assigned and
-        :meth:`createIndex` called.
+        An instances file. Without it, assign `dataset` and call :meth:`createIndex`.
 
     Attributes
     ----------
@@ -60,7 +59,7 @@ class COCO:
         self.catToImgs: defaultdict[Any, list[Any]] = defaultdict(list)
         if annotation_file is not None:
             print("loading annotations into memory...")
-            begun = time.time()
+            start = time.time()
             with open(annotation_file, "rb") as stream:
                 content = stream.read()
             plain = type(self).createIndex is COCO.createIndex
@@ -68,16 +67,15 @@ class COCO:
             dataset = scanned[0] if scanned else parse(content)
             if type(dataset) is not dict:
                 raise AssertionError(f"annotation file format {type(dataset)} not supported")
-            print(f"Done (t={time.time() - begun:0.2f}s)")
+            print(f"Done (t={time.time() - start:0.2f}s)")
             self.dataset = dataset
             if scanned:
-                _keep(self, scanned[1])
+                _store_columns(self, scanned[1])
             else:
                 self.createIndex()
 
     def __getattr__(self, name: str) -> Any:
-        # Only what the instance has not: of what are still columns, the dictionaries.
-        if name in _MADE_WHEN_READ:
+        if name in _LAZY:
             _open(self)
             if name in vars(self):
                 return vars(self)[name]
@@ -89,16 +87,16 @@ class COCO:
 
     @property
     def unopened(self) -> Unopened | None:
-        """The annotations, where no attribute that shows them was read or assigned yet."""
-        own = vars(self)
-        untouched = not any(name in own for name in _MADE_WHEN_READ)
-        return own.get("_detap_unopened") if untouched else None
+        """The stored annotations, until an attribute that contains them is accessed."""
+        attributes = vars(self)
+        untouched = not any(name in attributes for name in _LAZY)
+        return attributes.get("_detap_unopened") if untouched else None
 
     def createIndex(self) -> None:
-        """Make the attributes that follow from `dataset`."""
+        """Create the index attributes from `dataset`."""
         print("creating index...")
         annotations = self.dataset.get("annotations", ())
-        # In this order, so that of several keys that are missing the same one is named.
+        # pycocotools' order, so that a KeyError names the same missing key.
         anns, by_image = _index(annotations)
         imgs = {image["id"]: image for image in self.dataset.get("images", ())}
         cats = {category["id"]: category for category in self.dataset.get("categories", ())}
@@ -108,24 +106,24 @@ class COCO:
         print("index created!")
 
     def info(self) -> None:
-        """Print what the file says of itself."""
-        for key, value in _listed(self)["info"].items():
+        """Print the `info` of the file."""
+        for key, value in _dataset(self)["info"].items():
             print(f"{key}: {value}")
 
     def getAnnIds(
         self, imgIds: Any = (), catIds: Any = (), areaRng: Any = (), iscrowd: Any = None
     ) -> list[Any]:
-        """Return the ids of the annotations that pass every filter that is given.
+        """Return the ids of annotations that pass all given filters.
 
         Parameters
         ----------
         imgIds, catIds : ids, or one
-            In the order of `imgIds`, and within an image in that of the file.
+            The result is in the order of `imgIds`, then of the file.
         areaRng : pair of float
             Both ends excluded.
         iscrowd : bool
         """
-        images, categories = _several(imgIds), _several(catIds)
+        images, categories = _as_sequence(imgIds), _as_sequence(catIds)
         if len(images) == 0:
             annotations: Iterable[Record] = self.dataset["annotations"]
         else:
@@ -133,8 +131,8 @@ class COCO:
             lists = (index[image] for image in images if image in index)
             annotations = itertools.chain.from_iterable(lists)
         if len(categories) != 0:
-            wanted = _members(categories)
-            annotations = (entry for entry in annotations if entry["category_id"] in wanted)
+            requested = _as_set(categories)
+            annotations = (entry for entry in annotations if entry["category_id"] in requested)
         if len(areaRng) != 0:
             low, high = areaRng[0], areaRng[1]
             annotations = (entry for entry in annotations if low < entry["area"] < high)
@@ -143,110 +141,110 @@ class COCO:
         return [entry["id"] for entry in annotations]
 
     def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
-        """Return the ids of the categories that pass every filter that is given.
+        """Return the ids of categories that pass all given filters.
 
         Parameters
         ----------
         catNms, supNms, catIds : names, supercategories and ids; or one of each
         """
-        categories = _listed(self)["categories"]
-        for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
-            values = _several(wanted)
+        categories = _dataset(self)["categories"]
+        for key, requested in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
+            values = _as_sequence(requested)
             if len(values) != 0:
                 categories = [entry for entry in categories if entry[key] in values]
         return [entry["id"] for entry in categories]
 
     def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
-        """Return the ids of all images in the order of the file, or of those that pass.
+        """Return the ids of images that pass all given filters.
 
         Parameters
         ----------
         imgIds : ids, or one
         catIds : ids, or one
-            Images that have all of them.
+            Keep images that have all of these categories.
         """
-        images, categories = _several(imgIds), _several(catIds)
+        images, categories = _as_sequence(imgIds), _as_sequence(catIds)
         if len(images) == len(categories) == 0:
             return list(self.imgs)
-        found = set(images)
-        for place, category in enumerate(categories):
-            having = set(self.catToImgs[category])
-            if place == 0 and not found:
-                found = having
+        image_ids = set(images)
+        for index, category in enumerate(categories):
+            with_category = set(self.catToImgs[category])
+            if index == 0 and not image_ids:
+                image_ids = with_category
             else:
-                found &= having
-        return list(found)
+                image_ids &= with_category
+        return list(image_ids)
 
     def loadAnns(self, ids: Any = ()) -> Any:
-        """Return the annotations of these ids, or of one, as a list."""
+        """Return the annotations with these ids, or one id, as a list."""
         return _load(self.anns, ids)
 
     def loadCats(self, ids: Any = ()) -> Any:
-        """Return the categories of these ids, or of one, as a list."""
+        """Return the categories with these ids, or one id, as a list."""
         return _load(self.cats, ids)
 
     def loadImgs(self, ids: Any = ()) -> Any:
-        """Return the images of these ids, or of one, as a list."""
+        """Return the images with these ids, or one id, as a list."""
         return _load(self.imgs, ids)
 
     def loadRes(self, resFile: Any) -> "COCO":
-        """Return the results of a detector on this data set.
+        """Return the results of a detector as a data set.
 
         Parameters
         ----------
         resFile : str, list of dict, or (N, 7) array
-            A results file; its records, which gain what pycocotools adds to them (id, area, ...);
-            or columns of image id, x, y, width, height, score, category id.
+            A results file; its records, to which fields (id, area, ...) are added; or an array
+            with columns image id, x, y, width, height, score, category id.
 
         Raises
         ------
         AssertionError
-            Where they are no list, or name an image that this data set does not have.
+            If they are not a list, or have an image that is not in this data set.
         """
-        results, listed = COCO(), _listed(self)
-        results.dataset["info"] = copy.deepcopy(listed.get("info", {}))
-        results.dataset["images"] = list(listed["images"])
+        results, dataset = COCO(), _dataset(self)
+        results.dataset["info"] = copy.deepcopy(dataset.get("info", {}))
+        results.dataset["images"] = list(dataset["images"])
         print("Loading and preparing results...")
-        begun = time.time()
-        categories = listed.get("categories")  # captions have none
-        found: Results | None = None
+        start = time.time()
+        categories = dataset.get("categories")  # absent for captions
+        columns: Results | None = None
         records: Any = resFile
         if type(resFile) is str:
             with open(resFile, "rb") as stream:
                 content = stream.read()
             if categories is not None:
-                found = FileResults.scan(content, self.getImgIds(), categories)
-            records = None if found else parse(content)
+                columns = FileResults.scan(content, self.getImgIds(), categories)
+            records = None if columns else parse(content)
         elif type(resFile) is np.ndarray:
-            _say_converting(resFile)
+            _check_array(resFile)
             if categories is not None:
-                found = ArrayResults.of(resFile, self.getImgIds(), categories)
-            records = None if found else ArrayResults.parse(resFile)
-        kept: Unopened | None = found
-        if found is not None:
+                columns = ArrayResults.of(resFile, self.getImgIds(), categories)
+            records = None if columns else ArrayResults.parse(resFile)
+        unopened: Unopened | None = columns
+        if columns is not None:
             results.dataset["categories"] = copy.deepcopy(categories)
         else:
-            kept = list(records) if _complete(self, results, records) else None
+            unopened = list(records) if _complete(self, results, records) else None
             results.dataset["annotations"] = records
-        print(f"DONE (t={time.time() - begun:0.2f}s)")
-        if kept is not None:
-            _keep(results, kept)
+        print(f"DONE (t={time.time() - start:0.2f}s)")
+        if unopened is not None:
+            _store_columns(results, unopened)
         else:
             results.createIndex()
         return results
 
     def loadNumpyAnnotations(self, data: Any) -> list[Record]:
-        """Return the rows of an (N, 7) array, as :meth:`loadRes` takes it, as records."""
-        _say_converting(data)
+        """Return the rows of an (N, 7) array, as in :meth:`loadRes`, as records."""
+        _check_array(data)
         return ArrayResults.parse(data)
 
     def annToRLE(self, ann: Record) -> Any:
-        """Return the mask of an annotation, run-length encoded.
+        """Return the mask of an annotation as RLE.
 
         Raises
         ------
         MaskError
-            Where its polygons are none, with its id.
+            If its polygons are invalid.
         """
         image = self.imgs[ann["image_id"]]
         height, width = image["height"], image["width"]
@@ -265,7 +263,7 @@ class COCO:
         return maskUtils.decode(self.annToRLE(ann))
 
     def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:
-        """Draw nothing: this package scores.
+        """Raise UsageError: drawing is not supported.
 
         Raises
         ------
@@ -273,12 +271,12 @@ class COCO:
             Always.
         """
         raise UsageError(
-            "detap.compat.pycocotools draws nothing; draw with pycocotools.coco.COCO.showAnns, or "
-            "see every image with its errors on the page of detap report --images"
+            "detap.compat.pycocotools does not draw; use pycocotools.coco.COCO.showAnns, or "
+            "detap report --images"
         )
 
     def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
-        """Download nothing: this package opens no connection.
+        """Raise UsageError: downloading is not supported.
 
         Raises
         ------
@@ -286,52 +284,52 @@ class COCO:
             Always.
         """
         raise UsageError(
-            "detap.compat.pycocotools opens no connection; download with "
-            "pycocotools.coco.COCO.download, or from the coco_url of each image"
+            "detap.compat.pycocotools does not download; use pycocotools.coco.COCO.download, or "
+            "the coco_url of each image"
         )
 
 
-def _listed(coco: COCO) -> Record:
-    """Return the data set, which may be without its annotations."""
-    listed: Record | None = vars(coco).get("_detap_listed")  # another thread may be opening it
-    return coco.dataset if listed is None or coco.unopened is None else listed
+def _dataset(coco: COCO) -> Record:
+    """Return the data set, possibly without annotations."""
+    dataset: Record | None = vars(coco).get("_detap_listed")  # another thread may create it
+    return coco.dataset if dataset is None or coco.unopened is None else dataset
 
 
 def _open(coco: COCO) -> None:
-    """Make the dictionaries, unless they are there; what was assigned meanwhile stays."""
-    own = vars(coco)
+    """Create the lazy attributes, unless they exist or were assigned."""
+    attributes = vars(coco)
     with _OPENING:
-        unopened: Unopened | None = own.get("_detap_unopened")
+        unopened: Unopened | None = attributes.get("_detap_unopened")
         if unopened is None:
             return
-        listed = own["_detap_listed"]
+        dataset = attributes["_detap_listed"]
         records = unopened if isinstance(unopened, list) else unopened.records()
-        listed["annotations"] = records
-        made = listed, *_index(records), _images_of_categories(records)
-        for name, value in zip(_MADE_WHEN_READ, made, strict=True):
-            own.setdefault(name, value)
-        del own["_detap_listed"], own["_detap_unopened"]
+        dataset["annotations"] = records
+        made = dataset, *_index(records), _images_of_categories(records)
+        for name, value in zip(_LAZY, made, strict=True):
+            attributes.setdefault(name, value)
+        del attributes["_detap_listed"], attributes["_detap_unopened"]
 
 
-def _keep(coco: COCO, unopened: Unopened) -> None:
-    """Hold annotations until one of the attributes that show them is read."""
-    listed = coco.dataset
-    for name in _MADE_WHEN_READ:
+def _store_columns(coco: COCO, unopened: Unopened) -> None:
+    """Store annotations until a lazy attribute is read."""
+    dataset = coco.dataset
+    for name in _LAZY:
         del vars(coco)[name]
-    vars(coco).update(_detap_listed=listed, _detap_unopened=unopened)
+    vars(coco).update(_detap_listed=dataset, _detap_unopened=unopened)
     print("creating index...")
-    coco.imgs = {image["id"]: image for image in listed["images"]}
-    coco.cats = {category["id"]: category for category in listed["categories"]}
+    coco.imgs = {image["id"]: image for image in dataset["images"]}
+    coco.cats = {category["id"]: category for category in dataset["categories"]}
     print("index created!")
 
 
 def _complete(coco: COCO, results: COCO, records: Any) -> bool:
-    """Check the records of results, and add to each what follows from it.
+    """Check the records of results, and add derived fields.
 
     Returns
     -------
     bool
-        Whether they are boxes, each of a category.
+        True for boxes with a category each.
     """
     if type(records) is not list:
         raise AssertionError("results in not an array of objects")
@@ -340,12 +338,12 @@ def _complete(coco: COCO, results: COCO, records: Any) -> bool:
     first = records[0]
     if "caption" in first:
         images = {entry["image_id"] for entry in records}
-        kept = {image["id"] for image in results.dataset["images"]} & images
+        shown = {image["id"] for image in results.dataset["images"]} & images
         results.dataset["images"] = [
-            image for image in results.dataset["images"] if image["id"] in kept
+            image for image in results.dataset["images"] if image["id"] in shown
         ]
     elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
-        results.dataset["categories"] = copy.deepcopy(_listed(coco)["categories"])
+        results.dataset["categories"] = copy.deepcopy(_dataset(coco)["categories"])
     return complete(records)
 
 
@@ -362,20 +360,20 @@ def _index(
 
 
 def _images_of_categories(annotations: Iterable[Record]) -> defaultdict[Any, list[Any]]:
-    """Return the images of each category, one for each annotation."""
+    """Return the image ids by category, one per annotation."""
     images: defaultdict[Any, list[Any]] = defaultdict(list)
     for annotation in annotations:
         images[annotation["category_id"]].append(annotation["image_id"])
     return images
 
 
-def _several(values: Any) -> Any:
-    """Return what can be walked through and counted, and anything else as the only one."""
+def _as_sequence(values: Any) -> Any:
+    """Return a sized iterable unchanged, and any other value in a list."""
     return values if hasattr(values, "__iter__") and hasattr(values, "__len__") else [values]
 
 
-def _members(values: Any) -> Any:
-    """Return what says quickly whether something is among some ids, where their kind allows."""
+def _as_set(values: Any) -> Any:
+    """Return ids as a set for fast lookups, if they are hashable."""
     try:
         return frozenset(values) if type(values) in (list, tuple) else values
     except TypeError:
@@ -388,7 +386,7 @@ def _load(index: dict[Any, Record], ids: Any) -> list[Record] | None:
     return [index[ids]] if type(ids) is int else None
 
 
-def _say_converting(data: Any) -> None:
+def _check_array(data: Any) -> None:
     print("Converting ndarray to lists...")
     if type(data) is not np.ndarray:
         raise AssertionError

@@ -1,10 +1,9 @@
-"""``pycocotools.cocoeval``: the evaluator of boxes, masks and keypoints, and its parameters.
+"""``pycocotools.cocoeval``: evaluate boxes, masks and keypoints.
 
-Two ways lead to the same bits. Where nothing was overridden and nothing unusual was given, the
-core scores all at once, and what pycocotools holds of each image (`evalImgs`, `ious`, `_gts`,
-`_dts`) is made when it is read. Otherwise the methods below go image by image in the order in
-which pycocotools calls them, so that what is overridden is called. Whatever pycocotools has no name
-for is a function of this package: subclasses may use any name.
+Two paths give identical results. The fast path, for regular input without overridden methods,
+evaluates all images in the core; per-image attributes (`evalImgs`, `ious`, `_gts`, `_dts`) are
+created on access. Otherwise the methods are called image by image in pycocotools' order. Helpers
+are functions of this package, so that subclasses can use any method name.
 """
 
 import datetime
@@ -21,18 +20,18 @@ from detap.errors import MaskError, UsageError
 Record = dict[str, Any]
 Groups = defaultdict[Any, list[Record]]
 
-_MADE_WHEN_READ = ("evalImgs", "ious", "_gts", "_dts")
+_LAZY = ("evalImgs", "ious", "_gts", "_dts")
 
-_KINDS = ("segm", "bbox", "keypoints")
+_IOU_TYPES = ("segm", "bbox", "keypoints")
 
 
 class Params:
-    """What is evaluated, and how; every attribute may be changed.
+    """Parameters of an evaluation; all attributes may be assigned.
 
     Parameters
     ----------
     iouType : {"segm", "bbox", "keypoints"}
-        What is compared: masks, boxes or keypoints.
+        Masks, boxes or keypoints.
 
     Attributes
     ----------
@@ -41,11 +40,11 @@ class Params:
     iouThrs, recThrs : (T,) and (R,) float64
         Thresholds and recall levels.
     maxDets : list of int
-        Detection limits, M of them, for each image and category.
+        M maximum numbers of detections per image and category.
     areaRng, areaRngLbl : list of pairs, list of str
-        Area ranges, A of them, both ends included; and their names.
+        A area ranges, both ends included, and their names.
     useCats : int
-        Whether categories are told apart.
+        Whether categories are evaluated separately.
     """
 
     def __init__(self, iouType: str = "segm") -> None:
@@ -59,12 +58,12 @@ class Params:
         self.useSegm: int | None = None
 
     def setDetParams(self) -> None:
-        """Set what boxes and masks are evaluated by."""
+        """Set the defaults of boxes and masks."""
         areas: list[Any] = [[0, 1e5**2], [0, 32**2], [32**2, 96**2], [96**2, 1e5**2]]
         self._set([1, 10, 100], areas, ["all", "small", "medium", "large"])
 
     def setKpParams(self) -> None:
-        """Set what keypoints are evaluated by."""
+        """Set the defaults of keypoints."""
         areas: list[Any] = [[0, 1e5**2], [32**2, 96**2], [96**2, 1e5**2]]
         self._set([20], areas, ["all", "medium", "large"])
         face_and_arms = [0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62]
@@ -88,23 +87,22 @@ class COCOeval:
     Parameters
     ----------
     cocoGt, cocoDt : COCO, optional
-        Ground truth, and detections as :meth:`COCO.loadRes` gives them; may be assigned later.
+        Ground truth, and detections from :meth:`COCO.loadRes`; may be assigned later.
     iouType : str
-        As :class:`Params` takes it.
+        As in :class:`Params`.
 
     Attributes
     ----------
     params : Params
     evalImgs : list
-        For each category, area range and image, in this order of loops, what became of each
-        detection and ground truth, as a dict of 11 keys; None where there is neither.
+        Match results by category, area range and image: a dict of 11 keys, or None without
+        detections and ground truths.
     ious : dict
-        From image id and category id to the overlaps of detections and ground truths.
+        IoU or OKS of detections and ground truths, by image id and category id.
     eval : dict
-        What was accumulated: precision and scores (T, R, K, A, M), recall (T, K, A, M); -1 is
-        undefined.
+        Precision and scores (T, R, K, A, M), recall (T, K, A, M); -1 is undefined.
     stats : (12,) float64
-        What was summarized.
+        Summary metrics.
     """
 
     def __init__(self, cocoGt: Any = None, cocoDt: Any = None, iouType: str = "segm") -> None:
@@ -125,18 +123,14 @@ class COCOeval:
             self.params.catIds = sorted(cocoGt.getCatIds())
 
     def __getattr__(self, name: str) -> Any:
-        # Only what the instance has not: what evaluate() left to be made when it is read.
-        if name in _MADE_WHEN_READ and "_detap_left" in vars(self):
-            return _make(self, name)
+        if name in _LAZY and "_detap_state" in vars(self):
+            return _compute(self, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _prepare(self) -> None:
-        """Group the annotations that are evaluated by image and category.
-
-        Their masks become run-length strings, where masks are compared.
-        """
-        truths = fast_path.chosen(self.cocoGt, self.params)
-        detections = fast_path.chosen(self.cocoDt, self.params)
+        """Group the selected annotations by image and category; encode masks."""
+        truths = fast_path.selected_annotations(self.cocoGt, self.params)
+        detections = fast_path.selected_annotations(self.cocoDt, self.params)
         if self.params.iouType == "segm":
             for coco, records in ((self.cocoGt, truths), (self.cocoDt, detections)):
                 for record in records:
@@ -155,9 +149,9 @@ class COCOeval:
         Raises
         ------
         UsageError
-            Where the type is none that pycocotools knows.
+            If `iouType` is unknown to pycocotools.
         """
-        begun = time.time()
+        start = time.time()
         p = self.params
         print("Running per image evaluation...")
         if p.useSegm is not None:
@@ -170,26 +164,26 @@ class COCOeval:
             p.catIds = _unique(p.catIds)
         p.maxDets = sorted(p.maxDets)
         self.params = p
-        left = _at_once(self)
-        if left is None:
-            vars(self).pop("_detap_left", None)
+        state = _fast_state(self)
+        if state is None:
+            vars(self).pop("_detap_state", None)
             self._prepare()
             self.ious = per_image.overlaps(self)
             self.evalImgs = per_image.images(self)
         else:
-            for name in _MADE_WHEN_READ:
+            for name in _LAZY:
                 vars(self).pop(name, None)
             self.eval = {}
-            self._detap_left = left
-        self._paramsEval = fast_path.copied(self.params)
-        print(f"DONE (t={time.time() - begun:0.2f}s).")
+            self._detap_state = state
+        self._paramsEval = fast_path.copy_params(self.params)
+        print(f"DONE (t={time.time() - start:0.2f}s).")
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """Return the overlaps of an image's detections, by falling score, with its ground truths.
+        """Compute the IoU of detections, best scores first, and ground truths of an image.
 
         Returns
         -------
-        (D, G) float64, or an empty list where D or G is 0
+        (D, G) float64, or an empty list if D or G is 0
         """
         truths, detections = per_image.of_image(self, imgId, catId)
         if not truths and not detections:
@@ -208,11 +202,11 @@ class COCOeval:
             raise MaskError(f"image {imgId}, category {catId}: {error}") from None
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """Return the similarity of an image's detections, by falling score, to its ground truths.
+        """Compute the OKS of detections, best scores first, and ground truths of an image.
 
         Returns
         -------
-        (D, G) float64, or an empty list where D or G is 0
+        (D, G) float64, or an empty list if D or G is 0
         """
         truths, detections = self._gts[imgId, catId], self._dts[imgId, catId]
         order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
@@ -229,20 +223,19 @@ class COCOeval:
         ----------
         imgId, catId : ids
         aRng : pair of float
-            Ground truths of an area outside it need not be found.
+            Ground truths with an area outside are ignored.
         maxDet : int
-            So many of the best-scored detections are matched.
+            Maximum number of detections.
 
         Returns
         -------
         dict or None
-            The ids, scores, matches and flags of D detections and G ground truths; None where
-            there is neither.
+            Ids, scores, matches and flags; None without detections and ground truths.
         """
         return per_image.match_image(self, imgId, catId, aRng, maxDet)
 
     def accumulate(self, p: Any = None) -> None:
-        """Make precision, recall and scores of what was matched, as `eval`.
+        """Compute `eval`: precision, recall and scores.
 
         Parameters
         ----------
@@ -250,17 +243,17 @@ class COCOeval:
             By default `params`.
         """
         print("Accumulating evaluation results...")
-        begun = time.time()
-        left = _untouched(self, p)
-        if left is None and not self.evalImgs:
+        start = time.time()
+        state = _valid_state(self, p)
+        if state is None and not self.evalImgs:
             print("Please run evaluate() first")
         if p is None:
             p = self.params
         p.catIds = p.catIds if p.useCats == 1 else [-1]
-        if left is None:
+        if state is None:
             arrays = per_image.accumulate(self.evalImgs, p, self._paramsEval)
         else:
-            arrays = fast_path.accumulate(left.evaluated)
+            arrays = fast_path.accumulate(state.evaluated)
         self.eval = {
             "params": p,
             "counts": [*arrays.precision.shape],
@@ -269,15 +262,15 @@ class COCOeval:
             "recall": arrays.recall,
             "scores": arrays.scores,
         }
-        print(f"DONE (t={time.time() - begun:0.2f}s).")
+        print(f"DONE (t={time.time() - start:0.2f}s).")
 
     def summarize(self) -> None:
-        """Print the twelve numbers, of keypoints ten, and keep them as `stats`.
+        """Print the summary metrics and store them as `stats`.
 
         Raises
         ------
         UsageError
-            Where the type is none that pycocotools knows.
+            If `iouType` is unknown to pycocotools.
         """
         if not self.eval:
             raise Exception("Please run accumulate() first")
@@ -286,24 +279,24 @@ class COCOeval:
         self.stats = (_summarized_keypoints if keypoints else _summarized_detections)(self)
 
 
-class _Left(NamedTuple):
-    """What evaluate() took, of which all else can be made.
+class _State(NamedTuple):
+    """Input of evaluate(), from which the lazy attributes are computed.
 
     Attributes
     ----------
     evaluated : Evaluated
-        As the core takes it.
-    truths, found : COCO
+        Columns for the core.
+    truths, detections : COCO
         The ground truths and the detections.
     """
 
     evaluated: fast_path.Evaluated
     truths: Any
-    found: Any
+    detections: Any
 
 
 def _unique(ids: Any) -> list[Any]:
-    """Return each id once, in order, as numpy has it: without numpy.ma, which np.unique imports."""
+    """Return the sorted unique ids, without the slow import of np.unique."""
     array = np.asarray(ids)
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
         return list(np.unique(ids))
@@ -312,34 +305,34 @@ def _unique(ids: Any) -> list[Any]:
 
 
 def _check_type(params: Params) -> None:
-    if params.iouType not in _KINDS:
-        raise UsageError(f"iouType is {params.iouType!r}; it can be {', '.join(_KINDS)}")
+    if params.iouType not in _IOU_TYPES:
+        raise UsageError(f"unknown iouType {params.iouType!r}; available: {', '.join(_IOU_TYPES)}")
 
 
-def _at_once(evaluator: COCOeval) -> _Left | None:
-    """Return all as the core takes it; None where it has to go image by image."""
+def _fast_state(evaluator: COCOeval) -> _State | None:
+    """Return the input of the fast path; None if it does not apply."""
     steps = "_prepare", "computeIoU", "computeOks", "evaluateImg"
     if fast_path.overridden(evaluator, COCOeval, *steps):
         return None
-    truths, found = evaluator.cocoGt, evaluator.cocoDt
+    truths, detections = evaluator.cocoGt, evaluator.cocoDt
     try:
-        evaluated = fast_path.Evaluated.of(truths, found, evaluator.params)
+        evaluated = fast_path.Evaluated.of(truths, detections, evaluator.params)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        return None  # going image by image, the error comes where pycocotools has it
-    return None if evaluated is None else _Left(evaluated, truths, found)
+        return None  # the per-image path raises the error where pycocotools does
+    return None if evaluated is None else _State(evaluated, truths, detections)
 
 
-def _make(evaluator: COCOeval, name: str) -> Any:
-    """Make what is read, as it would be had it been made then."""
-    left: _Left = vars(evaluator)["_detap_left"]
+def _compute(evaluator: COCOeval, name: str) -> Any:
+    """Compute a lazy attribute from the state of evaluate()."""
+    state: _State = vars(evaluator)["_detap_state"]
     if name == "evalImgs":
-        evaluator.evalImgs = eval_imgs.images(left.evaluated)
+        evaluator.evalImgs = eval_imgs.images(state.evaluated)
     elif name == "ious":
-        evaluator.ious = eval_imgs.overlaps_by_image(left.evaluated)
+        evaluator.ious = eval_imgs.overlaps_by_image(state.evaluated)
     else:
-        params = left.evaluated.params
-        of_truths = per_image.grouped(fast_path.chosen(left.truths, params))
-        of_detections = per_image.grouped(fast_path.chosen(left.found, params))
+        params = state.evaluated.params
+        of_truths = per_image.grouped(fast_path.selected_annotations(state.truths, params))
+        of_detections = per_image.grouped(fast_path.selected_annotations(state.detections, params))
         for image in params.imgIds:
             for category in params.catIds:
                 of_truths[image, category], of_detections[image, category]
@@ -348,52 +341,54 @@ def _make(evaluator: COCOeval, name: str) -> Any:
     return vars(evaluator)[name]
 
 
-def _untouched(evaluator: COCOeval, p: Any) -> _Left | None:
-    """Return what evaluate() left, where nothing was read, assigned or changed since."""
-    left: _Left | None = vars(evaluator).get("_detap_left")
-    if left is None or "evalImgs" in vars(evaluator):
+def _valid_state(evaluator: COCOeval, p: Any) -> _State | None:
+    """Return the state of evaluate(), if nothing was read or changed since."""
+    state: _State | None = vars(evaluator).get("_detap_state")
+    if state is None or "evalImgs" in vars(evaluator):
         return None
-    now = (evaluator.params if p is None else p), evaluator._paramsEval
-    return left if all(_alike(params, left.evaluated.params) for params in now) else None
+    current = (evaluator.params if p is None else p), evaluator._paramsEval
+    return (
+        state if all(_same_params(params, state.evaluated.params) for params in current) else None
+    )
 
 
-def _alike(params: Any, others: Params) -> bool:
-    """Tell whether parameters come to the same evaluation."""
+def _same_params(params: Any, other: Params) -> bool:
+    """Return True if two parameters give the same evaluation."""
     try:
         same = all(
-            np.array_equal(getattr(params, name), getattr(others, name))
+            np.array_equal(getattr(params, name), getattr(other, name))
             for name in ("imgIds", "catIds", "iouThrs", "recThrs", "areaRng", "maxDets")
         )
-        return same and params.useCats == others.useCats and params.iouType == others.iouType
+        return same and params.useCats == other.useCats and params.iouType == other.iouType
     except (AttributeError, ValueError):
         return False
 
 
 def _summarized_detections(evaluator: COCOeval) -> Any:
-    """Print and return the twelve numbers of boxes or masks."""
+    """Print and return the twelve metrics of boxes or masks."""
     limits = evaluator.params.maxDets
     stats = np.zeros(12)
     stats[0] = _summarized(evaluator, "precision")
-    for place, threshold in ((1, 0.5), (2, 0.75)):
-        stats[place] = _summarized(evaluator, "precision", limits[2], threshold=threshold)
-    for place, area in ((3, "small"), (4, "medium"), (5, "large")):
-        stats[place] = _summarized(evaluator, "precision", limits[2], area=area)
-    for place in range(3):
-        stats[6 + place] = _summarized(evaluator, "recall", limits[place])
-    for place, area in ((9, "small"), (10, "medium"), (11, "large")):
-        stats[place] = _summarized(evaluator, "recall", limits[2], area=area)
+    for index, threshold in ((1, 0.5), (2, 0.75)):
+        stats[index] = _summarized(evaluator, "precision", limits[2], threshold=threshold)
+    for index, area in ((3, "small"), (4, "medium"), (5, "large")):
+        stats[index] = _summarized(evaluator, "precision", limits[2], area=area)
+    for index in range(3):
+        stats[6 + index] = _summarized(evaluator, "recall", limits[index])
+    for index, area in ((9, "small"), (10, "medium"), (11, "large")):
+        stats[index] = _summarized(evaluator, "recall", limits[2], area=area)
     return stats
 
 
 def _summarized_keypoints(evaluator: COCOeval) -> Any:
-    """Print and return the ten numbers of keypoints."""
+    """Print and return the ten metrics of keypoints."""
     stats = np.zeros(10)
-    for place, name in ((0, "precision"), (5, "recall")):
-        stats[place] = _summarized(evaluator, name, 20)
-        stats[place + 1] = _summarized(evaluator, name, 20, threshold=0.5)
-        stats[place + 2] = _summarized(evaluator, name, 20, threshold=0.75)
-        stats[place + 3] = _summarized(evaluator, name, 20, area="medium")
-        stats[place + 4] = _summarized(evaluator, name, 20, area="large")
+    for index, name in ((0, "precision"), (5, "recall")):
+        stats[index] = _summarized(evaluator, name, 20)
+        stats[index + 1] = _summarized(evaluator, name, 20, threshold=0.5)
+        stats[index + 2] = _summarized(evaluator, name, 20, threshold=0.75)
+        stats[index + 3] = _summarized(evaluator, name, 20, area="medium")
+        stats[index + 4] = _summarized(evaluator, name, 20, area="large")
     return stats
 
 
@@ -405,20 +400,20 @@ def _summarized(
     threshold: float | None = None,
     area: str = "all",
 ) -> Any:
-    """Print and return a mean of what is defined of an array; -1 where nothing is."""
+    """Print and return the mean of the defined values; -1 if there are none."""
     p = evaluator.params
     values = evaluator.eval[name]
     span = f"{p.iouThrs[0]:0.2f}:{p.iouThrs[-1]:0.2f}"
     if threshold is not None:
         span = f"{threshold:0.2f}"
         values = values[np.where(threshold == p.iouThrs)[0]]
-    areas = [place for place, label in enumerate(p.areaRngLbl) if label == area]
-    limits = [place for place, most in enumerate(p.maxDets) if most == limit]
+    areas = [index for index, label in enumerate(p.areaRngLbl) if label == area]
+    limits = [index for index, max_dets in enumerate(p.maxDets) if max_dets == limit]
     values = values[..., areas, limits]
     defined = values[values > -1]
     mean = np.mean(defined) if len(defined) else -1
     short = "AP" if name == "precision" else "AR"
     title = f"Average {name.capitalize()}"
-    where = f"IoU={span:<9} | area={area:>6s} | maxDets={limit:>3d}"
-    print(f" {title:<18} ({short}) @[ {where} ] = {mean:0.3f}")
+    condition = f"IoU={span:<9} | area={area:>6s} | maxDets={limit:>3d}"
+    print(f" {title:<18} ({short}) @[ {condition} ] = {mean:0.3f}")
     return mean

@@ -1,7 +1,7 @@
-"""What pycocotools keeps of each image, from what the core matched: `evalImgs` and `ious`.
+"""Create pycocotools' per-image results, `evalImgs` and `ious`, from the match table.
 
-Axes: T thresholds, K classes, A area ranges, I images, N detections and G ground truths in all; of
-one image and class there are D and G.
+Axes: T thresholds, K classes, A area ranges, I images, N detections and G ground truths; D and G
+within one image and class.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools.fast_path import Evaluated, matched
+from detap.compat.pycocotools.fast_path import Evaluated, compute_match_table
 from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import overlaps
 
@@ -19,14 +19,14 @@ Record = dict[str, Any]
 
 
 class _Groups:
-    """Rows by class, image and then by a key, and where each class and image has its own.
+    """Rows sorted by class, image and a key.
 
     Attributes
     ----------
     rows : (n,) int
-        Rows in this order.
+        Sorted rows.
     start : (K * I + 1,) int
-        Where those of each class and image begin.
+        First position of each class and image.
     """
 
     def __init__(self, boxes: Boxes, rows: Rows, key: NDArray[Any], shape: tuple[int, int]) -> None:
@@ -37,63 +37,65 @@ class _Groups:
         self.start = np.searchsorted(group[order], np.arange(classes * images + 1))
 
     def of(self, group: int) -> slice:
-        """Return where in `rows` those of a group are."""
+        """Return the positions of a group in `rows`."""
         return slice(self.start[group], self.start[group + 1])
 
 
 def _ranked(evaluated: Evaluated) -> _Groups:
-    """Return the detections within the largest limit, of each class and image by falling score."""
-    claims, most = evaluated.claims.boxes, evaluated.rules.max_dets[-1]
-    assert most is not None
-    groups = _Groups(claims, np.arange(len(claims.score)), -claims.score, evaluated.shape)
-    place = np.arange(len(groups.rows)) - np.repeat(groups.start[:-1], np.diff(groups.start))
-    return _Groups(claims, groups.rows[place < most], -claims.score, evaluated.shape)
+    """Return detections within max dets by class and image, best scores first."""
+    detections, limit = evaluated.detections.boxes, evaluated.match_params.max_dets[-1]
+    assert limit is not None
+    groups = _Groups(
+        detections, np.arange(len(detections.score)), -detections.score, evaluated.shape
+    )
+    rank = np.arange(len(groups.rows)) - np.repeat(groups.start[:-1], np.diff(groups.start))
+    return _Groups(detections, groups.rows[rank < limit], -detections.score, evaluated.shape)
 
 
 def images(evaluated: Evaluated) -> list[Record | None]:
-    """Return ``COCOeval.evalImgs``: K * A * I entries, None where there is no box."""
-    params, match_table = evaluated.params, matched(evaluated)
-    claims = _ranked(evaluated)
-    made: list[Record | None] = [None] * (np.prod(evaluated.shape).item() * len(params.areaRng))
-    truths = np.split(match_table.matched_gt, len(params.areaRng))
-    for a, truth in enumerate(truths):
-        for group, entry in _of_area(evaluated, claims, truth[:, claims.rows], a):
+    """Return ``COCOeval.evalImgs``: K * A * I entries, None without boxes."""
+    params, match_table = evaluated.params, compute_match_table(evaluated)
+    ranked = _ranked(evaluated)
+    result: list[Record | None] = [None] * (np.prod(evaluated.shape).item() * len(params.areaRng))
+    by_area = np.split(match_table.matched_gt, len(params.areaRng))
+    for a, matched_gt in enumerate(by_area):
+        for group, entry in _entries(evaluated, ranked, matched_gt[:, ranked.rows], a):
             label, image = divmod(group, evaluated.shape[1])
-            made[(label * len(params.areaRng) + a) * evaluated.shape[1] + image] = entry
-    return made
+            result[(label * len(params.areaRng) + a) * evaluated.shape[1] + image] = entry
+    return result
 
 
-def _of_area(
-    evaluated: Evaluated, claims: _Groups, truth: NDArray[np.int32], a: int
+def _entries(
+    evaluated: Evaluated, ranked: _Groups, matched_gt: NDArray[np.int32], a: int
 ) -> Iterator[tuple[int, Record]]:
-    """Yield the entries of an area range, each with the number of its class and image.
+    """Yield the index of a class and image, and its entry, in an area range.
 
     Parameters
     ----------
-    truth : (T, n) int32
-        The ground truth that each of the ranked detections matched, or -1.
+    matched_gt : (T, n) int32
+        Matched ground truth of each ranked detection, or -1.
     """
     params, truths = evaluated.params, evaluated.truths
-    low, high = evaluated.rules.area_ranges[a]
+    low, high = evaluated.match_params.area_ranges[a]
     ignored = truths.ignored | (truths.boxes.area < low) | (truths.boxes.area > high)
-    rest = _Groups(truths.boxes, np.arange(len(ignored)), ignored, evaluated.shape)
-    area = evaluated.claims.boxes.area[claims.rows]
+    gt_groups = _Groups(truths.boxes, np.arange(len(ignored)), ignored, evaluated.shape)
+    area = evaluated.detections.boxes.area[ranked.rows]
     outside = (area < low) | (area > high)
-    ids, rows = evaluated.claims.ids, evaluated.claims.rows[claims.rows]
-    claim_ids = [ids[row] for row in rows.tolist()]
-    truth_ids = truths.ids[rest.rows].tolist()
-    scores = [evaluated.scores[row] for row in claims.rows.tolist()]
-    flags = ignored[rest.rows].astype(np.int64)
-    place = np.empty(len(ignored) + 1, np.intp)  # the last is that of no ground truth
-    place[rest.rows], place[-1] = np.arange(len(ignored)), len(ignored)
-    found = place[truth]
-    matches = np.array([*truth_ids, 0], np.float64)[found]
-    excused = np.append(ignored[rest.rows], False)[found] | ((matches == 0) & outside)
-    taken = np.zeros((len(truth), len(ignored) + 1))
-    for t, of_claims in enumerate(found):
-        taken[t, of_claims] = claim_ids  # of several that match a crowd the last stays
-    for group in np.flatnonzero(np.diff(claims.start) + np.diff(rest.start)).tolist():
-        of, by = claims.of(group), rest.of(group)
+    ids, rows = evaluated.detections.ids, evaluated.detections.rows[ranked.rows]
+    dt_ids = [ids[row] for row in rows.tolist()]
+    gt_ids = truths.ids[gt_groups.rows].tolist()
+    scores = [evaluated.scores[row] for row in ranked.rows.tolist()]
+    flags = ignored[gt_groups.rows].astype(np.int64)
+    position = np.empty(len(ignored) + 1, np.intp)  # the last is for unmatched
+    position[gt_groups.rows], position[-1] = np.arange(len(ignored)), len(ignored)
+    matched = position[matched_gt]
+    matches = np.array([*gt_ids, 0], np.float64)[matched]
+    dt_ignored = np.append(ignored[gt_groups.rows], False)[matched] | ((matches == 0) & outside)
+    gt_matches = np.zeros((len(matched_gt), len(ignored) + 1))
+    for t, columns in enumerate(matched):
+        gt_matches[t, columns] = dt_ids  # several may match a crowd: the last counts
+    for group in np.flatnonzero(np.diff(ranked.start) + np.diff(gt_groups.start)).tolist():
+        dt, gt = ranked.of(group), gt_groups.of(group)
         label, image = divmod(group, evaluated.shape[1])
         yield (
             group,
@@ -102,60 +104,60 @@ def _of_area(
                 "category_id": params.catIds[label] if params.useCats else -1,
                 "aRng": params.areaRng[a],
                 "maxDet": params.maxDets[-1],
-                "dtIds": claim_ids[of],
-                "gtIds": truth_ids[by],
-                "dtMatches": matches[:, of].copy(),
-                "gtMatches": taken[:, by].copy(),
-                "dtScores": scores[of],
-                "gtIgnore": flags[by].copy() if truth_ids[by] else np.array([]),
-                "dtIgnore": excused[:, of].copy(),
+                "dtIds": dt_ids[dt],
+                "gtIds": gt_ids[gt],
+                "dtMatches": matches[:, dt].copy(),
+                "gtMatches": gt_matches[:, gt].copy(),
+                "dtScores": scores[dt],
+                "gtIgnore": flags[gt].copy() if gt_ids[gt] else np.array([]),
+                "dtIgnore": dt_ignored[:, dt].copy(),
             },
         )
 
 
 def overlaps_by_image(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
-    """Return ``COCOeval.ious``: the overlaps (D, G) by image id and category id.
+    """Return ``COCOeval.ious``: (D, G) IoU or OKS by image id and category id.
 
-    An empty list stands where there is no detection or no ground truth.
+    It is an empty list without detections or ground truths.
     """
     params, count = evaluated.params, evaluated.shape[1]
     names = params.catIds if params.useCats else [-1]
     ranked = _ranked(evaluated)
     order = np.arange(len(evaluated.truths.ignored))
-    rest = _Groups(evaluated.truths.boxes, order, np.zeros(len(order)), evaluated.shape)
+    gt_groups = _Groups(evaluated.truths.boxes, order, np.zeros(len(order)), evaluated.shape)
     pairs = evaluated.overlaps()
-    made: dict[tuple[Any, Any], Any] = {}
+    result: dict[tuple[Any, Any], Any] = {}
     for image, image_id in enumerate(params.imgIds):
         for label, category_id in enumerate(names):
             group = label * count + image
-            of, by = ranked.rows[ranked.of(group)], rest.rows[rest.of(group)]
-            made[image_id, category_id] = (
+            dt, gt = ranked.rows[ranked.of(group)], gt_groups.rows[gt_groups.of(group)]
+            result[image_id, category_id] = (
                 []
-                if len(of) == 0 or len(by) == 0
-                else _of_boxes(evaluated, of, by)
+                if len(dt) == 0 or len(gt) == 0
+                else _box_overlaps(evaluated, dt, gt)
                 if pairs is None
-                else _of_pairs(pairs, of, by)
+                else _pair_overlaps(pairs, dt, gt)
             )
-    return made
+    return result
 
 
-def _of_boxes(evaluated: Evaluated, of: Rows, by: Rows) -> NDArray[np.float64]:
-    truths, claims = evaluated.truths, evaluated.claims.boxes
+def _box_overlaps(evaluated: Evaluated, dt: Rows, gt: Rows) -> NDArray[np.float64]:
+    truths, detections = evaluated.truths, evaluated.detections.boxes
     return np.asfortranarray(
         overlaps(
-            claims.corners[of],
-            truths.boxes.corners[by],
-            detection_areas=claims.overlap_area[of],
-            truth_areas=truths.boxes.overlap_area[by],
-            crowd=truths.crowd[by],
+            detections.corners[dt],
+            truths.boxes.corners[gt],
+            detection_areas=detections.overlap_area[dt],
+            truth_areas=truths.boxes.overlap_area[gt],
+            crowd=truths.crowd[gt],
         )
     )
 
 
-def _of_pairs(pairs: Pairs, of: Rows, by: Rows) -> NDArray[np.float64]:
-    """Return the overlaps of detections with all ground truths of their image and class."""
-    found = np.zeros((len(of), len(by)), order="F")
-    for place, row in enumerate(of.tolist()):
-        listed = slice(pairs.start[row], pairs.start[row + 1])
-        found[place, np.searchsorted(by, pairs.truth[listed])] = pairs.similarity[listed]
-    return found
+def _pair_overlaps(pairs: Pairs, dt: Rows, gt: Rows) -> NDArray[np.float64]:
+    """Return the IoU or OKS of detections and ground truths of an image and class."""
+    result = np.zeros((len(dt), len(gt)), order="F")
+    for index, row in enumerate(dt.tolist()):
+        span = slice(pairs.start[row], pairs.start[row + 1])
+        result[index, np.searchsorted(gt, pairs.truth[span])] = pairs.similarity[span]
+    return result

@@ -1,8 +1,8 @@
-"""What pycocotools' evaluator holds, from detap's core, where nothing about the input is unusual.
+"""Evaluate in detap's core with pycocotools' exact results, for regular input.
 
-Annotations become columns, the parameters rules. Where that cannot be done so that every bit is
-pycocotools' (ids that are no whole numbers, NaN, thresholds out of order, ...) there is no
-:class:`Evaluated`, and the evaluator goes image by image, as pycocotools does.
+Annotations become columns, and parameters :class:`MatchParams`. For irregular input (ids that are
+not integers, NaN, unsorted thresholds, ...) there is no :class:`Evaluated`, and the evaluator uses
+the per-image path.
 
 Axes: T thresholds, R recall levels, K classes, A area ranges, M max dets, I images.
 """
@@ -33,26 +33,26 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Record = dict[str, Any]
 
-HIGHEST = 1 - 1e-10
-"""Thresholds above are lowered to this."""
+MAX_IOU_THRESHOLD = 1 - 1e-10
+"""Maximum IoU threshold, as in pycocotools."""
 
 QUERIES = ("getAnnIds", "loadAnns")
-"""What pycocotools' evaluator asks of a data set."""
+"""Methods of a data set that pycocotools' evaluator calls."""
 
 _MAX_THRESHOLDS = 64
 _CLASSES = 8
-"""Classes whose scores at recall levels a thread writes at once."""
+"""Classes per chunk of a thread."""
 
 
 class Selection(NamedTuple):
-    """What is evaluated: images and categories in their order, by id.
+    """Selected images and categories.
 
     Attributes
     ----------
     image, category : dict of int
-        The place of each id.
+        Index by id.
     by_category : bool
-        Whether categories are told apart.
+        Whether categories are evaluated separately.
     """
 
     image: dict[Any, int]
@@ -61,145 +61,153 @@ class Selection(NamedTuple):
 
     @classmethod
     def of(cls, params: Any) -> Self | None:
-        """Return what the parameters select; None where nothing, or a category twice."""
-        image = {name: place for place, name in enumerate(_plain(params.imgIds))}
-        category = {name: place for place, name in enumerate(_plain(params.catIds))}
+        """Return the selection; None if it is empty or repeats a category."""
+        image = {name: index for index, name in enumerate(_plain_ids(params.imgIds))}
+        category = {name: index for index, name in enumerate(_plain_ids(params.catIds))}
         if not image or not category or len(category) != len(params.catIds):
             return None
         return cls(image, category, bool(params.useCats))
 
     @property
     def classes(self) -> int:
-        """How many classes are scored."""
+        """Number of evaluated classes."""
         return len(self.category) if self.by_category else 1
 
 
-def _plain(names: Sequence[Any]) -> list[Any]:
-    """Return ids as Python's own: numpy's are slow to compare."""
+def _plain_ids(names: Sequence[Any]) -> list[Any]:
+    """Return ids as Python objects, which compare faster than numpy's."""
     if all(type(name) is np.int64 for name in names):
         return [*np.array(names, np.int64).tolist()]
     return [name.item() if isinstance(name, np.generic) else name for name in names]
 
 
-class Truths(NamedTuple):
-    """G ground truths as columns, with their ids; and what is compared, where it is no box."""
+class GroundTruthColumns(NamedTuple):
+    """G ground truths as columns, with ids, and masks or keypoints."""
 
     boxes: Boxes
     ignored: Flags
     crowd: Flags
     unmatchable: Flags
     ids: NDArray[Any]
-    drawn: Masks | Keypoints | None
+    shapes: Masks | Keypoints | None
 
 
-class Claims(NamedTuple):
-    """N detections as columns, and where their ids and very scores are.
+class DetectionColumns(NamedTuple):
+    """N detections as columns.
 
     Attributes
     ----------
     boxes : Boxes
     ids : sequence of int
-        Those of all that were read.
+        Ids of all annotations read.
     rows : (N,) int
-        Where the N are among these.
-    given : sequence of float, or Results
-        Likewise the scores; those of results are asked for only where they are needed.
-    drawn : Masks, Keypoints or None
-        What is compared, where it is no box.
+        Indices of the N detections in `ids` and `source_scores`.
+    source_scores : sequence of float, or Results
+        Scores of all annotations read; parsed from results when needed.
+    shapes : Masks, Keypoints or None
+        Compared shapes, unless boxes.
     """
 
     boxes: Boxes
     ids: Sequence[int]
     rows: NDArray[np.intp]
-    given: Sequence[Any] | Results
-    drawn: Masks | Keypoints | None
+    source_scores: Sequence[Any] | Results
+    shapes: Masks | Keypoints | None
 
     def scores(self) -> list[Any]:
-        """Return the scores, the very numbers that were given."""
-        given = self.given.source.scores() if isinstance(self.given, Results) else self.given
-        return [given[row] for row in self.rows.tolist()]
+        """Return the scores as the original objects."""
+        scores = self.source_scores
+        if isinstance(scores, Results):
+            scores = scores.source.scores()
+        return [scores[row] for row in self.rows.tolist()]
 
 
 def _unopened(coco: Any) -> Unopened | None:
-    """Return what a data set holds in place of dictionaries, where it is asked in no other way."""
+    """Return the stored annotations, if no method is overridden."""
     if not isinstance(coco, COCO) or overridden(coco, COCO, *QUERIES, "annToRLE"):
         return None
     return coco.unopened
 
 
-def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
-    """Return the ground truths that are selected, marked; None where they are unusual."""
+def read_ground_truths(coco: Any, params: Any, selection: Selection) -> GroundTruthColumns | None:
+    """Return the selected ground truths; None if irregular."""
     unopened = _unopened(coco)
     if isinstance(unopened, Annotations) and params.iouType == "bbox":
-        return _truths_of_columns(unopened, params, selection)
+        return _select_ground_truths(unopened, params, selection)
     read = _read(coco, params, selection, scored=False)
     if read is None:
         return None
-    columns, boxes, rows, drawn = read
+    columns, boxes, rows, shapes = read
     crowd, ignored = columns.columns()[-2:]
     flags = ignored.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
-    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn)
+    return GroundTruthColumns(boxes, *flags, (ids == 0).astype(np.bool_), ids, shapes)
 
 
-def _truths_of_columns(annotations: Annotations, params: Any, selection: Selection) -> Truths:
-    """Return the ground truths that are selected, from columns, which note that they were."""
-    image, label, *numbers = _placed(annotations, selection)
-    boxes, rows = _selected(selection, image, label, *numbers, np.zeros(len(image)))
+def _select_ground_truths(
+    annotations: Annotations, params: Any, selection: Selection
+) -> GroundTruthColumns:
+    """Return the selected rows of columns, and mark them as evaluated."""
+    image, label, *numbers = _indexed_columns(annotations, selection)
+    boxes, rows = _select_rows(selection, image, label, *numbers, np.zeros(len(image)))
     chosen = image >= 0
     if selection.by_category:
         chosen &= label >= 0
     annotations.choose(chosen, rows, params.areaRng[-1])
     crowd, ids = annotations.crowd[rows], annotations.ids[rows]
-    return Truths(boxes, crowd, crowd, ids == 0, ids, None)
+    return GroundTruthColumns(boxes, crowd, crowd, ids == 0, ids, None)
 
 
-def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
-    """Return the detections that are selected; None where they are unusual."""
+def read_detections(coco: Any, params: Any, selection: Selection) -> DetectionColumns | None:
+    """Return the selected detections; None if irregular."""
     unopened = _unopened(coco)
-    if isinstance(unopened, Results) and _masks_are_there(unopened, coco, params.iouType):
-        return _claims_of_columns(unopened, selection)
+    if isinstance(unopened, Results) and _has_masks(unopened, coco, params.iouType):
+        return _select_detections(unopened, selection)
     read = _read(coco, params, selection, scored=True)
     if read is None:
         return None
-    columns, boxes, rows, drawn = read
-    return Claims(boxes, columns.ids, rows, columns.scores, drawn)
+    columns, boxes, rows, shapes = read
+    return DetectionColumns(boxes, columns.ids, rows, columns.scores, shapes)
 
 
-def _claims_of_columns(results: Results, selection: Selection) -> Claims:
-    """Return the detections that are selected, from columns."""
+def _select_detections(results: Results, selection: Selection) -> DetectionColumns:
+    """Return the selected rows of columns."""
     masks = results.masks
-    boxes, rows = _selected(selection, *_placed(results, selection), results.score)
-    return Claims(boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows))
+    boxes, rows = _select_rows(selection, *_indexed_columns(results, selection), results.score)
+    return DetectionColumns(
+        boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows)
+    )
 
 
-def _masks_are_there(results: Results, found: COCO, kind: str) -> bool:
-    """Tell whether columns have the masks that are wanted, and so their images' sizes."""
+def _has_masks(results: Results, coco: COCO, kind: str) -> bool:
+    """Return True if columns have the required masks and image sizes."""
     if kind == "bbox":
         return True
     return results.masks is not None and all(
-        "height" in image and "width" in image for image in found.imgs.values()
+        "height" in image and "width" in image for image in coco.imgs.values()
     )
 
 
 def _read(
     coco: Any, params: Any, selection: Selection, *, scored: bool
 ) -> tuple[Columns, Boxes, NDArray[np.intp], Masks | Keypoints | None] | None:
-    """Return all columns; of those that are selected boxes, rows and what is compared besides."""
+    """Return all columns, and the selected boxes, rows and shapes."""
     columns = _columns(coco, params, selection, scored=scored)
     if columns is None:
         return None
-    boxes, rows = _selected(selection, *columns.columns()[:-2])
-    drawn = _drawn(coco, columns, params, boxed=not scored)
-    if drawn is None and params.iouType != "bbox":
+    boxes, rows = _select_rows(selection, *columns.columns()[:-2])
+    shapes = _read_shapes(coco, columns, params, boxed=not scored)
+    if shapes is None and params.iouType != "bbox":
         return None
-    return columns, boxes, rows, drawn and drawn.at(rows)
+    return columns, boxes, rows, shapes and shapes.at(rows)
 
 
-def _drawn(coco: Any, columns: Columns, params: Any, *, boxed: bool) -> Masks | Keypoints | None:
-    """Return what is compared, unless boxes are; None where it is unusual.
+def _read_shapes(
+    coco: Any, columns: Columns, params: Any, *, boxed: bool
+) -> Masks | Keypoints | None:
+    """Return masks or keypoints; None for boxes, or if irregular.
 
-    Every record that was chosen then holds its mask as a run-length string.
+    Masks of selected records are replaced by RLE strings.
     """
     if params.iouType == "keypoints":
         return Keypoints.of(columns.records, len(params.kpt_oks_sigmas), boxed=boxed)
@@ -213,13 +221,13 @@ def _columns(coco: Any, params: Any, selection: Selection, *, scored: bool) -> C
 
     def new(room: int) -> Columns:
         chosen_by = selection.image, selection.category
-        band, kind = (low, high), params.iouType
-        return Columns(*chosen_by, room, scored, band, kind, selection.by_category)
+        area_range, kind = (low, high), params.iouType
+        return Columns(*chosen_by, room, scored, area_range, kind, selection.by_category)
 
     if not isinstance(coco, COCO) or overridden(coco, COCO, *QUERIES):
-        records = chosen(coco, params)
+        records = selected_annotations(coco, params)
     elif isinstance(coco.unopened, list):
-        records = coco.unopened  # of any image and category: what is not selected is passed by
+        records = coco.unopened  # of all images and categories; unselected ones are skipped
     else:
         return _read_indexed(coco, selection, new)
     columns = new(len(records))
@@ -229,7 +237,7 @@ def _columns(coco: Any, params: Any, selection: Selection, *, scored: bool) -> C
 def _read_indexed(
     coco: COCO, selection: Selection, new: Callable[[int], Columns]
 ) -> Columns | None:
-    """Read what the indices of a data set say, from its list where the two agree."""
+    """Read the indexed records of a data set, from its list if consistent."""
     index, by_category = coco.imgToAnns, selection.by_category
     records = coco.dataset.get("annotations")
     if type(records) is list and type(coco.anns) is dict:
@@ -237,22 +245,22 @@ def _read_indexed(
         if columns.take_in_order(records, index, coco.anns, by_category):
             return columns
     columns = new(sum(len(index[image]) for image in selection.image if image in index))
-    usual = columns.take_indexed(selection.image, index, coco.anns, by_category)
-    return columns if usual else None
+    regular = columns.take_indexed(selection.image, index, coco.anns, by_category)
+    return columns if regular else None
 
 
-def copied(params: Any) -> Any:
-    """Return a deep copy of parameters; ids, which may be many, are never changed themselves."""
+def copy_params(params: Any) -> Any:
+    """Return a deep copy of parameters; id objects are shared."""
     ids = [*params.imgIds], [*params.catIds]
-    bare = copy.copy(params)
-    bare.imgIds, bare.catIds = [], []
-    twin = copy.deepcopy(bare)
-    twin.imgIds, twin.catIds = ids
-    return twin
+    base = copy.copy(params)
+    base.imgIds, base.catIds = [], []
+    result = copy.deepcopy(base)
+    result.imgIds, result.catIds = ids
+    return result
 
 
-def chosen(coco: Any, params: Any) -> list[Record]:
-    """Return the annotations of the images, and of the categories if they are told apart."""
+def selected_annotations(coco: Any, params: Any) -> list[Record]:
+    """Return the annotations of the selected images and categories."""
     by = {"imgIds": params.imgIds}
     if params.useCats:
         by["catIds"] = params.catIds
@@ -261,30 +269,32 @@ def chosen(coco: Any, params: Any) -> list[Record]:
 
 
 def overridden(instance: Any, home: type, *names: str) -> bool:
-    """Tell whether one of the methods of a class is not that class's own."""
+    """Return True if a method of a class is overridden."""
     return any(
         name in vars(instance) or getattr(type(instance), name) is not getattr(home, name)
         for name in names
     )
 
 
-def _placed(boxed: Boxed, selection: Selection) -> tuple[Integers, Integers, *tuple[Floats, ...]]:
-    """Return columns as :func:`_selected` takes them, but for scores; -1 is what is not chosen."""
-    image = _places(boxed.images, selection.image)[boxed.image]
-    label = _places(boxed.categories, selection.category)[boxed.label]
+def _indexed_columns(
+    boxed: Boxed, selection: Selection
+) -> tuple[Integers, Integers, *tuple[Floats, ...]]:
+    """Return columns as :func:`_selected` expects, without scores; -1 if not selected."""
+    image = _indices(boxed.images, selection.image)[boxed.image]
+    label = _indices(boxed.categories, selection.category)[boxed.label]
     return image, label, boxed.corners, boxed.box_area, boxed.area
 
 
-def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
-    return np.array([place.get(name, -1) for name in names], np.int32)
+def _indices(names: Sequence[Any], index: dict[Any, int]) -> NDArray[np.int32]:
+    return np.array([index.get(name, -1) for name in names], np.int32)
 
 
-def _selected(
+def _select_rows(
     selection: Selection, image: Integers, label: Integers, *columns: Floats
 ) -> tuple[Boxes, NDArray[np.intp]]:
-    """Return the rows that are selected; where categories are not told apart, by category.
+    """Return the selected rows; if categories are merged, sorted by category.
 
-    The columns are corners, the area of the box, the area that decides the range, and the score.
+    The columns are corners, box area, area for the ranges, and score.
     """
     rows = np.flatnonzero((image >= 0) & (label >= 0))
     if not selection.by_category:
@@ -297,19 +307,19 @@ def _selected(
     return Boxes(image, label, *columns), rows
 
 
-def rules_of(params: Any) -> MatchParams | None:
-    """Return parameters as the plain values that core takes; None where they are unusual."""
-    thresholds = np.minimum(np.asarray(params.iouThrs, np.float64), HIGHEST)
+def match_params(params: Any) -> MatchParams | None:
+    """Return parameters for the core; None if irregular."""
+    thresholds = np.minimum(np.asarray(params.iouThrs, np.float64), MAX_IOU_THRESHOLD)
     levels = np.asarray(params.recThrs, np.float64)
     limits = [*params.maxDets]
-    areas = np.asarray([[*band] for band in params.areaRng], np.float64)
-    usual = (
+    areas = np.asarray([[*area_range] for area_range in params.areaRng], np.float64)
+    regular = (
         thresholds.ndim == levels.ndim == 1
         and 0 < len(thresholds) <= _MAX_THRESHOLDS
         and len(levels) > 0
         and bool((thresholds > 0).all())
-        and _ascend(thresholds)
-        and _ascend(levels)
+        and _is_ascending(thresholds)
+        and _is_ascending(levels)
         and areas.ndim == 2
         and areas.shape[1] == 2
         and bool(np.isfinite(areas).all())
@@ -319,7 +329,7 @@ def rules_of(params: Any) -> MatchParams | None:
         and all(low < high for low, high in itertools.pairwise(limits))
         and params.useCats in (0, 1)
     )
-    if not usual:
+    if not regular:
         return None
     return MatchParams(
         thresholds=tuple(thresholds.tolist()),
@@ -336,7 +346,7 @@ def rules_of(params: Any) -> MatchParams | None:
     )
 
 
-def _ascend(values: Floats) -> bool:
+def _is_ascending(values: Floats) -> bool:
     return bool(np.isfinite(values).all() and (np.diff(values) >= 0).all())
 
 
@@ -357,7 +367,7 @@ class Accumulated:
 
 @dataclass(eq=False)
 class Evaluated:
-    """What evaluate() took, as it was then.
+    """Input of evaluate() as columns.
 
     Attributes
     ----------
@@ -366,97 +376,105 @@ class Evaluated:
     """
 
     params: Any
-    truths: Truths
-    claims: Claims
+    truths: GroundTruthColumns
+    detections: DetectionColumns
     selection: Selection
-    rules: MatchParams
+    match_params: MatchParams
     shapes: Shapes | None
 
     @classmethod
-    def of(cls, truths: Any, found: Any, params: Any) -> Self | None:
-        """Return two data sets as the core takes them; None where something is unusual."""
-        rules, selection = rules_of(params), Selection.of(params)
-        if rules is None or selection is None:
+    def of(cls, truths: Any, detections: Any, params: Any) -> Self | None:
+        """Convert two data sets; None if irregular."""
+        converted, selection = match_params(params), Selection.of(params)
+        if converted is None or selection is None:
             return None
-        columns = read_truths(truths, params, selection)
-        claims = None if columns is None else read_claims(found, params, selection)
-        if columns is None or claims is None:
+        gt_columns = read_ground_truths(truths, params, selection)
+        dt_columns = None if gt_columns is None else read_detections(detections, params, selection)
+        if gt_columns is None or dt_columns is None:
             return None
-        shapes = _shapes(claims, columns, params)
+        shapes = _make_shapes(dt_columns, gt_columns, params)
         if shapes is None and params.iouType != "bbox":
             return None
-        return cls(copied(params), columns, claims, selection, rules, shapes)
+        return cls(copy_params(params), gt_columns, dt_columns, selection, converted, shapes)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """K and I."""
+        """Numbers of classes and images (K, I)."""
         return self.selection.classes, len(self.selection.image)
 
     def overlaps(self, lowest: float = 0.0) -> Pairs | None:
-        """Return the overlaps of shapes from one on; None of boxes."""
+        """Return pairs of shapes with a similarity of at least `lowest`; None for boxes."""
         if self.shapes is None:
             return None
         truths = self.truths
-        return self.shapes.pairs(self.claims.boxes, truths.boxes, truths.crowd, lowest)
+        return self.shapes.pairs(self.detections.boxes, truths.boxes, truths.crowd, lowest)
 
     @cached_property
     def pairs(self) -> Pairs | None:
-        """Those that reach a threshold."""
-        return self.overlaps(self.rules.thresholds[0])
+        """Pairs that reach the lowest threshold."""
+        return self.overlaps(self.match_params.thresholds[0])
 
     @cached_property
     def scores(self) -> Sequence[Any]:
-        """The scores of the detections, the very numbers that were given."""
-        return self.claims.scores()
+        """Scores of the detections as the original objects."""
+        return self.detections.scores()
 
 
-def _shapes(claims: Claims, truths: Truths, params: Any) -> Shapes | None:
-    """Return what is compared, unless boxes are; None where it is unusual."""
-    if isinstance(claims.drawn, Masks) and isinstance(truths.drawn, Masks):
-        image = claims.boxes.image, truths.boxes.image
-        return MaskShapes.of(claims.drawn, truths.drawn, image)
-    if not isinstance(claims.drawn, Keypoints) or not isinstance(truths.drawn, Keypoints):
+def _make_shapes(
+    detections: DetectionColumns, truths: GroundTruthColumns, params: Any
+) -> Shapes | None:
+    """Return pairs of masks or keypoints; None for boxes, or if irregular."""
+    if isinstance(detections.shapes, Masks) and isinstance(truths.shapes, Masks):
+        image = detections.boxes.image, truths.boxes.image
+        return MaskShapes.of(detections.shapes, truths.shapes, image)
+    if not isinstance(detections.shapes, Keypoints) or not isinstance(truths.shapes, Keypoints):
         return None
     sigmas = np.asarray(params.kpt_oks_sigmas)
-    usual = sigmas.dtype == np.float64 and sigmas.ndim == 1 and bool((sigmas > 0).all())
-    if not (usual and params.useCats and (truths.boxes.area >= 0).all()):
+    regular = sigmas.dtype == np.float64 and sigmas.ndim == 1 and bool((sigmas > 0).all())
+    if not (regular and params.useCats and (truths.boxes.area >= 0).all()):
         return None
-    return KeypointShapes(claims.drawn, truths.drawn, tuple(sigmas.tolist()))
+    return KeypointShapes(detections.shapes, truths.shapes, tuple(sigmas.tolist()))
 
 
-def _score(evaluated: Evaluated, unmatchable: Flags, cells: Iterable[AreaIouPair]) -> Scores:
+def _match(
+    evaluated: Evaluated, unmatchable: Flags, area_iou_pairs: Iterable[AreaIouPair]
+) -> Scores:
     truths = evaluated.truths
     classes, images = evaluated.shape
     return match_and_accumulate(
-        evaluated.claims.boxes,
+        evaluated.detections.boxes,
         truths.boxes,
         ignored=truths.ignored,
         crowd=truths.crowd,
         unmatchable=unmatchable,
         images=images,
         classes=classes,
-        params=evaluated.rules,
+        params=evaluated.match_params,
         pairs=evaluated.pairs,
         all_max_dets=True,
-        match_table=cells,
+        match_table=area_iou_pairs,
     )
 
 
-def matched(evaluated: Evaluated) -> MatchTable:
-    """Return evidence with the ground truth that each detection matched, A times T times.
+def compute_match_table(evaluated: Evaluated) -> MatchTable:
+    """Return the match table with the matched ground truths by area range and threshold.
 
-    Those of id 0 too: pycocotools has a detection take one, and then calls it unmatched.
+    Ground truths of id 0 are included: pycocotools matches them and then reports no match.
     """
-    rules = evaluated.rules
-    cells = itertools.product(range(len(rules.area_ranges)), range(len(rules.thresholds)))
-    match_table = _score(evaluated, np.zeros_like(evaluated.truths.unmatchable), cells).match_table
+    params = evaluated.match_params
+    area_iou_pairs = itertools.product(
+        range(len(params.area_ranges)), range(len(params.thresholds))
+    )
+    match_table = _match(
+        evaluated, np.zeros_like(evaluated.truths.unmatchable), area_iou_pairs
+    ).match_table
     assert match_table is not None
     return match_table
 
 
 def accumulate(evaluated: Evaluated) -> Accumulated:
-    """Match, and return the arrays."""
-    scores = _score(evaluated, evaluated.truths.unmatchable, ())
+    """Match and accumulate."""
+    scores = _match(evaluated, evaluated.truths.unmatchable, ())
     precision, recall = scores.precision.transpose(2, 3, 4, 1, 0), scores.recall
     for a, positives in enumerate(scores.positives):
         precision[:, :, positives == 0, a] = -1
@@ -468,14 +486,14 @@ def _scores_at_levels(scores: Scores) -> Floats:
     """Return the score at which each recall level is reached, (T, R, K, A, M)."""
     match_table = scores.match_table
     assert match_table is not None
-    rules, classes = match_table.params, match_table.classes
-    shape = classes, len(rules.area_ranges), len(rules.max_dets)
-    out = np.empty((len(rules.thresholds), len(rules.levels), *shape))
-    start, ranked = _hits(match_table)
-    pieces = iter(range(0, classes, _CLASSES))
+    params, classes = match_table.params, match_table.classes
+    shape = classes, len(params.area_ranges), len(params.max_dets)
+    out = np.empty((len(params.thresholds), len(params.levels), *shape))
+    start, ranked = _hit_ranking(match_table)
+    chunks = iter(range(0, classes, _CLASSES))
 
     def work() -> None:
-        for begin in pieces:
+        for begin in chunks:
             fill_scores(
                 begin,
                 min(begin + _CLASSES, classes),
@@ -485,7 +503,7 @@ def _scores_at_levels(scores: Scores) -> Floats:
                 match_table.score,
                 match_table.true_positive.view(np.uint8),
                 scores.positives,
-                np.array(rules.levels),
+                np.array(params.levels),
                 out,
             )
 
@@ -493,11 +511,11 @@ def _scores_at_levels(scores: Scores) -> Floats:
     return out
 
 
-def _hits(match_table: MatchTable) -> tuple[Integers, Integers]:
-    """Return the ranking of what is a true positive anywhere, and of the first of each class."""
+def _hit_ranking(match_table: MatchTable) -> tuple[Integers, Integers]:
+    """Return the ranking of all true positives and the first of each class."""
     start, ranked = match_table.ranking
-    kept = np.any(match_table.true_positive, axis=0)[ranked]
-    kept[start[:-1][start[:-1] < start[1:]]] = True
-    before = np.zeros(len(kept) + 1, np.int32)
-    np.cumsum(kept, out=before[1:])
-    return before[start], ranked[kept]
+    selected = np.any(match_table.true_positive, axis=0)[ranked]
+    selected[start[:-1][start[:-1] < start[1:]]] = True
+    count_before = np.zeros(len(selected) + 1, np.int32)
+    np.cumsum(selected, out=count_before[1:])
+    return count_before[start], ranked[selected]

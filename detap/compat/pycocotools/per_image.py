@@ -1,6 +1,6 @@
-"""Evaluation step by step, image by image, in pycocotools' own order: slow, and of anything.
+"""Evaluate image by image in pycocotools' order: slow, but for any input.
 
-Whatever was assigned to the evaluator, or returned by its overridden methods, is what counts.
+Attributes assigned to the evaluator, and results of overridden methods, are used.
 """
 
 from collections import defaultdict
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools.fast_path import HIGHEST, Accumulated
+from detap.compat.pycocotools.fast_path import MAX_IOU_THRESHOLD, Accumulated
 
 Record = dict[str, Any]
 Groups = defaultdict[Any, list[Record]]
 
 
 def grouped(records: Sequence[Record]) -> Groups:
-    """Return annotations by the ids of their image and category."""
+    """Group annotations by image id and category id."""
     groups: Groups = defaultdict(list)
     for record in records:
         groups[record["image_id"], record["category_id"]].append(record)
@@ -25,7 +25,7 @@ def grouped(records: Sequence[Record]) -> Groups:
 
 
 def overlaps(evaluator: Any) -> dict[tuple[Any, Any], Any]:
-    """Return what ``computeIoU`` or ``computeOks`` gives, by the ids of image and category."""
+    """Call ``computeIoU`` or ``computeOks`` for each image and category."""
     p = evaluator.params
     categories = p.catIds if p.useCats else [-1]
     compute = evaluator.computeOks if p.iouType == "keypoints" else evaluator.computeIoU
@@ -35,7 +35,7 @@ def overlaps(evaluator: Any) -> dict[tuple[Any, Any], Any]:
 
 
 def images(evaluator: Any) -> list[Record | None]:
-    """Return what ``evaluateImg`` gives, for each category, area range and image."""
+    """Call ``evaluateImg`` for each category, area range and image."""
     p = evaluator.params
     return [
         evaluator.evaluateImg(image, category, area, p.maxDets[-1])
@@ -46,7 +46,7 @@ def images(evaluator: Any) -> list[Record | None]:
 
 
 def of_image(evaluator: Any, image: Any, category: Any) -> tuple[list[Record], list[Record]]:
-    """Return the ground truths and the detections of an image and category, or of all."""
+    """Return ground truths and detections of an image and category, or all categories."""
     if evaluator.params.useCats:
         return evaluator._gts[image, category], evaluator._dts[image, category]
     categories = evaluator.params.catIds
@@ -58,37 +58,36 @@ def of_image(evaluator: Any, image: Any, category: Any) -> tuple[list[Record], l
 
 
 def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDArray[np.float64]:
-    """Return the object keypoint similarity of D detections with a ground truth, (D,) float64.
+    """Compute the OKS of D detections and a ground truth, (D,) float64.
 
-    Of a ground truth none of whose keypoints is labelled it is the distance to the box, enlarged
-    by its own size on every side, that counts.
+    Without labeled keypoints, distances are to the box enlarged by its size on every side.
     """
     spread = (sigmas * 2) ** 2
-    given = np.array(truth["keypoints"])
-    x, y, labelled = given[0::3], given[1::3], given[2::3] > 0
+    truth_keypoints = np.array(truth["keypoints"])
+    x, y, labelled = truth_keypoints[0::3], truth_keypoints[1::3], truth_keypoints[2::3] > 0
     box = truth["bbox"]
     left, right = box[0] - box[2], box[0] + box[2] * 2
     top, bottom = box[1] - box[3], box[1] + box[3] * 2
-    found = np.zeros(len(detections))
-    for place, detection in enumerate(detections):
-        own = np.array(detection["keypoints"])
-        across, along = own[0::3], own[1::3]
+    result = np.zeros(len(detections))
+    for index, detection in enumerate(detections):
+        keypoints = np.array(detection["keypoints"])
+        dt_x, dt_y = keypoints[0::3], keypoints[1::3]
         if labelled.any():
-            dx, dy = across - x, along - y
+            dx, dy = dt_x - x, dt_y - y
         else:
             none = np.zeros(len(sigmas))
-            dx = np.max((none, left - across), axis=0) + np.max((none, across - right), axis=0)
-            dy = np.max((none, top - along), axis=0) + np.max((none, along - bottom), axis=0)
-        # In this order, to the last bit.
-        far = (dx**2 + dy**2) / spread / (truth["area"] + np.spacing(1)) / 2
+            dx = np.max((none, left - dt_x), axis=0) + np.max((none, dt_x - right), axis=0)
+            dy = np.max((none, top - dt_y), axis=0) + np.max((none, dt_y - bottom), axis=0)
+        # pycocotools' order of operations, for equal bits.
+        exponent = (dx**2 + dy**2) / spread / (truth["area"] + np.spacing(1)) / 2
         if labelled.any():
-            far = far[labelled]
-        found[place] = np.sum(np.exp(-far)) / far.shape[0]
-    return found
+            exponent = exponent[labelled]
+        result[index] = np.sum(np.exp(-exponent)) / exponent.shape[0]
+    return result
 
 
 def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: int) -> Record | None:
-    """Return what ``evaluateImg`` does."""
+    """Compute the result of ``evaluateImg``."""
     truths, detections = of_image(evaluator, image, category)
     if not truths and not detections:
         return None
@@ -105,10 +104,10 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
     thresholds = evaluator.params.iouThrs
     truth_matches = np.zeros((len(thresholds), len(truths)))
     matches = np.zeros((len(thresholds), len(detections)))
-    excused = np.zeros((len(thresholds), len(detections)))
+    dt_ignored = np.zeros((len(thresholds), len(detections)))
     if len(overlaps) > 0:
         match = _Matching(ignored.tolist(), crowd, thresholds)
-        match.run(overlaps[:, order], truths, detections, (truth_matches, matches, excused))
+        match.run(overlaps[:, order], truths, detections, (truth_matches, matches, dt_ignored))
     outside = np.array(
         [entry["area"] < aRng[0] or entry["area"] > aRng[1] for entry in detections]
     ).reshape((1, len(detections)))
@@ -124,17 +123,17 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
         "gtMatches": truth_matches,
         "dtScores": [entry["score"] for entry in detections],
         "gtIgnore": ignored,
-        "dtIgnore": np.logical_or(excused, unmatched),
+        "dtIgnore": np.logical_or(dt_ignored, unmatched),
     }
 
 
 class _Matching:
-    """How detections claim ground truths at each threshold, in pycocotools' order of steps."""
+    """Matching at each threshold, in pycocotools' order of operations."""
 
     def __init__(self, ignored: list[int], crowd: list[int], thresholds: Any) -> None:
-        self.neutral = ignored
+        self.ignored = ignored
         self.crowd = crowd
-        self.thresholds = [min(threshold, HIGHEST) for threshold in thresholds]
+        self.thresholds = [min(threshold, MAX_IOU_THRESHOLD) for threshold in thresholds]
         self.lowest = min(self.thresholds, default=0)
 
     def run(
@@ -144,31 +143,33 @@ class _Matching:
         detections: Sequence[Record],
         out: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     ) -> None:
-        """Fill in who matched whom, by id, and which detections are excused."""
-        truth_matches, matches, excused = out
-        everyone = range(len(truths))
-        for place, detection in enumerate(detections):
-            row = overlaps[place].tolist()
-            # What is below every threshold is never looked at, unless NaN makes it reachable.
-            odd = any(value != value for value in row)  # noqa: PLR0124
-            near = [g for g in everyone if odd or row[g] >= self.lowest]
-            for t in range(len(self.thresholds)) if near else ():
-                best = self._best(row, near, t, truth_matches[t])
+        """Fill in the matched ids and the ignored detections."""
+        truth_matches, matches, dt_ignored = out
+        indices = range(len(truths))
+        for index, detection in enumerate(detections):
+            row = overlaps[index].tolist()
+            # IoU below every threshold cannot match, except next to NaN.
+            has_nan = any(value != value for value in row)  # noqa: PLR0124
+            candidates = [g for g in indices if has_nan or row[g] >= self.lowest]
+            for t in range(len(self.thresholds)) if candidates else ():
+                best = self._best(row, candidates, t, truth_matches[t])
                 if best >= 0:
-                    excused[t, place] = self.neutral[best]
-                    matches[t, place] = truths[best]["id"]
+                    dt_ignored[t, index] = self.ignored[best]
+                    matches[t, index] = truths[best]["id"]
                     truth_matches[t, best] = detection["id"]
 
-    def _best(self, row: list[float], near: list[int], t: int, taken: NDArray[np.float64]) -> int:
-        """Return the ground truth that a detection takes at a threshold, or -1.
+    def _best(
+        self, row: list[float], candidates: list[int], t: int, taken: NDArray[np.float64]
+    ) -> int:
+        """Return the ground truth matched at a threshold, or -1.
 
-        Neutral ones stand last, and are taken only where no other will do.
+        Ignored ones are last and match only if no other does.
         """
         reached, best = self.thresholds[t], -1
-        for g in near:
+        for g in candidates:
             if taken[g] > 0 and not self.crowd[g]:
                 continue
-            if best > -1 and self.neutral[best] == 0 and self.neutral[g] == 1:
+            if best > -1 and self.ignored[best] == 0 and self.ignored[g] == 1:
                 break
             if row[g] < reached:
                 continue
@@ -177,53 +178,54 @@ class _Matching:
 
 
 def accumulate(images: Any, p: Any, evaluated: Any) -> Accumulated:
-    """Make the arrays of what became of each image, as pycocotools finds it in the list."""
+    """Accumulate the per-image results of a list in pycocotools' order."""
     thresholds, levels = len(p.iouThrs), len(p.recThrs)
     classes = len(p.catIds) if p.useCats else 1
     areas, limits = len(p.areaRng), len(p.maxDets)
     precision = -np.ones((thresholds, levels, classes, areas, limits))
     recall = -np.ones((thresholds, classes, areas, limits))
     scores = -np.ones((thresholds, levels, classes, areas, limits))
-    known = {
+    evaluated_values = {
         "class": {*(evaluated.catIds if evaluated.useCats else [-1])},
         "area": {*map(tuple, evaluated.areaRng)},
         "limit": {*evaluated.maxDets},
         "image": {*evaluated.imgIds},
     }
-    class_places = [k for k, name in enumerate(p.catIds) if name in known["class"]]
-    area_places = [a for a, band in enumerate(p.areaRng) if tuple(band) in known["area"]]
-    wanted = [most for most in p.maxDets if most in known["limit"]]
-    image_places = [i for i, name in enumerate(p.imgIds) if name in known["image"]]
+    class_indices = [k for k, name in enumerate(p.catIds) if name in evaluated_values["class"]]
+    area_indices = [
+        a for a, area_range in enumerate(p.areaRng) if tuple(area_range) in evaluated_values["area"]
+    ]
+    max_dets = [limit for limit in p.maxDets if limit in evaluated_values["limit"]]
+    image_indices = [i for i, name in enumerate(p.imgIds) if name in evaluated_values["image"]]
     all_areas, all_images = len(evaluated.areaRng), len(evaluated.imgIds)
-    for k, class_place in enumerate(class_places):
-        for a, area_place in enumerate(area_places):
-            start = (class_place * all_areas + area_place) * all_images
-            found = [images[start + i] for i in image_places]
-            found = [entry for entry in found if entry is not None]
-            for m, most in enumerate(wanted if found else ()):
-                # Not as one block: thresholds may have been added or removed since evaluate().
-                for t, row in enumerate(_curves(found, most, p.recThrs)):
+    for k, class_index in enumerate(class_indices):
+        for a, area_index in enumerate(area_indices):
+            start = (class_index * all_areas + area_index) * all_images
+            entries = [images[start + i] for i in image_indices]
+            entries = [entry for entry in entries if entry is not None]
+            for m, limit in enumerate(max_dets if entries else ()):
+                # Row by row: thresholds may have changed since evaluate().
+                for t, row in enumerate(_curves(entries, limit, p.recThrs)):
                     recall[t, k, a, m], precision[t, :, k, a, m], scores[t, :, k, a, m] = row
     return Accumulated(precision, recall, scores)
 
 
 def _curves(
-    found: list[Record], most: int, levels: Any
+    entries: list[Record], limit: int, levels: Any
 ) -> Iterable[tuple[Any, NDArray[Any], NDArray[Any]]]:
-    """Return recall, precision (R,) and scores (R,) at each threshold; none without positives.
-
-    Of the images of a class and area range.
-    """
-    score = np.concatenate([entry["dtScores"][0:most] for entry in found])
+    """Return recall, precision (R,) and scores (R,) by threshold; empty without positives."""
+    score = np.concatenate([entry["dtScores"][0:limit] for entry in entries])
     order = np.argsort(-score, kind="mergesort")
     score = score[order]
-    matched = np.concatenate([entry["dtMatches"][:, 0:most] for entry in found], axis=1)[:, order]
-    excused = np.concatenate([entry["dtIgnore"][:, 0:most] for entry in found], axis=1)[:, order]
-    positives = np.count_nonzero(np.concatenate([entry["gtIgnore"] for entry in found]) == 0)
+    matched = np.concatenate([entry["dtMatches"][:, 0:limit] for entry in entries], axis=1)[
+        :, order
+    ]
+    ignored = np.concatenate([entry["dtIgnore"][:, 0:limit] for entry in entries], axis=1)[:, order]
+    positives = np.count_nonzero(np.concatenate([entry["gtIgnore"] for entry in entries]) == 0)
     if positives == 0:
         return ()
-    hits = np.cumsum(np.logical_and(matched, np.logical_not(excused)), axis=1).astype(float)
-    wrong = np.logical_and(np.logical_not(matched), np.logical_not(excused))
+    hits = np.cumsum(np.logical_and(matched, np.logical_not(ignored)), axis=1).astype(float)
+    wrong = np.logical_and(np.logical_not(matched), np.logical_not(ignored))
     misses = np.cumsum(wrong, axis=1).astype(float)
     recalls = hits / positives
     precisions = hits / (misses + hits + np.spacing(1))
@@ -231,10 +233,10 @@ def _curves(
     count = len(score)
     at_levels = np.zeros((2, len(hits), len(levels)))
     for t in range(len(hits)):
-        places = np.searchsorted(recalls[t], levels, side="left")
-        # Where a level is not reached, pycocotools reads no further.
-        unreached = np.flatnonzero(places >= count)
-        reached = places[: unreached[0]] if len(unreached) else places
+        ranks = np.searchsorted(recalls[t], levels, side="left")
+        # pycocotools stops at the first level that is not reached.
+        unreached = np.flatnonzero(ranks >= count)
+        reached = ranks[: unreached[0]] if len(unreached) else ranks
         at_levels[0, t, : len(reached)] = envelope[t, reached]
         at_levels[1, t, : len(reached)] = score[reached]
     last = recalls[:, -1] if count else np.zeros(len(hits))

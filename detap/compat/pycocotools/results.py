@@ -1,4 +1,4 @@
-"""Results of a detector on their way to a data set: columns first, dictionaries when asked for."""
+"""Results of a detector as columns; dictionaries are created on access."""
 
 import io
 import json
@@ -30,35 +30,35 @@ _Scan = TypeVar("_Scan", ResultsScan, TruthScan)
 
 _LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _FIRST = _SEARCHED = 1 << 16
-"""Bytes in which the first record, and one in the middle, is looked for."""
+"""Bytes searched for the first record, and for one in the middle."""
 
 _SPLIT_FROM = 1 << 20
-"""Bytes of half a file from which on both are read at once: nothing else keeps cores at work."""
+"""Minimum size of half a file to scan both halves in parallel."""
 
 
 class Source(Protocol):
-    """What results were given as."""
+    """Original form of results."""
 
     def scores(self) -> Sequence[Any]:
-        """Return the scores, the very numbers that were given."""
+        """Return the scores as the original objects."""
 
     def records(self) -> list[Record]:
-        """Return them as pycocotools' loadRes has them, made anew."""
+        """Create the records as pycocotools' loadRes has them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Boxed:
-    """What N annotations have, of either side, as columns.
+    """Columns common to N annotations or results.
 
     Attributes
     ----------
     images, categories : sequences
-        Ids, which `image` and `label` are indices into.
+        Ids; `image` and `label` are indices into them.
     image, label : (N,) int32
     corners : (N, 4) float64
         x, y, x + w, y + h.
     box_area, area : (N,) float64
-        w * h; and what decides the area range.
+        w * h; and the area for the ranges.
     """
 
     images: Sequence[Any]
@@ -75,15 +75,15 @@ class Boxed:
 
 @dataclass(frozen=True, eq=False)
 class Results(Boxed):
-    """The N results of a detector, as columns; `area` is as pycocotools takes it.
+    """The N results of a detector, as columns; `area` is pycocotools'.
 
     Attributes
     ----------
     score : (N,) float64
     source : Source
-        What they were given as.
+        Original form.
     masks : Masks or None
-        Where all have run-length strings.
+        If all have RLE strings.
     """
 
     score: Floats
@@ -91,22 +91,22 @@ class Results(Boxed):
     masks: Masks | None = None
 
     def records(self) -> list[Record]:
-        """Return them as pycocotools has them, made anew."""
+        """Create the records as pycocotools has them."""
         return self.source.records()
 
 
 @dataclass(frozen=True)
 class FileResults:
-    """Results as the bytes of a file: the file itself may be gone when they are asked for."""
+    """Results as the content of a file, which may have been deleted."""
 
     content: bytes
 
     def scores(self) -> list[Any]:
-        """Return the scores: whole numbers, if the file has them so, else floats."""
+        """Return the scores as parsed from JSON, int or float."""
         return [record["score"] for record in parse(self.content)]
 
     def records(self) -> list[Record]:
-        """Return them as pycocotools' loadRes has them, made anew."""
+        """Create the records as pycocotools' loadRes has them."""
         records = parse(self.content)
         complete(records)
         return list(records)
@@ -115,21 +115,21 @@ class FileResults:
     def scan(
         cls, content: bytes, images: Sequence[Any], categories: Sequence[Record]
     ) -> Results | None:
-        """Return the columns of a regular file of boxes or masks; None where it has to be parsed.
+        """Return the columns of a regular file of boxes or masks; None if irregular.
 
-        As pycocotools has it, the first record says whether all have a box.
+        As in pycocotools, the first record determines whether all have a box.
         """
         start = _LIST.match(content)
         begin = start.end() if start else len(content)
         first = _first_record(content[begin : begin + _FIRST])
         if "caption" in first or not ("bbox" in first or "segmentation" in first):
             return None
-        known = ids_of(categories)
+        category_ids = ids_of(categories)
         scan = scan_of(ResultsScan, content, masks="segmentation" in first)
         try:
             regular = scan.run() if "segmentation" in first else _run(scan, content)
-            columns = scan.columns(images, known) if regular else None
-        except (TypeError, OverflowError, UnicodeError):  # ids of several kinds, or very large
+            columns = scan.columns(images, category_ids) if regular else None
+        except (TypeError, OverflowError, UnicodeError):  # mixed or very large ids
             return None
         if columns is None:
             return None
@@ -142,22 +142,22 @@ class FileResults:
         elif np.isnan(box_area).any():
             return None
         numbers = corners, box_area, area, score
-        ids = tuple(images), (*known, *columns[5])
+        ids = tuple(images), (*category_ids, *columns[5])
         return Results(*ids, image, label, *numbers, cls(content), masks)
 
 
 def parse(content: bytes) -> Any:
-    """Return what a file says, read as `open` reads text."""
+    """Parse JSON in the default encoding of `open`."""
     return json.load(io.TextIOWrapper(io.BytesIO(content)))
 
 
 def ids_of(categories: Sequence[Record]) -> list[Any]:
-    """Return the id of each category, once."""
+    """Return the unique category ids."""
     return list(dict.fromkeys(category["id"] for category in categories))
 
 
 def scan_of(kind: type[_Scan], content: bytes, start: int = 0, *, masks: bool = False) -> _Scan:
-    """Return a scan of a file's content, read from a place on."""
+    """Return a scan of a file's content from an offset."""
     limits, view = DEFAULT_LIMITS, memoryview(content)[start:]
 
     def read(count: int) -> bytes:
@@ -169,18 +169,18 @@ def scan_of(kind: type[_Scan], content: bytes, start: int = 0, *, masks: bool = 
 
 
 def _run(scan: ResultsScan, content: bytes) -> bool:
-    """Run a scan, in two threads where that pays; return whether the content was regular."""
+    """Run a scan, in two threads if faster; return True if the content is regular."""
     middle = len(content) // 2
-    near = content[middle : middle + _SEARCHED] if middle >= _SPLIT_FROM else b""
-    found = find_record(near)
-    if found < 0 or (os.cpu_count() or 1) < 2 or memory_is_tight():
+    chunk = content[middle : middle + _SEARCHED] if middle >= _SPLIT_FROM else b""
+    offset = find_record(chunk)
+    if offset < 0 or (os.cpu_count() or 1) < 2 or memory_is_tight():
         return scan.run()
-    start = middle + found
+    start = middle + offset
     return run_split(scan, scan_of(ResultsScan, content, start), start)
 
 
 def _first_record(content: bytes) -> Record:
-    """Return the first record; an empty one where there is none."""
+    """Return the first record; empty if there is none."""
     try:
         first, _ = json.JSONDecoder().raw_decode(content.decode("utf-8", "replace"))
     except ValueError:
@@ -189,11 +189,11 @@ def _first_record(content: bytes) -> Record:
 
 
 def _masks_of(scan: ResultsScan, rows: int) -> Masks | None:
-    """Return the masks of a file; None where not every record has one, as a string."""
-    outlines = scan.outlines_of(rows)
-    if outlines is None or scan.listed:
+    """Return the masks of a file; None unless every record has an RLE string."""
+    segmentations = scan.outlines_of(rows)
+    if segmentations is None or scan.listed:
         return None
-    has, sizes, run_start, runs = map(np.asarray, outlines[:4])
+    has, sizes, run_start, runs = map(np.asarray, segmentations[:4])
     first = np.zeros(len(runs), np.bool_)
     first[run_start[:-1]] = True
     if not has.all() or ((runs == 0) & ~first).any():
@@ -204,12 +204,14 @@ def _masks_of(scan: ResultsScan, rows: int) -> Masks | None:
 
 
 def _with_boxes(masks: Masks, corners: Floats, box_area: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return corners and areas of boxes, where there are none those of the masks; and pixels."""
+    """Return corners and areas of boxes, from masks if missing; and pixel counts."""
     pixels, boxes = areas_and_boxes(masks.arrays)
-    none = np.isnan(box_area)
+    missing = np.isnan(box_area)
     corners, box_area = corners.copy(), box_area.copy()
-    corners[none] = np.concatenate([boxes[none, :2], boxes[none, :2] + boxes[none, 2:]], axis=1)
-    box_area[none] = boxes[none, 2] * boxes[none, 3]
+    corners[missing] = np.concatenate(
+        [boxes[missing, :2], boxes[missing, :2] + boxes[missing, 2:]], axis=1
+    )
+    box_area[missing] = boxes[missing, 2] * boxes[missing, 3]
     return corners, box_area, pixels.astype(np.float64)
 
 
@@ -220,18 +222,18 @@ class ArrayResults:
     rows: NDArray[Any]
 
     def scores(self) -> list[Any]:
-        """Return the scores, as numbers of the array's own kind."""
+        """Return the scores as scalars of the array."""
         return list(self.rows[:, 5])
 
     def records(self) -> list[Record]:
-        """Return them as pycocotools' loadRes has them, made anew."""
+        """Create the records as pycocotools' loadRes has them."""
         records = self.parse(self.rows)
         complete(records)
         return records
 
     @staticmethod
     def parse(rows: NDArray[Any]) -> list[Record]:
-        """Return the rows as records, whose numbers are of the array's own kind."""
+        """Return the rows as records with scalars of the array."""
         return [
             {
                 "image_id": int(row[0]),
@@ -246,35 +248,39 @@ class ArrayResults:
     def of(
         cls, rows: NDArray[Any], images: Sequence[Any], categories: Sequence[Record]
     ) -> Results | None:
-        """Return the columns of an array; None where they have to be looked at one by one."""
-        known = ids_of(categories)
-        usual = rows.dtype in (np.float32, np.float64) and len(rows) and images and known
-        if not usual or not all(type(name) is int for name in (*images, *known)):
+        """Return the columns of an array; None if irregular."""
+        category_ids = ids_of(categories)
+        regular = rows.dtype in (np.float32, np.float64) and len(rows) and images and category_ids
+        if not regular or not all(type(name) is int for name in (*images, *category_ids)):
             return None
         count = len(rows)
-        kept = np.array(rows, order="C")
+        contiguous = np.array(rows, order="C")
         image, label = np.empty(count, np.int32), np.empty(count, np.int32)
         corners, score, box_area = np.empty((count, 4)), np.empty(count), np.empty(count)
         area = box_area if rows.dtype == np.float64 else np.empty(count)
         try:
-            tables = IdTable(images), IdTable(known)
+            tables = IdTable(images), IdTable(category_ids)
         except OverflowError:
             return None
-        if not take_rows(kept, *tables, len(known), image, label, corners, box_area, area, score):
+        if not take_rows(
+            contiguous, *tables, len(category_ids), image, label, corners, box_area, area, score
+        ):
             return None
         numbers = corners, box_area, area, score
-        return Results(tuple(images), (*known, None), image, label, *numbers, cls(kept))
+        return Results(
+            tuple(images), (*category_ids, None), image, label, *numbers, cls(contiguous)
+        )
 
 
 def complete(records: list[Record]) -> bool:
-    """Add to each record what follows from it, as pycocotools does: its area, an id from 1 on.
+    """Add area, id (from 1) and other derived fields, as pycocotools does.
 
-    What the first record holds decides what all are taken for.
+    The first record determines the kind of all.
 
     Returns
     -------
     bool
-        Whether they are boxes or masks, each of a category.
+        True for boxes or masks with a category each.
     """
     first = records[0]
     if "caption" in first:
@@ -300,10 +306,10 @@ def _complete_masks(records: list[Record]) -> bool:
     number = 0
     try:
         for number, lists in enumerate(_masks_in_turn(records), 1):
-            record, areas, boxes, place = lists
-            record["area"] = areas[place]
+            record, areas, boxes, index = lists
+            record["area"] = areas[index]
             if "bbox" not in record:
-                record["bbox"] = boxes[place]
+                record["bbox"] = boxes[index]
             record["id"] = number
             record["iscrowd"] = 0
     except MaskError as error:
@@ -312,9 +318,10 @@ def _complete_masks(records: list[Record]) -> bool:
 
 
 def _masks_in_turn(records: list[Record]) -> Iterator[tuple[Record, Any, Any, int]]:
-    """Yield each record with arrays of areas and boxes, and where its own are in them.
+    """Yield each record with arrays of areas and boxes, and its index in them.
 
-    All at once; where one is wrong one by one, so that those before it are completed, as there.
+    If a mask is invalid, masks are read one by one, so that earlier records are completed as in
+    pycocotools.
     """
     try:
         lists = _runs.read([record["segmentation"] for record in records])
@@ -324,16 +331,16 @@ def _masks_in_turn(records: list[Record]) -> Iterator[tuple[Record, Any, Any, in
             one = _runs.read([record["segmentation"]])
             yield record, one.areas(), one.boxes(), 0
         return
-    for place, record in enumerate(records):
-        yield record, areas, boxes, place
+    for index, record in enumerate(records):
+        yield record, areas, boxes, index
 
 
 def _complete_keypoints(record: Record, number: int) -> None:
-    found = extent(record["keypoints"]) if type(record["keypoints"]) is list else None
-    if found is None:
+    extents = extent(record["keypoints"]) if type(record["keypoints"]) is list else None
+    if extents is None:
         x, y = record["keypoints"][0::3], record["keypoints"][1::3]
         left, right, top, bottom = np.min(x), np.max(x), np.min(y), np.max(y)
-        found = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
-    record["area"] = found[1]
+        extents = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
+    record["area"] = extents[1]
     record["id"] = number
-    record["bbox"] = found[0]
+    record["bbox"] = extents[0]

@@ -1,4 +1,4 @@
-"""What is compared where it is no box: masks and keypoints, as the core takes them."""
+"""Masks and keypoints of annotations, converted for the core."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,38 +19,37 @@ Rows = NDArray[np.intp]
 Record = dict[str, Any]
 
 _LARGEST = 2.0**25
-"""Up to here float64 holds the square of every whole number, which pycocotools takes as such."""
+"""Bound of coordinates whose integer squares are exact in float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Masks, and which is whose.
+    """Masks, with a mask index per row.
 
     Attributes
     ----------
     arrays : MaskArrays
     number : (n,) int32
-        The mask of each row.
+        Mask index of each row.
     """
 
     arrays: MaskArrays
     number: Integers
 
     @classmethod
-    def of(cls, records: Sequence[Record], aside: Sequence[Record], images: Any) -> Self | None:
-        """Return the masks of records, which then hold them as run-length strings.
+    def of(cls, records: Sequence[Record], changed: Sequence[Record], images: Any) -> Self | None:
+        """Return the masks of records, whose segmentations are replaced by RLE strings.
 
-        None where pycocotools has to be followed step by step: where runs do not make up the mask,
-        or a segmentation is of no usual form.
+        None if irregular: runs do not fill the mask, or the form is unknown.
 
         Parameters
         ----------
-        aside : sequence of dict
-            Records that are changed likewise, and are no rows.
+        changed : sequence of dict
+            Records that are also changed, but not returned.
         images : dict
-            Records of height and width by id.
+            Image records by id, with height and width.
         """
-        lists = _runs.of_annotations([*records, *aside], images)
+        lists = _runs.of_annotations([*records, *changed], images)
         arrays = None if lists is None else lists.arrays()
         if arrays is None:
             return None
@@ -71,29 +70,29 @@ class Masks:
 class MaskShapes:
     """The masks of detections and of ground truths."""
 
-    claims: Masks
+    detections: Masks
     truths: Masks
 
     @classmethod
-    def of(cls, claims: Masks, truths: Masks, image: tuple[Integers, Integers]) -> Self | None:
-        """Return both; None where those of an image are not of one size.
+    def of(cls, detections: Masks, truths: Masks, image: tuple[Integers, Integers]) -> Self | None:
+        """Combine both; None if an image has masks of different sizes.
 
         Parameters
         ----------
         image : pair of (N,) and (G,) int32
             The image of each row.
         """
-        images, sizes = np.concatenate(image), np.concatenate([claims.sizes, truths.sizes])
-        _, first, place = np.unique(images, return_index=True, return_inverse=True)
-        return cls(claims, truths) if (sizes == sizes[first][place]).all() else None
+        images, sizes = np.concatenate(image), np.concatenate([detections.sizes, truths.sizes])
+        _, first, inverse = np.unique(images, return_index=True, return_inverse=True)
+        return cls(detections, truths) if (sizes == sizes[first][inverse]).all() else None
 
-    def pairs(self, claims: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
-        """Return the overlaps of masks of the same image and class."""
+    def pairs(self, detections: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
+        """Compute the IoU of masks of the same image and class."""
         return mask_pairs(
-            claims,
+            detections,
             truths,
-            masks=(self.claims.arrays, self.truths.arrays),
-            numbers=(self.claims.number, self.truths.number),
+            masks=(self.detections.arrays, self.truths.arrays),
+            numbers=(self.detections.number, self.truths.number),
             crowd=crowd,
             min_similarity=lowest,
         )
@@ -101,37 +100,37 @@ class MaskShapes:
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """Keypoints, and of ground truths the boxes, which stand for them where none is labelled.
+    """Keypoints, and boxes of ground truths, used if no keypoint is labeled.
 
     Attributes
     ----------
-    places : (n, K, 3) float64
+    points : (n, K, 3) float64
         x, y, v.
     boxes : (n, 4) float64
         x, y, width, height; zeros of detections.
     """
 
-    places: Floats
+    points: Floats
     boxes: Floats
 
     @classmethod
     def of(cls, records: Sequence[Record], count: int, *, boxed: bool) -> Self | None:
-        """Return the keypoints of records; None where they are unusual, or not so many in each."""
-        places = _numbers([record["keypoints"] for record in records], 3 * count)
+        """Return the keypoints of records; None if irregular or not `count` each."""
+        points = _numbers([record["keypoints"] for record in records], 3 * count)
         boxes: Floats | None = np.zeros((len(records), 4))
         if boxed:
             boxes = _numbers([record["bbox"] for record in records], 4)
-        if places is None or boxes is None:
+        if points is None or boxes is None:
             return None
-        return cls(places.reshape(-1, count, 3), boxes)
+        return cls(points.reshape(-1, count, 3), boxes)
 
     def at(self, rows: Rows) -> "Keypoints":
         """Return the keypoints of these rows."""
-        return Keypoints(self.places[rows], self.boxes[rows])
+        return Keypoints(self.points[rows], self.boxes[rows])
 
 
 def _numbers(rows: list[Any], count: int) -> Floats | None:
-    """Return rows of so many numbers; None where one is none, or so large that it is no pixel."""
+    """Return rows as float64; None for other lengths, types or very large values."""
     if not all(type(row) is list and len(row) == count for row in rows):
         return None
     numbers = np.array(rows).reshape(len(rows), count)
@@ -147,21 +146,21 @@ class KeypointShapes:
     Attributes
     ----------
     sigmas : tuple of float
-        One of each keypoint.
+        One per keypoint.
     """
 
-    claims: Keypoints
+    detections: Keypoints
     truths: Keypoints
     sigmas: tuple[float, ...]
 
-    def pairs(self, claims: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
-        """Return how alike those of the same image and class lie; none absorbs another way."""
+    def pairs(self, detections: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
+        """Compute the OKS of keypoints of the same image and class; crowds are as others."""
         del crowd
         return keypoint_pairs(
-            claims,
+            detections,
             truths,
-            dt_keypoints=self.claims.places[:, :, :2],
-            gt_keypoints=GroundTruthKeypoints(self.truths.places, self.truths.boxes),
+            dt_keypoints=self.detections.points[:, :, :2],
+            gt_keypoints=GroundTruthKeypoints(self.truths.points, self.truths.boxes),
             sigmas=self.sigmas,
             min_similarity=lowest,
         )
