@@ -85,7 +85,7 @@ class _Run:
     ground_truth : GroundTruth or None
         The complete ground truth, if this process has read it.
     needs_ground_truth : bool
-        Whether the complete ground truth is needed besides matching.
+        Whether the complete ground truth is also needed after matching.
     needs_rows : bool
         Whether per-detection match results are needed.
     """
@@ -111,11 +111,11 @@ class _Run:
 
     def evaluate(self) -> "Partial":
         """Return the partial of all inputs."""
-        found = None
+        result = None
         # Each input has its own ground truth: hold one pair in memory at a time.
         if len(self.inputs.gt) == len(self.inputs.dt) > 1 and not self.needs_ground_truth:
-            found = self.evaluate_pairs()
-        return self.evaluate_shared() if found is None else found
+            result = self.evaluate_pairs()
+        return self.evaluate_shared() if result is None else result
 
     def evaluate_pairs(self) -> "Partial | None":
         """Return the partial of paired inputs; None if the images do not match."""

@@ -481,8 +481,8 @@ _NOT_GIVEN = (None, ())
 """Values of an option that was not given, and of a repeatable one."""
 
 
-def _value(field: ProtocolField, found: Any) -> Any:
+def _value(field: ProtocolField, given: Any) -> Any:
     if field.kind.repeatable:
         # Each use of the option gives a list.
-        return tuple(sorted({value for item in found for value in item.value}))
-    return found.value if isinstance(found, Given) else found
+        return tuple(sorted({value for item in given for value in item.value}))
+    return given.value if isinstance(given, Given) else given
