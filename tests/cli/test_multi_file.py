@@ -115,7 +115,7 @@ def test_no_report_is_written_onto_a_shard(shards: Path, detap: Run) -> None:
             *("eval", "--gt", shards / "instances.json", option, path, *rest, "-o", target)
         )
         assert ended.status == 2
-        assert "is an input; give the report another name" in ended.err
+        assert "is an input; use another name for the report" in ended.err
 
 
 def test_slices_by_an_attribute_look_into_every_ground_truth(shards: Path, detap: Run) -> None:

@@ -187,7 +187,7 @@ def test_a_mistake_in_a_paired_input_is_told_of_it(shards: Path, detap: Run) -> 
     Path("dts/2.json").write_text('[{"image_id": 1}]')
     ended = detap("eval", *PAIRS)
     assert ended.status == 2
-    assert ended.err.startswith("Error: dts/2.json: none of its 1 records has a score")
+    assert ended.err.startswith("Error: dts/2.json: none of the 1 records has a score")
 
 
 def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, detap: Run) -> None:
@@ -555,4 +555,4 @@ def test_scores_below_the_floor_are_as_of_no_detections(
         warned = [note["code"] for note in notes if note["severity"] == "warning"]
         assert warned == ([] if strict else ["no-detections"])
         if strict:
-            assert "there is no detection: every AP is 0" in ended.err
+            assert "no detections: every AP is 0" in ended.err
