@@ -311,10 +311,10 @@ def profile_table(found: Found) -> str:
     return table(["workload", *steps, "interpreter, exit", "total"], rows)
 
 
-def floor_table(found: Found) -> str:
+def limit_table(found: Found) -> str:
     return table(
         ["", "wall, s", "processor, s"],
-        ([row["what"], seconds(row["wall"]), seconds(row["processor"])] for row in found["floors"]),
+        ([row["what"], seconds(row["wall"]), seconds(row["processor"])] for row in found["limits"]),
     )
 
 
@@ -405,7 +405,7 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "scaling-images": image_scaling,
     "threads": thread_table,
     "profile": profile_table,
-    "floors": floor_table,
+    "limits": limit_table,
     "checks": check_table,
     "loop": loop_table,
     "tables": tables_table,

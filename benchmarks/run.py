@@ -38,7 +38,7 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "floors", "checks", "loop", "tables", "drop_in"),
+    *("threads", "profile", "limits", "checks", "loop", "tables", "drop_in"),
 )
 # How an evaluator is used in a training loop, and the peers that can be used so.
 LOOPS = {
@@ -263,7 +263,7 @@ def run_aloud(command: Sequence[str]) -> tuple[float, str]:
     return perf_counter() - start, done.stderr
 
 
-def floors(bench: Bench) -> list[dict[str, Any]]:
+def limits(bench: Bench) -> list[dict[str, Any]]:
     """Time what no evaluator in Python can avoid: starting, importing numpy, reading bytes."""
     python = bench.detap.python or sys.executable
     commands = {
@@ -423,7 +423,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: scaling(bench, by_images, "images"),
         lambda: threads(bench),
         lambda: profile(bench),
-        lambda: floors(bench),
+        lambda: limits(bench),
         lambda: checks(bench),
         lambda: loop(bench),
         lambda: tables(bench),

@@ -171,7 +171,7 @@ def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
 )
 @pytest.mark.usefixtures("folder")
 def test_gates_know_it(detap: Run, found: str, arguments: list[str], status: int) -> None:
-    """A floor and a ceiling above 1 are no mistake: it is no share."""
+    """A minimum and a maximum above 1 are no mistake: it is no share."""
     detap(*call("two", "-o", "two.report.json"))
     Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
     ended = detap(*call(found, *arguments))

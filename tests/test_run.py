@@ -92,7 +92,7 @@ def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
     )
     # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
     assert evaluate(truth, found, VOC).summary["mAP"] == pytest.approx(5 / 6)
-    kept = evaluate(truth, found, replace(VOC, min_score=0.05))  # at the floor it counts
+    kept = evaluate(truth, found, replace(VOC, min_score=0.05))  # at the minimum it counts
     assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
     result = evaluate(truth, found, replace(VOC, min_score=0.5))
     assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
@@ -219,7 +219,7 @@ def test_average_precision_with_and_without_the_envelope() -> None:
 
 
 def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
-    """Rounded to whole numbers a score of .3 is below the floor that it was above."""
+    """Rounded to whole numbers a score of .3 is below the minimum that it was above."""
     truth = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[(0, 0, 9, 9)] * 2)
     found = Detections.from_arrays(
         image=["a", "a", "a", "b"],

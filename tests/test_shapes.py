@@ -204,7 +204,7 @@ def test_masks_that_are_none(masks: Any, message: str) -> None:
         (POSES[:, :0], r"keypoints has the shape \(2, 0, 3\)"),
         (POSES * np.nan, "row 0: keypoints has nan; give coordinates in pixels"),
         (POSES * [[[1]], [[1e8]]], "row 1: keypoints has 300000000.0; give coordinates in pixels"),
-        ([[["1", 2, 2]] * 2] * 2, "keypoints is .* it must be numbers"),
+        ([[["1", 2, 2]] * 2] * 2, "keypoints is .*; expected numbers"),
     ],
 )
 def test_keypoints_that_are_none(keypoints: Any, message: str) -> None:

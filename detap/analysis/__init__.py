@@ -1,1 +1,1 @@
-"""What follows from results: where a detector errs, how sure a number is, how two differ."""
+"""Analyses of results: errors, calibration, comparison, intervals and explanations."""

@@ -1,4 +1,4 @@
-"""How sure a number is: paired resamples of the images a detector was scored on.
+"""Uncertainty of metrics: paired bootstrap over the images of the test set.
 
 See docs/statistics.md for the method, what it assumes, and how its coverage was tested.
 """
@@ -26,7 +26,7 @@ __all__ = ["Resampled", "Weights", "draw_weights", "interval", "leave_out", "res
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resampled:
-    """Numbers of one detector in B resamples of its images.
+    """Metrics of one detector in B resamples of its images.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def resampled(
     *,
     threads: int | None = None,
 ) -> Resampled:
-    """Return numbers of a result in each resample of its images.
+    """Compute metrics of a result in each resample of its images.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def resampled(
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections, which could be resampled.
+        If the protocol ranks no detections, which could be resampled.
     KeyError
-        Where the protocol has no such number.
+        If the protocol has no such number.
     """
     check_threads(threads)
     protocol = result.protocol
@@ -141,7 +141,7 @@ def interval(
 
 
 def differing(left_out: Floats) -> float | None:
-    """Return how many parts of the images effectively make a difference; None where none does.
+    """Return the effective number of image parts with influence; None without any.
 
     Of parts with the influences u on a number, it is ``sum(u**2)**2 / sum(u**4)``: k where k
     parts have the same influence and the others none.
@@ -199,7 +199,7 @@ def _student(angle: float, freedom: int) -> float:
 
 
 def _check_weight(match_table: MatchTable, weights: Weights) -> None:
-    """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
+    """Raise UsageError if a resample has more rows than int32 can count."""
     for image in (match_table.image, match_table.truth_image):
         if len(image) * weights.max_weight <= MOST_ROWS:
             continue

@@ -1,4 +1,4 @@
-"""The same boxes through pycocotools, number by number.
+"""Compare metrics with pycocotools on the same boxes.
 
 pycocotools works on x, y, w, h; a table keeps what its numbers depend on: x, y, x + w, y + h and
 w * h, each as the file gave it. Any w and h with these very sums and products are the same boxes
@@ -50,14 +50,14 @@ _TYPES = {
     "segm": ("segm", "coco-segm"),
     "keypoints": ("keypoints", "coco-keypoints"),
 }
-"""What pycocotools calls an overlap, and the preset in which it follows."""
+"""pycocotools' name of each IoU type, and the equivalent preset."""
 
 _STEPS = 64  # units in the last place on either side that the search for w and h goes
 
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """What detap and pycocotools say of the same boxes.
+    """Metrics of detap and pycocotools on the same boxes.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class CrossCheck:
 
     @property
     def differences(self) -> dict[str, float]:
-        """By how much each number differs; infinite where one of the two is undefined."""
+        """Difference of each metric; infinite if one value is undefined."""
         return {name: difference(*pair) for name, pair in self.metrics.items()}
 
     @property
@@ -99,7 +99,7 @@ class CrossCheck:
 
     @property
     def equal(self) -> bool:
-        """Whether every number is the same, to the last bit."""
+        """True if all values are bitwise equal."""
         return self.largest == 0.0
 
     @property
@@ -133,11 +133,11 @@ class CrossCheck:
 
 
 ZERO = "it takes a match with the annotation of id 0 for none"
-"""What pycocotools does."""
+"""Behavior of pycocotools."""
 
 
 def check_supported(protocol: Protocol) -> None:
-    """Raise UsageError where pycocotools has no such protocol."""
+    """Raise UsageError if pycocotools does not support the protocol."""
     preset = PRESETS[_TYPES.get(protocol.iou_type, _TYPES["bbox"])[1]]
     unsupported = [
         field.name.replace("_", "-")
@@ -163,7 +163,7 @@ def cross_check(result: Result) -> CrossCheck:
     Raises
     ------
     UsageError
-        Where pycocotools has no such protocol.
+        If pycocotools has no such protocol.
     """
     protocol, truth = result.protocol, result.ground_truth
     check_supported(protocol)
@@ -208,7 +208,7 @@ def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
 
 
 def difference(ours: float, theirs: float) -> float:
-    """Return by how much two numbers differ; both undefined is no difference, one is infinite."""
+    """Return the difference of two values: 0 if both are undefined, infinite if one is."""
     gap = _gaps(np.array([ours]), np.array([theirs]))
     return float(gap[0])
 
@@ -237,7 +237,7 @@ def _mean(spec: MetricSpec, values: Floats) -> float:
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
-    """Return what pycocotools accumulates, and how many boxes it was given inexactly.
+    """Return pycocotools' accumulated arrays and the number of inexact boxes.
 
     Annotations are numbered from 1, but for one that is to have the id 0.
     """

@@ -174,7 +174,7 @@ class ThresholdMargin(NamedTuple):
     Attributes
     ----------
     name : str
-    kind : {"floor", "ceiling"}
+    kind : {"minimum", "maximum"}
     limit : str
         As given.
     standard_error : float

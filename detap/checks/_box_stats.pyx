@@ -1,4 +1,4 @@
-"""What whole columns of boxes and values look like, so that something can be said of it."""
+"""Statistics of whole columns of boxes and values."""
 
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -73,9 +73,9 @@ cdef inline double _overlap(const double *a, const double *b) noexcept nogil:
 def found_classes(
     const double[:, ::1] truths, const int32_t[::1] truth_image, const int32_t[::1] truth_label,
     const double[:, ::1] corners, const int32_t[::1] image, const int32_t[::1] label,
-    const uint8_t[::1] wanted, double threshold
+    const uint8_t[::1] selected, double threshold
 ) -> list[tuple[int, int]]:
-    """Return which class lies where each ground truth is, on some images.
+    """Return the label of the best detection on each ground truth of some images.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def found_classes(
     corners : (N, 4) float64
         Of detections.
     image, label : (N,) int32
-    wanted : (I,) uint8
+    selected : (I,) uint8
         1 for the images that the ground truths are on.
     threshold : float
         The IoU from which a detection lies where a ground truth is.
@@ -100,16 +100,16 @@ def found_classes(
     cdef double overlap
     cdef list pairs = []
     cdef double *best = <double *>malloc(max(some, 1) * sizeof(double))
-    cdef int32_t *found = <int32_t *>malloc(max(some, 1) * sizeof(int32_t))
-    if best == NULL or found == NULL:
+    cdef int32_t *overlapped_label = <int32_t *>malloc(max(some, 1) * sizeof(int32_t))
+    if best == NULL or overlapped_label == NULL:
         free(best)
-        free(found)
+        free(overlapped_label)
         raise MemoryError
     with nogil:
         for j in range(some):
             best[j] = 0
         for i in range(total):
-            if not wanted[image[i]]:
+            if not selected[image[i]]:
                 continue
             for j in range(some):
                 if truth_image[j] != image[i]:
@@ -119,10 +119,10 @@ def found_classes(
                     overlap = 2
                 if overlap >= threshold and overlap > best[j]:
                     best[j] = overlap
-                    found[j] = label[i]
+                    overlapped_label[j] = label[i]
     for j in range(some):
         if best[j]:
-            pairs.append((truth_label[j], found[j]))
+            pairs.append((truth_label[j], overlapped_label[j]))
     free(best)
-    free(found)
+    free(overlapped_label)
     return pairs

@@ -432,7 +432,7 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
     Parameters
     ----------
     options : dict
-        The values of :func:`axis_options` and possibly others, which remain.
+        The values of :func:`field_options` and possibly others, which remain.
     kind : type
         Kind of protocol.
     default : str

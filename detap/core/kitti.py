@@ -44,7 +44,7 @@ class Part(NamedTuple):
     chooses, crowd : (G,) bool
         Ground truths that match, including ignored neighbor classes; and regions in which unmatched
         detections are ignored.
-    due : (A, G) bool
+    valid : (A, G) bool
         Ground truths that count.
     """
 
@@ -52,7 +52,7 @@ class Part(NamedTuple):
     threshold: float
     chooses: Flags
     crowd: Flags
-    due: Flags
+    valid: Flags
 
 
 class _Inputs(NamedTuple):
@@ -154,18 +154,18 @@ class _ClassMatcher:
     def score(self, scores: Scores) -> None:
         """Write the scores of the class."""
         label = self.part.label
-        for a, due in enumerate(self.part.due):
-            positives = int(due.sum())
+        for a, valid in enumerate(self.part.valid):
+            positives = int(valid.sum())
             scores.positives[a, label] = positives
             counted = self.own & ~self.low[a]
-            points = sampled(self._matched_scores(due, counted, self.low[a]), positives)
-            counts = self._count(due, counted, self.low[a], np.append(points, -np.inf))
+            points = sampled(self._matched_scores(valid, counted, self.low[a]), positives)
+            counts = self._count(valid, counted, self.low[a], np.append(points, -np.inf))
             if positives:
                 self._write(scores, a, counts)
             if a == 0:
                 scores.counts[:2, label] += (positives, -positives)
                 scores.counts[3:5, label] = counts.tp[-1], counts.fp[-1]
-                scores.counts[5, label] = self._duplicates(due, counted, counts.matched_dt)
+                scores.counts[5, label] = self._duplicates(valid, counted, counts.matched_dt)
 
     def _write(self, scores: Scores, a: int, counts: _Counts) -> None:
         label = self.part.label
@@ -181,15 +181,15 @@ class _ClassMatcher:
         n_positives = counts.tp[-1] + counts.fn[-1]
         scores.recall[0, label, a, 0] = counts.tp[-1] / n_positives if n_positives else 0.0
 
-    def _matched_scores(self, due: Flags, counted: Flags, low: Flags) -> Floats:
+    def _matched_scores(self, valid: Flags, counted: Flags, low: Flags) -> Floats:
         """Return the scores of matches by score in which both sides count."""
         pairs = self._select_pairs(counted | low)
         score = self.detections.score[pairs.dt]
         chosen = self._match_pairs(pairs, np.lexsort((pairs.dt, -score, pairs.gt)), None)[0]
-        right = due[pairs.gt[chosen]] & counted[pairs.dt[chosen]]
+        right = valid[pairs.gt[chosen]] & counted[pairs.dt[chosen]]
         return score[chosen[right]]
 
-    def _count(self, due: Flags, counted: Flags, low: Flags, points: Floats) -> _Counts:
+    def _count(self, valid: Flags, counted: Flags, low: Flags, points: Floats) -> _Counts:
         """Match by IoU at score thresholds and count."""
         pairs = self._select_pairs(counted | low)
         better = counted[pairs.dt]
@@ -198,22 +198,22 @@ class _ClassMatcher:
         order = np.lexsort((pairs.dt, overlap, pairs.gt))
         admitted = self.detections.score[pairs.dt][:, None] >= points
         chosen, at = self._match_pairs(pairs, order, admitted)
-        is_due, counts = due[pairs.gt[chosen]], better[chosen]
+        is_valid, counts = valid[pairs.gt[chosen]], better[chosen]
         visible = counts & ~self.hidden[pairs.dt[chosen]]
         right, matched_visible, matched_positives = (
             np.bincount(at[mask], minlength=len(points))
-            for mask in (is_due & counts, visible, is_due)
+            for mask in (is_valid & counts, visible, is_valid)
         )
         visible_scores = np.sort(self.detections.score[counted & ~self.hidden])
         n_visible = len(visible_scores) - np.searchsorted(visible_scores, points)
         last = chosen[at == len(points) - 1]
         return _Counts(
-            right, n_visible - matched_visible, int(due.sum()) - matched_positives, pairs.dt[last]
+            right, n_visible - matched_visible, int(valid.sum()) - matched_positives, pairs.dt[last]
         )
 
-    def _duplicates(self, due: Flags, counted: Flags, taken: Rows) -> int:
+    def _duplicates(self, valid: Flags, counted: Flags, taken: Rows) -> int:
         """Count the false positives on ground truths that others matched."""
-        dt_rows = self.pairs.dt[due[self.pairs.gt]]
+        dt_rows = self.pairs.dt[valid[self.pairs.gt]]
         dt_rows = dt_rows[(counted & ~self.hidden)[dt_rows]]
         return len(np.setdiff1d(dt_rows, taken))
 
@@ -273,8 +273,8 @@ class _ClassMatcher:
         for rows in _rounds(truth, self.truths.image):
             able = open_pairs[rows] & free[claim[rows]]
             begins = np.flatnonzero(np.diff(truth[rows], prepend=-1))
-            place = np.where(able, np.arange(len(rows))[:, None], len(rows))
-            first = np.minimum.reduceat(place, begins, axis=0)
+            candidate = np.where(able, np.arange(len(rows))[:, None], len(rows))
+            first = np.minimum.reduceat(candidate, begins, axis=0)
             which, score = np.nonzero(first < len(rows))
             taken = rows[first[which, score]]
             free[claim[taken], score] = False

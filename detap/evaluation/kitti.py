@@ -64,7 +64,7 @@ def kitti_parts(
             threshold=protocol.searched(threshold),
             chooses=relevant & chooses,
             crowd=relevant & tables.crowd,
-            due=inside & of_class & ~tables.ignored,
+            valid=inside & of_class & ~tables.ignored,
         )
         parts.append(part)
     return parts, _outside_range(protocol, tables.detections)

@@ -38,8 +38,8 @@ class TieBounds(NamedTuple):
         Index into `bounds` at each threshold, area range and max dets; -1 if the order of ties
         changes nothing.
     bounds : tuple of tuples of n CountBounds
-        After each of the contest's ties, by falling score. Of proposals, whose n is 1, how many
-        ground truths fewer and more may be covered, as the least and most hits.
+        After each tie of the group, best scores first. For proposals n is 1, and the counts are
+        the minimum and maximum of ground truths gained or lost.
     """
 
     bounds_index: NDArray[np.int32]

@@ -1,6 +1,6 @@
 """Read several files as one input.
 
-While a file is read, the next is prefetched, so at most two are in memory besides the tables.
+While a file is read, the next is prefetched: at most two are in memory, and the tables.
 """
 
 import os

@@ -49,7 +49,7 @@ TRUTH, DETECTIONS = "ground truth", "detections"
 AS_IS = "as_is"
 """The option that turns failed plausibility checks into warnings."""
 GEOMETRIES = ("masks", "keypoints")
-"""Geometries that protocols may require besides boxes."""
+"""Geometries that protocols may require in addition to boxes."""
 
 
 class Option(NamedTuple):
@@ -138,7 +138,7 @@ class Format(NamedTuple):
     sniffs_files : bool
         True if ``fits`` takes files too.
     geometries : tuple of str
-        Reader keywords for geometries besides boxes: ``masks=True``.
+        Reader keywords for geometries other than boxes: ``masks=True``.
     coordinates : str
         Names of the box coordinates in the files. The readers then have no ``boxes`` option.
     boxes : tuple of str

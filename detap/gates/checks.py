@@ -25,7 +25,7 @@ class Limit:
 
     Attributes
     ----------
-    kind : {"floor", "ceiling", "drop", "rise"}
+    kind : {"minimum", "maximum", "drop", "rise"}
         Minimum, maximum, or maximum drop or rise from a baseline.
     name : str or None
         As given; None for the primary metric.
@@ -48,7 +48,7 @@ class Limit:
 
         Parameters
         ----------
-        kind : {"floor", "ceiling", "drop", "rise"}
+        kind : {"minimum", "maximum", "drop", "rise"}
             A drop or a rise may be a percentage.
         text : str
 
@@ -70,8 +70,8 @@ class Limit:
             raise ValueError(f"{error}; use 0.5 or NAME=0.5") from None
         if kind in CHANGES and bound < 0:
             raise ValueError(f"{value!r}: a {kind} limit must be at least 0")
-        if kind == "floor" and bound < 0:
-            raise ValueError(f"{value!r}: a floor below 0 can never fail; use 0.5 or NAME=0.5")
+        if kind == "minimum" and bound < 0:
+            raise ValueError(f"{value!r}: a minimum below 0 can never fail; use 0.5 or NAME=0.5")
         bound = bound / 100 if relative else bound
         if kind == "drop" and relative and bound >= 1:
             raise ValueError(
@@ -86,7 +86,7 @@ class Gate:
 
     Attributes
     ----------
-    kind : {"floor", "ceiling", "drop", "rise"}
+    kind : {"minimum", "maximum", "drop", "rise"}
     name : str
         The full name of the metric.
     status : {"passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"}
@@ -217,9 +217,9 @@ def check(
 
 
 def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
-    """Check a metric against a floor or ceiling."""
+    """Check a metric against a minimum or maximum."""
     value, count = name.of(metrics), name.is_count(metrics)
-    floor = limit.kind == "floor"
+    minimum = limit.kind == "minimum"
     if _is_fraction(name, metrics, value):
         _check_reachable(limit, name)
     relation = RELATIONS[limit.kind]
@@ -229,7 +229,7 @@ def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:
     else:
         text = format_against(to_fraction(value), limit.bound, 0 if count else 4)
         exact = to_fraction(value)
-        passed = exact >= limit.bound if floor else exact <= limit.bound
+        passed = exact >= limit.bound if minimum else exact <= limit.bound
         status = "passed" if passed else "failed"
         message = f"{name.text} {text}, required {relation} {limit.text}"
     return Gate(
@@ -264,10 +264,10 @@ def _check_reachable(limit: Limit, name: MetricName) -> None:
     """
     if limit.relative:
         return  # a rise by any percentage is possible from a small number
-    if limit.kind == "floor" and limit.bound > 1:
-        raise UsageError(f"floor {limit.text} can never pass: {name.text} is at most 1")
-    if limit.kind == "ceiling" and limit.bound >= 1:
-        raise UsageError(f"ceiling {limit.text} can never fail: {name.text} is at most 1")
+    if limit.kind == "minimum" and limit.bound > 1:
+        raise UsageError(f"minimum {limit.text} can never pass: {name.text} is at most 1")
+    if limit.kind == "maximum" and limit.bound >= 1:
+        raise UsageError(f"maximum {limit.text} can never fail: {name.text} is at most 1")
     if limit.kind in CHANGES and limit.bound >= 1:
         hint = f"use {float(limit.bound / 100):g} or {limit.text}%" if limit.bound < 100 else ""
         raise UsageError(

@@ -22,7 +22,7 @@ RESAMPLES = (100, 1_000_000)
 SEEDS = (0, 2**63 - 1)
 _INTEGERS = {"resamples": RESAMPLES, "seed": SEEDS, "min_ground_truths": (0, SEEDS[1])}
 
-Level = Literal["floor", "ceiling"]
+Level = Literal["minimum", "maximum"]
 Change = Literal["drop", "rise"]
 Kind = Literal[Level, Change]
 
@@ -30,16 +30,16 @@ CHANGES = get_args(Change)
 """The kinds of limits on the change from a baseline."""
 
 LIMITS: Mapping[str, Kind] = {
-    "fail_under": "floor",
-    "fail_over": "ceiling",
+    "fail_under": "minimum",
+    "fail_over": "maximum",
     "max_drop": "drop",
     "max_rise": "rise",
 }
 """The kind of limit that each option sets."""
 
 RELATIONS: Mapping[Kind, str] = {
-    "floor": ">=",
-    "ceiling": "<=",
+    "minimum": ">=",
+    "maximum": "<=",
     "drop": "drop <=",
     "rise": "rise <=",
 }

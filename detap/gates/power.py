@@ -99,7 +99,7 @@ def power_analysis(
 def _margins(
     gates: Sequence[Gate], spread: Spread, criterion: Criterion
 ) -> Iterator[ThresholdMargin]:
-    """Yield the margins of floors and ceilings whose metric can be resampled."""
+    """Yield the margins of minimums and maximums whose metric can be resampled."""
     for gate in gates:
         series = None
         if gate.kind not in CHANGES and gate.metric_name is not None:

@@ -94,7 +94,7 @@ _NOT_BY_IOU = (
 
 
 class Protocol(ProtocolBase, kw_only=True):
-    """How detections are matched and scored.
+    """Rules of matching and scoring.
 
     Each field is a setting on which implementations differ; docs/protocols.md lists them.
     `name` is the preset, or the preset that this protocol was derived from.

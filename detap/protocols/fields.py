@@ -271,7 +271,7 @@ class Number(Kind):
         return result
 
     def _problem(self, value: float) -> str:
-        """Return why a number is invalid, or an empty string; NaN is outside every range."""
+        """Return the reason why a number is invalid, or an empty string; NaN always is."""
         above_low = value > self.low if self.above else value >= self.low
         if above_low and value <= self.high:
             return ""

@@ -1,9 +1,8 @@
 """The losses as formulas, over whichever library holds the arrays.
 
-NumPy and PyTorch both come here, so that there is one formula of each loss and one of its gradient.
-Scores and relevance are (B, n) arrays of one floating type, relevance being 0 or 1; what is
-returned is the value (B,) and its gradient (B, n). A query without relevant items has the value
-NaN and the gradient 0.
+NumPy and PyTorch share each loss and its gradient. Scores and relevance (0 or 1) are (B, n) arrays
+of one floating type. Results are the value (B,) and its gradient (B, n). A query without relevant
+items has the value NaN and the gradient 0.
 """
 
 from collections.abc import Callable
@@ -18,10 +17,10 @@ Library = Any
 """numpy or torch itself; the formulas use functions that both have, arguments by their place."""
 
 _PAIRS = 1 << 22
-"""Of so many pairs of items at most the differences are held at once."""
+"""Maximal number of item pairs whose differences are in memory."""
 
 TIE_GUARD = 1e-8
-"""What the published code of Revaud et al. adds to denominators that may be 0, with ties."""
+"""Added to denominators that may be 0 with ties, as in the code of Revaud et al."""
 
 
 class Bins(NamedTuple):
@@ -149,7 +148,7 @@ def _add_rows(target: Array, rows: Array, values: Array) -> None:
 
 
 def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[Array, Array]:
-    """Return how much of all items, and of the relevant ones, is in each bin: two of (B, bins)."""
+    """Return the weight of all items and of relevant items in each bin, two (B, bins)."""
     weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centers)]
     return (
         xp.stack([weight.sum(-1) for weight in weights], -1),
@@ -206,7 +205,7 @@ def tie_aware(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
 
 
 def tie_aware_simple(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
-    """Return each bin's part as if all of it stood at the bin's middle."""
+    """Return each bin's part as if all its items were at the bin's middle."""
     total = 2.0 * every.cumsum(-1) - every + 1.0
     hits = 2.0 * relevant.cumsum(-1) - relevant + 1.0
     part = relevant * hits / total
@@ -247,7 +246,7 @@ def _later(xp: Library, array: Array) -> Array:
 
 
 def calibration(xp: Library, scores: Array, relevant: Array, alpha: float, beta: float) -> Value:
-    """Return what relevant items lack to alpha and irrelevant ones exceed beta by, on average."""
+    """Return the mean shortfall of relevant items from alpha plus that of others above beta."""
     low = relevant * xp.where(scores < alpha, alpha - scores, xp.zeros_like(scores))
     others = 1.0 - relevant
     high = others * xp.where(scores > beta, scores - beta, xp.zeros_like(scores))

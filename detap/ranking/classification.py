@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClassificationResult:
-    """What scoring a classification gives; N samples, K classes.
+    """Result of a classification with N samples and K classes.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
     Raises
     ------
     UsageError
-        Where the protocol is unknown.
+        If the protocol is unknown.
     """
     resolved = protocols.classification(protocol) if isinstance(protocol, str) else protocol
     classes = len(table.classes)

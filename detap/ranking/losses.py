@@ -42,7 +42,7 @@ FORMS: dict[str, _formulas.Form] = {
     "tie-aware": _formulas.tie_aware,
     "tie-aware-simple": _formulas.tie_aware_simple,
 }
-"""The ways from a histogram to an average precision, by name."""
+"""Formulas of AP from a histogram, by name."""
 
 
 def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
@@ -63,7 +63,7 @@ def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
     Raises
     ------
     UsageError
-        Where shapes differ or a score is not finite.
+        If shapes differ or a score is not finite.
     """
     return _of_pairs(scores, relevant, _formulas.heaviside, _formulas.heaviside)
 
@@ -132,8 +132,8 @@ def quantized_ap_loss(
 ) -> Value:
     """Return 1 - the AP of scores that are softly sorted into bins.
 
-    Each score gives its weight to the two centers beside it, of `bins` from `high` down to `low`;
-    scores beyond these count as at the end. A gradient at the very center of a bin is 0.
+    Each score is weighted between its two nearest centers, `bins` of them from `high` to `low`.
+    Scores outside are clipped. A gradient at the very center of a bin is 0.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def positive(name: str, value: float) -> float:
     Raises
     ------
     UsageError
-        Where it is not.
+        If it is not.
     """
     if not (value > 0 and np.isfinite(value)):
         raise UsageError(f"{name} is {value}; it must be above 0")
@@ -276,7 +276,7 @@ def fraction(name: str, value: float) -> float:
     Raises
     ------
     UsageError
-        Where it is not.
+        If it is not.
     """
     if not 0 <= value <= 1:
         raise UsageError(f"{name} is {value}; it must be from 0 to 1")
@@ -284,15 +284,15 @@ def fraction(name: str, value: float) -> float:
 
 
 def check_bins(bins: int, low: float, high: float) -> None:
-    """Refuse a histogram that is none.
+    """Raise UsageError for an invalid histogram.
 
     Raises
     ------
     UsageError
-        Where there are fewer than 2 bins, or they do not ascend.
+        If there are fewer than 2 bins, or they do not ascend.
     """
     if bins < 2:
-        raise UsageError(f"bins is {bins}; at least 2 centers are needed")
+        raise UsageError(f"bins is {bins}; at least 2 centers are required")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise UsageError(f"bins from {low} to {high} do not ascend")
 
@@ -327,7 +327,7 @@ def _restore_shape(scores: ArrayLike, result: Value) -> Value:
 
 
 class Gap(NamedTuple):
-    """How far the mean of per-batch APs is from the AP over all, for one query.
+    """Difference of the mean per-batch AP and the overall AP of one query.
 
     Attributes
     ----------
@@ -341,8 +341,7 @@ class Gap(NamedTuple):
     worst_bound : float
         The largest `bound` over all orders of the batches; NaN above 7 batches.
     applies : bool
-        Whether what the bounds suppose is true: within each batch every relevant item stands above
-        every other.
+        True if every batch ranks its relevant items first, as the bounds assume.
     """
 
     gap: float
@@ -384,7 +383,7 @@ def decomposability_gap(
     Raises
     ------
     UsageError
-        Where shapes differ or a score is not finite.
+        If shapes differ or a score is not finite.
 
     References
     ----------
@@ -425,7 +424,7 @@ def _precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
 
 
 def _bound(counts: NDArray[np.int64]) -> float:
-    """Return 1 - AP where each batch stands wholly below the one before it."""
+    """Return 1 - AP if each batch ranks wholly below the one before it."""
     before, total = np.zeros(2), 0.0
     for positives, negatives in counts:
         rank = np.arange(1, positives + 1) + before[0]

@@ -27,7 +27,7 @@ Counts = NDArray[np.int64]
 
 
 class Gains(NamedTuple):
-    """What the items of one list are worth to nDCG, where that is not 1 for each relevant item.
+    """Gains of the items of one list for nDCG, if they are graded.
 
     Attributes
     ----------
@@ -71,16 +71,16 @@ class Ordered:
         return self.hits + np.arange(len(self.hits))
 
     def relevant_within(self, k: int) -> int:
-        """Return how many of the first k are relevant."""
+        """Return the number of relevant items among the first k."""
         return int(np.searchsorted(self._ranks(), k))
 
     def relevant_at_ranks(self, ranks: int) -> Floats:
-        """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
+        """Return the number of relevant items among the first 1, 2 ... `ranks`, (ranks,)."""
         counts = np.searchsorted(self._ranks(), np.arange(1, ranks + 1))
         return np.asarray(counts, np.float64)
 
     def hit(self, k: int) -> float:
-        """Return whether (or how surely) a relevant item is among the first k."""
+        """Return the probability that a relevant item is among the first k."""
         return float(len(self.hits) > 0 and self.hits[0] < k)
 
     def average_precision(self, k: int, divisor: str) -> float:
@@ -124,18 +124,18 @@ class Expected:
     gains: Gains | None = None
 
     def relevant_within(self, k: int) -> float:
-        """Return how many of the first k are relevant."""
+        """Return the number of relevant items among the first k."""
         return ties.expected_hits(self.groups, k)
 
     def relevant_at_ranks(self, ranks: int) -> Floats:
-        """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
+        """Return the number of relevant items among the first 1, 2 ... `ranks`, (ranks,)."""
         k = np.arange(1, ranks + 1)[:, None]
         inside = np.clip(k - self.groups.above, 0, self.groups.size)
         share: Floats = self.groups.relevant / self.groups.size
         return np.asarray((inside * share).sum(axis=1))
 
     def hit(self, k: int) -> float:
-        """Return whether (or how surely) a relevant item is among the first k."""
+        """Return the probability that a relevant item is among the first k."""
         return ties.hit_probability(self.groups, k)
 
     def average_precision(self, k: int, divisor: str) -> float:
@@ -205,7 +205,7 @@ def _power(ranks: int) -> int:
 
 
 class Measure(NamedTuple):
-    """One number of a ranking.
+    """One metric of a ranking.
 
     Attributes
     ----------
@@ -290,7 +290,7 @@ def _whole(protocol: Retrieval) -> list[Measure]:
 
 
 def measures(protocol: Retrieval, names: Iterable[str] | None = None) -> tuple[Measure, ...]:
-    """Return the numbers of the summary, in order, the headline first.
+    """Return the metrics of the summary, the primary metric first.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def measures(protocol: Retrieval, names: Iterable[str] | None = None) -> tuple[M
     Raises
     ------
     UsageError
-        Where a name is no measure, with near ones.
+        If a name is no measure, with near ones.
     """
     whole = Measure(
         "mAP",

@@ -1,4 +1,4 @@
-"""The losses of a retrieval: what a training would have seen of it, query by query."""
+"""Training losses of a retrieval, query by query."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -53,11 +53,11 @@ class Objectives:
     losses : dict of str to (Q,) float64
         By key of :data:`LOSSES`; NaN where a query has no relevant item that is ranked.
     batches : int or None
-        Into how many batches the items were parted for the gap.
+        Number of batches for the gap.
     gaps : dict of str to (Q,) float64
         By name of :data:`GAPS`; empty without batches.
     applies : (Q,) bool
-        Whether the bounds apply to the query; empty without batches.
+        True if the bounds apply to the query; empty without batches.
     """
 
     losses: dict[str, Floats]
@@ -81,14 +81,13 @@ def objectives(
     Parameters
     ----------
     table : Run or Gallery
-        What was ranked.
+        The ranked items.
     protocol : Retrieval
         Which similarity, which grades are relevant, and whether queries meet themselves.
     with_losses : bool
-        Whether losses are wanted, besides gaps.
+        True to compute losses as well as gaps.
     batches : int, optional
-        Parts the items of each query, in the order of the file, into so many batches as equal as
-        can be, for the gap.
+        Number of nearly equal batches into which each query's items are split, in file order.
     """
     count = len(table.queries)
     loss_values = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}

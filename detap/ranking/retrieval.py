@@ -1,7 +1,6 @@
-"""Scoring retrievals: the door, as detap.evaluation.detection is for detectors.
+"""Entry point of retrieval evaluation.
 
-Queries are taken in blocks: their relevant items are placed by core/ranking.py, their measures
-read off, and the places forgotten. Memory does not grow with the number of queries.
+Queries are processed in blocks, so memory does not grow with their number.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,34 +26,34 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 CURVE_RANKS = 1000
-"""How many ranks the curve over ranks has at most."""
+"""Maximal number of ranks of the curve over ranks."""
 
 _HITS = 1 << 23
-"""How many places of relevant items are held at once; a query's own are held in any case."""
+"""Ranks of relevant items held at once; those of one query always are."""
 
 _MAX_BLOCK = 512
 """Queries of codes in a block at most, so that it is seen how far the work is."""
 
 _SCORES = 1 << 28
-"""How many bytes of scores are held at once; those of two queries are in any case."""
+"""Bytes of scores held at once; those of two queries always are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RetrievalResult:
-    """What scoring a retrieval gives; Q queries.
+    """Result of a retrieval with Q queries.
 
     Attributes
     ----------
     protocol : Retrieval
         The rules.
     measures : tuple of Measure
-        The numbers of the summary, the headline first.
+        Metrics of the summary, the primary metric first.
     queries : tuple of str
-        What each query is called.
+        Name of each query.
     relevant, ranked : (Q,) int64
-        How many relevant items exist, and how many items are ranked.
+        Number of relevant items, and of ranked items.
     missing : (Q,) bool
-        Whether a query has no ranking at all.
+        True if a query does not have a ranking.
     values : dict of str to (Q,) float64
         For each measure's key the number of each query; NaN where it is undefined.
     summary : dict of str to float
@@ -83,12 +82,12 @@ class RetrievalResult:
     notes: tuple[Note, ...]
 
     def contributions(self, name: str) -> Floats:
-        """Return what each query adds to a mean of the summary, (Q,); NaN where it is left out.
+        """Return each query's value in a mean of the summary, (Q,); NaN if it is left out.
 
         Raises
         ------
         KeyError
-            Where the summary has no such number.
+            If the summary has no such number.
         """
         measure = {measure.name: measure for measure in self.measures}[name]
         return _contributions(self.values[measure.key], self.protocol, self)
@@ -107,7 +106,7 @@ def evaluate(
     Parameters
     ----------
     table : Run or Gallery
-        What was ranked.
+        The ranked items.
     protocol : Retrieval or str
         How; a preset's name will do.
     names : iterable of str, optional
@@ -116,15 +115,15 @@ def evaluate(
     threads : int, optional
         As many as the machine has, by default. The result does not depend on it.
     progress : callable, optional
-        Is told now and then which share of the queries is done.
+        Function called with the fraction of queries done.
 
     Raises
     ------
     UsageError
-        Where the protocol or a measure is unknown, `threads` is no number of any, or the queries of
+        If the protocol or a measure is unknown, `threads` is no number of any, or the queries of
         a run are to be left out of their own rankings.
     InputError
-        Where the embeddings have no similarity of the kind asked for.
+        If the embeddings have no similarity of the kind asked for.
     """
     resolved = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
     requested = measures(resolved, names)
@@ -143,7 +142,7 @@ def evaluate(
 
 
 def _left_out(protocol: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
-    """Return which queries the rules leave out of every mean, (Q,)."""
+    """Flag the queries that the protocol leaves out of every mean, (Q,)."""
     drop_none = (of.relevant == 0) & (protocol.no_relevant == "exclude")
     drop_missing = of.missing & (protocol.missing_queries == "exclude")
     return np.asarray(drop_none | drop_missing)
@@ -157,7 +156,7 @@ def _contributions(values: Floats, protocol: Retrieval, of: "RetrievalResult | _
 
 
 class _Source(NamedTuple):
-    """Where ranked lists come from: what is known of each query before any is ranked."""
+    """Properties of the queries before ranking."""
 
     queries: tuple[str, ...]
     relevant: NDArray[np.int64]
@@ -414,7 +413,7 @@ class _GalleryLists:
 
 
 def _self_match_notes(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
-    """Say where every query ranks itself, which makes numbers too good."""
+    """Yield a note if the gallery has the queries themselves, which inflates metrics."""
     if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
         yield Note(
             "queries-in-gallery",

@@ -1,4 +1,4 @@
-"""How alike queries and items are, a block of queries at a time."""
+"""Similarities of queries and items, in blocks of queries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,7 +39,7 @@ class Similarities:
     Raises
     ------
     InputError
-        Where an embedding has the length 0, which has no cosine, or products overflow.
+        If an embedding has the length 0, which has no cosine, or products overflow.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Similarities:
         self.gallery = make_panels(columns, width, self.items, kind)
 
     def rows(self, memory: int) -> int:
-        """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
+        """Return the number of queries whose scores fit into `memory` bytes, from 2 to 256."""
         max_rows = max(2, min(256, memory // max(1, self.items * self.scored.itemsize)))
         return max_rows // QUERIES * QUERIES or max_rows
 

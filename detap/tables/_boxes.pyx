@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 
 
 def encode(double[:, ::1] boxes, double[::1] areas, bint corners) -> None:
-    """Make corners of boxes, in their place, and their areas, as their own encoding gives them.
+    """Make corners of boxes, in place, and their areas, as their own encoding gives them.
 
     Parameters
     ----------
@@ -36,10 +36,10 @@ def mark_backward(const double[:, :] corners, const double[:] areas, uint8_t[::1
         Filled.
     """
     cdef Py_ssize_t i
-    cdef uint8_t found, ever = 0
+    cdef uint8_t negative, ever = 0
     with nogil:
         for i in range(corners.shape[0]):
-            found = (corners[i, 2] < corners[i, 0]) | (corners[i, 3] < corners[i, 1]) | (areas[i] < 0)
-            wrong[i] = found
-            ever |= found
+            negative = (corners[i, 2] < corners[i, 0]) | (corners[i, 3] < corners[i, 1]) | (areas[i] < 0)
+            wrong[i] = negative
+            ever |= negative
     return bool(ever)

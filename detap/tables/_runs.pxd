@@ -1,4 +1,4 @@
-"""What a mask's runs are made of: run-length strings decoded, bitmaps encoded, runs measured."""
+"""Runs of masks: decode run-length strings, encode bitmaps, measure runs."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport realloc

@@ -155,7 +155,7 @@ def decoded(bytes text, int64_t pixels) -> NDArray[np.uint32] | str:
 
 
 cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
-    """Return how many pixels a mask has."""
+    """Return the number of pixels of a mask."""
     cdef int64_t total = 0
     cdef Py_ssize_t i = 1
     while i < count:
@@ -166,7 +166,7 @@ cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
 
 cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
     """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
-    cdef Bounds found
+    cdef Bounds bounds
     cdef uint32_t begin = 0, end = 0, first = 0, last = 0, top = height, bottom = 0, row
     cdef double of_height = 1.0 / height
     cdef Py_ssize_t i = 1
@@ -186,11 +186,11 @@ cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) n
                 top = 0
         i += 2
     # Where there is none, the first is beyond the last.
-    found.left = column_of(first, of_height) if any else <int64_t>1 << 40
-    found.right = column_of(last, of_height) if any else -1
-    found.top = top if any else <int64_t>1 << 40
-    found.bottom = <int64_t>min(bottom, height) - 1
-    return found
+    bounds.left = column_of(first, of_height) if any else <int64_t>1 << 40
+    bounds.right = column_of(last, of_height) if any else -1
+    bounds.top = top if any else <int64_t>1 << 40
+    bounds.bottom = <int64_t>min(bottom, height) - 1
+    return bounds
 
 
 cdef inline uint32_t column_of(uint32_t pixel, double of_height) noexcept nogil:
@@ -201,7 +201,7 @@ cdef inline uint32_t column_of(uint32_t pixel, double of_height) noexcept nogil:
 cdef int64_t box_of(
     const uint32_t *runs, Py_ssize_t count, uint32_t height, double *box
 ) noexcept nogil:
-    """Return how many pixels a mask has; write x, y, width, height, but where it has none."""
+    """Return the number of pixels of a mask; write x, y, width, height if it has any."""
     cdef int64_t area = area_of(runs, count)
     cdef Bounds bounds
     if area:
@@ -270,7 +270,7 @@ cdef bint ascend(Runs *crossings, int64_t height, bint sorted) noexcept nogil:
 cdef bint turn(const Runs *crossings, int64_t pixels, Runs *to) noexcept nogil:
     """Append the runs of a mask that ascending crossings bound; False when out of memory.
 
-    Each turns inside to outside: two at one place leave all as it was.
+    Each turns inside to outside: two at one position change nothing.
     """
     cdef Py_ssize_t first = to.count, i
     cdef uint32_t before = 0, position
@@ -329,7 +329,7 @@ cdef bint compare_rows(
 
 
 cdef bint _is_flags(const uint8_t *bits, Py_ssize_t count) noexcept nogil:
-    """Tell whether all bytes are 0 or 1."""
+    """Return True if all bytes are 0 or 1."""
     cdef uint8_t any = 0
     cdef Py_ssize_t i
     for i in range(count):
@@ -340,7 +340,7 @@ cdef bint _is_flags(const uint8_t *bits, Py_ssize_t count) noexcept nogil:
 def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[np.uint32]] | None:
     """Return the runs of bitmaps (n, H, W) of at least a pixel: where each begins (n + 1,), and all.
 
-    None in place of both where a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
+    None instead of both if a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
     pixels at a time: wherever one differs from that above it, its column crosses the border of the mask.
     """
     import numpy as np

@@ -55,7 +55,7 @@ class Columns:
     """
 
     whole = ""
-    """What errors call the place of all rows together."""
+    """Location of all rows together in error messages."""
 
     def __init__(self, table: str) -> None:
         self.table = table

@@ -244,7 +244,7 @@ class GroundTruth(_Table, kw_only=True):
         return super().with_columns(own, extra=extra, **changes)
 
     def marked(self, flag: str) -> Flags:
-        """Return a flag of the rows by its name, (G,) bool: of what was not read, nothing is so."""
+        """Return a flag of the rows by name, (G,) bool; False if it was not read."""
         column: Flags | None = getattr(self, flag)
         return np.zeros(len(self), np.bool_) if column is None else column
 
@@ -301,7 +301,7 @@ class GroundTruth(_Table, kw_only=True):
         Parameters
         ----------
         image, label : (G,) array of int or str
-            What each row's image and class are called.
+            Names of each row's image and class.
         boxes : (G, 4) array of float
             In the given `box_format`, in pixels; those around the masks where left out.
         box_format : {"xyxy", "xywh"}
@@ -328,13 +328,13 @@ class GroundTruth(_Table, kw_only=True):
         keypoints : (G, P, 3) array of float, optional
             x, y in pixels, and v, which is above 0 where a keypoint is labelled.
         as_is : bool
-            Whether boxes of a negative side count however many there are, as boxes that overlap
-            nothing (by default one in twenty is an error), and boxes that look like fractions.
+            True to accept any number of boxes with negative width or height (by default one in
+            twenty is an error), and boxes that look normalized.
 
         Raises
         ------
         InputError
-            Where a column has a wrong length, or a value that is no box, or an unknown name.
+            If a column has a wrong length, an invalid box or an unknown name.
         """
         given = {"masks": masks, "keypoints": keypoints}
         rows = _Rows("ground truth", (image, label), (boxes, given), box_format, as_is)
@@ -394,8 +394,7 @@ class Detections(_Table, kw_only=True):
     score : (N,) float64
         Confidence, in whatever unit: only its order counts.
     area : (N,) float64 or None
-        What decides its range where it goes unmatched: of a mask without a box its pixels; None
-        where it is the box's area for all.
+        Area for the area ranges if unmatched, such as a mask's pixels; None for the box's area.
     categories : CategorySample
         Which categories lie on which objects; :mod:`detap.checks.inputs` judges them.
     """
@@ -426,7 +425,7 @@ class Detections(_Table, kw_only=True):
         Parameters
         ----------
         image, label : (N,) array of int or str
-            What each row's image and class are called, as in the ground truth.
+            Names of each row's image and class, as in the ground truth.
         boxes : (N, 4) array of float
             In the given `box_format`, in pixels; those around masks or keypoints where left out.
         score : (N,) array of float
@@ -443,7 +442,7 @@ class Detections(_Table, kw_only=True):
         Raises
         ------
         InputError
-            Where a column has a wrong length, or a value that is no box or no score.
+            If a column has a wrong length, or an invalid box or score.
         """
         given = {"masks": masks, "keypoints": keypoints}
         rows = _Rows("detections", (image, label), (boxes, given), box_format, as_is)
@@ -466,15 +465,14 @@ class Detections(_Table, kw_only=True):
         )
 
     def reindex_like(self, ground_truth: GroundTruth) -> "Detections":
-        """Return these detections with the numbering of `ground_truth`.
+        """Return these detections with the image and class indices of `ground_truth`.
 
-        Classes that only the detections have are put behind those of `ground_truth`, so that their
-        false positives can be reported.
+        Unknown classes follow those of `ground_truth`.
 
         Raises
         ------
         InputError
-            Where a detection lies on an image that `ground_truth` does not have.
+            If a detection is on an image that `ground_truth` does not have.
         """
         if self.images == ground_truth.images and self.class_ids[: len(ground_truth.class_ids)] == (
             ground_truth.class_ids
@@ -515,7 +513,7 @@ _NAMES_HINT = "text and numbers are different names: {} such as {!r}"
 
 
 def _check_name_types(subject: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
-    """Refuse names that are text in the detections and numbers in the ground truth, or reverse."""
+    """Raise InputError if names are text on one side and numbers on the other."""
     if here and there and isinstance(here[0], str) != isinstance(there[0], str):
         hint = _NAMES_HINT.format("those of the ground truth are", there[0])
         raise InputError(Problem("detections", "", f"{subject} {here[0]!r}", hint))
@@ -563,8 +561,8 @@ class _Rows(Columns):
     def _shapes(
         self, boxes: ArrayLike | None, given: Mapping[str, Any], box_format: str
     ) -> ArrayLike:
-        """Take what else the rows have, and return their boxes."""
-        from detap.tables import shapes  # which few have
+        """Read masks and keypoints, and return the boxes."""
+        from detap.tables import shapes
 
         columns = shapes.read_shapes(self, given, self.length)
         self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)

@@ -181,7 +181,7 @@ def refuse_sizes(table: str, image: int | str, size: Integers, expected: Integer
 
 
 def _gathered(start: Wide, rows: NDArray[Any]) -> tuple[Wide, NDArray[Any]]:
-    """Return where the entries of some begin, one behind the other, and which entries they are."""
+    """Return the start of each row's entries in a compact copy, and the entries."""
     counts = np.diff(start)[rows]
     begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return begin, np.arange(begin[-1]) + np.repeat(start[rows] - begin[:-1], counts)
@@ -197,6 +197,6 @@ def _fits(start: Wide, count: int, entries: int) -> bool:
 
 
 def _starts(columns: Sequence[Wide]) -> Wide:
-    """Return where the entries of several begin, one behind the other."""
+    """Return the start of each row's entries in a concatenated array."""
     counts = np.concatenate([np.diff(column) for column in columns])
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

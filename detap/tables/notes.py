@@ -12,6 +12,9 @@ Rows = NDArray[np.intp]
 INSIST = "as_is=True (--as-is)"
 """Option that turns plausibility checks off."""
 
+BOX_LAYOUTS = {"xywh": "[x, y, width, height]", "xyxy": "[x1, y1, x2, y2]"}
+"""Text of each box format in messages."""
+
 BOX_OPTIONS = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
 """Options for the box format, by role."""
 

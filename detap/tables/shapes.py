@@ -48,7 +48,7 @@ class Kind(Protocol):
         """Return their own areas, (N,); None where those of their boxes count."""
 
     def fields(self, column: Column) -> dict[str, Any]:
-        """Return what a table has of them, by the names of its fields."""
+        """Return the fields of a table that hold the shapes."""
 
 
 # --- masks
@@ -245,13 +245,13 @@ def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
 
 
 def areas_of(shapes: Mapping[str, Column]) -> Floats | None:
-    """Return the areas (N,) of what rows have beside boxes; None where the boxes' count."""
+    """Return the areas (N,) of shapes; None if the boxes' areas are used."""
     all_areas = (KINDS[name].areas(column) for name, column in shapes.items())
     return next((areas for areas in all_areas if areas is not None), None)
 
 
 def fields_of(shapes: Mapping[str, Column]) -> dict[str, Any]:
-    """Return what a table has of them, by the names of its fields."""
+    """Return the fields of a table that hold the shapes."""
     table_fields: dict[str, Any] = {}
     for name, column in shapes.items():
         table_fields |= KINDS[name].fields(column)

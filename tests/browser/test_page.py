@@ -601,7 +601,7 @@ def test_a_sheet_of_paper_holds_paths_of_any_length(open_page: Open, tmp_path: P
 
 
 def test_a_step_of_the_slider_is_quick(open_page: Open, whole_page: tuple[str, Path]) -> None:
-    """The floor is 50 ms; the quickest of many, as other work on the machine must not count."""
+    """The minimum is 50 ms; the quickest of many, as other work on the machine must not count."""
     tab = open_page(whole_page[1])
     times = tab.evaluate(
         """() => {

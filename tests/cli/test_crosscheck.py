@@ -16,7 +16,7 @@ Detap = Callable[..., Ended]
 def test_the_command(detap: Detap, coco: Files) -> None:
     ended = detap(*coco.arguments, "--cross-check")
     assert ended.status == 0
-    assert "cross-check against pycocotools " in ended.out
+    assert "Cross-check against pycocotools " in ended.out
     assert "to the last bit" in ended.out
     assert "Running per image evaluation" not in ended.out
     record = json.loads(detap(*coco.arguments, "--cross-check", "-o", "json=-").out)["cross_check"]

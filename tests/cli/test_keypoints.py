@@ -1,6 +1,7 @@
 """Keypoints on the command line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_the_text_tells_recalls_apart(detap: Detap, poses: list[str]) -> None:
     ended = detap("eval", *poses, *KEYPOINTS)
     assert ended.status == 0, ended.err
     assert "AR75  " in ended.out
-    assert "OKS 0.5\N{EN DASH}0.95" in ended.out
+    assert re.search(r"metric +value +OKS +area", ended.out)
     assert "AR50" in ended.out.splitlines()[0]
 
 
@@ -176,7 +177,7 @@ def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) 
     noise = "--confidence", "0.9", "--resamples", "100", "--min-ground-truths", "0"
     ended = detap(*arguments, "--baseline-detections", poses[3], *noise)
     assert ended.status in (0, 1), ended.err
-    assert "90 %" in ended.out + ended.err
+    assert "90%" in ended.out + ended.err
     ended = detap("compare", poses[3], str(worse), *poses[:2], *KEYPOINTS, "--resamples", "100")
     assert ended.status == 0, ended.err
     assert "AR75" in ended.out

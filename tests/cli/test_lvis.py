@@ -62,8 +62,8 @@ def test_tidecv_is_rejected_where_images_list_classes(
     ended = detap(*command, "--errors", "tidecv")
     assert ended.status == 2
     assert ended.err.strip() == (
-        "Error: protocol lvis scores by the classes that each image lists, and this analysis "
-        "ignores those lists; type the errors by the protocol: --errors, or score every class: "
+        "Error: protocol lvis uses the class lists of images, which this analysis ignores; "
+        "type the errors by the protocol: --errors, or evaluate every class: "
         "--verified all --not-exhaustive count"
     )
     every = ["--verified", "all", "--not-exhaustive", "count", "--errors", "tidecv"]

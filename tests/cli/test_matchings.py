@@ -74,7 +74,7 @@ def test_two_detectors_match_once_each(
 
 
 def test_256_protocols_take_64_matchings(fixtures: Path, matchings: list[int]) -> None:
-    """No ceiling is reached, and what becomes of the curves is worked out of one evidence.
+    """No maximum is reached, and what becomes of the curves is worked out of one evidence.
 
     Both ends are scored by themselves first.
     """

@@ -23,7 +23,7 @@ def test_a_gate_that_fails_shows_the_table(coco: Files, detap: Run) -> None:
     ended = detap(*coco.arguments, "-q", "--fail-under", "0.99")
     assert ended.status == 1
     assert ended.out.startswith("class ")
-    assert "FAILED   AP is " in ended.out
+    assert "FAILED   AP " in ended.out
     assert ended.err.startswith("gate failed: AP ")
 
 

@@ -546,8 +546,12 @@ def test_scores_below_the_floor_are_as_of_no_detections(
 ) -> None:
     """One file, its shards and an empty file: a warning in each, so that --strict fails alike."""
     Path("none.json").write_text("[]")
-    floor = ("--min-score", "2", *strict)
-    given = [(*WHOLE, *floor), (*SHARDS, *floor), ("--gt", "gt.json", "--dt", "none.json", *strict)]
+    minimum = ("--min-score", "2", *strict)
+    given = [
+        (*WHOLE, *minimum),
+        (*SHARDS, *minimum),
+        ("--gt", "gt.json", "--dt", "none.json", *strict),
+    ]
     for arguments in given:
         ended = detap("eval", *arguments, *JSON)
         assert ended.status == (2 if strict else 0), arguments

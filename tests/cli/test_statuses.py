@@ -54,12 +54,12 @@ def test_the_wrong_layout_is_an_input_error(
             ended = detap(command, *inputs, "--layout", f"{wrong}-files")
             assert ended.status == 2, ended.err
             assert (
-                f"{folder}: is read as a file per {wrong}, but its names and first words are those "
-                f"of a file per {right}; give --layout {right}-files, or leave it out\n"
+                f"{folder}: layout is one file per {wrong}, but file names and first words look "
+                f"like one file per {right}; use --layout {right}-files, or omit it\n"
             ) in ended.out + ended.err
         for hint in (["--layout", f"{right}-files"], []):
             ended = detap("eval", *inputs, *hint)
-            assert "mAP  0.7500" in ended.out, ended.err
+            assert "mAP     0.7500" in ended.out, ended.err
 
 
 def test_version_and_help() -> None:

@@ -248,7 +248,7 @@ def test_a_proposal_of_little_overlap_is_paired_too() -> None:
 
 
 def test_proposals_have_no_classes() -> None:
-    with pytest.raises(UsageError, match="takes proposals, which have no classes"):
+    with pytest.raises(UsageError, match="requires a class-agnostic protocol"):
         score([0], [(0, 1)], replace(protocol("proposals"), class_agnostic=False))
 
 

@@ -170,7 +170,7 @@ def test_a_shard_that_is_wrong_fails_the_run_by_name(
     engine = ("--engine", "dask", "--scheduler", scheduler)
     ended = detap("eval", *SHARDS, *engine)
     assert ended.status == 2
-    assert "dts/2.json: none of its 1 records has a score" in ended.err
+    assert "dts/2.json: none of the 1 records has a score" in ended.err
 
 
 def test_an_image_in_two_shards_is_named_with_both(

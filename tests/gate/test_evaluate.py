@@ -24,7 +24,7 @@ __all__ = ["coco", "detap"]
 Run = Callable[..., Ended]
 OPTIONS = OptionNames(options=True, interval_source="--baseline-detections", names={})
 DROP = [Limit.of("drop", "0.1")]
-FLOOR = [Limit.of("floor", "0.1")]
+FLOOR = [Limit.of("minimum", "0.1")]
 
 
 def gate_config(limits: list[Limit], **asked: Any) -> GateConfig:
@@ -181,11 +181,11 @@ def test_what_a_mean_overlooks() -> None:
 
 
 def test_the_options_of_a_command_are_what_is_asked() -> None:
-    limit = {kind: Limit.of(kind, "x=0.1") for kind in ("floor", "ceiling", "drop", "rise")}
+    limit = {kind: Limit.of(kind, "x=0.1") for kind in ("minimum", "maximum", "drop", "rise")}
     options: dict[str, Any] = {
         "max_rise": (limit["rise"],),
-        "fail_over": (limit["ceiling"],),
-        "fail_under": (limit["floor"],),
+        "fail_over": (limit["maximum"],),
+        "fail_under": (limit["minimum"],),
         "max_drop": (limit["drop"],),
         "baseline": "base.json",
         "baseline_detections": "before",
@@ -373,7 +373,7 @@ def test_junit_names_each_kind_of_limit(coco: Files, detap: Run) -> None:
     text = junit.read_text()
     for name in ("AP &gt;= 0.1", "AP &lt;= 0.9", "AP drop &lt;= 0.2", "AP rise &lt;= 0.3"):
         assert f'name="{name}"' in text
-    for kind in ("floor", "ceiling", "drop", "rise"):
+    for kind in ("minimum", "maximum", "drop", "rise"):
         assert f'classname="detap.{kind}"' in text
 
 

@@ -23,7 +23,7 @@ def numbers(
 
 
 def floor(text: str, of: Metrics | None = None) -> list[Gate]:
-    return check([Limit.of("floor", text)], of or numbers())
+    return check([Limit.of("minimum", text)], of or numbers())
 
 
 def drop(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
@@ -171,11 +171,11 @@ def test_an_unknown_slice_lists_near_ones() -> None:
 )
 def test_a_floor_must_be_a_number(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        Limit.of("floor", text)
+        Limit.of("minimum", text)
 
 
 def test_a_floor_out_of_reach_is_refused() -> None:
-    with pytest.raises(UsageError, match="floor 70 can never pass: AP50 is at most 1"):
+    with pytest.raises(UsageError, match="minimum 70 can never pass: AP50 is at most 1"):
         floor("AP50=70")
     assert floor("class:person.duplicates=2")[0].status == "passed"
 
@@ -306,7 +306,7 @@ def test_more_numbers_are_asked_for_by_name() -> None:
     assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
 
 
-# --- ceilings, rises, and what is only rounding
+# --- maximums, rises, and what is only rounding
 
 
 def rise(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
@@ -314,7 +314,7 @@ def rise(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
 
 
 def ceiling(text: str, of: Metrics | None = None) -> list[Gate]:
-    return check([Limit.of("ceiling", text)], of or numbers())
+    return check([Limit.of("maximum", text)], of or numbers())
 
 
 def changed(measure: str, value: Any, row: int = 0) -> Metrics:
@@ -325,7 +325,7 @@ def changed(measure: str, value: Any, row: int = 0) -> Metrics:
 
 def test_a_ceiling_holds_from_above() -> None:
     (gate,) = ceiling("class:person.duplicates=3")
-    assert (gate.kind, gate.status) == ("ceiling", "passed")
+    assert (gate.kind, gate.status) == ("maximum", "passed")
     assert gate.message == "class:person.duplicates 3, required <= 3"
     (gate,) = ceiling("class:person.duplicates=2")
     assert (gate.status, gate.message) == ("failed", "class:person.duplicates 3, required <= 2")
@@ -344,14 +344,14 @@ def test_a_ceiling_holds_from_above() -> None:
 
 
 def test_a_limit_that_says_nothing_of_a_share_is_refused() -> None:
-    with pytest.raises(UsageError, match="ceiling 70 can never fail: AP50 is at most 1"):
+    with pytest.raises(UsageError, match="maximum 70 can never fail: AP50 is at most 1"):
         ceiling("AP50=70")
-    with pytest.raises(UsageError, match="ceiling 1 can never fail: AP is at most 1"):
+    with pytest.raises(UsageError, match="maximum 1 can never fail: AP is at most 1"):
         ceiling("1")
     assert floor("AP=1")[0].status == "failed"
     assert ceiling("AP=0.999")[0].status == "passed"
     with pytest.raises(ValueError, match=r"expected a number such as 0\.5, not a percentage"):
-        Limit.of("ceiling", "50%")
+        Limit.of("maximum", "50%")
 
 
 def test_a_rise_is_held_from_above() -> None:
@@ -558,8 +558,8 @@ def test_changes_need_a_baseline() -> None:
             "class:cat.duplicates=250%",
             "'250%': a drop limit of 100% or more can never fail",
         ),
-        ("floor", "-1", "'-1': a floor below 0 can never fail; use 0.5 or NAME=0.5"),
-        ("floor", "class:cat.true_positives=-1e-9", "a floor below 0 can never fail"),
+        ("minimum", "-1", "'-1': a minimum below 0 can never fail; use 0.5 or NAME=0.5"),
+        ("minimum", "class:cat.true_positives=-1e-9", "a minimum below 0 can never fail"),
     ],
 )
 def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) -> None:

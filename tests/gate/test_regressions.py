@@ -182,7 +182,7 @@ def test_where_all_passed_nobody_is_to_blame(case: Path, detap: Run) -> None:
 
 
 def test_a_class_that_rose_is_no_culprit(case: Path, detap: Run) -> None:
-    # Held to a ceiling, AP is too high; nothing got worse.
+    # Held to a maximum, AP is too high; nothing got worse.
     report, out = judged(
         detap, "results.json", "--baseline-detections", "lost.json", "--max-rise", "0.01"
     )

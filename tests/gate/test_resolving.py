@@ -154,9 +154,9 @@ def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, deta
     assert number["standard_error"] == pytest.approx((2 * alone) ** 0.5, rel=SOME)
     assert number["limit"] is None
     assert number["drop_failing_gate"] is None
-    # A floor is held to the number as it is, whose own error counts: 0.8416 of it.
+    # A minimum is held to the number as it is, whose own error counts: 0.8416 of it.
     (margin,) = found["margins"]
-    assert (margin["name"], margin["kind"], margin["limit"]) == ("AR100", "floor", "0.6")
+    assert (margin["name"], margin["kind"], margin["limit"]) == ("AR100", "minimum", "0.6")
     assert margin["margin"] == pytest.approx(0.841621 * alone**0.5, rel=SOME)
     assert "Estimated from one detector" in ended.out
     shown = " ".join(ended.out.split())

@@ -116,7 +116,7 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
         "logit": lambda s: float(np.log((s + 2) / (15 - s))),
     }
     change = changes[kind]
-    # A floor and rounding are measured in scores.
+    # A minimum and rounding are measured in scores.
     protocol = replace(protocol, min_score=None, score_decimals=None)
     changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
     assert_same_result(run(case, protocol), run(changed, protocol))
@@ -284,8 +284,8 @@ def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> Non
     assert (result.within_max_dets <= result.detections_count).all()
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
-    floor = -np.inf if protocol.min_score is None else protocol.min_score
-    assert result.detections_count.sum() == sum(f.score >= floor for f in case.found)
+    minimum = -np.inf if protocol.min_score is None else protocol.min_score
+    assert result.detections_count.sum() == sum(f.score >= minimum for f in case.found)
     areas = [t.box[2] * t.box[3] if t.area is None else t.area for t in case.truths]
     dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "drop" else 0
     assert (result.ground_truths + result.ignored).sum() == len(case.truths) - dropped

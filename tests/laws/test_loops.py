@@ -213,7 +213,7 @@ def test_what_is_not_kept_changes_no_number(scene: Scene, brought: bool) -> None
     given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"ground_truth": truth}
     lean = Evaluator(protocol="coco-segm", keep_boxes=False, **given)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MANY", 2)
+        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 2)
         for image in IMAGES:
             update(lean, scene, [image], "bool")
     assert_same_result(lean.compute(), whole)

@@ -206,7 +206,7 @@ def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
     truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
     evaluator = detap.Evaluator(truth, protocol, "xyxy", images=[1], keep_boxes=keep_boxes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("detap.evaluation.loop.evaluator._MANY", 1)
+        patch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 1)
         evaluator.update([1], [box * 2], [[0.9, 0.8]], [["cat", "dog"]])
     result = evaluator.compute(classes=["dog"])
     assert result.classes == ("dog",)

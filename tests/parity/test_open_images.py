@@ -256,7 +256,7 @@ def test_partials_have_the_bits_of_the_whole() -> None:
 def test_bounds_of_ties_are_refused() -> None:
     case = Case(around(GROUP), claims((BOX, 0.7), (INSIDE, 0.7)))
     result = evaluate(*tables(case), V2)
-    with pytest.raises(UsageError, match=r"leave out --tie-range, or say --group-of-weight none"):
+    with pytest.raises(UsageError, match=r"omit it or use --group-of-weight none"):
         tie_range(result)
     tie_range(evaluate(*tables(case), replace(V2, group_of_weight=None)))
 

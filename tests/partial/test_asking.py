@@ -43,8 +43,8 @@ def both(missed: float) -> tuple[Result, Result]:
 
 def judged(now: Result, before: Result) -> GateResults:
     limits = [
-        Limit.of("floor", "F1=.9"),
-        Limit.of("floor", "slice:night.AP=.1"),
+        Limit.of("minimum", "F1=.9"),
+        Limit.of("minimum", "slice:night.AP=.1"),
         Limit.of("drop", "AP50=.01"),
         Limit.of("drop", "slice:day.AP=.9"),
     ]
@@ -94,7 +94,7 @@ def test_comparisons() -> None:
     assert merged.errors is None
     ours, theirs = (as_dict(comparison_report(each)) for each in (merged, plain))
     Draft202012Validator(schema("comparison")).validate(ours)
-    assert theirs.keys() - ours.keys() == {"images", "mistakes"}
+    assert theirs.keys() - ours.keys() == {"images", "errors"}
     for row, whole in zip(ours["classes"]["all"], theirs["classes"]["all"], strict=True):
         assert row == {key: whole[key] for key in row}
 

@@ -490,7 +490,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--run", "-", "--qrels", "-"], "only one of --run and --qrels can come from stdin"),
         (["--npz", "a", "--run", "b", "--qrels", "c"], "--npz and --run were given"),
         (["--queries", "a"], "--queries requires --gallery"),
-        (["--npz", "a", "--codes"], "--codes says what the .npy files hold"),
+        (["--npz", "a", "--codes"], "--codes requires --queries"),
         (["--npz", "a", "--k", "0"], "'0' is not a list of integers of at least 1"),
         (["--npz", "a", "--k", "1.5"], "'1.5' is not a list of integers"),
         (["--npz", "a", "--relevant-from", "0"], "'0' is outside"),
@@ -518,7 +518,7 @@ def test_the_command_refuses(
         ([], "use --npz FILE, or --scores and --labels"),
         (["--scores", "a"], "--scores requires --labels"),
         (["--npz", "a", "--image-set", "x"], "--image-set requires VOC folders"),
-        (["--scores", "a", "--labels", "b", "--image-set", "x"], "and --labels is none"),
+        (["--scores", "a", "--labels", "b", "--image-set", "x"], "--labels is not a folder"),
     ],
 )
 def test_classification_refuses(

@@ -275,12 +275,12 @@ def test_options_that_would_change_nothing_are_refused(
     np.savez(tmp_path / "graded.npz", scores=np.eye(2), relevance=np.eye(2))
     judged = ["--run", str(run), "--qrels", str(qrels)]
     for words, message in (
-        ([*judged, "--similarity", "dot"], "--similarity is for embeddings"),
-        ([*judged, "--no-exclude-self"], "--exclude-self is for galleries"),
+        ([*judged, "--similarity", "dot"], "--similarity applies to embeddings only"),
+        ([*judged, "--no-exclude-self"], "--exclude-self applies to galleries only"),
         ([*judged, "--protocol", "metric-learning"], "in a gallery alone"),
-        (["--npz", str(archive), "--similarity", "dot"], "--similarity is for embeddings"),
-        (["--npz", str(archive), "--gain", "linear"], "--gain is for grades"),
-        (["--npz", str(archive), "--missing-queries", "zero"], "--missing-queries is for runs"),
+        (["--npz", str(archive), "--similarity", "dot"], "--similarity applies to embeddings only"),
+        (["--npz", str(archive), "--gain", "linear"], "--gain applies to grades only"),
+        (["--npz", str(archive), "--missing-queries", "zero"], "--missing-queries applies to runs"),
     ):
         assert main(["rank", "retrieval", *words]) == 2
         assert message in capsys.readouterr().err

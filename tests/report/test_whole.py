@@ -21,8 +21,8 @@ def check(kind: str, name: str, verdict: str, limit: str, message: str) -> dict[
 
 
 CHECKS = [
-    check("floor", "AP", "failed", "0.6", "AP 0.5000, required >= 0.6"),
-    check("ceiling", "class:a&b.FP", "undefined", "3", "class:a&b.FP undefined"),
+    check("minimum", "AP", "failed", "0.6", "AP 0.5000, required >= 0.6"),
+    check("maximum", "class:a&b.FP", "undefined", "3", "class:a&b.FP undefined"),
     check("drop", "AP50", "inconclusive", "0.1", "AP50 fell by 0.2000: inconclusive"),
     check("rise", "class:*.dup", "passed", "1", "class:*.dup unchanged (2)"),
 ]
@@ -133,12 +133,12 @@ JUNIT = """\
       <property name="AP" value="0.5"/>
       <property name="AP50" value="undefined"/>
     </properties>
-    <testcase classname="detap.floor" name="AP &gt;= 0.6" time="0">
+    <testcase classname="detap.minimum" name="AP &gt;= 0.6" time="0">
       <failure type="failed" message="AP 0.5000, required &gt;= 0.6">\
 AP 0.5000, required &gt;= 0.6</failure>
       <system-out>failed: AP 0.5000, required &gt;= 0.6</system-out>
     </testcase>
-    <testcase classname="detap.ceiling" name="class:a&amp;b.FP &lt;= 3" time="0">
+    <testcase classname="detap.maximum" name="class:a&amp;b.FP &lt;= 3" time="0">
       <error type="undefined" message="class:a&amp;b.FP undefined">\
 class:a&amp;b.FP undefined</error>
       <system-out>undefined: class:a&amp;b.FP undefined</system-out>
@@ -177,8 +177,8 @@ detap_class{class="cat",index="1",metric="more"} 0.0
 detap_class{class="cat",index="1",metric="count"} 4.0
 # TYPE detap_gate_passed gauge
 # HELP detap_gate_passed 1 if the gate passed, else 0.
-detap_gate_passed{gate="AP",kind="floor",index="0"} 0.0
-detap_gate_passed{gate="class:a&b.FP",kind="ceiling",index="1"} 0.0
+detap_gate_passed{gate="AP",kind="minimum",index="0"} 0.0
+detap_gate_passed{gate="class:a&b.FP",kind="maximum",index="1"} 0.0
 detap_gate_passed{gate="AP50",kind="drop",index="2"} 1.0
 detap_gate_passed{gate="class:*.dup",kind="rise",index="3"} 1.0
 # EOF
@@ -272,8 +272,8 @@ def test_findings_are_of_what_did_not_pass() -> None:
             "location": {"path": "runs/dt.json", "lines": {"begin": 1}},
         }
         for kind, name, limit, message, severity in (
-            ("floor", "AP", "0.6", "AP 0.5000, required >= 0.6", "major"),
-            ("ceiling", "class:a&b.FP", "3", "class:a&b.FP undefined", "major"),
+            ("minimum", "AP", "0.6", "AP 0.5000, required >= 0.6", "major"),
+            ("maximum", "class:a&b.FP", "3", "class:a&b.FP undefined", "major"),
             ("drop", "AP50", "0.1", "AP50 fell by 0.2000: inconclusive", "minor"),
         )
     ]
@@ -319,7 +319,7 @@ def test_the_record_holds_no_command_to_a_ci_system() -> None:
 
 
 def passing(count: int) -> list[dict[str, Any]]:
-    return [check("floor", f"n{n}", "passed", "0", f"n{n} is 1") for n in range(count)]
+    return [check("minimum", f"n{n}", "passed", "0", f"n{n} is 1") for n in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,9 @@ def test_of_many_that_passed_the_first_are_shown(count: int, shown: int) -> None
 
 def test_many_failed_gates_leave_room_for_the_rest_and_are_counted() -> None:
     # LVIS has 1,203 categories
-    failed = [check("floor", f"class:{n}.AP", "failed", "0.6", "is 0.5 < 0.6") for n in range(1203)]
+    failed = [
+        check("minimum", f"class:{n}.AP", "failed", "0.6", "is 0.5 < 0.6") for n in range(1203)
+    ]
     text = render("markdown", report([*failed, *CHECKS[3:]]))
     shown = sum(line.startswith("| **FAILED** |") for line in text.splitlines())
     assert 500 < shown < 1203

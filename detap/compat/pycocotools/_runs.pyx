@@ -1,4 +1,4 @@
-"""Masks in pycocotools' forms, and the runs that they stand for. See mask.py and fast_path.py."""
+"""Masks in pycocotools' formats and their run lengths; see mask.py and fast_path.py."""
 
 from cython cimport boundscheck, final
 from libc.math cimport fabs
@@ -73,11 +73,11 @@ cdef class Lists:
         return self.runs.at + self.start[mask]
 
     cdef int64_t total(self, Py_ssize_t mask) noexcept nogil:
-        """Return how many pixels the runs of a mask make, within and without."""
+        """Return the number of pixels in the runs of a mask, inside and outside."""
         return _total(self.at(mask), self.length(mask))
 
     cdef bint usual(self, Py_ssize_t mask) noexcept nogil:
-        """Tell whether they are as many as its size has, and no run but the first is empty."""
+        """Return True if they fill its size and only the first run may be empty."""
         cdef Py_ssize_t i
         for i in range(1, self.length(mask)):
             if self.at(mask)[i] == 0:
@@ -193,22 +193,22 @@ cdef class Lists:
         return {"size": size, "counts": self.text(mask)}
 
     def areas(self) -> NDArray[np.uint32]:
-        """Return how many pixels each has, (n,) uint32."""
-        found = np.zeros(self.count, np.uint32)
-        cdef uint32_t[::1] area = found
+        """Return the number of pixels of each, (n,) uint32."""
+        result = np.zeros(self.count, np.uint32)
+        cdef uint32_t[::1] area = result
         cdef Py_ssize_t i
         for i in range(self.count):
             area[i] = <uint32_t>area_of(self.at(i), self.length(i))
-        return found
+        return result
 
     def boxes(self) -> NDArray[np.float64]:
         """Return x, y, width and height of the box around each, (n, 4) float64."""
-        found = np.zeros((self.count, 4))
-        cdef double[:, ::1] box = found
+        result = np.zeros((self.count, 4))
+        cdef double[:, ::1] box = result
         cdef Py_ssize_t i
         for i in range(self.count):
             self.box(i, &box[i, 0])
-        return found
+        return result
 
     cdef int box(self, Py_ssize_t mask, double *out) except -1:
         """Write the box of a mask: of one without a pixel, what unsigned numbers make of it."""
@@ -273,7 +273,7 @@ cdef class Lists:
         return made.record(0)
 
     def unequal(self, Py_ssize_t mask, int64_t other) -> MaskError:
-        """Return what is wrong where the runs of a mask and of another do not end together."""
+        """Return the problem if the runs of two masks do not end together."""
         height, width = self.size[mask]
         for total in (self.total(mask), other):
             if total != height * width:
@@ -308,7 +308,7 @@ cdef class Lists:
         return bits.reshape((height, width, self.count), order="F")
 
     def unlike(self, Py_ssize_t mask) -> MaskError:
-        """Return what is wrong where a mask has not as many pixels as the first one's size."""
+        """Return the problem if a mask does not fill the first one's size."""
         height, width = self.size[0]
         if tuple(self.size[mask]) != (height, width):
             return MaskError(
@@ -400,8 +400,8 @@ def overlaps(Lists claims, Lists truths, const uint8_t[::1] crowd) -> NDArray[np
     """
     cdef Py_ssize_t d, g
     cdef const double[:, ::1] claim_box = claims.boxes(), truth_box = truths.boxes()
-    found = np.zeros((claims.count, truths.count), order="F")
-    cdef double[::1, :] overlap = found
+    result = np.zeros((claims.count, truths.count), order="F")
+    cdef double[::1, :] overlap = result
     cdef int64_t common, both
     for g in range(truths.count):
         for d in range(claims.count):
@@ -420,7 +420,7 @@ def overlaps(Lists claims, Lists truths, const uint8_t[::1] crowd) -> NDArray[np
                 if crowd[g]:
                     both = area_of(claims.at(d), claims.length(d))
                 overlap[d, g] = <double>common / <double>both
-    return found
+    return result
 
 
 cdef void _compare(
@@ -455,7 +455,7 @@ cdef void _compare(
 
 
 cdef bint _meet(const double *a, const double *b) noexcept nogil:
-    """Tell whether two boxes have more than an edge in common."""
+    """Return True if two boxes share more than an edge."""
     return (
         min(a[0] + a[2], b[0] + b[2]) > max(a[0], b[0])
         and min(a[1] + a[3], b[1] + b[3]) > max(a[1], b[1])
@@ -470,7 +470,7 @@ cdef bint _plain(object value) noexcept:
 
 
 cdef bint _are_plain(list rings) noexcept:
-    """Tell whether these are polygons that pycocotools takes, of plain numbers."""
+    """Return True if these are polygons of plain numbers that pycocotools accepts."""
     cdef object ring, value
     for ring in rings:
         if type(ring) is not list:

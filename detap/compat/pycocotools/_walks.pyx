@@ -50,7 +50,7 @@ cdef enum:
 
 
 cdef class Fields:
-    """What records have under some keys.
+    """Values of records under some keys.
 
     Mostly all have the same keys, the very objects, in the same order: then they are gone through
     in that of the first record, which takes less than to look each up.
@@ -64,13 +64,13 @@ cdef class Fields:
 
     cdef tuple keys
     cdef list order               # the keys of the first record, as far as they matter
-    cdef int field[PLACES]        # which of the keys stands at each place, or -1
+    cdef int field[PLACES]        # index of the key at each position, or -1
     cdef Py_ssize_t size          # how many keys a record has, where some are absent; else -1
-    cdef PyObject* found[KEYS]    # NULL where there is nothing
+    cdef PyObject* values[KEYS]    # NULL if there is none
 
     def __init__(self, list records: list[dict[str, Any]], tuple keys: tuple[str, ...]):
         cdef object first = records[0] if records else None
-        cdef Py_ssize_t place
+        cdef Py_ssize_t index
         self.keys, self.size = keys, -1
         self.order = list(first) if type(first) is dict else []
         if all([type(key) is str for key in self.order]):
@@ -82,41 +82,41 @@ cdef class Fields:
                 del self.order[last + 1:]
         if not 0 < len(self.order) <= PLACES or not all([type(key) is str for key in self.order]):
             self.order, self.size = [None], -1  # which none has
-        for place, key in enumerate(self.order):
-            self.field[place] = keys.index(key) if key in keys else -1
+        for index, key in enumerate(self.order):
+            self.field[index] = keys.index(key) if key in keys else -1
 
     cdef int read(self, dict record) except -1:
-        """Set what is found of a record; it holds until the record is changed."""
-        cdef Py_ssize_t at = 0, place, count = PyList_GET_SIZE(self.order)
+        """Set the values of a record; they are valid until it changes."""
+        cdef Py_ssize_t at = 0, index, count = PyList_GET_SIZE(self.order)
         cdef PyObject* key
         cdef PyObject* value
-        memset(self.found, 0, sizeof(self.found))
+        memset(self.values, 0, sizeof(self.values))
         if self.size < 0 or PyDict_Size(record) == self.size:
-            for place in range(count):
+            for index in range(count):
                 if (
                     not PyDict_Next(record, &at, &key, &value)
-                    or key != PyList_GET_ITEM(<PyObject*>self.order, place)
+                    or key != PyList_GET_ITEM(<PyObject*>self.order, index)
                 ):
                     break
-                if self.field[place] >= 0:
-                    self.found[self.field[place]] = value
+                if self.field[index] >= 0:
+                    self.values[self.field[index]] = value
             else:
                 return 0
-        for place in range(len(self.keys)):
-            self.found[place] = PyDict_GetItemWithError(
-                <PyObject*>record, PyTuple_GET_ITEM(<PyObject*>self.keys, place)
+        for index in range(len(self.keys)):
+            self.values[index] = PyDict_GetItemWithError(
+                <PyObject*>record, PyTuple_GET_ITEM(<PyObject*>self.keys, index)
             )
         return 0
 
     cdef inline PyObject* get(self, int field) except NULL:
-        """Return what was found."""
-        if self.found[field] == NULL:
+        """Return the value of a field; raise KeyError if there is none."""
+        if self.values[field] == NULL:
             raise KeyError(self.keys[field])
-        return self.found[field]
+        return self.values[field]
 
 
 cdef class Places:
-    """Where each id stands among those that are chosen.
+    """Index of each id among the selected ones.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ cdef class Places:
     """
 
     cdef dict places
-    cdef IdTable table            # where all ids are whole numbers and stand in order, else None
+    cdef IdTable table            # if all ids are ordered integers, else None
     cdef long long last
-    cdef int32_t place            # of the last
+    cdef int32_t index            # of the last
 
     def __init__(self, dict places: dict[Any, int]):
-        self.places, self.table, self.last, self.place = places, None, 0, -1
+        self.places, self.table, self.last, self.index = places, None, 0, -1
         if all([type(name) is int for name in places]) and list(places.values()) == list(
             range(len(places))
         ):
@@ -138,22 +138,22 @@ cdef class Places:
                 self.table = IdTable(places)
             except OverflowError:
                 return
-            self.place = self.table.number(0)
+            self.index = self.table.number(0)
 
     cdef inline int32_t of(self, PyObject* name) except -2:
-        """Return the place of an id, -1 where it is not chosen."""
+        """Return the index of an id, -1 if it is not selected."""
         cdef long long value
         cdef int beyond = 0
-        cdef PyObject* found
+        cdef PyObject* item
         if self.table is not None and PyLong_CheckExact(<object>name):
             value = PyLong_AsLongLongAndOverflow(name, &beyond)
             if beyond:
                 return -1
             if value != self.last:
-                self.last, self.place = value, self.table.number(value)
-            return self.place
-        found = PyDict_GetItemWithError(<PyObject*>self.places, name)
-        return -1 if found == NULL else <int32_t><object>found
+                self.last, self.index = value, self.table.number(value)
+            return self.index
+        item = PyDict_GetItemWithError(<PyObject*>self.places, name)
+        return -1 if item == NULL else <int32_t><object>item
 
 
 cdef inline bint number(object value, double* out) except -1:
@@ -194,8 +194,8 @@ cdef class Columns:
         As they were given; ground truths have no scores.
     records : list
         Of masks and keypoints, which have no boxes: the records themselves.
-    aside : list
-        Of masks, where categories are not told apart: records of those that are not chosen, which
+    skipped : list
+        Of masks, if categories are ignored: records of those that are not chosen, which
         pycocotools changes too.
     """
 
@@ -206,13 +206,13 @@ cdef class Columns:
     cdef int32_t[::1] image, label
     cdef double[:, ::1] corners
     cdef double[::1] box_area, area, score
-    cdef uint8_t[::1] crowd, neutral
+    cdef uint8_t[::1] crowd, ignored
     cdef readonly Py_ssize_t rows
-    cdef readonly list ids, scores, records, aside
+    cdef readonly list ids, scores, records, skipped
     ids: list[int]
     scores: list[Any]
     records: list[dict[str, Any]]
-    aside: list[dict[str, Any]]
+    skipped: list[dict[str, Any]]
     cdef object arrays
 
     def __init__(
@@ -225,14 +225,14 @@ cdef class Columns:
         self.by_category = by_category
         self.low, self.high = band
         self.rows = 0
-        self.ids, self.scores, self.records, self.aside = [], [], [], []
+        self.ids, self.scores, self.records, self.skipped = [], [], [], []
         self.arrays = (
             np.empty(room, np.int32), np.empty(room, np.int32), np.zeros((room, 4)),
             np.zeros(room), np.empty(room), np.zeros(room), np.zeros(room, np.uint8),
             np.zeros(room, np.uint8),
         )
         (self.image, self.label, self.corners, self.box_area, self.area, self.score,
-         self.crowd, self.neutral) = self.arrays
+         self.crowd, self.ignored) = self.arrays
 
     cdef know(self, list records):
         """Learn how the records to come are laid out."""
@@ -244,7 +244,7 @@ cdef class Columns:
         NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64],
         NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8], NDArray[np.uint8],
     ]:
-        """Return image, label, corners, box_area, area, score, crowd and neutral of all taken."""
+        """Return image, label, corners, box_area, area, score, crowd and ignored of all taken."""
         return tuple([array[:self.rows] for array in self.arrays])
 
     def take_all(self, list records: list[dict[str, Any]]) -> bool:
@@ -289,26 +289,26 @@ cdef class Columns:
         if not all([type(listed) is list for listed in lists]):
             return False
         cdef int64_t[::1] taken = np.zeros(len(lists), np.int64)
-        cdef Py_ssize_t place
+        cdef Py_ssize_t image_index
         cdef object record
         cdef list listed
-        cdef PyObject* found
+        cdef PyObject* item
         self.know(records)
         for record in records:
             if type(record) is not dict:
                 return False
             self.fields.read(<dict>record)
-            place = self.images.of(self.fields.get(IMAGE))
-            if place < 0:
+            image_index = self.images.of(self.fields.get(IMAGE))
+            if image_index < 0:
                 continue
-            listed = lists[place]
-            if taken[place] >= len(listed) or listed[taken[place]] is not record:
+            listed = lists[image_index]
+            if taken[image_index] >= len(listed) or listed[taken[image_index]] is not record:
                 return False
-            taken[place] += 1
+            taken[image_index] += 1
             if by_category and self.categories.of(self.fields.get(CATEGORY)) < 0:
                 continue
-            found = PyDict_GetItemWithError(<PyObject*>annotations, self.fields.get(ID))
-            if found != <PyObject*>record or not self.take(<dict>record):
+            item = PyDict_GetItemWithError(<PyObject*>annotations, self.fields.get(ID))
+            if item != <PyObject*>record or not self.take(<dict>record):
                 return False
         return all(len(listed) == count for listed, count in zip(lists, taken))
 
@@ -323,21 +323,21 @@ cdef class Columns:
         cdef int32_t image = self.images.of(fields.get(IMAGE))
         cdef int32_t label = self.categories.of(fields.get(CATEGORY))
         cdef object identifier = <object>fields.get(ID), score, crowd
-        cdef bint neutral = False
+        cdef bint ignored = False
         if not self.scored:
             crowd = <object>fields.get(CROWD)
             record["ignore"] = crowd
             if not (type(crowd) is int or type(crowd) is bool) or not 0 <= crowd <= 1:
                 return False
-            neutral = crowd
+            ignored = crowd
             if self.keypoints:
                 if type(record["num_keypoints"]) is not int:
                     return False
                 if record["num_keypoints"] == 0:
-                    neutral = record["ignore"] = True
+                    ignored = record["ignore"] = True
         if image < 0 or label < 0:
             if image >= 0 and not (self.boxes or self.by_category):
-                self.aside.append(record)
+                self.skipped.append(record)
             return True
         if type(identifier) is not int or (self.scored and not above_zero(<PyObject*>identifier)):
             return False
@@ -352,8 +352,8 @@ cdef class Columns:
                 return False
             self.scores.append(score)
         else:
-            self.crowd[row], self.neutral[row] = bool(crowd), neutral
-            record["_ignore"] = int(neutral or not self.low <= self.area[row] <= self.high)
+            self.crowd[row], self.ignored[row] = bool(crowd), ignored
+            record["_ignore"] = int(ignored or not self.low <= self.area[row] <= self.high)
         if not self.boxes:
             self.records.append(record)
         self.ids.append(identifier)
@@ -388,8 +388,8 @@ cdef class Columns:
 
 
 def all_of(list records: list[dict[str, Any]], set images: set[Any]) -> bool:
-    """Tell whether every record is of one of the images."""
-    cdef Places places = Places({name: place for place, name in enumerate(images)})
+    """Return True if every record is of one of the images."""
+    cdef Places places = Places({name: index for index, name in enumerate(images)})
     cdef Fields fields = Fields(records, ("image_id",))
     cdef object record
     cdef bint known = True
@@ -422,14 +422,14 @@ def complete_boxes(list records: list[dict[str, Any]]) -> bool:
         Whether each has a category.
     """
     cdef bint regular = True
-    cdef Py_ssize_t place
+    cdef Py_ssize_t index
     cdef object record, box, x, y, width, height, right, bottom
     cdef Fields fields = Fields(records, ("bbox", "segmentation", "category_id"))
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         if type(record) is dict:
             fields.read(<dict>record)
-            regular = fields.found[2] != NULL and regular
-            if complete_box(<dict>record, fields.get(0), fields.found[1] == NULL, place + 1):
+            regular = fields.values[2] != NULL and regular
+            if complete_box(<dict>record, fields.get(0), fields.values[1] == NULL, index + 1):
                 continue
         box = record["bbox"]
         x, y, width, height = box[0], box[1], box[2], box[3]
@@ -437,7 +437,7 @@ def complete_boxes(list records: list[dict[str, Any]]) -> bool:
             right, bottom = x + width, y + height
             record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
         record["area"] = width * height
-        record["id"] = place + 1
+        record["id"] = index + 1
         record["iscrowd"] = 0
         regular = regular and "category_id" in record
     return regular
@@ -510,7 +510,7 @@ cdef inline int32_t placed(IdTable table, double name) noexcept nogil:
 
 
 def take_rows(
-    const Real[:, :] rows, IdTable images, IdTable categories, int32_t stranger,
+    const Real[:, :] rows, IdTable images, IdTable categories, int32_t unknown_label,
     int32_t[::1] image, int32_t[::1] label, double[:, ::1] corners,
     double[::1] box_area, double[::1] area, double[::1] score,
 ) -> bool:
@@ -521,7 +521,7 @@ def take_rows(
     rows : (N, 7) float32 or float64
         Image id, x, y, width, height, score, category id.
     images, categories : IdTable
-    stranger : int
+    unknown_label : int
         The label of a category that is none.
     image, label, corners, box_area, area, score
         Filled; `area` is the product in the precision of the rows.
@@ -541,7 +541,7 @@ def take_rows(
             product = width * height
             image[i] = placed(images, rows[i, 0])
             number = placed(categories, rows[i, 6])
-            label[i] = number if number >= 0 else stranger
+            label[i] = number if number >= 0 else unknown_label
             corners[i, 0], corners[i, 1] = x, y
             corners[i, 2], corners[i, 3] = <double>width + x, <double>height + y
             box_area[i], area[i] = <double>width * height, product
@@ -570,7 +570,7 @@ def fill_scores(
     cdef uint64_t word
     cdef double recall
     cdef int64_t[:, ::1] hits = np.zeros((thresholds, limits), np.int64)
-    cdef Py_ssize_t[:, ::1] due = np.zeros((thresholds, limits), np.intp)
+    cdef Py_ssize_t[:, ::1] level_index = np.zeros((thresholds, limits), np.intp)
     with nogil:
         for k in range(begin, end):
             for t in range(thresholds):
@@ -582,14 +582,14 @@ def fill_scores(
                 if positives[a, k] == 0:
                     continue
                 hits[:] = 0
-                due[:] = 0
+                level_index[:] = 0
                 for i in range(start[k], start[k + 1]):
                     row = ranked[i]
                     if i == start[k]:
                         for r in range(count):
                             if levels[r] > 0.0:
                                 break
-                            due[:] = r + 1
+                            level_index[:] = r + 1
                             for t in range(thresholds):
                                 for m in range(limits):
                                     out[t, r, k, a, m] = score[row]
@@ -600,6 +600,6 @@ def fill_scores(
                         for m in range(max_dets_index[row], limits):
                             hits[t, m] += 1
                             recall = <double>hits[t, m] / <double>positives[a, k]
-                            while due[t, m] < count and levels[due[t, m]] <= recall:
-                                out[t, due[t, m], k, a, m] = score[row]
-                                due[t, m] += 1
+                            while level_index[t, m] < count and levels[level_index[t, m]] <= recall:
+                                out[t, level_index[t, m], k, a, m] = score[row]
+                                level_index[t, m] += 1

@@ -213,7 +213,7 @@ def _read_shapes(
         return Keypoints.of(columns.records, len(params.kpt_oks_sigmas), boxed=boxed)
     if params.iouType == "bbox" or not isinstance(coco, COCO) or overridden(coco, COCO, "annToRLE"):
         return None
-    return Masks.of(columns.records, columns.aside, coco.imgs)
+    return Masks.of(columns.records, columns.skipped, coco.imgs)
 
 
 def _columns(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
@@ -279,7 +279,7 @@ def overridden(instance: Any, home: type, *names: str) -> bool:
 def _indexed_columns(
     boxed: Boxed, selection: Selection
 ) -> tuple[Integers, Integers, *tuple[Floats, ...]]:
-    """Return columns as :func:`_selected` expects, without scores; -1 if not selected."""
+    """Return columns as :func:`_select_rows` expects, without scores; -1 if not selected."""
     image = _indices(boxed.images, selection.image)[boxed.image]
     label = _indices(boxed.categories, selection.category)[boxed.label]
     return image, label, boxed.corners, boxed.box_area, boxed.area

@@ -49,7 +49,7 @@ _REPEATS = ("error", "identical")
 _MATCH_ROWS = 1 << 20
 """Detections matched at a time if boxes are not kept."""
 _BOX_BYTES = 48
-"""What a box takes with its score, image and label; what else a row has counts as so many more."""
+"""Bytes of a box with its score, image and label; other values of a row are added."""
 
 
 def _locked(

@@ -22,7 +22,6 @@ from detap.checks.tables import (
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.category_offset import CategoryPairs, sample_categories
 from detap.formats.coco.columns import LISTS, DetectionColumns, KeypointColumns, TruthColumns
-from detap.formats.coco.values import BOX_LAYOUTS
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.records import Record
@@ -36,6 +35,7 @@ from detap.tables.detection import (
 )
 from detap.tables.notes import (
     AS_IS,
+    BOX_LAYOUTS,
     BOX_OPTIONS,
     INSIST,
     NO_DETECTIONS,

@@ -7,14 +7,12 @@ from typing import Any, NoReturn
 from detap.io.json_text import LongInteger, spelt
 from detap.io.problems import FaultError
 from detap.tables.detection import Name
+from detap.tables.notes import BOX_LAYOUTS
 
 Record = dict[str, Any]
 
 _WHOLE_FLOATS = 2.0**53
 """From here on, float64 does not represent every integer: an id is ambiguous."""
-
-BOX_LAYOUTS = {"xywh": "[x, y, width, height]", "xyxy": "[x1, y1, x2, y2]"}
-"""Text of each box format in messages."""
 
 
 def identifier_of(record: Record, key: str) -> Name:

@@ -1,7 +1,7 @@
 """Read one LabelMe file: the boxes of one image.
 
 Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same with scores, with
-`difficult` beside `flags`, and rectangles by four corners.
+`difficult` next to `flags`, and rectangles by four corners.
 """
 
 import math

@@ -271,7 +271,7 @@ class _Reader:
         self.at = {name: header.index(name) for name in (*required, _GROUP) if name in header}
         self.width = len(header)
         roles = {_NAMES[0]: -2, _NAMES[1]: -3, _GROUP: -4}
-        roles |= {name: place for place, name in enumerate(self.numeric)}
+        roles |= {name: index for index, name in enumerate(self.numeric)}
         column_roles = [roles.get(name, -1) for name in header]
         self.scanner = Scanner(column_roles, len(self.numeric), self.low, self.high)
 

@@ -52,9 +52,9 @@ def read_ground_truth(
     class_descriptions : str or path, optional
         A CSV of ``LabelName,DisplayName``, with or without that header.
     image_sizes : str or path, optional
-        A CSV of ``image,width,height``. Boxes are in pixels then, and images without boxes are
-        those that it lists besides. Without it boxes stay in fractions: overlaps are the same, but
-        what asks for areas or whole pixels is refused.
+        A CSV of ``image,width,height``. Boxes are in pixels then, and other images that it lists
+        have no boxes. Without it boxes stay normalized: IoU is the same, but area ranges and
+        whole pixels are refused.
     image_labels : str or path, optional
         A CSV of labels of whole images, ``ImageID,LabelName,Confidence``: 1 where the class is in
         the image, 0 where it is not. What it names are images and classes of the ground truth, and

@@ -186,7 +186,7 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
     path : str or path
         It has `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, or 0 and 1, or packed
         as bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or `scores` (Q, N).
-        Besides, `query_labels` and `gallery_labels`: class numbers or names (Q,), (N,), or 0 and 1
+        Also `query_labels` and `gallery_labels`: class numbers or names (Q,), (N,), or 0 and 1
         for each label (Q, L), (N, L); or, with `scores`, `relevance` (Q, N), grades. Optional:
         `query_names`, `gallery_names`.
     limits : Limits
@@ -415,12 +415,12 @@ def _check_bits(bits: int, where: _Where) -> None:
 
 
 def _check_lengths(
-    labels: tuple[NDArray[Any], NDArray[Any]], due: tuple[int, int], first: str, where: _Where
+    labels: tuple[NDArray[Any], NDArray[Any]], expected: tuple[int, int], first: str, where: _Where
 ) -> None:
     of = (f"{first} has", "scores has" if first == "scores" else "the gallery has")
     units = ("rows", "columns" if first == "scores" else "rows")
     names = ("query_labels", "gallery_labels")
-    for name, array, count, whose, unit in zip(names, labels, due, of, units, strict=True):
+    for name, array, count, whose, unit in zip(names, labels, expected, of, units, strict=True):
         if array.ndim not in (1, 2) or len(array) != count:
             message = f"has the shape {array.shape}, {whose} {count} {unit}"
             where.refuse(name, message, f"give ({count},) or ({count}, labels)")

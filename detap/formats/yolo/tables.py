@@ -79,7 +79,7 @@ from detap.text_input import is_whole, join_names, quote
 
 _TRUTH = "the ground truth"
 _LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
-"""How far corners of oriented boxes may be outside, relative to the image size."""
+"""Distance by which corners of oriented boxes may lie outside, relative to the image size."""
 
 
 def read_ground_truth(

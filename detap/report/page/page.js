@@ -712,7 +712,7 @@ function below(svg, texts) {
     "text-anchor": n === 0 ? "start" : n === texts.length - 1 ? "end" : "middle" }, value)));
 }
 
-// Square roots keep a few true positives visible beside many false positives.
+// Square roots keep a few true positives visible next to many false positives.
 function histogram(id, data, label) {
   const sums = data.true_positives.map((n, index) => n + data.false_positives[index]);
   const largest = Math.max(...sums, 1);

@@ -37,7 +37,7 @@ MOST_PAIRS = 10
 """Maximum number of confusions in text."""
 
 _STEPS = 4
-"""Number of score thresholds on the page, besides the best F1."""
+"""Number of score thresholds on the page, in addition to the best F1."""
 
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:

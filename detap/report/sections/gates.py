@@ -25,7 +25,7 @@ class GateEntry(TypedDict):
     value: float | None
     limit: Annotated[str, "As given."]
     baseline: Annotated[
-        float | None, "The baseline's value; null for a floor or ceiling, or if undefined."
+        float | None, "The baseline's value; null for a minimum or maximum, or if undefined."
     ]
     drop: Annotated[float | None, "The drop; negative if the metric rose."]
     interval: Annotated[

@@ -32,7 +32,7 @@ class DetectableDropEntry(TypedDict):
 
 
 class MarginEntry(TypedDict):
-    """The margin of a metric with a floor or ceiling."""
+    """The margin of a metric with a minimum or maximum."""
 
     name: str
     kind: Level
@@ -57,7 +57,7 @@ class PowerData(TypedDict):
     drop: Annotated[float | None, "The drop of --detectable-drop."]
     metrics: list[DetectableDropEntry]
     classes: Annotated[list[DetectableDropEntry], "The same by class."]
-    margins: Annotated[list[MarginEntry], "Of metrics with a floor or ceiling."]
+    margins: Annotated[list[MarginEntry], "Of metrics with a minimum or maximum."]
 
 
 KEY = "power"
@@ -147,7 +147,7 @@ def _lines(analysis: "PowerAnalysis", shown: "Sequence[DetectableDrop]") -> Iter
 
 
 def _format_margin(margin: "ThresholdMargin", power: str) -> str:
-    side, other = ("below", "above") if margin.kind == "floor" else ("above", "below")
+    side, other = ("below", "above") if margin.kind == "minimum" else ("above", "below")
     away = fraction(margin.margin, 4)
     return (
         f"{margin.name}, limit {margin.limit}: a true value {away} {side} the limit fails with "

@@ -35,7 +35,7 @@ _HOLDERS: dict[object, tuple[str, str]] = {
 
 
 class _Document(NamedTuple):
-    """A kind of report: its title, its type, and what it has besides by its `kind`."""
+    """A kind of report: its title, its type, and the parts of each `kind`."""
 
     title: str
     declared: object

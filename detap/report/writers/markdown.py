@@ -160,7 +160,7 @@ def _table(table: Table, room: int) -> list[str]:
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
-    """Return the number of rows of a grid that fit, besides a sentence about the others."""
+    """Return the number of rows of a grid that fit, with a sentence about the others."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
 

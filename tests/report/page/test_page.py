@@ -263,7 +263,7 @@ def test_a_ranking_has_no_page() -> None:
 
 
 def test_80_classes_and_5000_images_stay_below_their_size() -> None:
-    """The floor of report.md section 6: 1.5 MB without pictures."""
+    """The minimum of report.md section 6: 1.5 MB without pictures."""
     from detap.report.page import render
     from detap.report.sections.detection import detection_report
     from detap.report.writers.registry import Style

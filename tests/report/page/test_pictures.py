@@ -177,7 +177,7 @@ def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> No
 
 
 def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
-    """The floor of report.md section 6, on pictures that no encoder makes small: noise."""
+    """The minimum of report.md section 6, on pictures that no encoder makes small: noise."""
     noise = Image.frombytes("RGB", (640, 640), os.urandom(3 * 640 * 640))
     noise.save(tmp_path / "a.jpg", quality=95)
     for n in range(100):
