@@ -20,7 +20,7 @@ SLOW = """
 import threading
 from detap.cli.progress import Progress
 drawn = threading.Event()
-progress = Progress(after={after})
+progress = Progress(delay={after})
 progress.doing("Reading", lambda: drawn.set() or 0.5)
 drawn.wait({patience})
 progress.stop()

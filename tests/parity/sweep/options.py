@@ -142,7 +142,7 @@ def _inputs(random: Random, folder: Path) -> tuple[list[str], list[str]]:
             "image_size": ("640x480",),
             "image_set": ("names.txt",),
         }.get(entry.name, ("x",))
-        reading += [entry.spelling, str(random.choice(values))]
+        reading += [entry.flag, str(random.choice(values))]
     if name == "yolo":
         reading += ["--image-sizes", "sizes.csv"] if "--image-sizes" not in reading else []
     if random.random() < 0.2:
