@@ -20,8 +20,8 @@ SLOW = """
 import threading
 from detap.cli.progress import Progress
 drawn = threading.Event()
-progress = Progress(delay={after})
-progress.doing("Reading", lambda: drawn.set() or 0.5)
+progress = Progress(delay={delay})
+progress.show("Reading", lambda: drawn.set() or 0.5)
 drawn.wait({patience})
 progress.stop()
 print("end", flush=True)
@@ -48,14 +48,14 @@ def at_terminal(code: str) -> str:
 
 
 def test_long_work_shows_what_goes_on() -> None:
-    shown = at_terminal(SLOW.format(after=0.1, patience=60))
+    shown = at_terminal(SLOW.format(delay=0.1, patience=60))
     assert "Reading" in shown
     assert "━" in shown
     assert shown.endswith("end\r\n")
 
 
 def test_short_work_shows_nothing() -> None:
-    assert at_terminal(SLOW.format(after=600, patience=0.3)) == "end\r\n"
+    assert at_terminal(SLOW.format(delay=600, patience=0.3)) == "end\r\n"
 
 
 def test_nothing_is_drawn_where_nobody_watches(
