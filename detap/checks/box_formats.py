@@ -5,15 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from detap.checks.boxes import as_corners
 from detap.checks.sample import MOST_OVERLAPPED, Change, Sample, beyond_chance, fraction_of
 from detap.errors import Note
 from detap.tables.detection import Flags, Floats
-
-
-def _as_corners(corners: Floats, _: Floats) -> Floats:
-    changed = corners.copy()
-    changed[:, 2:] -= corners[:, :2]
-    return changed
 
 
 def _as_xywh(corners: Floats, _: Floats) -> Floats:
@@ -71,7 +66,11 @@ def _center_scaled(corners: Floats, sizes: Floats) -> Floats:
 
 
 _CORNERS_AND_XYWH: tuple[tuple[str, str, Change], ...] = (
-    ("look-xyxy", "[x1, y1, x2, y2], expected [x, y, width, height]", _as_corners),
+    (
+        "look-xyxy",
+        "[x1, y1, x2, y2], expected [x, y, width, height]",
+        lambda corners, _: as_corners(corners),
+    ),
     ("look-xywh", "[x, y, width, height], expected [x1, y1, x2, y2]", _as_xywh),
 )
 

@@ -189,7 +189,7 @@ def image_keys(names: Sequence[Name]) -> Keys:
     return mixed
 
 
-def _as_corners(corners: Floats) -> Floats:
+def as_corners(corners: Floats) -> Floats:
     """Reinterpret x, y, width, height as two corners."""
     changed = corners.copy()
     changed[:, 2:] -= corners[:, :2]
@@ -241,7 +241,7 @@ class _Sample:
         sized = ~np.isnan(size).any(axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
             beyond = np.any(corners[:, 2:] > 1.01 * size + 1, axis=1)
-            areas = [(c[:, 2:] - c[:, :2]).prod(axis=1) for c in (_as_corners(corners), corners)]
+            areas = [(c[:, 2:] - c[:, :2]).prod(axis=1) for c in (as_corners(corners), corners)]
             near = np.abs(ground_truth.area[rows] - areas) <= 0.01 * areas[0]
             product: Flags = ~sized & near[0] & ~near[1]  # a box at 0, 0 has both
         for column, flags in (
@@ -286,9 +286,9 @@ class _Sample:
         sums = to.sum(axis=0)
         if whole or any(map(_may_be_corners, (sums[Count.TRUTHS :], sums[Count.DETECTIONS :]))):
             for column, dt_read, gt_read in (
-                (Count.OVERLAPPED_DT_CORNERS, _as_corners(dt), gt),
-                (Count.OVERLAPPED_GT_CORNERS, dt, _as_corners(gt)),
-                (Count.OVERLAPPED_BOTH_CORNERS, _as_corners(dt), _as_corners(gt)),
+                (Count.OVERLAPPED_DT_CORNERS, as_corners(dt), gt),
+                (Count.OVERLAPPED_GT_CORNERS, dt, as_corners(gt)),
+                (Count.OVERLAPPED_BOTH_CORNERS, as_corners(dt), as_corners(gt)),
             ):
                 to[:, column] = self._sum(pairs.overlapped(dt_read, gt_read), index)
         if truth.image_sizes is not None and (whole or _few_overlapped(sums)):
