@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 
 _PATHS = ("path", "path or text", "target")
 
-
-IOU_TYPE_SUFFIXES = {
-    "bbox": "",
-    "segm": "-segm",
-    "boundary": "-boundary",
-    "keypoints": "-keypoints",
-}
-"""Preset name suffix by IoU type: lvis, lvis-segm."""
-
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
@@ -443,7 +434,7 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
     UsageError
         If the preset is unknown or the fields contradict each other.
     """
-    preset, changes = preset_from(options, kind, default), changes_from(options, kind)
+    preset, changes = _preset_from(options, kind, default), changes_from(options, kind)
     if not changes:
         return preset
     protocol = preset.with_changes(**changes)
@@ -451,7 +442,7 @@ def protocol_from(options: dict[str, Any], kind: type[ProtocolBase], default: st
     return protocol
 
 
-def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
+def _preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str) -> Any:
     """Remove the preset from `options` and return it.
 
     ``--iou-type`` selects the sibling preset of that type if one exists (``lvis`` and ``segm`` give
@@ -461,9 +452,8 @@ def preset_from(options: dict[str, Any], kind: type[ProtocolBase], default: str)
     iou_type = options.get("iou_type")
     if iou_type is None or preset.iou_type == iou_type:
         return preset
-    suffix = IOU_TYPE_SUFFIXES.get(preset.iou_type, "")
-    name = preset.name.removesuffix(suffix) + IOU_TYPE_SUFFIXES.get(iou_type, "")
-    sibling: Any = preset.presets.get(name)
+    base = preset.name.removesuffix(f"-{preset.iou_type}")
+    sibling: Any = preset.presets.get(base if iou_type == "bbox" else f"{base}-{iou_type}")
     return sibling if sibling and sibling.iou_type == iou_type else preset
 
 
