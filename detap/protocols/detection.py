@@ -506,7 +506,7 @@ class Protocol(ProtocolBase, kw_only=True):
         plain = {"verified": "all", "not_exhaustive": "count"}
         used = {name: value for name, value in plain.items() if getattr(self, name) != value}
         if used:
-            options = " ".join(f"--{n.replace('_', '-')} {value}" for n, value in used.items())
+            options = " ".join(f"{_option_of(name)} {value}" for name, value in used.items())
             raise UsageError(
                 f"protocol {self.name} uses the class lists of images, which this analysis "
                 f"ignores; {hint}, or evaluate every class: {options}"
