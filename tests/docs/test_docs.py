@@ -1,7 +1,6 @@
 """The docs against the program and against themselves."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import click
@@ -9,24 +8,12 @@ import pytest
 
 from detap.cli import group
 from detap.cli.command import full_help
+from tests.docs.tracked import project_files
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-
-
-def tracked_text_files() -> list[Path]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if listed.returncode != 0:
-        pytest.skip("not a git checkout: which files are the project's is not known")
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
 def without_code(text: str) -> str:
@@ -165,7 +152,7 @@ def test_every_exit_status_is_in_the_readme_or_its_docs() -> None:
 def test_no_registry_host_and_no_path_of_a_machine() -> None:
     hosts = ["py" + "pi.org", "python" + "hosted", "registry." + "npmjs", "deb." + "debian.org"]
     checkout = f"{ROOT.parent}/" if len(ROOT.parts) > 2 else str(ROOT)
-    for path in tracked_text_files():
-        text = path.read_bytes().decode("utf-8", "replace")
+    for name in project_files():
+        text = (ROOT / name).read_bytes().decode("utf-8", "replace")
         for word in (*hosts, checkout):
-            assert word not in text, f"{path.relative_to(ROOT)} names {word}"
+            assert word not in text, f"{name} names {word}"

@@ -3,7 +3,6 @@
 import ast
 import io
 import re
-import subprocess
 import tokenize
 from collections import Counter
 from functools import cache
@@ -13,6 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.docs.test_docs import COMMANDS
+from tests.docs.tracked import project_files
 
 ELSEWHERE = {
     "base.py": "Ultralytics",
@@ -48,20 +48,12 @@ _NO_MODULES = ("detap.toml", "detap.targets", "detap.fish")
 
 
 @cache
-def tracked() -> tuple[str, ...]:
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if listed.returncode:
-        pytest.skip("not a git checkout: nothing says which files belong to it")
-    return tuple(name for name in listed.stdout.split() if (ROOT / name).is_file())
-
-
-@cache
 def endings() -> frozenset[str]:
     """Return every path that a file may be named by: from the root, or from any folder."""
     return frozenset(
-        name.split("/", depth)[-1] for name in tracked() for depth in range(name.count("/") + 1)
+        name.split("/", depth)[-1]
+        for name in project_files()
+        for depth in range(name.count("/") + 1)
     )
 
 
@@ -87,7 +79,7 @@ def prose_of(name: str) -> str:
 
 def sources() -> list[str]:
     kinds = (".md", ".py", ".pyx", ".pxd")
-    return [name for name in tracked() if name.endswith(kinds) and name != "CHANGELOG.md"]
+    return [name for name in project_files() if name.endswith(kinds) and name != "CHANGELOG.md"]
 
 
 @cache
@@ -124,7 +116,7 @@ def is_there(dotted: str) -> bool:
 
 def test_files_that_are_named_are_there() -> None:
     """Pages for users name files of other projects too: there, those of our own folders."""
-    folders = {name.partition("/")[0] for name in tracked() if "/" in name}
+    folders = {name.partition("/")[0] for name in project_files() if "/" in name}
     missing = {
         f"{name}: {file}"
         for name in sources()
@@ -157,7 +149,7 @@ def test_every_target_of_the_makefile_is_explained() -> None:
 
 def test_private_names_that_are_named_are_there() -> None:
     """As code uses them; mutation/README.md has those of the day it was written."""
-    uses = Counter(Path(name).stem for name in tracked()) + Counter([*PRIVATE_ELSEWHERE])
+    uses = Counter(Path(name).stem for name in project_files()) + Counter([*PRIVATE_ELSEWHERE])
     for name in sources():
         if not name.endswith(".md"):
             uses.update(_WORD.findall((ROOT / name).read_text("utf-8")))

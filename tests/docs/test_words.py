@@ -2,13 +2,13 @@
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.conftest import ROOT
+from tests.docs.tracked import project_files
+
 FORMER = ("detap/cli/former_names.py", "docs/json.md")
 """The module and the page that list former names."""
 
@@ -26,15 +26,8 @@ OPENING = re.compile(
 MAX_WORDS = 34_000
 
 
-def tracked(*patterns: str) -> list[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", *patterns], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-
-
-PROGRAM = tracked("detap/*.py", "detap/*.pyx", "detap/*.pxd", "detap/*.js", "detap/*.j2")
-PAGES = tracked("docs/*.md")
+PROGRAM = project_files("detap/*.py", "detap/*.pyx", "detap/*.pxd", "detap/*.js", "detap/*.j2")
+PAGES = project_files("docs/*.md")
 COMPILED = [name for name in PROGRAM if name.endswith((".pyx", ".pxd"))]
 PYTHON = [name for name in PROGRAM if name.endswith(".py")]
 
