@@ -406,7 +406,7 @@ class _Ratchet:
             if retained:
                 result[name] = before
             if _same(_or_nan(before), _or_nan(value)):
-                continue  # a change due to rounding is not reported
+                continue  # changes by rounding are not reported
             if retained:
                 self.retained.append(f"{prefix}{name}")
             else:

@@ -1,6 +1,6 @@
 """Checks of metrics against limits.
 
-Limits and metrics are compared without rounding; differences due to rounding alone are ignored
+Limits and metrics are compared without rounding; differences caused by rounding are ignored
 (``detap/decimals.py``).
 """
 
@@ -181,7 +181,7 @@ def check(
 ) -> list[Gate]:
     """Check metrics against limits, in the order of the limits.
 
-    A metric equal to its bound passes. Changes due to rounding alone are ignored.
+    A metric equal to its bound passes. Changes caused by rounding are ignored.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def _due_to_scarce_classes(
 
 
 def _signed_change(limit: Limit, value: float, before: float, bound: Fraction) -> Fraction:
-    """Return the change in the direction of the limit; 0 if it is due to rounding alone."""
+    """Return the change in the direction of the limit; 0 if rounding causes it."""
     new, old = to_fraction(value), to_fraction(before)
     if snap(new, old) == old:
         return Fraction(0)

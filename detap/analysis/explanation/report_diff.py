@@ -282,8 +282,8 @@ def _from_tables(
         tables, single, primary_value, classes=source.classes, threads=threads
     )
     # Path: first report, its protocol on these inputs, the other protocol, the other reading
-    # options, second report. A gap at the report with these inputs is due to its version; a gap at
-    # the other report is due to all remaining causes.
+    # options, second report. A gap at the report with these inputs is the effect of its
+    # version; a gap at the other report, of all remaining causes.
     portions: dict[tuple[str, ...], float] = {}
     if diff.steps:
         portions["protocol",] = scored[1] - scored[0]
