@@ -292,7 +292,7 @@ def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -
 
 
 def _put_keypoints(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
-    """Give records their keypoints, and the sides of boxes as they were read."""
+    """Add keypoints to records, and the boxes as read."""
     keypoints = table.keypoints
     assert keypoints is not None
     if isinstance(table, Detections):
@@ -300,9 +300,9 @@ def _put_keypoints(table: GroundTruth | Detections, records: list[dict[str, Any]
     for record, values in zip(records, keypoints.reshape(len(keypoints), -1).tolist(), strict=True):
         record["keypoints"] = values
     if isinstance(table, GroundTruth):
-        assert table.sides is not None
+        assert table.width_height is not None
         assert table.no_keypoints is not None
-        known = zip(records, table.sides.tolist(), table.no_keypoints.tolist(), strict=True)
+        known = zip(records, table.width_height.tolist(), table.no_keypoints.tolist(), strict=True)
         for record, size, without in known:
             record["bbox"][2:] = size
             record["num_keypoints"] = int(not without)

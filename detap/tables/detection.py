@@ -187,7 +187,7 @@ class GroundTruth(_Table, kw_only=True):
     no_keypoints : (G,) bool or None
         Another one: nothing of the object is to be found, as its file says (`num_keypoints` of
         COCO); None where no keypoints were read.
-    sides : (G, 2) float64 or None
+    width_height : (G, 2) float64 or None
         Width and height of the boxes as the file has them; read with keypoints alone.
     zero_id : (G,) bool
         Whether the annotation's id is 0: some tools take that for no annotation.
@@ -212,7 +212,7 @@ class GroundTruth(_Table, kw_only=True):
         *("image", "label", "corners", "box_area", "area"),
         *("crowd", "difficult", "ignore", "group_of", "zero_id"),
     )
-    _optional = (*_Table._optional, "no_keypoints", "sides")
+    _optional = (*_Table._optional, "no_keypoints", "width_height")
 
     area: Floats
     crowd: Flags
@@ -221,7 +221,7 @@ class GroundTruth(_Table, kw_only=True):
     group_of: Flags
     zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     no_keypoints: Flags | None = None
-    sides: Floats | None = None
+    width_height: Floats | None = None
     image_sizes: Floats | None = None
     format: str = ""
     extra: Mapping[str, Floats] = field(default_factory=dict)
@@ -381,7 +381,7 @@ class GroundTruth(_Table, kw_only=True):
             },
             groups=rows.grouped({} if groups is None else groups, ids),
             notes=rows.notes,
-            sides=None if keypoints is None else rows.sides(),
+            width_height=None if keypoints is None else rows.width_height(),
             **rows.shapes,
         )
 
@@ -553,7 +553,7 @@ class _Rows(Columns):
         self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
         self._given = box, box_format
 
-    def sides(self) -> Floats:
+    def width_height(self) -> Floats:
         """Return width and height of each box, (n, 2), as given."""
         box, box_format = self._given
         return box[:, 2:] - box[:, :2] if box_format == "xyxy" else box[:, 2:].copy()
@@ -630,7 +630,7 @@ def checked_boxes(
     as_is : bool
         As :meth:`GroundTruth.from_arrays` has it.
     defer : bool
-        Whether negative sides are judged later, with others'.
+        Whether negative width or height is checked later, for all inputs together.
 
     Raises
     ------

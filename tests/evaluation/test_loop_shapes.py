@@ -216,14 +216,14 @@ def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
         evaluator = Evaluator(protocol=RULES, boxes=form)  # type: ignore[arg-type]
         brought = {"boxes": [[given]], "labels": [[1]], "keypoints": [poses]}
         evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[poses], ground_truth=brought)
-        sides = evaluator.compute().ground_truth.sides
-        assert sides is not None
-        assert sides.tolist() == [due]
+        width_height = evaluator.compute().ground_truth.width_height
+        assert width_height is not None
+        assert width_height.tolist() == [due]
     table = GroundTruth.from_arrays(
         image=["a"], label=[1], boxes=[box], box_format="xywh", keypoints=poses
     )
-    assert table.sides is not None
-    assert table.sides.tolist() == [[0.2, 0.2]]
+    assert table.width_height is not None
+    assert table.width_height.tolist() == [[0.2, 0.2]]
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
     slow = fallback_reader.read_truth(
         gt.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True, boxes="xyxy"
     )
-    assert truth.sides is not None
+    assert truth.width_height is not None
     assert slow.keypoints is not None
-    assert truth.sides.tolist() == slow.keypoints.width_height.tolist() == [[30, 40]]
+    assert truth.width_height.tolist() == slow.keypoints.width_height.tolist() == [[30, 40]]
     # A detection without a box has that around its keypoints, whatever boxes are.
     dt = write(tmp_path / "dt.json", [boxless])
     found = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")

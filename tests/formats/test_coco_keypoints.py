@@ -66,8 +66,8 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert truth.keypoints.tolist() == [[[3, 4, 2], [5.5, 6, 1], [0, 0, 0]]] * 2
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [False, True]  # the field decides
-    assert truth.sides is not None
-    assert truth.sides.tolist() == [[4.1, 5], [4.1, 5]]
+    assert truth.width_height is not None
+    assert truth.width_height.tolist() == [[4.1, 5], [4.1, 5]]
     assert found.keypoints is not None
     assert found.keypoints.tolist() == [[[3, 4], [5.5, 6], [0, 0]]] * 2
     assert found.corners.tolist() == [[0, 0, 5.5, 6], [1, 2, 4, 6]]

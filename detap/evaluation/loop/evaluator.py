@@ -558,7 +558,9 @@ class Evaluator:
             classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
             class_ids=ids,
             area=np.where(np.isnan(area), boxes["box_area"], area),
-            sides=_width_height(columns["boxes"], self.boxes) if "keypoints" in columns else None,
+            width_height=_width_height(columns["boxes"], self.boxes)
+            if "keypoints" in columns
+            else None,
             **flags,
         )
 

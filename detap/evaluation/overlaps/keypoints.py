@@ -31,7 +31,9 @@ class KeypointShapes(Shapes):
         del crowd
         truth, keypoints = self.ground_truth, self._keypoints(self.ground_truth)
         width_height = (
-            truth.corners[:, 2:] - truth.corners[:, :2] if truth.sides is None else truth.sides
+            truth.corners[:, 2:] - truth.corners[:, :2]
+            if truth.width_height is None
+            else truth.width_height
         )
         return keypoint_pairs(
             *boxes,
