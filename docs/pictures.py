@@ -1,6 +1,6 @@
 """Pictures of the terminal for the pages: ``python -m docs.pictures`` runs the commands and draws.
 
-Each is what the command prints at a terminal of 80 columns, colours and all, as SVG.
+Each is what the command prints at a terminal of 80 columns, colors and all, as SVG.
 """
 
 import os
@@ -27,7 +27,7 @@ PICTURES = {
 
 
 def shown(line: str) -> str:
-    """Return what a command prints at a terminal, with its colours."""
+    """Return what a command prints at a terminal, with its colors."""
     parent, child = pty.openpty()
     place = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color", "DETAP_ISOLATED": "1"}
     place.pop("NO_COLOR", None)

@@ -203,12 +203,12 @@ def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
 
 @pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no browser")
 @pytest.mark.parametrize(
-    ("now", "then", "change", "colour"),
+    ("now", "then", "change", "color"),
     [("two", "one", "\u22120.5000", "up"), ("one", "two", "+0.5000", "down")],
 )
 @pytest.mark.usefixtures("folder")
-def test_the_page_colours_it_by_its_direction(
-    detap: Run, now: str, then: str, change: str, colour: str
+def test_the_page_colors_it_by_its_direction(
+    detap: Run, now: str, then: str, change: str, color: str
 ) -> None:
     detap("report", *call(now, "--baseline-detections", f"{then}.json", "-o", "r.html")[1:])
     page = Path("r.html").absolute().as_uri()
@@ -216,8 +216,8 @@ def test_the_page_colours_it_by_its_direction(
     drawn = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     row = re.search(r'<th scope="row">MPI</th>.*?</tr>', drawn)
     assert row is not None
-    assert f'<td class="{colour}">{change}</td>' in row[0]
-    assert f'<i class="{"gain" if colour == "up" else "loss"}"' in row[0]
+    assert f'<td class="{color}">{change}</td>' in row[0]
+    assert f'<i class="{"gain" if color == "up" else "loss"}"' in row[0]
 
 
 @pytest.mark.parametrize(("first", "then"), [("one", "two"), ("two", "one")])

@@ -156,8 +156,8 @@ def _stdout_style() -> Style:
         return Style(width=_PAGE)
     from shutil import get_terminal_size  # lazy import (start-up time)
 
-    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, colour=colour)
+    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, color=color)
 
 
 def _encoded(text: str, writer: Writer) -> bytes:

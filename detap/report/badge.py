@@ -10,7 +10,7 @@ from detap.gates.baseline import metrics_of_record
 from detap.gates.metric_names import resolve
 from detap.report.numbers import fraction
 
-COLOURS = {
+COLORS = {
     "failed": "red",
     "warned": "yellow",
     "passed": "brightgreen",
@@ -48,12 +48,12 @@ def badge(record: Mapping[str, Any], name: str | None = None, label: str = "") -
         "schemaVersion": 1,
         "label": escape(label or number.text),
         "message": text if known else "undefined",
-        "color": COLOURS[outcome_of(record) if known else "undefined"],
+        "color": COLORS[outcome_of(record) if known else "undefined"],
     }
 
 
 def outcome_of(record: Mapping[str, Any]) -> str:
-    """Return the outcome of the gates of a JSON report: a key of :data:`COLOURS`."""
+    """Return the outcome of the gates of a JSON report: a key of :data:`COLORS`."""
     gates = record.get("gates")
     if gates is None:
         return "unjudged"

@@ -325,7 +325,7 @@ def test_verdicts_are_toggled_and_are_text_too(open_page: Open, page: Path) -> N
     assert fragment_of(tab, "hide") == "true-positive"
     viewer.get_by_role("button", name="True positive").click()
     assert drawn.count() == before
-    # Told apart by dashes as well as by colour.
+    # Told apart by dashes as well as by color.
     dashes = viewer.locator("#viewer-results line[stroke-width='3.5']").evaluate_all(
         "all => all.map(x => x.getAttribute('stroke-dasharray') + x.getAttribute('stroke'))"
     )
@@ -495,11 +495,11 @@ def test_a_whole_page_is_quiet_and_fits(
         assert tab.locator("h1 .value").inner_text() == HEADLINES[name]
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert tab.locator("#classes-table tbody tr").count() == CLASSES[name]
-    # A bar for what is more than nothing, one colour for the figures of the ninths.
+    # A bar for what is more than nothing, one color for the figures of the ninths.
     changes = [entry["delta_ap"] for entry in model["analysis"]["errors"]["types"]]
     assert tab.locator("#errors-table .meter i").count() == sum(x > 0 for x in changes)
-    colours = tab.locator(".regions td").evaluate_all("all => all.map(x => x.style.color)")
-    assert len(set(colours)) == 1
+    colors = tab.locator(".regions td").evaluate_all("all => all.map(x => x.style.color)")
+    assert len(set(colors)) == 1
     slide(tab, model)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

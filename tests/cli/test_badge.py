@@ -1,4 +1,4 @@
-"""detap badge: the number, and the colour that its gates allow."""
+"""detap badge: the number, and the color that its gates allow."""
 
 import json
 from collections.abc import Callable
@@ -44,13 +44,13 @@ def test_a_number_without_gates_is_neither_good_nor_bad(
 
 
 @pytest.mark.parametrize(
-    ("limit", "colour"), [("AP=0.5", "brightgreen"), ("class:cat.AP=0.9", "red")]
+    ("limit", "color"), [("AP=0.5", "brightgreen"), ("class:cat.AP=0.9", "red")]
 )
 def test_it_is_green_only_where_every_gate_passed(
-    limit: str, colour: str, report: Callable[..., None], detap: Run
+    limit: str, color: str, report: Callable[..., None], detap: Run
 ) -> None:
     report("--fail-under", limit, "--fail-under", "AP50=0.1")
-    assert made(detap)["color"] == colour
+    assert made(detap)["color"] == color
 
 
 def test_a_gate_with_a_warning_is_yellow(

@@ -150,11 +150,11 @@ def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -
     assert told == ["score threshold: 0.7 there, 0.5 here"]
 
 
-def test_in_colour_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
+def test_in_color_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
     paths = report_paths(["runs"])
     records = [(path, json.loads(Path(path).read_text())) for path in paths]
     found = history_report(history(records))
-    text = WRITERS["table"].render(found, Style(width=80, colour=True))
+    text = WRITERS["table"].render(found, Style(width=80, color=True))
     failed = next(line for line in text.splitlines() if "run-8" in line)
     passed = next(line for line in text.splitlines() if "run-9" in line)
     assert "\x1b[1;31m  FAILED" in failed

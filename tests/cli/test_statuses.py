@@ -353,7 +353,7 @@ def test_from_a_folder_that_cannot_be_written(coco: Files, tmp_path: Path) -> No
     assert list(locked.iterdir()) == []
 
 
-def test_colour_is_for_terminals(coco: Files) -> None:
+def test_color_is_for_terminals(coco: Files) -> None:
     import pty
 
     def on_a_terminal(**environment: str) -> str:
@@ -375,7 +375,7 @@ def test_colour_is_for_terminals(coco: Files) -> None:
         assert process.wait(timeout=300) == 0
         return shown.decode()
 
-    coloured = on_a_terminal(NO_COLOR="")
-    assert "\x1b[" in coloured
+    colored = on_a_terminal(NO_COLOR="")
+    assert "\x1b[" in colored
     assert "\x1b" not in on_a_terminal(NO_COLOR="1")
     assert "\x1b" not in on_a_terminal(NO_COLOR="", TERM="dumb")

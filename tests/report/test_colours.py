@@ -1,4 +1,4 @@
-"""Colours at a terminal: a number whose gate failed is never in the colour of a good one."""
+"""Colors at a terminal: a number whose gate failed is never in the color of a good one."""
 
 from dataclasses import replace
 
@@ -29,12 +29,12 @@ def gated(*failed: str) -> Report:
     return Report("detection", table, summary=numbers, blocks=(block,))
 
 
-def coloured(report: Report) -> list[str]:
-    return render(report, Style(width=80, fold=True, colour=True)).splitlines()
+def colored(report: Report) -> list[str]:
+    return render(report, Style(width=80, fold=True, color=True)).splitlines()
 
 
 def test_numbers_whose_gate_failed_are_red() -> None:
-    lines = coloured(gated("AP", "class:dog.AP50"))
+    lines = colored(gated("AP", "class:dog.AP50"))
     cat, dog = (next(line for line in lines if line.startswith(name)) for name in ("cat", "dog"))
     assert "\x1b[32m  0.9100" in cat
     assert RED not in cat
@@ -49,17 +49,17 @@ def test_the_mean_of_voc_is_called_otherwise() -> None:
     report = gated("AP")
     block = report.blocks[0]
     checks = [{"name": "mAP", "status": "failed"}]
-    lines = coloured(replace(report, blocks=(replace(block, data={"checks": checks}),)))
+    lines = colored(replace(report, blocks=(replace(block, data={"checks": checks}),)))
     mean = next(line for line in lines if "mean" in line)
     assert f"{RED}  0.9100" in mean
 
 
-def test_verdicts_have_their_colours_and_their_words() -> None:
-    lines = coloured(gated("AP"))
+def test_verdicts_have_their_colors_and_their_words() -> None:
+    lines = colored(gated("AP"))
     assert f"{RED}Gates: told\x1b[0m" in lines
     assert f"{RED}FAILED\x1b[0m   AP" in lines
     assert f"{GREEN}passed\x1b[0m   AP50" in lines
-    assert f"{GREEN}Gates: told\x1b[0m" in coloured(gated())
+    assert f"{GREEN}Gates: told\x1b[0m" in colored(gated())
 
 
 def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
@@ -70,7 +70,7 @@ def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
         {"class": "dog", "miss": 0.9},
     )
     numbers, columns = {"miss": 0.9, "other": 0.1}, {"miss": missed}
-    lines = coloured(Report("x", Table((names, missed), rows), summary=numbers, columns=columns))
+    lines = colored(Report("x", Table((names, missed), rows), summary=numbers, columns=columns))
     cat, dog, mean, other = lines[2], lines[3], lines[6], lines[7]
     assert "\x1b[32m  0.1000" in cat
     assert "\x1b[31m  0.9000" in dog
@@ -78,7 +78,7 @@ def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
     assert other.startswith("other   0.1000")
 
 
-def test_without_colour_the_words_alone_say_it() -> None:
+def test_without_color_the_words_alone_say_it() -> None:
     text = render(gated("AP"), Style(width=80))
     assert "\x1b" not in text
     assert "FAILED   AP" in text

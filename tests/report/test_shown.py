@@ -1,4 +1,4 @@
-"""What people are shown: colours that judge, and the order of what changed."""
+"""What people are shown: colors that judge, and the order of what changed."""
 
 import re
 
@@ -19,7 +19,7 @@ RED, YELLOW, GREEN = "31", "33", "32"
 
 
 @pytest.mark.parametrize(
-    ("value", "colour"),
+    ("value", "color"),
     [
         (0.0, RED),
         (0.333, RED),
@@ -29,14 +29,14 @@ RED, YELLOW, GREEN = "31", "33", "32"
         (1.0, GREEN),
     ],
 )
-def test_ap_alone_is_coloured_and_by_thirds(
-    monkeypatch: pytest.MonkeyPatch, value: float, colour: str
+def test_ap_alone_is_colored_and_by_thirds(
+    monkeypatch: pytest.MonkeyPatch, value: float, color: str
 ) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    text = render(report(row("cat", value)), Style(90, fold=True, colour=True))
+    text = render(report(row("cat", value)), Style(90, fold=True, color=True))
     line = next(line for line in text.splitlines() if line.startswith("cat"))
-    assert re.findall(r"\x1b\[(3\d)m *([01]\.\d+)", line) == [(colour, f"{value:.4f}")]
+    assert re.findall(r"\x1b\[(3\d)m *([01]\.\d+)", line) == [(color, f"{value:.4f}")]
 
 
 BOX = [0, 0, 10, 10]

@@ -72,14 +72,14 @@ def test_names_cannot_act() -> None:
     assert "\x1b" not in text
 
 
-def test_colour_changes_nothing_but_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_color_changes_nothing_but_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     rows = (row("\x1b[1m:smile:[bold]"), row("bird", nan, 0), row("x" * 200))
     plain = render(report(*rows), Style(90, fold=True))
-    coloured = render(report(*rows), Style(90, fold=True, colour=True))
-    assert "\x1b[33m" in coloured
-    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    colored = render(report(*rows), Style(90, fold=True, color=True))
+    assert "\x1b[33m" in colored
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", colored)
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
 
 

@@ -50,7 +50,7 @@ function signed(value, decimals = 4) {
 }
 
 const ratio = (part, all) => all ? part / all : null;
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Labels of error types and results.
 const LABELS = {
@@ -360,8 +360,8 @@ function updateTiles() {
 const charts = {};
 
 const axes = () => [30, 44].map((size) => ({
-  stroke: colour("--muted"), font: "12px system-ui, sans-serif",
-  grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, size,
+  stroke: color("--muted"), font: "12px system-ui, sans-serif",
+  grid: { stroke: color("--line"), width: 1 }, ticks: { show: false }, size,
 }));
 
 function chart(id, options, data) {
@@ -409,7 +409,7 @@ function markScore(plot) {
   const x = Math.round(plot.valToPos(scoreNow(), "x", true));
   const { ctx, bbox } = plot;
   ctx.save();
-  ctx.strokeStyle = colour("--text");
+  ctx.strokeStyle = color("--text");
   ctx.lineWidth = 1.5 * devicePixelRatio;
   ctx.setLineDash([]);
   ctx.beginPath(); ctx.moveTo(x, bbox.top); ctx.lineTo(x, bbox.top + bbox.height); ctx.stroke();
@@ -523,7 +523,7 @@ function buildCurves() {
     focus: { alpha: 0.18 },
     cursor: { focus: { prox: 24 }, points: { show: false }, drag: { x: false, y: false } },
     series: [{}, ...curved.map((c) => ({
-      label: classes[c], stroke: c === k || k < 0 ? colour("--accent") : colour("--strong"),
+      label: classes[c], stroke: c === k || k < 0 ? color("--accent") : color("--strong"),
       width: c === k ? 3 : 1.25, alpha: c === k ? 1 : k < 0 ? (curved.length > 40 ? 0.3 : 0.55) : 0.2, points: { show: false },
     }))],
     hooks: {
@@ -549,7 +549,7 @@ function markPoint(plot) {
   ctx.save();
   ctx.beginPath();
   ctx.arc(plot.valToPos(at.recall, "x", true), plot.valToPos(at.precision, "y", true), 6 * devicePixelRatio, 0, 7);
-  ctx.fillStyle = colour("--accent"); ctx.strokeStyle = colour("--ground"); ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.fillStyle = color("--accent"); ctx.strokeStyle = color("--ground"); ctx.lineWidth = 2 * devicePixelRatio;
   ctx.fill(); ctx.stroke();
   ctx.restore();
 }
@@ -807,7 +807,7 @@ function regionTable(part) {
     const n = 3 * row + column, recall = ratio(part.matched[n], part.truths[n]);
     const node = make("td", {}, make("strong", {}, fraction(recall, 3)), make("small", {}, `${integer(part.truths[n])} ${part.truths[n] === 1 ? "object" : "objects"}`));
     node.title = part.groups[n];
-    paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one colour
+    paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one color
     return node;
   })));
   return make("table", { class: "regions", "aria-label": "Recall by image region (3 × 3)" }, make("tbody", {}, ...rows));

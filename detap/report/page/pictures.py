@@ -188,14 +188,14 @@ def _made_small(
         picture.draft("RGB", (2 * SIDE, 2 * SIDE))
         picture.load()
         small: Image.Image = picture if as_stored else ImageOps.exif_transpose(picture)
-        small = _in_colour(small)
+        small = _in_color(small)
         small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
         out = BytesIO()
         small.save(out, "WEBP", quality=QUALITY, method=4)
     return f"data:image/webp;base64,{b64encode(out.getvalue()).decode()}", size
 
 
-def _in_colour(picture: Image.Image) -> Image.Image:
+def _in_color(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
         # More than 8 bits per pixel: stretched from the darkest to the brightest.
         low, high = picture.convert("F").getextrema()

@@ -155,10 +155,10 @@ def _precision_recall(outcome: MatchResults, result: Result) -> "Figure":
     grid = np.linspace(0, 1, 101)
     tables = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
     few = len(curves) <= _MOST_CURVES
-    for curve, table, (colour, dashes) in zip(curves, tables, cycle(_LINES), strict=False):
+    for curve, table, (color, dashes) in zip(curves, tables, cycle(_LINES), strict=False):
         label = f"{_name(result.classes[curve.label])} {curve.average_precision:.3f}"
         if few:
-            axes.plot(grid, table, color=colour, linestyle=dashes, linewidth=1.4, label=label)
+            axes.plot(grid, table, color=color, linestyle=dashes, linewidth=1.4, label=label)
         else:
             axes.plot(grid, table, color="#bbbbbb", linewidth=0.5)
     if tables and (len(tables) > 1 or not few):
@@ -214,13 +214,13 @@ def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
         ("recall", sweep.recall, _ORANGE, "-."),
         ("F1", sweep.f1, "black", "-"),
     )
-    for label, values, colour, dashes in kinds:
+    for label, values, color, dashes in kinds:
         # A threshold between two scores keeps the detections from the higher one.
         axes.step(
             sweep.score[::-1],
             values[::-1],
             where="pre",
-            color=colour,
+            color=color,
             linestyle=dashes,
             label=label,
         )
@@ -259,9 +259,9 @@ def _confusion(outcome: MatchResults, result: Result) -> "Figure":
     axes.set_title(f"Confusion at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
     small = 8 if size <= _MOST_NUMBERS else 5
     for row, column in zip(*np.nonzero(matrix), strict=True):
-        colour = "white" if shown[row, column] > 0.55 else "black"
+        color = "white" if shown[row, column] > 0.55 else "black"
         text = str(matrix[row, column])
-        axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=small)
+        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=small)
     return drawn
 
 

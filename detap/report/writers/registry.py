@@ -21,13 +21,13 @@ class Style(Record):
         Columns of the terminal or page.
     fold : bool
         Fold long names to that width.
-    colour : bool
+    color : bool
         Use terminal colors.
     """
 
     width: int = 80
     fold: bool = False
-    colour: bool = False
+    color: bool = False
 
 
 class Writer(Record):

@@ -15,10 +15,10 @@ from detap.report.numbers import RULE, described, fraction, in_column
 from detap.report.writers.registry import Style
 
 Piece = tuple[str, str]
-"""Text and its role: a key of `COLOURS`, or empty."""
+"""Text and its role: a key of `COLORS`, or empty."""
 Line = list[Piece]
 
-COLOURS = {
+COLORS = {
     "heading": "bold",
     "rule": "dim",
     "dim": "dim",
@@ -43,12 +43,12 @@ _OTHER = Column("", "", "", "fraction")
 def render(report: Report, style: Style) -> str:
     """Return the report as lines of text, with terminal colors if the style has them."""
     lines = _lines(report, style)
-    if style.colour:
-        return _coloured(lines)
+    if style.color:
+        return _colored(lines)
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
 
 
-def _coloured(lines: Sequence[Line]) -> str:
+def _colored(lines: Sequence[Line]) -> str:
     from io import StringIO
 
     from rich.console import Console
@@ -57,7 +57,7 @@ def _coloured(lines: Sequence[Line]) -> str:
     console = Console(file=StringIO(), force_terminal=True, highlight=False, markup=False)
     with console.capture() as capture:
         for line in lines:
-            text = Text.assemble(*((piece, COLOURS.get(part, "")) for piece, part in line))
+            text = Text.assemble(*((piece, COLORS.get(part, "")) for piece, part in line))
             console.print(text, soft_wrap=True, crop=False, overflow="ignore")
     return capture.get()
 

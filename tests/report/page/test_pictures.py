@@ -32,8 +32,8 @@ def decoded(uri: str) -> Any:
     return Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
 
 
-def reddish(colour: tuple[int, ...]) -> bool:
-    return colour[0] > 150 > colour[2]
+def reddish(color: tuple[int, ...]) -> bool:
+    return color[0] > 150 > color[2]
 
 
 def test_a_picture_is_made_small(tmp_path: Path) -> None:
