@@ -52,13 +52,13 @@ def page_data(report: "Report", source: "PageSource") -> dict[str, Any]:
 
 
 def _analysed(analysis: Analysis) -> dict[str, Any]:
-    outcome, before = analysis.outcome, analysis.before
-    changed = None if before is None else changed_images(outcome, before.outcome)
-    model = {"iou": outcome.iou, "truths": outcome.ground_truth_counts.tolist()}
+    match_results, before = analysis.match_results, analysis.before
+    changed = None if before is None else changed_images(match_results, before.match_results)
+    model = {"iou": match_results.iou, "truths": match_results.ground_truth_counts.tolist()}
     for section in SECTIONS:
         if section.page_data:
             model |= section.page_data(analysis)
-    images = gallery(outcome, analysis.errors, analysis.best, changed)
+    images = gallery(match_results, analysis.errors, analysis.best, changed)
     return {"analysis": model, "gallery": images}
 
 

@@ -42,19 +42,19 @@ class Analysis:
         return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
 
     @cached_property
-    def outcome(self) -> MatchResults:
+    def match_results(self) -> MatchResults:
         """The match results of each box; partials have no boxes."""
         return MatchResults.of(self.result)
 
     @cached_property
     def errors(self) -> Errors:
         """The types of errors, in the convention of the protocol."""
-        return errors(self.outcome)
+        return errors(self.match_results)
 
     @cached_property
     def sweeps(self) -> Sweeps:
         """Precision, recall and F1 over the score."""
-        return sweeps(self.outcome)
+        return sweeps(self.match_results)
 
     @property
     def best(self) -> float:

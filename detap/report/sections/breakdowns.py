@@ -67,8 +67,8 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 
     The histograms of scores and of the IoU with the nearest ground truth are in JSON only.
     """
-    outcome = analysis.outcome
-    result = breakdowns(outcome, score=analysis.score)
+    match_results = analysis.match_results
+    result = breakdowns(match_results, score=analysis.score)
     parts = {name: part for name in _LABELS if (part := getattr(result, name)) is not None}
     least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
     yield Block(
@@ -78,8 +78,8 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
             "iou": result.iou,
             "score_threshold": result.score_threshold,
             **{name: _rows(part) for name, part in parts.items()},
-            "score_histogram": _histogram(score_histogram(outcome)),
-            "iou_histogram": _histogram(iou_histogram(outcome)),
+            "score_histogram": _histogram(score_histogram(match_results)),
+            "iou_histogram": _histogram(iou_histogram(match_results)),
         },
         ()
         if result.position is not None
@@ -97,8 +97,8 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the breakdowns at the best F1, and the histograms."""
-    outcome, best = analysis.outcome, None if isnan(analysis.best) else analysis.best
-    result = breakdowns(outcome, score=best)
+    match_results, best = analysis.match_results, None if isnan(analysis.best) else analysis.best
+    result = breakdowns(match_results, score=best)
     parts = [
         {
             "name": name,
@@ -111,7 +111,10 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
         for name in _LABELS
         if (part := getattr(result, name)) is not None
     ]
-    histograms = {"score": score_histogram(outcome), "iou": iou_histogram(outcome, score=best)}
+    histograms = {
+        "score": score_histogram(match_results),
+        "iou": iou_histogram(match_results, score=best),
+    }
     return {
         "breakdowns": {"score": result.score_threshold, "parts": parts},
         "histograms": {name: _bars(one) for name, one in histograms.items()},

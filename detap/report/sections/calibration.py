@@ -51,7 +51,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     Scores outside 0 to 1 are an error only if --calibration is given.
     """
     try:
-        result = calibration(analysis.outcome)
+        result = calibration(analysis.match_results)
     except UsageError as error:
         if value:
             raise
@@ -90,7 +90,7 @@ def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the reliability of the scores, overall and by class, or the error."""
     try:
-        result = calibration(analysis.outcome)
+        result = calibration(analysis.match_results)
     except UsageError as error:
         return {"calibration": {"refused": str(error)}}
     data = {

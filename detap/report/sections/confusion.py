@@ -42,7 +42,7 @@ _STEPS = 4
 
 def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
     """Yield the confusion matrix of classes, and the largest confusions."""
-    result = confusion(analysis.outcome, value, score=analysis.score)
+    result = confusion(analysis.match_results, value, score=analysis.score)
     least = "" if result.score_threshold is None else f", score >= {result.score_threshold:.6g}"
     yield Block(
         "confusion",
@@ -65,15 +65,15 @@ def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the matrix at some score thresholds, as cells that are not empty in all."""
-    outcome, steps = analysis.outcome, analysis.steps
+    match_results, steps = analysis.match_results, analysis.steps
     # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
     inner = np.linspace(0, len(steps) - 1, _STEPS + 2)[1:-1]
     chosen = {int(step) for step in inner} if len(steps) > _STEPS else set(range(len(steps)))
     best = analysis.step_of(analysis.best)
     selected = sorted(chosen | {best}) if best is not None else []
-    tables = [confusion(outcome, score=float(steps[step])).matrix for step in selected]
+    tables = [confusion(match_results, score=float(steps[step])).matrix for step in selected]
     # Without detections there is no step, and every ground truth is missed.
-    stack = np.stack(tables or [confusion(outcome).matrix])
+    stack = np.stack(tables or [confusion(match_results).matrix])
     rows, columns = np.nonzero(stack.any(axis=0))
     cells = [
         [int(row), int(column), *stack[:, row, column].tolist()]

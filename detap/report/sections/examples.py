@@ -72,10 +72,10 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
 
     `value` is the maximum number of each.
     """
-    outcome, errors, score = analysis.outcome, analysis.errors, analysis.score
-    images = _worst_images(outcome, score, value)
-    confident = _confident_errors(outcome, errors, value)
-    suspected = _label_errors(outcome, errors, value)
+    match_results, errors, score = analysis.match_results, analysis.errors, analysis.score
+    images = _worst_images(match_results, score, value)
+    confident = _confident_errors(match_results, errors, value)
+    suspected = _label_errors(match_results, errors, value)
     minimum = "" if score is None else f", score >= {score:.6g}"
     data = {
         "score_threshold": score,
@@ -99,10 +99,10 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
 
 
 def _worst_images(
-    outcome: MatchResults, score: float | None, most: int
+    match_results: MatchResults, score: float | None, most: int
 ) -> tuple[dict[str, Cell], ...]:
-    result = worst_images(outcome, score=score, max_count=most)
-    names = outcome.run.ground_truth.images
+    result = worst_images(match_results, score=score, max_count=most)
+    names = match_results.run.ground_truth.images
     return rows_of(
         {
             "image": [names[image] for image in result.image.tolist()],
@@ -113,47 +113,49 @@ def _worst_images(
 
 
 def _confident_errors(
-    outcome: MatchResults, errors: Errors, most: int
+    match_results: MatchResults, errors: Errors, most: int
 ) -> tuple[dict[str, Cell], ...]:
-    result = confident_errors(outcome, errors, max_count=most)
+    result = confident_errors(match_results, errors, max_count=most)
     columns = (result.detection, result.kind, result.target, result.similarity)
     return tuple(
         {
-            **_box(outcome, 0, row),
+            **_box(match_results, 0, row),
             "error": TYPES[kind],
-            "ground_truth": _class_of_truth(outcome, target),
+            "ground_truth": _class_of_truth(match_results, target),
             "iou": overlap if target >= 0 else None,
         }
         for row, kind, target, overlap in zip(*(c.tolist() for c in columns), strict=True)
     )
 
 
-def _label_errors(outcome: MatchResults, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
-    result = label_errors(outcome, errors, max_count=most)
+def _label_errors(
+    match_results: MatchResults, errors: Errors, most: int
+) -> tuple[dict[str, Cell], ...]:
+    result = label_errors(match_results, errors, max_count=most)
     columns = (result.reason, result.detection, result.ground_truth)
     return tuple(
         {
-            **(_box(outcome, 0, row) if row >= 0 else _box(outcome, 1, truth)),
+            **(_box(match_results, 0, row) if row >= 0 else _box(match_results, 1, truth)),
             "reason": REASONS[reason],
-            "ground_truth": _class_of_truth(outcome, truth),
+            "ground_truth": _class_of_truth(match_results, truth),
         }
         for reason, row, truth in zip(*(c.tolist() for c in columns), strict=True)
     )
 
 
-def _box(outcome: MatchResults, side: int, row: int) -> dict[str, Cell]:
+def _box(match_results: MatchResults, side: int, row: int) -> dict[str, Cell]:
     """Return a detection (side 0), or a ground truth (side 1)."""
-    boxes = outcome.boxes[side]
+    boxes = match_results.boxes[side]
     return {
-        "image": outcome.run.ground_truth.images[boxes.image[row]],
-        "class": outcome.classes[boxes.label[row]],
+        "image": match_results.run.ground_truth.images[boxes.image[row]],
+        "class": match_results.classes[boxes.label[row]],
         **dict(zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)),
         "score": None if side else float(boxes.score[row]),
     }
 
 
-def _class_of_truth(outcome: MatchResults, row: int) -> str | None:
-    return None if row < 0 else outcome.classes[outcome.boxes[1].label[row]]
+def _class_of_truth(match_results: MatchResults, row: int) -> str | None:
+    return None if row < 0 else match_results.classes[match_results.boxes[1].label[row]]
 
 
 def _shown(row: dict[str, Cell]) -> dict[str, Cell]:

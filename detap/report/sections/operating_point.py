@@ -59,7 +59,7 @@ def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     sections leave out detections below the overall one, if the option is given.
     """
     # Partials have no boxes.
-    source = analysis.outcome if analysis.result.has_boxes else analysis.result
+    source = analysis.match_results if analysis.result.has_boxes else analysis.result
     point = operating_point(source, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):
         analysis.score = point.overall.score
@@ -111,14 +111,14 @@ _COLUMNS = (
 
 def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the detections added at each score step, by result, and the curves."""
-    outcome, steps, best = analysis.outcome, analysis.steps, analysis.sweeps.best
-    ranked = outcome.by_score
-    ranked = ranked[outcome.scored[ranked]]
-    detections = outcome.boxes[0]
+    match_results, steps, best = analysis.match_results, analysis.steps, analysis.sweeps.best
+    ranked = match_results.by_score
+    ranked = ranked[match_results.scored[ranked]]
+    detections = match_results.boxes[0]
     # The first step whose threshold a detection reaches; those below the last one are dropped.
     step = np.searchsorted(-steps, -detections.score[ranked])
-    result = np.where(outcome.true_positive[ranked], 0, analysis.errors.kind[ranked] + 1)
-    classes, count = len(outcome.classes), len(steps)
+    result = np.where(match_results.true_positive[ranked], 0, analysis.errors.kind[ranked] + 1)
+    classes, count = len(match_results.classes), len(steps)
     cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + result) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
     added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]

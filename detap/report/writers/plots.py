@@ -145,12 +145,12 @@ def _name(name: str) -> str:
 # --- precision and recall
 
 
-def _precision_recall(outcome: MatchResults, result: Result) -> "Figure":
+def _precision_recall(match_results: MatchResults, result: Result) -> "Figure":
     drawn, axes = _axes(4.6, 3.6)
     curves = [
         curve
         for curve in result.curves()
-        if curve.threshold == result.protocol.iou_thresholds[outcome.threshold]
+        if curve.threshold == result.protocol.iou_thresholds[match_results.threshold]
     ]
     grid = np.linspace(0, 1, 101)
     tables = [_at(grid, curve.levels, curve.interpolated) for curve in curves]
@@ -166,7 +166,7 @@ def _precision_recall(outcome: MatchResults, result: Result) -> "Figure":
         label = f"mean of {len(tables)} classes"
         axes.plot(grid, mean, color="black", linewidth=2.4, label=label)
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
-    axes.set_title(f"Precision and recall at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Precision and recall at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     if tables:
         axes.legend(frameon=False, fontsize=7)
     return drawn
@@ -181,8 +181,8 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 # --- errors
 
 
-def _errors(outcome: MatchResults, result: Result) -> "Figure":
-    tide = errors(outcome)
+def _errors(match_results: MatchResults, result: Result) -> "Figure":
+    tide = errors(match_results)
     order = [*tide.by_delta_ap(), *ACROSS][::-1]
     drawn, axes = _axes(4.6, 3.0)
     values = [100 * tide.of_type(name)[0] for name in order]
@@ -197,7 +197,7 @@ def _errors(outcome: MatchResults, result: Result) -> "Figure":
     axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
     axes.set_xlabel("dAP if fixed, in points (count)")
-    title = f"Errors at IoU {outcome.iou:.6g}: AP {100 * tide.average_precision:.2f}"
+    title = f"Errors at IoU {match_results.iou:.6g}: AP {100 * tide.average_precision:.2f}"
     axes.set_title(title, fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
     return drawn
@@ -206,8 +206,8 @@ def _errors(outcome: MatchResults, result: Result) -> "Figure":
 # --- operating point
 
 
-def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
-    sweep = sweeps(outcome).overall
+def _operating_point(match_results: MatchResults, result: Result) -> "Figure":
+    sweep = sweeps(match_results).overall
     drawn, axes = _axes(4.6, 3.4)
     kinds: Sequence[tuple[str, Floats, str, Any]] = (
         ("precision", sweep.precision, _BLUE, "--"),
@@ -235,17 +235,17 @@ def _operating_point(outcome: MatchResults, result: Result) -> "Figure":
             loc="left",
         )
         axes.legend(frameon=False, fontsize=7)
-    axes.set(xlabel=f"score threshold (IoU {outcome.iou:.6g})", ylim=(0, 1.02))
+    axes.set(xlabel=f"score threshold (IoU {match_results.iou:.6g})", ylim=(0, 1.02))
     return drawn
 
 
 # --- confusion
 
 
-def _confusion(outcome: MatchResults, result: Result) -> "Figure":
-    cells = confusion(outcome)
+def _confusion(match_results: MatchResults, result: Result) -> "Figure":
+    cells = confusion(match_results)
     if len(cells.classes) >= _MOST_CELLS:
-        return _pairs(outcome, cells)
+        return _pairs(match_results, cells)
     matrix = cells.matrix
     size = len(matrix)
     drawn, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
@@ -256,7 +256,7 @@ def _confusion(outcome: MatchResults, result: Result) -> "Figure":
     axes.set_xticks(range(size), names, rotation=90)
     axes.set_yticks(range(size), names)
     axes.set(xlabel="detected as", ylabel="ground truth")
-    axes.set_title(f"Confusion at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Confusion at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     small = 8 if size <= _MOST_NUMBERS else 5
     for row, column in zip(*np.nonzero(matrix), strict=True):
         color = "white" if shown[row, column] > 0.55 else "black"
@@ -265,7 +265,7 @@ def _confusion(outcome: MatchResults, result: Result) -> "Figure":
     return drawn
 
 
-def _pairs(outcome: MatchResults, cells: Confusion) -> "Figure":
+def _pairs(match_results: MatchResults, cells: Confusion) -> "Figure":
     pairs = cells.largest(_MOST_PAIRS)[::-1]
     drawn, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
@@ -276,7 +276,7 @@ def _pairs(outcome: MatchResults, cells: Confusion) -> "Figure":
     axes.set_yticks(range(len(pairs)), names, fontsize=7)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("misclassified ground truths")
-    axes.set_title(f"Largest confusions at IoU {outcome.iou:.6g}", fontsize=9, loc="left")
+    axes.set_title(f"Largest confusions at IoU {match_results.iou:.6g}", fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
     return drawn
 
@@ -284,8 +284,8 @@ def _pairs(outcome: MatchResults, cells: Confusion) -> "Figure":
 # --- calibration
 
 
-def _calibration(outcome: MatchResults, result: Result) -> "Figure":
-    bins = calibration(outcome)
+def _calibration(match_results: MatchResults, result: Result) -> "Figure":
+    bins = calibration(match_results)
     overall = bins.overall
     drawn, axes = _axes(4.0, 3.8)
     width = np.diff(overall.edges)
