@@ -142,10 +142,10 @@ class Command(_WithHelpOption):
             for word in getattr(parameter, "known_as", ()):
                 names.setdefault(word, parameter.opts[0])
         former = name.removeprefix("--")
-        no = "no-" if former.startswith("no-") else ""
-        options = {word.removeprefix("--").removeprefix(no) for word in names}
-        if present := present_name(former.removeprefix(no), options):
-            return [f"--{no}{present}"]
+        negation = "no-" if former.startswith("no-") else ""
+        options = {word.removeprefix("--").removeprefix(negation) for word in names}
+        if present := present_name(former.removeprefix(negation), options):
+            return [f"--{negation}{present}"]
         similar = [name] if name in names else nearest(name, names, 0.85) or nearest(name, names)
         return list(dict.fromkeys(names[word] for word in similar))
 

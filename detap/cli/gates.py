@@ -54,7 +54,7 @@ _gate = partial(option, group="Gates (exit status 1 if one fails)")
 def _limit(setting: str, text: str, brief: str = "") -> Callable[[Any], Any]:
     return _gate(
         f"--{setting.replace('_', '-')}",
-        holds="limit",
+        value_kind="limit",
         type=_Limits(partial(_read_limit, LIMITS[setting])),
         multiple=True,
         metavar="[NAME=]X",
@@ -77,7 +77,7 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
         ),
         _gate(
             "--baseline",
-            holds="path",
+            value_kind="path",
             metavar="FILE",
             help="Earlier JSON report for --max-drop and --max-rise.",
         ),
@@ -137,7 +137,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
 noise_options = stack(
     _gate(
         "--baseline-detections",
-        holds="path",
+        value_kind="path",
         metavar="PATH",
         help="Earlier detections for --max-drop and --max-rise.",
     ),
@@ -154,7 +154,7 @@ noise_options = stack(
 slice_options = stack(
     _gate(
         "--slices",
-        holds="path",
+        value_kind="path",
         metavar="FILE",
         help="Score subsets of images too. JSON: image to tags or tag to images. CSV: image,tag.",
     ),

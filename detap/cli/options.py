@@ -44,7 +44,7 @@ class Option(click.Option):
     ----------
     group : str
         Heading in the help.
-    holds : {"text", "path", "path or text", "target", "limit"}
+    value_kind : {"text", "path", "path or text", "target", "limit"}
         Kind of the values; in a settings file, paths are relative to its folder.
     settable : bool
         Whether a settings file may set it.
@@ -58,7 +58,7 @@ class Option(click.Option):
         self,
         *args: Any,
         group: str,
-        holds: Literal["text", "path", "path or text", "target", "limit"] = "text",
+        value_kind: Literal["text", "path", "path or text", "target", "limit"] = "text",
         settable: bool = True,
         known_as: Sequence[str] = (),
         brief: str = "",
@@ -66,7 +66,7 @@ class Option(click.Option):
     ) -> None:
         super().__init__(*args, **attributes)
         self.group = group
-        self.holds = holds
+        self.value_kind = value_kind
         self.settable = settable
         self.known_as = known_as
         self.brief = brief or self.help
@@ -89,7 +89,7 @@ class Option(click.Option):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
         """Return completions; paths are completed by the shell."""
         items = super().shell_complete(ctx, incomplete)
-        return items or (files(ctx, self, incomplete) if self.holds in _PATHS else [])
+        return items or (files(ctx, self, incomplete) if self.value_kind in _PATHS else [])
 
 
 def stack(*decorators: Decorator[Any]) -> Decorator[Any]:
@@ -161,7 +161,7 @@ def _role_option(name: str, *, required: bool = True) -> Decorator[Any]:
         known_as=known_as,
         required=required,
         multiple=True,
-        holds="path",
+        value_kind="path",
         type=Path(),
         metavar="PATH",
         help=text,
@@ -173,7 +173,7 @@ def _reading_option(reading: FormatOption, formats: Sequence[Format]) -> Decorat
     return _input(
         reading.flag,
         reading.name,
-        holds="path" if reading.is_path else "path or text" if reading.may_be_path else "text",
+        value_kind="path" if reading.is_path else "path or text" if reading.may_be_path else "text",
         type=click.Choice(reading.choices) if reading.choices else None,
         metavar=reading.metavar,
         help=f"{titles}: {reading.help[0].lower()}{reading.help[1:]}",
@@ -331,7 +331,7 @@ selection_options = stack(
     _selection(
         "--images",
         multiple=True,
-        holds="path or text",
+        value_kind="path or text",
         metavar="FILE|NAMES",
         help="Evaluate only these images: a file with one per line, or names (COCO: ids) "
         "separated by commas.",
@@ -343,7 +343,7 @@ output_options = stack(
         "-o",
         "--output",
         "targets",
-        holds="target",
+        value_kind="target",
         envvar="DETAP_OUTPUT",
         type=Target(target),
         multiple=True,

@@ -41,13 +41,13 @@ report_options = stack(
     ),
     _output(
         "--curves",
-        holds="path",
+        value_kind="path",
         metavar="FILE",
         help="Write all precision-recall curves as .json or .csv.",
     ),
     _output(
         "--plots",
-        holds="path",
+        value_kind="path",
         metavar="DIR",
         help="Draw precision-recall curves, errors, operating point, confusion and calibration "
         "as SVG and PNG. Needs detap[plots].",

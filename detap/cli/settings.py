@@ -22,7 +22,7 @@ from detap.text_input import suggest
 _META = "detap.settings"
 _TRUE = ("1", "true", "t", "yes", "y", "on")
 
-PYPROJECT, OWN = "pyproject.toml", "detap.toml"
+PYPROJECT, DETAP_TOML = "pyproject.toml", "detap.toml"
 
 TARGETS = "targets"
 """Name of the table of targets."""
@@ -42,7 +42,7 @@ class Setting(Record):
         Whether the option may be repeated; a list gives one value per use.
     flag : bool
         Whether the option is a flag.
-    holds : {"text", "path", "path or text", "target", "limit"}
+    value_kind : {"text", "path", "path or text", "target", "limit"}
         Kind of the values. ``path or text`` is a path if the file exists; ``target`` is
         ``[FORMAT=]PATH``; ``limit`` is ``[NAME=]NUMBER`` or a table.
     flag_value : str or None
@@ -52,7 +52,7 @@ class Setting(Record):
     name: str
     many: bool = False
     flag: bool = False
-    holds: str = "text"
+    value_kind: str = "text"
     flag_value: str | None = None
 
 
@@ -134,16 +134,20 @@ class ConfiguredCommand(Command):
     ----------
     section : str
         Table of the file with its settings; empty for the top level.
-    known : click.Command, optional
+    settings_command : click.Command, optional
         Command whose options the table may set; this one by default.
     """
 
     def __init__(
-        self, *args: Any, section: str = "", known: click.Command | None = None, **attributes: Any
+        self,
+        *args: Any,
+        section: str = "",
+        settings_command: click.Command | None = None,
+        **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.section = section
-        self.known = known or self
+        self.settings_command = settings_command or self
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; relate errors to the settings file."""
@@ -191,7 +195,7 @@ def settings_for(values: Mapping[str, Any], command: ConfiguredCommand) -> Setti
                 f"--target {target}: no detap.toml and no [tool.detap] in pyproject.toml"
             )
         return NOTHING
-    known = [setting_of(option) for option in options_of(command.known)]
+    known = [setting_of(option) for option in options_of(command.settings_command)]
     return _read(path, known, target, command.section)
 
 
@@ -218,7 +222,7 @@ def setting_of(parameter: click.Option) -> Setting:
         setting_name(parameter),
         many=parameter.multiple,
         flag=bool(parameter.is_flag),
-        holds=getattr(parameter, "holds", "text"),
+        value_kind=getattr(parameter, "value_kind", "text"),
         flag_value=str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None,
     )
 
@@ -263,9 +267,9 @@ def _find() -> str | None:
     except OSError:  # the working folder has been deleted
         return None
     while True:
-        own, shared = os.path.join(folder, OWN), os.path.join(folder, PYPROJECT)
-        if os.path.isfile(own):
-            return own
+        dedicated, shared = os.path.join(folder, DETAP_TOML), os.path.join(folder, PYPROJECT)
+        if os.path.isfile(dedicated):
+            return dedicated
         if os.path.isfile(shared) and b"tool.detap" in _content(shared):
             return shared
         parent = os.path.dirname(folder)
@@ -294,7 +298,7 @@ def _read(
     path : str
         A TOML file; in pyproject.toml the table ``[tool.detap]`` is read.
     known : iterable of Setting
-        Known settings.
+        Settings that the file may have.
     target : str, optional
         Target whose settings replace the others.
     section : str, optional
@@ -310,10 +314,8 @@ def _read(
     short_path = _short_path(path)
     try:
         record = tomllib.loads(_content(path).decode(), parse_float=_Decimal)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # RecursionError: nesting; ValueError: also integers of too many digits
+    # RecursionError: deep nesting; ValueError: also integers of too many digits.
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{short_path}: is not TOML: {error}") from error
     table: Mapping[str, Any] = record
     prefix = ""
@@ -382,7 +384,7 @@ def _value(setting: Setting, value: object, folder: str) -> object:
         return value
     if setting.flag_value is not None and isinstance(value, bool):
         return setting.flag_value if value else None
-    if setting.holds == "limit" and isinstance(value, dict):
+    if setting.value_kind == "limit" and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
     texts = [_text(item) for item in (value if isinstance(value, list) else [value])]
     texts = [_located(setting, text, folder) for text in texts]
@@ -412,12 +414,12 @@ def _text(value: object) -> str:
 
 def _located(setting: Setting, text: str, folder: str) -> str:
     """Return a path relative to the working folder."""
-    if setting.holds == "target":
+    if setting.value_kind == "target":
         name, equals, path = text.partition("=")
         return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
     path_in_folder = _join(folder, text)
-    is_path = setting.holds == "path" or (
-        setting.holds == "path or text" and os.path.exists(path_in_folder)
+    is_path = setting.value_kind == "path" or (
+        setting.value_kind == "path or text" and os.path.exists(path_in_folder)
     )
     return path_in_folder if is_path else text
 

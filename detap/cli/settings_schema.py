@@ -34,7 +34,8 @@ def settings_schema(commands: Mapping[str, ConfiguredCommand]) -> dict[str, Any]
 def _table(command: ConfiguredCommand) -> dict[str, Any]:
     """Return the schema of a table: its settings, and targets with the same ones."""
     settings = {
-        setting_name(parameter): _value(parameter) for parameter in options_of(command.known)
+        setting_name(parameter): _value(parameter)
+        for parameter in options_of(command.settings_command)
     }
     target = {"type": "object", "properties": settings, "additionalProperties": False}
     targets = {"type": "object", "additionalProperties": target}
@@ -54,6 +55,6 @@ def _value(parameter: click.Option) -> dict[str, Any]:
         schemas = [_SCALAR, {"type": "array", "items": _SCALAR}]
     if setting.flag_value is not None:
         schemas.append({"type": "boolean"})
-    if setting.holds == "limit":
+    if setting.value_kind == "limit":
         schemas.append({"type": "object", "additionalProperties": _SCALAR})
     return {**base, **(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})}

@@ -300,15 +300,17 @@ def test_help_imports_no_numpy() -> None:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("sink", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"])
+@pytest.mark.parametrize(
+    "output_format", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"]
+)
 def test_every_sink_takes_both_kinds(
-    sink: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    output_format: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))
     for words in (
         ["retrieval", "--npz", str(archive), "--losses", "--batches", "2"],
         ["classification", "--npz", str(tmp_path / "c.npz"), "--k", "1"],
     ):
-        given = ["rank", *words, "--fail-under", "0.01", "--output-format", sink]
+        given = ["rank", *words, "--fail-under", "0.01", "--output-format", output_format]
         assert main(given) == 0, capsys.readouterr().err
         assert capsys.readouterr().out

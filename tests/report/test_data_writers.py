@@ -10,28 +10,28 @@ import pytest
 
 from detap.report import schema
 from detap.report.model import Block
-from detap.report.writers import csv as csv_sink
-from detap.report.writers import json as json_sink
+from detap.report.writers import csv as csv_writer
+from detap.report.writers import json as json_writer
 from detap.report.writers.registry import WRITERS, Style, writer_for_path
 from tests.report.reports import report, row
 
 
 def test_json_obeys_its_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
-    text = json_sink.render(report(row("cat"), row("bird", nan, 0)), Style())
+    text = json_writer.render(report(row("cat"), row("bird", nan, 0)), Style())
     jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
 
 
 @pytest.mark.parametrize("key", ["summary", "classes", "signature", "inputs", "notes"])
 def test_the_schema_can_fail(key: str) -> None:
-    record = json_sink.as_dict(report(row("cat")))
+    record = json_writer.as_dict(report(row("cat")))
     del record[key]
     with pytest.raises(jsonschema.ValidationError, match=f"'{key}' is a required property"):
         jsonschema.Draft202012Validator(schema()).validate(record)
 
 
 def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
-    text = json_sink.render(report(row("bird", nan)), Style())
+    text = json_writer.render(report(row("bird", nan)), Style())
     record = json.loads(text)
     assert list(record) == [
         "schema_version",
@@ -51,12 +51,12 @@ def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
 
 
 def test_json_floats_read_back_as_they_were() -> None:
-    record = json.loads(json_sink.render(report(row("cat", 0.1 + 0.2)), Style()))
+    record = json.loads(json_writer.render(report(row("cat", 0.1 + 0.2)), Style()))
     assert record["classes"][0]["AP"] == 0.1 + 0.2
 
 
 def test_json_is_ascii_whatever_the_names() -> None:
-    text = json_sink.render(report(row("猫\x1b\u202e\x7f")), Style())
+    text = json_writer.render(report(row("猫\x1b\u202e\x7f")), Style())
     assert text.isascii()
     assert "\x1b" not in text
     assert "\x7f" not in text
@@ -65,17 +65,17 @@ def test_json_is_ascii_whatever_the_names() -> None:
 
 def test_blocks_are_keys_of_the_json() -> None:
     block = Block("gates", "Gates", {"passed": True, "value": nan})
-    record = json.loads(json_sink.render(report(row("cat"), blocks=(block,)), Style()))
+    record = json.loads(json_writer.render(report(row("cat"), blocks=(block,)), Style()))
     assert record["gates"] == {"passed": True, "value": None}
 
 
 def test_infinity_is_no_json() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        json_sink.dump({"x": float("inf")})
+        json_writer.dump({"x": float("inf")})
 
 
 def test_csv_has_a_row_per_class_and_empty_fields_for_undefined() -> None:
-    text = csv_sink.render(report(row("cat", 1 / 3), row("bird", nan, 0)), Style())
+    text = csv_writer.render(report(row("cat", 1 / 3), row("bird", nan, 0)), Style())
     rows = list(csv.DictReader(StringIO(text)))
     assert [r["name"] for r in rows] == ["cat", "bird"]
     assert rows[0]["AP"] == "0.3333333333333333"
@@ -100,12 +100,12 @@ def test_csv_has_a_row_per_class_and_empty_fields_for_undefined() -> None:
     ],
 )
 def test_a_spreadsheet_runs_no_name(name: str, field: str) -> None:
-    text = csv_sink.render(report(row(name)), Style())
+    text = csv_writer.render(report(row(name)), Style())
     assert next(csv.DictReader(StringIO(text)))["name"] == field
 
 
 def test_a_report_without_rows_is_headings_alone() -> None:
-    assert csv_sink.render(report(), Style()).startswith("name,AP,AP50,")
+    assert csv_writer.render(report(), Style()).startswith("name,AP,AP50,")
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_a_report_without_rows_is_headings_alone() -> None:
     [("a.json", "json"), ("b/c.CSV", "csv"), ("x.txt", "table"), ("x", None), ("json", None)],
 )
 def test_the_extension_tells_the_format(path: str, name: str | None) -> None:
-    sink = writer_for_path(path)
-    assert (sink and sink.name) == name
+    writer = writer_for_path(path)
+    assert (writer and writer.name) == name
 
 
 def test_every_sink_renders() -> None:
-    for sink in WRITERS.values():
-        if sink.extra:  # the page wants more than the report: tests/report/page
+    for writer in WRITERS.values():
+        if writer.extra:  # the page wants more than the report: tests/report/page
             continue
-        assert sink.render(report(row("cat")), Style()).endswith("\n")
-    assert {sink.name for sink in WRITERS.values() if sink.digests} >= {"json"}
+        assert writer.render(report(row("cat")), Style()).endswith("\n")
+    assert {writer.name for writer in WRITERS.values() if writer.digests} >= {"json"}
 
 
 @pytest.mark.parametrize("name", ["report", "comparison", "check", "ranking", "explanation"])

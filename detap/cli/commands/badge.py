@@ -29,7 +29,7 @@ badge_options = stack(
         "-o",
         "--output",
         "badge_path",
-        holds="path",
+        value_kind="path",
         default=STDOUT,
         metavar="PATH",
         help="Write the badge here; - is stdout. [default: -]",

@@ -89,7 +89,7 @@ compare_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=eval_command,
+    settings_command=eval_command,
     first=(
         "--gt",
         "--format",

@@ -80,7 +80,7 @@ class _Showing(ConfiguredCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments with the settings of the named command."""
         shown = next((name for name in args if name in _COMMANDS), "eval")
-        self.section, self.known = _COMMANDS[shown].section, _COMMANDS[shown]
+        self.section, self.settings_command = _COMMANDS[shown].section, _COMMANDS[shown]
         return super().parse_args(ctx, args)
 
 

@@ -55,7 +55,7 @@ engine_options = stack(
     option(
         "--partial",
         group="Output",
-        holds="path",
+        value_kind="path",
         metavar="FILE",
         help="Write the match results, for detap merge.",
     ),
@@ -74,7 +74,7 @@ engine_options = stack(
     option(
         "--resume",
         group="Engine (for several inputs)",
-        holds="path",
+        value_kind="path",
         metavar="DIR",
         help="Store the partial of each input here and reuse it if nothing changed.",
     ),

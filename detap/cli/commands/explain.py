@@ -81,7 +81,7 @@ _explanation = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=eval_command,
+    settings_command=eval_command,
     first=(
         "--from",
         "--to",

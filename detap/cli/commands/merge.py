@@ -54,7 +54,7 @@ merge_options = stack(
         group="Partials",
         multiple=True,
         settable=False,
-        holds="path or text",
+        value_kind="path or text",
         metavar="FILE|NAMES|seen",
         help="Require only these images, or those in any partial (seen); by default all of the "
         "ground truth.",
@@ -70,7 +70,7 @@ merge_options = stack(
         "--partial",
         group="Output",
         settable=False,
-        holds="path",
+        value_kind="path",
         metavar="FILE",
         help="Write the merged partial.",
     ),
@@ -79,7 +79,7 @@ merge_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=eval_command,
+    settings_command=eval_command,
     first=("--fail-under", "--max-drop", "--baseline", "--output", "--output-format", "--quiet"),
     examples={
         "Partials of several jobs": "detap merge 'parts/*.part' -o report.json",

@@ -52,7 +52,7 @@ _APPLIES_TO = {
 """Kind of input to which a field applies."""
 
 
-_input = partial(option, group="Input", holds="path")
+_input = partial(option, group="Input", value_kind="path")
 _output = partial(option, group="Output")
 
 retrieval_inputs = stack(
@@ -73,7 +73,7 @@ retrieval_inputs = stack(
     _input("--gallery-labels", metavar="FILE", help="Labels of items, .npy."),
     _input(
         "--codes",
-        holds="text",
+        value_kind="text",
         is_flag=True,
         help="Read .npy files as binary codes, not embeddings.",
     ),
@@ -96,7 +96,7 @@ retrieval_outputs = stack(
     _output("--per-query", is_flag=True, help="Show every query in the table."),
     _output(
         "--curves",
-        holds="path",
+        value_kind="path",
         metavar="FILE",
         help="Write precision and recall by rank and at 11 recall levels, as .json or .csv.",
     ),
@@ -117,7 +117,7 @@ retrieval_gates = stack(
     option(
         "--baseline-ranking",
         "baseline_detections",
-        holds="path",
+        value_kind="path",
         envvar="DETAP_BASELINE_RANKING",
         group="Gates (exit status 1 if one fails)",
         metavar="FILE",
@@ -195,7 +195,10 @@ classification_inputs = stack(
         help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
     ),
     _input(
-        "--image-set", holds="text", metavar="NAME", help="VOC image set, if there are several."
+        "--image-set",
+        value_kind="text",
+        metavar="NAME",
+        help="VOC image set, if there are several.",
     ),
 )
 

@@ -83,7 +83,7 @@ page_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=eval_command,
+    settings_command=eval_command,
     first=(
         "--gt",
         "--dt",

@@ -34,7 +34,7 @@ _at_iou = option(
 
 @click.command(
     cls=ConfiguredCommand,
-    known=eval_command,
+    settings_command=eval_command,
     first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
     examples={
         "Image 42": "detap show 42 --gt instances.json --dt results.json",

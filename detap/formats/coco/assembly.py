@@ -137,7 +137,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         zero_id=np.arange(len(columns.image)) == columns.zero_row,
         keypoints=None if keypoints is None else keypoints.points,
         no_keypoints=None if keypoints is None else keypoints.no_keypoints,
-        sides=None if keypoints is None else keypoints.width_height,
+        width_height=None if keypoints is None else keypoints.width_height,
         listed=columns.listed,
         groups=columns.groups,
     )
