@@ -56,7 +56,7 @@ _WHOLE = [
 
 
 def _renamed(value: object, spell: Callable[[int], object]) -> object:
-    """Return a document with every id spelt otherwise."""
+    """Return a document with every id written otherwise."""
     if isinstance(value, list):
         return [_renamed(item, spell) for item in value]
     if not isinstance(value, dict):

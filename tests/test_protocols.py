@@ -59,7 +59,7 @@ def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
     assert "area-ranges:all=0-1048576|" in signature(1048576)
     assert "area-ranges:all=0-1048580|" in signature(1048580)
     assert "area-ranges:all=0-0.30000000000000004|" in signature(0.1 + 0.2)
-    # The same number is spelt alike, whatever its type.
+    # The same number is written alike, whatever its type.
     assert signature(np.float64(9.0)) == signature(9) == signature(9.0)
     assert "iou-thresholds:0.3|" in replace(VOC, iou_thresholds=(np.float64(0.3),)).signature("1")
     assert "area-ranges:all=0-10000000000|" in signature(1e10)

@@ -47,9 +47,9 @@ def test_the_first_help_is_one_screen_with_an_example(name: str, command: Comman
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
 def test_what_the_first_screen_leaves_out_is_in_all_of_it(name: str, command: Command) -> None:
     whole = full_help(click.Context(command, info_name=name))
-    spelt = {word for parameter in command.params for word in parameter.opts if word[0] == "-"}
-    assert spelt <= set(whole.replace(",", " ").replace("/", " ").split())
-    assert set(command.first) <= spelt
+    names = {word for parameter in command.params for word in parameter.opts if word[0] == "-"}
+    assert names <= set(whole.replace(",", " ").replace("/", " ").split())
+    assert set(command.first) <= names
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])

@@ -240,7 +240,7 @@ def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
 
 
 def scores(truth: GroundTruth, detections: Detections) -> list[str]:
-    """Return every number of the summary, spelt to the last bit."""
+    """Return every number of the summary, to the last bit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         summary = detap.evaluate(truth, detections, protocol="coco").summary

@@ -170,7 +170,7 @@ SPELLINGS = st.fixed_dictionaries(
 )
 
 
-def spelt(value: Any, how: dict[str, Any]) -> bytes:
+def as_json(value: Any, how: dict[str, Any]) -> bytes:
     return json.dumps(value, **how).encode("utf-8", "surrogatepass")
 
 
@@ -184,11 +184,11 @@ def test_structure_of_coco_files(
 ) -> None:
     @given(edited(source), SPELLINGS)
     def every_reading_agrees(value: Any, how: dict[str, Any]) -> None:
-        read(spelt(value, how))
+        read(as_json(value, how))
 
     @given(source, SPELLINGS)
     def valid_files_are_read(value: Any, how: dict[str, Any]) -> None:
-        assert read(spelt(value, how)) == "valid"
+        assert read(as_json(value, how)) == "valid"
 
     every_reading_agrees()
     valid_files_are_read()

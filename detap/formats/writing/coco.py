@@ -9,7 +9,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import LISTS
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.writing.content import Content, lost, lost_flags, sizes, spelt
+from detap.formats.writing.content import Content, lost, lost_flags, number_text, sizes
 from detap.formats.writing.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
@@ -84,7 +84,7 @@ def _instances(
     annotations = (
         f'{{"id": {ids[row]}, "image_id": {spelt_images[image]}, '
         f'"category_id": {spelt_categories[label]}, "bbox": {box}'
-        + (f', "area": {spelt(area)}' if area >= 0 else "")
+        + (f', "area": {number_text(area)}' if area >= 0 else "")
         + "".join(f"{key}{value[row]:d}" for key, value in flags)
         + "}"
         for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
@@ -132,7 +132,11 @@ def _images(content: Content, spelt_images: list[str], lists: list[str]) -> Iter
     images = zip(content.images, spelt_images, sizes(content), lists, strict=True)
     for name, identifier, size, listed in images:
         file_name = json.dumps(content.file_name(name), ensure_ascii=False)
-        sides = "" if size is None else f', "width": {spelt(size[0])}, "height": {spelt(size[1])}'
+        sides = (
+            ""
+            if size is None
+            else f', "width": {number_text(size[0])}, "height": {number_text(size[1])}'
+        )
         yield f'{{"id": {identifier}, "file_name": {file_name}{sides}{listed}}}'
 
 
@@ -154,7 +158,7 @@ def _results(
     )
     records = (
         f'{{"image_id": {spelt_images[image]}, "category_id": {spelt_categories[label]}, '
-        f'"bbox": {box}, "score": {spelt(score)}}}'
+        f'"bbox": {box}, "score": {number_text(score)}}}'
         for image, label, score, box in rows
     )
     if content.ground_truth is not None or content.class_ids != content.classes:
@@ -175,7 +179,7 @@ def _rounded_notes(exact: Flags, what: str) -> tuple[Note, ...]:
 
 def _boxes(boxes: Floats) -> Iterator[str]:
     for x, y, width, height in boxes.tolist():
-        yield f"[{spelt(x)}, {spelt(y)}, {spelt(width)}, {spelt(height)}]"
+        yield f"[{number_text(x)}, {number_text(y)}, {number_text(width)}, {number_text(height)}]"
 
 
 def _spelt(ids: list[Name]) -> list[str]:

@@ -18,9 +18,9 @@ from detap.formats.writing.content import (
     lost,
     lost_areas,
     lost_flags,
+    number_text,
     rows_of_images,
     sizes,
-    spelt,
 )
 from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
@@ -97,7 +97,7 @@ def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
     rows.writerow(("image", "width", "height"))
     for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
         if not isnan(width):
-            rows.writerow((stem, spelt(width), spelt(height)))
+            rows.writerow((stem, number_text(width), number_text(height)))
     return table.getvalue().encode()
 
 
@@ -109,9 +109,9 @@ def _texts(
     notes: list[Note],
 ) -> Iterator[tuple[str, bytes]]:
     fractions = _fractions(table, sides[table.image], notes)
-    lines = [" ".join(map(spelt, box)) for box in fractions.tolist()]
+    lines = [" ".join(map(number_text, box)) for box in fractions.tolist()]
     if isinstance(table, Detections):
-        scores = map(spelt, table.score.tolist())
+        scores = map(number_text, table.score.tolist())
         lines = [f"{line} {score}" for line, score in zip(lines, scores, strict=True)]
     labels = table.label.tolist()
     for stem, rows in zip(content.stems(), rows_of_images(table), strict=True):
