@@ -21,13 +21,13 @@ PLAIN = {
     and protocol.verified == "all"
     and protocol.not_exhaustive == "count"
 }
-"""The presets that boxes and flags are enough for."""
+"""The presets that need only boxes and flags."""
 
 BY_IMAGE = {name: protocol for name, protocol in PLAIN.items() if protocol.matching != "kitti"}
-"""Those of them under which no image decides what becomes of another's boxes."""
+"""Those of them that match each image independently."""
 
 RANKED = {name: protocol for name, protocol in PLAIN.items() if protocol.matching == "by-score"}
-"""Those of them under which each detection is right or wrong by itself."""
+"""Those of them that match detections by score."""
 
 _SHAPES = ("box", "mask", "boundary", "polygon")
 
@@ -36,14 +36,14 @@ EVERY_RANKED = {
     for name, protocol in PRESETS.items()
     if protocol.matching == "by-score" and protocol.iou_type in _SHAPES
 }
-"""All presets under which it is, those too that need :meth:`Case.tables_for` them."""
+"""All presets that match by score, with those that need :meth:`Case.tables_for`."""
 
 MORE = {name: protocol for name, protocol in EVERY_RANKED.items() if name not in RANKED}
-"""Those of them alone."""
+"""Only the presets that need :meth:`Case.tables_for`."""
 
 FREQUENCIES = ("rare", "common", "frequent")
 HEIGHT, WIDTH = 340, 360
-"""Of every image, where masks are asked for: what lies beyond is cut off."""
+"""Of every image, where masks are requested: anything beyond is cut off."""
 
 Table = TypeVar("Table", GroundTruth, Detections)
 XYWH = tuple[float, float, float, float]
@@ -63,7 +63,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Found:
+class Detection:
     """A detection."""
 
     image: int
@@ -74,10 +74,10 @@ class Found:
 
 @dataclass(frozen=True)
 class Case:
-    """A ground truth and what a detector made of it, in file order."""
+    """Ground truths and detections, in file order."""
 
     truths: tuple[Truth, ...] = ()
-    found: tuple[Found, ...] = ()
+    dt: tuple[Detection, ...] = ()
     images: tuple[int, ...] = (1,)
     classes: tuple[int, ...] = (1,)
     negative: frozenset[tuple[int, int]] = frozenset()
@@ -100,11 +100,11 @@ class Case:
 
     def detections(self) -> Detections:
         table = Detections.from_arrays(
-            image=np.array([f.image for f in self.found], np.int64),
-            label=np.array([f.label for f in self.found], np.int64),
-            boxes=np.array([f.box for f in self.found], np.float64).reshape(-1, 4),
+            image=np.array([f.image for f in self.dt], np.int64),
+            label=np.array([f.label for f in self.dt], np.int64),
+            boxes=np.array([f.box for f in self.dt], np.float64).reshape(-1, 4),
             box_format="xywh",
-            score=[f.score for f in self.found],
+            score=[f.score for f in self.dt],
         )
         return table.reindex_like(self.ground_truth())
 
@@ -112,19 +112,19 @@ class Case:
         return self.ground_truth(), self.detections()
 
     def tables_for(self, protocol: Protocol) -> tuple[GroundTruth, Detections]:
-        """Return the tables with what the rules ask for beside boxes.
+        """Return the tables with the further data that the protocol needs.
 
         Ground truths and detections have the same shape in a box: a mask without two corners,
         or a quadrilateral that leans.
         """
-        truth, found = self.tables()
+        truth, dt = self.tables()
         if protocol.verified != "all":
             truth = self._listing(truth)
         if protocol.reading.get("masks"):
-            truth, found = _masked(truth), _masked(found)
+            truth, dt = _masked(truth), _masked(dt)
         if protocol.iou_type == "polygon":
-            truth, found = _leaning(truth), _leaning(found)
-        return truth, found
+            truth, dt = _leaning(truth), _leaning(dt)
+        return truth, dt
 
     def _listing(self, truth: GroundTruth) -> GroundTruth:
         """Return a table with the lists of images and the groups of classes."""
@@ -159,12 +159,12 @@ class Case:
         }
         results = [
             {"image_id": f.image, "category_id": f.label, "bbox": list(f.box), "score": f.score}
-            for f in self.found
+            for f in self.dt
         ]
         return instances, results
 
-    def with_found(self, found: tuple[Found, ...]) -> "Case":
-        return replace(self, found=found)
+    def with_dt(self, dt: tuple[Detection, ...]) -> "Case":
+        return replace(self, dt=dt)
 
 
 def _masked(table: Table) -> Table:
@@ -214,7 +214,7 @@ def cases(
     crowds: bool = True,
     distinct_scores: bool = False,
     most_truths: int = 10,
-    most_found: int = 16,
+    most_dt: int = 16,
     shifts: bool = True,
 ) -> Case:
     """Draw a case: id gaps, empty images and classes, ties, zero areas, areas at the very ends."""
@@ -232,20 +232,20 @@ def cases(
     one = st.builds(Truth, image, label, box, crowd, difficult, area, group)
     truths = draw(st.lists(one, max_size=most_truths))
     score = st.sampled_from((0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.0, -1.0, 12.0))
-    found = draw(st.lists(st.builds(Found, image, label, box, score), max_size=most_found))
-    # Detections that are about right, or strangers would be all there is.
-    for truth in draw(st.lists(st.sampled_from(truths), max_size=most_found)) if truths else []:
+    dt = draw(st.lists(st.builds(Detection, image, label, box, score), max_size=most_dt))
+    # Most random boxes match nothing: add detections near ground truths.
+    for truth in draw(st.lists(st.sampled_from(truths), max_size=most_dt)) if truths else []:
         x, y, w, h = truth.box
         shift = draw(st.sampled_from((0.0, 0.0, 0.1, 0.25))) if shifts else 0.0
-        found.append(
-            Found(truth.image, truth.label, (x + shift * w, y, w, h * (1 - shift)), draw(score))
+        dt.append(
+            Detection(truth.image, truth.label, (x + shift * w, y, w, h * (1 - shift)), draw(score))
         )
     if distinct_scores:
-        order = draw(st.permutations(range(len(found))))
-        found = [replace(f, score=0.5 + n / 64) for f, n in zip(found, order, strict=True)]
-    found = draw(st.permutations(found))
+        order = draw(st.permutations(range(len(dt))))
+        dt = [replace(f, score=0.5 + n / 64) for f, n in zip(dt, order, strict=True)]
+    dt = draw(st.permutations(dt))
     pairs = st.frozensets(st.tuples(image, label), max_size=4)
-    return Case(tuple(truths), tuple(found), images, classes, draw(pairs), draw(pairs))
+    return Case(tuple(truths), tuple(dt), images, classes, draw(pairs), draw(pairs))
 
 
 @st.composite
@@ -269,13 +269,13 @@ def crowded_cases(draw: st.DrawFn) -> Case:
         )
         for _ in range(30)
     )
-    found = []
+    dt = []
     for number in range(count + 40):
         score = int(random.integers(levels)) / levels
         if random.random() < 0.4:
             truth = truths[random.integers(len(truths))]
             x, y, w, h = truth.box
-            found.append(Found(truth.image, truth.label, (x + 1.0, y, w, h), score))
+            dt.append(Detection(truth.image, truth.label, (x + 1.0, y, w, h), score))
         else:
-            found.append(Found(3 if number < count else 8, 1 if number % 7 else 9, box(), score))
-    return Case(truths, tuple(found), (3, 5, 8), (1, 4, 9))
+            dt.append(Detection(3 if number < count else 8, 1 if number % 7 else 9, box(), score))
+    return Case(truths, tuple(dt), (3, 5, 8), (1, 4, 9))

@@ -19,7 +19,7 @@ from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import RECALL_GRIDS, Protocol, protocol
-from tests.cases import BY_IMAGE, Case, Found, Truth
+from tests.cases import BY_IMAGE, Case, Detection, Truth
 from tests.parity import reference
 from tests.parity.voc_eval import voc_eval
 
@@ -75,7 +75,7 @@ def test_fact_01_the_grids_are_those_of_numpy_and_of_matlab() -> None:
 def test_fact_02_equal_iou_takes_the_later_in_coco_and_the_first_in_voc() -> None:
     case = Case(
         truths=(Truth(1, 1, (0, 0, 20, 20)), Truth(1, 1, (10, 0, 20, 20))),
-        found=(Found(1, 1, (5, 0, 20, 20), 0.9),),
+        dt=(Detection(1, 1, (5, 0, 20, 20), 0.9),),
     )
     for name, row in (("coco", 1), ("voc2012", 0), ("voc2007", 0), ("voc2012-py", 0)):
         result = evaluate(*case.tables(), name, matches=True)
@@ -218,7 +218,7 @@ def test_fact_08_ap90_is_found_though_its_threshold_is_not_nine_tenths() -> None
     assert rules.iou_thresholds[8] == 0.8999999999999999
     assert rules.iou_thresholds == tuple(np.linspace(0.5, 0.95, 10).tolist())
     # IoU .92: found up to .90, not at .95.
-    case = Case(truths=(Truth(1, 1, (0, 0, 10, 100)),), found=(Found(1, 1, (0, 0, 10, 92), 1.0),))
+    case = Case(truths=(Truth(1, 1, (0, 0, 10, 100)),), dt=(Detection(1, 1, (0, 0, 10, 92), 1.0),))
     result = evaluate(*case.tables(), "coco")
     assert result.metric("AP90") == pytest.approx(1, abs=1e-12)
     assert result.metric("AP95") == 0
@@ -229,7 +229,7 @@ def test_fact_08_ap90_is_found_though_its_threshold_is_not_nine_tenths() -> None
     ("rows", "thresholds_reached"), [(5, 1), (6, 3), (8, 7)], ids=["half", "six", "eight-tenths"]
 )
 def test_fact_09_iou_exactly_at_a_threshold(rows: int, thresholds_reached: int) -> None:
-    case = Case(truths=(Truth(1, 1, (0, 0, 10, 10)),), found=(Found(1, 1, (0, 0, 10, rows), 0.9),))
+    case = Case(truths=(Truth(1, 1, (0, 0, 10, 10)),), dt=(Detection(1, 1, (0, 0, 10, rows), 0.9),))
     result = evaluate(*case.tables(), "coco")
     assert (result.recall[:, 0, 0, -1] == 1).sum() == thresholds_reached
     truth, found = case.tables()
@@ -262,7 +262,7 @@ def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: 
 def test_fact_11_false_positives_on_images_without_ground_truth_count(preset: str) -> None:
     case = Case(
         truths=(Truth(1, 1, BOX),),
-        found=(Found(1, 1, BOX, 0.8), Found(2, 1, BOX, 0.9)),
+        dt=(Detection(1, 1, BOX, 0.8), Detection(2, 1, BOX, 0.9)),
         images=(1, 2),
     )
     result = evaluate(*case.tables(), preset)
@@ -278,10 +278,10 @@ def test_fact_12_cut_at_100_per_class_after_sorting_by_score() -> None:
     Dogs: two, of which one is found: 51 of 101 levels. TIDE's limit is for the whole image, and
     cuts the dog as well.
     """
-    strays = tuple(Found(1, 1, (0, 200 + n, 5, 1), 0.5 + n / 1000) for n in range(100))
+    strays = tuple(Detection(1, 1, (0, 200 + n, 5, 1), 0.5 + n / 1000) for n in range(100))
     case = Case(
         truths=(Truth(1, 1, BOX), Truth(1, 2, BOX), Truth(1, 2, ELSEWHERE)),
-        found=(Found(1, 1, BOX, 0.4), Found(1, 2, BOX, 0.3), *strays),
+        dt=(Detection(1, 1, BOX, 0.4), Detection(1, 2, BOX, 0.3), *strays),
         classes=(1, 2),
     )
     result = evaluate(*case.tables(), "coco", matches=True)
@@ -290,7 +290,7 @@ def test_fact_12_cut_at_100_per_class_after_sorting_by_score() -> None:
     assert result.matches.counted.tolist() == [False, *[True] * 101]
     over_all = replace(protocol("coco"), max_dets_scope="image")
     assert evaluate(*case.tables(), over_all).by_class["AP"].tolist() == [0, 0]
-    first = case.with_found((replace(case.found[0], score=0.99), *case.found[1:]))
+    first = case.with_dt((replace(case.dt[0], score=0.99), *case.dt[1:]))
     assert evaluate(*first.tables(), "coco").by_class["AP"][0] == pytest.approx(1, abs=1e-12)
     assert_like_pycocotools(case)
 

@@ -10,7 +10,7 @@ from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
 from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
-from tests.cases import Case, Found, Truth, cases
+from tests.cases import Case, Detection, Truth, cases
 
 
 def test_by_size_and_aspect_ratio() -> None:
@@ -21,7 +21,7 @@ def test_by_size_and_aspect_ratio() -> None:
             Truth(1, 1, (100, 0, 32, 16)),
             Truth(1, 1, (200, 0, 16, 64)),
         ),
-        found=(Found(1, 1, (0, 0, 16, 16), 0.9), Found(1, 1, (200, 0, 64, 64), 0.2)),
+        dt=(Detection(1, 1, (0, 0, 16, 16), 0.9), Detection(1, 1, (200, 0, 64, 64), 0.2)),
     )
     found = breakdowns(evaluate(*case.tables()))
     assert found.size.groups == ("0-16", "16-32", "32-64", "64-96", "96-192", "192-")

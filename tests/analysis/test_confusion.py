@@ -10,7 +10,7 @@ from detap.analysis.match_results import MatchResults
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
-from tests.cases import RANKED, Case, Found, Truth, cases
+from tests.cases import RANKED, Case, Detection, Truth, cases
 
 
 def test_the_case_worked_by_hand() -> None:
@@ -31,10 +31,10 @@ def test_left_over_detections_take_the_nearest_of_another_class() -> None:
     """Both dogs lie on cats; the surer takes the nearer one, the other what is left."""
     case = Case(
         truths=(Truth(1, 1, (0, 0, 10, 10)), Truth(1, 1, (2, 0, 10, 10))),
-        found=(
-            Found(1, 2, (1.5, 0, 10, 10), 0.6),
-            Found(1, 2, (2, 0, 10, 10), 0.9),
-            Found(1, 2, (90, 0, 5, 5), 0.99),
+        dt=(
+            Detection(1, 2, (1.5, 0, 10, 10), 0.6),
+            Detection(1, 2, (2, 0, 10, 10), 0.9),
+            Detection(1, 2, (90, 0, 5, 5), 0.99),
         ),
         classes=(1, 2),
     )

@@ -112,12 +112,12 @@ def test_every_detection_is_of_one_kind(case: Case, protocol: Protocol) -> None:
 @given(cases(distinct_scores=True, crowds=False, shifts=False), st.randoms(use_true_random=False))
 def test_the_order_of_detections_changes_nothing(case: Case, random: Any) -> None:
     """Scores being distinct."""
-    shuffled = list(case.found)
+    shuffled = list(case.dt)
     random.shuffle(shuffled)
     for convention in ("protocol", "tidecv"):
         one, other = (
             errors(evaluate(*entry.tables()), convention)
-            for entry in (case, case.with_found(tuple(shuffled)))
+            for entry in (case, case.with_dt(tuple(shuffled)))
         )
         assert one.count.tolist() == other.count.tolist()
         assert one.delta_ap.tolist() == pytest.approx(

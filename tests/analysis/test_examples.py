@@ -5,7 +5,7 @@ from detap.analysis.examples import REASONS, confident_errors, label_errors, wor
 from detap.analysis.match_results import MatchResults
 from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
-from tests.cases import Case, Found, Truth
+from tests.cases import Case, Detection, Truth
 
 
 def test_worst_images() -> None:
@@ -50,7 +50,7 @@ def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
     boxes = [(30.0 * n, 0.0, 10.0 + n, 10.0) for n in range(9)]
     case = Case(
         truths=tuple(Truth(1, 1 + (n > 3), box) for n, box in enumerate(boxes)),
-        found=tuple(Found(1, 1 + (n > 3), boxes[n], 0.9) for n in (0, 1, 4, 5, 6)),
+        dt=tuple(Detection(1, 1 + (n > 3), boxes[n], 0.9) for n in (0, 1, 4, 5, 6)),
         classes=(1, 2),
     )
     outcome = MatchResults.of(evaluate(*case.tables()))

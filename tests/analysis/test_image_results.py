@@ -11,7 +11,7 @@ from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
 from tests.analysis.data import fixture
-from tests.cases import Case, Found, Truth, cases
+from tests.cases import Case, Detection, Truth, cases
 from tests.parity.test_core_is_oracle import any_protocol
 
 
@@ -49,10 +49,10 @@ def test_what_counts_neither_way() -> None:
     """A crowd takes one, another is larger than any area that is asked for."""
     case = Case(
         truths=(Truth(1, 1, (0, 0, 100, 100), crowd=True), Truth(1, 1, (0, 0, 3e5, 3e5))),
-        found=(
-            Found(1, 1, (10, 10, 10, 10), 0.9),
-            Found(1, 1, (4e5, 0, 2e5, 2e5), 0.8),
-            *(Found(1, 1, (200, 200, 10, 10), 0.5) for _ in range(99)),
+        dt=(
+            Detection(1, 1, (10, 10, 10, 10), 0.9),
+            Detection(1, 1, (4e5, 0, 2e5, 2e5), 0.8),
+            *(Detection(1, 1, (200, 200, 10, 10), 0.5) for _ in range(99)),
         ),
     )
     found = image_results(evaluate(*case.tables()), 1)

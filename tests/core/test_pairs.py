@@ -13,7 +13,7 @@ from detap.core.matching import Boxes, Pairs, match_and_accumulate
 from detap.core.overlap import overlaps
 from detap.evaluation.run import EvaluationRun, match_params
 from detap.protocols import PRESETS, Protocol
-from tests.cases import RANKED, Case, Found, Truth, cases
+from tests.cases import RANKED, Case, Detection, Truth, cases
 from tests.parity.compare import assert_same_bits
 
 
@@ -83,7 +83,7 @@ def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(
 
 TWO = Case(
     truths=(Truth(1, 1, (0, 0, 9, 9)), Truth(1, 1, (5, 0, 9, 9)), Truth(2, 1, (0, 0, 9, 9))),
-    found=(Found(1, 1, (0, 0, 9, 9), 0.9), Found(2, 2, (0, 0, 9, 9), 0.8)),
+    dt=(Detection(1, 1, (0, 0, 9, 9), 0.9), Detection(2, 2, (0, 0, 9, 9), 0.8)),
     images=(1, 2),
     classes=(1, 2),
 )

@@ -23,7 +23,7 @@ from detap.errors import InputError, UsageError
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import BY_IMAGE, Case, Found, cases
+from tests.cases import BY_IMAGE, Case, Detection, cases
 from tests.laws.test_laws import assert_same_result
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -47,7 +47,7 @@ def tables(evaluator: Evaluator) -> tuple[GroundTruth, Detections]:
 
 
 def batch_of(case: Case, images: Sequence[int]) -> tuple[list[int], Arrays, Arrays, Arrays]:
-    rows = [[f for f in case.found if f.image == image] for image in images]
+    rows = [[f for f in case.dt if f.image == image] for image in images]
     return (
         list(images),
         [np.array([f.box for f in found]).reshape(-1, 4) for found in rows],
@@ -70,7 +70,7 @@ def truth_of(case: Case, images: Sequence[int]) -> dict[str, list[Any]]:
     }
 
 
-def in_order_of_images(found: tuple[Found, ...]) -> tuple[Found, ...]:
+def in_order_of_images(found: tuple[Detection, ...]) -> tuple[Detection, ...]:
     return tuple(sorted(found, key=lambda f: f.image))
 
 
@@ -92,7 +92,7 @@ def test_batches_give_what_the_whole_file_gives(
     evaluator = Evaluator(case.ground_truth(), protocol)
     for names in images:
         evaluator.update(*batch_of(case, names))
-    whole = case.with_found(in_order_of_images(case.found))
+    whole = case.with_dt(in_order_of_images(case.dt))
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
 
@@ -105,7 +105,7 @@ def test_batches_that_bring_their_ground_truth_give_the_same(
     evaluator = Evaluator(protocol=protocol, classes=case.classes)
     for names in images:
         evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
-    whole = case.with_found(in_order_of_images(case.found))
+    whole = case.with_dt(in_order_of_images(case.dt))
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
 
@@ -337,7 +337,7 @@ def test_what_processes_saw_adds_up_to_the_whole(
         for name in names:
             evaluator.update(*batch_of(case, [name]))
     blobs = [evaluator.to_bytes() for evaluator in evaluators]
-    whole = case.with_found(in_order_of_images(case.found))
+    whole = case.with_dt(in_order_of_images(case.dt))
     merged = detap.merge(blobs, case.ground_truth()).compute()
     assert_same_result(merged, detap.evaluate(*whole.tables(), protocol))
 
@@ -353,7 +353,7 @@ def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
         evaluator = Evaluator(protocol=protocol, classes=case.classes)
         evaluator.update(*batch_of(case, names), ground_truth=truth_of(case, names))
         blobs.append(evaluator.to_bytes())
-    whole = case.with_found(in_order_of_images(case.found))
+    whole = case.with_dt(in_order_of_images(case.dt))
     assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), protocol))
 
 
@@ -633,7 +633,7 @@ def test_repeats_of_other_rows_are_refused() -> None:
 @given(batches())
 def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list[int]]]) -> None:
     case, images = dealt
-    assume(case.found)
+    assume(case.dt)
     evaluator = Evaluator(case.ground_truth())
     for names in images:
         image_ids, boxes, scores, labels = batch_of(case, names)
@@ -642,7 +642,7 @@ def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list
             with pytest.raises(InputError, match=r"expected a? ?finite"):
                 evaluator.update(image_ids, boxes, wrong, labels)
         evaluator.update(image_ids, boxes, scores, labels)
-    whole = case.with_found(in_order_of_images(case.found))
+    whole = case.with_dt(in_order_of_images(case.dt))
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables()))
 
 

@@ -16,7 +16,7 @@ from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ANY_AREA, Interpolation, Protocol, protocol
-from tests.cases import MORE, RANKED, Case, Found, Truth, cases
+from tests.cases import MORE, RANKED, Case, Detection, Truth, cases
 from tests.depth import examples
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
@@ -51,7 +51,7 @@ def test_the_order_of_images_and_rows_changes_nothing(
 ) -> None:
     """Scores being distinct; ground truths of one image keep their order, which decides ties."""
     names = dict(zip(case.images, data.draw(st.permutations(range(1, 50))), strict=False))
-    found = tuple(replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.found)))
+    found = tuple(replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.dt)))
     order = {image: n for n, image in enumerate(data.draw(st.permutations(case.images)))}
     truths = tuple(
         replace(t, image=names[t.image]) for t in sorted(case.truths, key=lambda t: order[t.image])
@@ -64,7 +64,7 @@ def test_the_order_of_images_and_rows_changes_nothing(
     shuffled = replace(
         case,
         truths=truths,
-        found=found,
+        dt=found,
         images=images,
         negative=negative,
         not_exhaustive=open_ended,
@@ -118,7 +118,7 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
     change = changes[kind]
     # A minimum and rounding are measured in scores.
     protocol = replace(protocol, min_score=None, score_decimals=None)
-    changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
+    changed = case.with_dt(tuple(replace(f, score=change(f.score)) for f in case.dt))
     assert_same_result(run(case, protocol), run(changed, protocol))
 
 
@@ -128,8 +128,8 @@ def test_an_appended_lowest_false_positive_never_raises_ap(
 ) -> None:
     image = data.draw(st.sampled_from(case.images))
     label = data.draw(st.sampled_from(case.classes))
-    stray = Found(image, label, (5000.0, 5000.0, 40.0, 40.0), -2.0)
-    before, after = run(case, protocol), run(case.with_found((*case.found, stray)), protocol)
+    stray = Detection(image, label, (5000.0, 5000.0, 40.0, 40.0), -2.0)
+    before, after = run(case, protocol), run(case.with_dt((*case.dt, stray)), protocol)
     # In every entry, not only in the mean; undefined stays undefined, unless the protocol counts
     # a class without ground truth as 0 once it is detected.
     assert not (after.average_precision > before.average_precision).any()
@@ -157,8 +157,8 @@ def test_removing_a_detection_matched_to_a_crowd_changes_nothing(case: Case) -> 
     rows = np.flatnonzero(ignored.all(axis=(0, 1)))
     assume(len(rows) > 0)
     for row in rows:
-        found = tuple(f for n, f in enumerate(case.found) if n != row)
-        after = run(case.with_found(found), rules)
+        found = tuple(f for n, f in enumerate(case.dt) if n != row)
+        after = run(case.with_dt(found), rules)
         assert_same_bits(after.average_precision, before.average_precision, "AP")
         assert_same_bits(after.precision, before.precision, "precision")
         assert_same_bits(after.recall, before.recall, "recall")
@@ -235,10 +235,8 @@ def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> N
     rules = replace(protocol("coco"), max_dets=(limit,))
     before = run(case, rules)
     assert before.matches is not None
-    kept = tuple(
-        f for f, counted in zip(case.found, before.matches.counted, strict=True) if counted
-    )
-    assert_same_result(before, run(case.with_found(kept), rules))
+    kept = tuple(f for f, counted in zip(case.dt, before.matches.counted, strict=True) if counted)
+    assert_same_result(before, run(case.with_dt(kept), rules))
 
 
 @given(cases(), st.sampled_from([*RANKED.values()]))
@@ -246,14 +244,14 @@ def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
     """IoU has no unit, as long as no pixel is added and no area asked for."""
     protocol = replace(protocol, inclusive_pixels=False, area_ranges=(ANY_AREA,))
 
-    def double(item: Truth | Found) -> tuple[float, float, float, float]:
+    def double(item: Truth | Detection) -> tuple[float, float, float, float]:
         x, y, w, h = item.box
         return (2 * x, 2 * y, 2 * w, 2 * h)
 
     doubled = replace(
         case,
         truths=tuple(replace(t, box=double(t)) for t in case.truths),
-        found=tuple(replace(f, box=double(f)) for f in case.found),
+        dt=tuple(replace(f, box=double(f)) for f in case.dt),
     )
     assert_same_result(run(case, protocol), run(doubled, protocol))
 
@@ -261,8 +259,8 @@ def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
 @given(cases(crowds=False))
 def test_the_ground_truth_itself_is_perfect(case: Case) -> None:
     truths = tuple(t for t in case.truths if t.box[2] and t.box[3])
-    found = tuple(Found(t.image, t.label, t.box, 0.5) for t in truths)
-    result = run(replace(case, truths=truths, found=found))
+    found = tuple(Detection(t.image, t.label, t.box, 0.5) for t in truths)
+    result = run(replace(case, truths=truths, dt=found))
     defined = ~np.isnan(result.average_precision)
     assert result.average_precision[defined] == pytest.approx(1.0, abs=ROUNDING)
     assert (result.recall[:, :, 0, -1][~np.isnan(result.recall[:, :, 0, -1])] == 1).all()
@@ -285,7 +283,7 @@ def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> Non
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
     minimum = -np.inf if protocol.min_score is None else protocol.min_score
-    assert result.detections_count.sum() == sum(f.score >= minimum for f in case.found)
+    assert result.detections_count.sum() == sum(f.score >= minimum for f in case.dt)
     areas = [t.box[2] * t.box[3] if t.area is None else t.area for t in case.truths]
     dropped = sum(area <= 0 for area in areas) if protocol.zero_area == "drop" else 0
     assert (result.ground_truths + result.ignored).sum() == len(case.truths) - dropped

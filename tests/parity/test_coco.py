@@ -17,7 +17,7 @@ from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import Case, Found, Truth, cases, crowded_cases
+from tests.cases import Case, Detection, Truth, cases, crowded_cases
 from tests.depth import examples, some
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
@@ -73,14 +73,14 @@ SEVERAL = Case(
         Truth(2, 3, (5.5, 5.25, 96.0, 96.0), area=9216.0),
         Truth(2, 9, (10.0, 10.0, 0.0, 5.0)),
     ),
-    found=(
-        Found(7, 3, (0.0, 0.0, 32.0, 32.0), 0.9),
-        Found(7, 3, (1.0, 0.0, 32.0, 32.0), 0.9),
-        Found(7, 3, (2.0, 0.0, 32.0, 32.0), 0.9),
-        Found(2, 3, (5.5, 5.25, 96.0, 80.0), 0.9),
-        Found(2, 9, (10.0, 10.0, 0.0, 5.0), 0.5),
-        Found(4, 9, (0.0, 0.0, 0.0, 0.0), 0.5),
-        Found(4, 5, (0.0, 0.0, 10.0, 10.0), 0.5),
+    dt=(
+        Detection(7, 3, (0.0, 0.0, 32.0, 32.0), 0.9),
+        Detection(7, 3, (1.0, 0.0, 32.0, 32.0), 0.9),
+        Detection(7, 3, (2.0, 0.0, 32.0, 32.0), 0.9),
+        Detection(2, 3, (5.5, 5.25, 96.0, 80.0), 0.9),
+        Detection(2, 9, (10.0, 10.0, 0.0, 5.0), 0.5),
+        Detection(4, 9, (0.0, 0.0, 0.0, 0.0), 0.5),
+        Detection(4, 5, (0.0, 0.0, 10.0, 10.0), 0.5),
     ),
     images=(2, 4, 7),
     classes=(3, 5, 9),
@@ -91,7 +91,7 @@ SEVERAL = Case(
 @examples(250)
 @example(SEVERAL)
 @example(Case())
-@example(SEVERAL.with_found(()))
+@example(SEVERAL.with_dt(()))
 def test_small_cases(case: Case) -> None:
     check(case)
 
@@ -159,9 +159,9 @@ def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
     """pycocotools lists the boxes of an image category by category where it ignores them."""
     case = Case(
         truths=(Truth(1, 8, (0.0, 0.0, 20.0, 20.0)), Truth(1, 3, (10.0, 0.0, 20.0, 20.0))),
-        found=(
-            Found(1, 8, (5.0, 0.0, 20.0, 20.0), 0.9),
-            Found(1, 3, (5.0, 1.0, 20.0, 20.0), 0.9),
+        dt=(
+            Detection(1, 8, (5.0, 0.0, 20.0, 20.0), 0.9),
+            Detection(1, 3, (5.0, 1.0, 20.0, 20.0), 0.9),
         ),
         classes=(3, 8),
     )

@@ -21,7 +21,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth, Name
-from tests.cases import Case, Found, Truth, cases
+from tests.cases import Case, Detection, Truth, cases
 from tests.depth import examples
 from tests.parity.compare import assert_same_bits
 
@@ -51,8 +51,8 @@ def around(*groups: tuple[float, float, float, float], box: bool = True) -> tupl
     return (*single, *(Truth(1, 1, group, group=True) for group in groups))
 
 
-def claims(*found: tuple[tuple[float, float, float, float], float]) -> tuple[Found, ...]:
-    return tuple(Found(1, 1, box, score) for box, score in found)
+def claims(*found: tuple[tuple[float, float, float, float], float]) -> tuple[Detection, ...]:
+    return tuple(Detection(1, 1, box, score) for box, score in found)
 
 
 # --- numbers of TensorFlow
@@ -145,7 +145,7 @@ def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
     ],
 )  # fmt: skip
 def test_by_hand(
-    truths: tuple[Truth, ...], found: tuple[Found, ...], v2: float, challenge: float
+    truths: tuple[Truth, ...], found: tuple[Detection, ...], v2: float, challenge: float
 ) -> None:
     case = Case(truths, found)
     np.testing.assert_allclose(average(case, V2), v2, rtol=0, atol=1e-15)
@@ -245,7 +245,7 @@ def test_partials_have_the_bits_of_the_whole() -> None:
         assert merged.summary == whole.summary
         loop = Evaluator(truth, rules, keep_boxes=False)
         for image in (2, 1):
-            rows = [each for each in case.found if each.image == image]
+            rows = [each for each in case.dt if each.image == image]
             boxes, scores = [each.box for each in rows], [each.score for each in rows]
             loop.update([image], [boxes], [scores], [[each.label for each in rows]])
         assert loop.compute().summary == whole.summary

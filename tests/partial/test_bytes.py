@@ -20,12 +20,16 @@ from detap.evaluation.run import match_params
 from detap.evaluation.tie_range import tie_range
 from detap.io.limits import Limits
 from detap.protocols import Protocol
-from tests.cases import Case, Found, Truth
+from tests.cases import Case, Detection, Truth
 
 BOX = (0.0, 0.0, 10.0, 10.0)
 CASE = Case(
     truths=(Truth(1, 7, BOX), Truth(2, 7, BOX, crowd=True), Truth(3, 9, BOX)),
-    found=(Found(1, 7, BOX, 0.9), Found(1, 7, BOX, 0.8), Found(3, 9, (50.0, 50.0, 9.0, 9.0), 0.5)),
+    dt=(
+        Detection(1, 7, BOX, 0.9),
+        Detection(1, 7, BOX, 0.8),
+        Detection(3, 9, (50.0, 50.0, 9.0, 9.0), 0.5),
+    ),
     images=(1, 2, 3, 4),
     classes=(7, 9),
 )
@@ -34,7 +38,7 @@ CASE = Case(
 # Two of one score on one ground truth: a hit and a duplicate, the better overlap in either place.
 TIED = Case(
     truths=(Truth(1, 7, BOX),),
-    found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 10.0, 8.0), 0.5)),
+    dt=(Detection(1, 7, BOX, 0.5), Detection(1, 7, (0.0, 0.0, 10.0, 8.0), 0.5)),
     images=(1,),
     classes=(7,),
 )
@@ -116,9 +120,9 @@ def test_what_is_kept_of_a_detection_and_a_ground_truth() -> None:
 
 def test_bytes_are_few() -> None:
     """8 of a score and 1 each of image and outcome, where these are few."""
-    case = replace(CASE, found=CASE.found * 1000)
+    case = replace(CASE, dt=CASE.dt * 1000)
     some, more = len(partial_of().to_bytes()), len(partial_of(case).to_bytes())
-    assert (more - some) / (len(case.found) - len(CASE.found)) < 10.1
+    assert (more - some) / (len(case.dt) - len(CASE.dt)) < 10.1
 
 
 def test_bytes_that_can_be_written_to_are_copied() -> None:
@@ -157,7 +161,7 @@ def test_limits() -> None:
         Partial.from_bytes(data, limits=Limits(file_bytes=100))
     with pytest.raises(InputError, match="has 4 names, above the limit of 3; raise the limit"):
         Partial.from_bytes(data, limits=Limits(records=3))
-    more = replace(CASE, found=CASE.found * 2)
+    more = replace(CASE, dt=CASE.dt * 2)
     with pytest.raises(InputError, match="has 6 detections, above the limit of 5; raise the limit"):
         Partial.from_bytes(partial_of(more).to_bytes(), limits=Limits(records=5))
 
@@ -346,11 +350,13 @@ def some_partials() -> Iterator[Partial]:
     yield partial_of()
     yield partial_of(protocol="voc2007", input="a.json")
     yield partial_of(ground_truth=CASE.ground_truth())
-    yield partial_of(replace(CASE, truths=(), found=()))
-    agnostic = replace(CASE, truths=CASE.truths[:1], found=CASE.found[:1], classes=(7,))
+    yield partial_of(replace(CASE, truths=(), dt=()))
+    agnostic = replace(CASE, truths=CASE.truths[:1], dt=CASE.dt[:1], classes=(7,))
     yield partial_of(agnostic, protocol="proposals")
     yield partial_of(TIED, tie_range=True)
-    tied = replace(agnostic, found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 9.0, 9.0), 0.5)))
+    tied = replace(
+        agnostic, dt=(Detection(1, 7, BOX, 0.5), Detection(1, 7, (0.0, 0.0, 9.0, 9.0), 0.5))
+    )
     few = replace(detap.protocol("proposals"), max_dets=(1,))
     yield partial_of(tied, protocol=few, tie_range=True)
 

@@ -17,13 +17,13 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 from detap.tables.notes import INTERLEAVED
-from tests.cases import Case, Found, Truth
+from tests.cases import Case, Detection, Truth
 
 BOX, AWAY = (0.0, 0.0, 10.0, 10.0), (50.0, 50.0, 9.0, 9.0)
 WHOLE = Case(
     truths=tuple(Truth(image, label, BOX) for image in (1, 2, 3) for label in (7, 9)),
-    found=tuple(
-        Found(image, label, BOX if image != 2 else AWAY, 0.5)
+    dt=tuple(
+        Detection(image, label, BOX if image != 2 else AWAY, 0.5)
         for image in (1, 2, 3)
         for label in (7, 9)
     ),
@@ -86,7 +86,7 @@ def test_images_of_equal_hash_are_no_repeats() -> None:
     case = replace(
         WHOLE,
         truths=tuple(Truth(image, 7, BOX) for image in names),
-        found=tuple(Found(image, 7, BOX, 0.5) for image in names),
+        dt=tuple(Detection(image, 7, BOX, 0.5) for image in names),
         images=names,
     )
     merged = detap.merge([part(-1, 0, case=case), part(-2, 2**61 - 1, case=case)])
@@ -97,9 +97,9 @@ def test_images_of_equal_hash_are_no_repeats() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"found": tuple(replace(f, score=0.25) for f in WHOLE.found)},
-        {"found": tuple(f for f in WHOLE.found if (f.image, f.label) != (2, 9))},
-        {"found": tuple(replace(f, box=BOX) for f in WHOLE.found)},
+        {"dt": tuple(replace(f, score=0.25) for f in WHOLE.dt)},
+        {"dt": tuple(f for f in WHOLE.dt if (f.image, f.label) != (2, 9))},
+        {"dt": tuple(replace(f, box=BOX) for f in WHOLE.dt)},
         {"truths": (*WHOLE.truths, Truth(2, 7, AWAY))},
         {"truths": tuple(replace(t, crowd=True) for t in WHOLE.truths)},
     ],
@@ -235,7 +235,7 @@ def test_one_input_in_two_partials_where_its_rows_rank() -> None:
 
 
 def test_rows_of_no_file_must_come_image_by_image() -> None:
-    turned = WHOLE.with_found(WHOLE.found[::-1])
+    turned = WHOLE.with_dt(WHOLE.dt[::-1])
     with pytest.raises(UsageError) as caught:
         part(1, 2, case=turned, rules="voc2012")
     assert str(caught.value) == (
@@ -251,7 +251,7 @@ def test_inputs_that_interleave_rank_by_image_where_rows_of_files_rank() -> None
     """By hand: of two equal scores that of the first image is the first, whatever its input."""
     case = Case(
         truths=(Truth(1, 7, BOX), Truth(2, 7, BOX)),
-        found=(Found(1, 7, BOX, 0.5), Found(2, 7, AWAY, 0.5)),
+        dt=(Detection(1, 7, BOX, 0.5), Detection(2, 7, AWAY, 0.5)),
         images=(1, 2),
         classes=(7,),
     )
@@ -266,14 +266,14 @@ def test_inputs_that_interleave_rank_by_image_where_rows_of_files_rank() -> None
             assert result.summary["mAP"] == 0.5
             assert (INTERLEAVED in result.notes) == noted
     # Within one input place counts, as in the file: the detection of image 2 stands first.
-    turned = case.with_found(case.found[::-1])
+    turned = case.with_dt(case.dt[::-1])
     result = part(1, 2, case=turned, rules="voc2012", input="a").compute()
     assert result.summary["mAP"] == 0.25
     assert INTERLEAVED not in result.notes
 
 
 def test_an_image_without_detections_is_of_no_input() -> None:
-    case = WHOLE.with_found(tuple(f for f in WHOLE.found if f.image != 2))
+    case = WHOLE.with_dt(tuple(f for f in WHOLE.dt if f.image != 2))
     merged = [
         detap.merge([part(*a, case=case, rules=rules, input="a"), part(*b, case=case, rules=rules)])
         for rules in ("voc2012", "coco")
@@ -286,7 +286,7 @@ def test_an_image_without_detections_is_of_no_input() -> None:
 
 def test_equal_scores_of_either_sign_are_equal_repeats() -> None:
     zeros = [
-        part(2, case=WHOLE.with_found(tuple(replace(f, score=score) for f in WHOLE.found)))
+        part(2, case=WHOLE.with_dt(tuple(replace(f, score=score) for f in WHOLE.dt)))
         for score in (0.0, -0.0)
     ]
     merged = [detap.merge(parts, repeats="identical").to_bytes() for parts in (zeros, zeros[::-1])]
@@ -343,7 +343,7 @@ def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
     assert detap.merge(parts).images == (3, 1, 2)
     own = [part(n, case=turned) for n in (3, 1, 2)]
     assert detap.merge(own).images == (1, 2, 3)
-    four = detap.evaluate(*replace(WHOLE, images=(4,), truths=(), found=()).tables(), "coco")
+    four = detap.evaluate(*replace(WHOLE, images=(4,), truths=(), dt=()).tables(), "coco")
     with pytest.raises(UsageError, match="image 4 of the result is not in ground_truth"):
         Partial.of(four, ground_truth=truth)
     with pytest.raises(
@@ -407,7 +407,7 @@ def test_arguments_of_another_kind(call: Callable[[], Any], told: str) -> None:
 def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
     def alone(image: int, truth: int, found: int) -> Partial:
         case = Case(
-            (Truth(image, truth, BOX),), (Found(image, found, BOX, 0.5),), (image,), (truth,)
+            (Truth(image, truth, BOX),), (Detection(image, found, BOX, 0.5),), (image,), (truth,)
         )
         return Partial.of(detap.evaluate(*case.tables(), "coco"))
 
