@@ -8,8 +8,16 @@ NO_CHANGE = frozenset({"as_is"})
 """Reading options that change which input is accepted, not the result."""
 
 
+def format_difference(subject: str, baseline: object, current: object) -> str:
+    """Return the text of a difference between a baseline and the current report."""
+    return f"{subject} (baseline: {baseline}; current: {current})"
+
+
 def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
-    """Return the reading options of a report that change results."""
+    """Return the reading options of a report that change results.
+
+    An option with several values, from several inputs, has them sorted and joined by commas.
+    """
     values_by_option: dict[str, set[str]] = {}
     for source in record["inputs"]:
         for name, value in (source.get("reading") or {}).items():
@@ -19,22 +27,25 @@ def recorded_reading(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def reading_differences(current: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    """Return the reading options in which two reports differ."""
+    """Describe each reading option in which two reports differ."""
     current_options, baseline_options = recorded_reading(current), recorded_reading(baseline)
     return [
-        f"--{name.replace('_', '-')} {baseline_options.get(name, 'not given')} there, "
-        f"{current_options.get(name, 'not given')} here"
+        format_difference(
+            f"--{name.replace('_', '-')}",
+            baseline_options.get(name, "not given"),
+            current_options.get(name, "not given"),
+        )
         for name in sorted({*current_options, *baseline_options})
         if current_options.get(name) != baseline_options.get(name)
     ]
 
 
 def recorded_selection(record: Mapping[str, Any]) -> str:
-    """Return the selection of classes and images, as in the signature."""
+    """Return the selection of classes and images in the form of the signature."""
     selection = record.get("selection")
     if selection is None:
         return "all classes and images"
     parts = selection.get("signature")
     if isinstance(parts, list):
         return " ".join(map(str, parts))
-    return f"by an earlier version, {json.dumps(selection)}"
+    return f"without a signature, {json.dumps(selection)}"

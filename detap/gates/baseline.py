@@ -1,4 +1,4 @@
-"""Earlier reports as baselines: comparability, and raising them."""
+"""Baselines: earlier JSON reports, read, compared and raised."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from detap.decimals import nearly_equal
 from detap.errors import InputError, Problem, UsageError
-from detap.evaluation.recorded import reading_differences, recorded_selection
+from detap.evaluation.recorded import format_difference, reading_differences, recorded_selection
 from detap.gates.metric_names import Metrics, row_key
 from detap.metrics import Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
@@ -176,8 +176,10 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
     Parameters
     ----------
     record : mapping
+        A JSON report.
     at_threshold : bool
-        True if ``recall`` of a class is that at the score threshold.
+        True to drop columns by :func:`drop_threshold_columns`, so that ``recall`` of a class is
+        its recall at the score threshold.
     """
     key = _KINDS[record["kind"]]
     point = record.get("operating_point", _NO_POINT)
@@ -212,28 +214,32 @@ def metrics_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
 def drop_threshold_columns(
     rows: Sequence[Mapping[str, Any]], at_threshold: bool
 ) -> Sequence[Mapping[str, Any]]:
-    """Return rows without columns named as a metric at a score threshold, if it is preferred."""
+    """Drop the columns of rows that share a name with a metric at the score threshold.
+
+    Without `at_threshold` return the rows unchanged.
+    """
     if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
         return rows
     return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
 
 
 def threshold_differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
-    """Return the difference of the score thresholds of two JSON reports.
+    """Describe the difference of the score thresholds of two JSON reports.
 
-    The threshold of a report without one is the best.
+    The list is empty if the thresholds are equal, or if `earlier` has no operating point. Without
+    a given threshold, a report uses that of the best F1.
     """
     new, old = (
         record.get("operating_point", {}).get("score_threshold") for record in (current, earlier)
     )
     if new == old or "operating_point" not in earlier:
         return []
-    texts = ["best" if score is None else repr(score) for score in (old, new)]
-    return [f"score threshold: {texts[0]} there, {texts[1]} here"]
+    texts = ["best F1" if score is None else repr(score) for score in (old, new)]
+    return [format_difference("score threshold", *texts)]
 
 
 def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[str]:
-    """Return the differences that make the metrics of two JSON reports incomparable.
+    """Describe the differences that make the metrics of two JSON reports incomparable.
 
     Parameters
     ----------
@@ -242,55 +248,66 @@ def differences(current: Mapping[str, Any], earlier: Mapping[str, Any]) -> list[
     """
     lines = []
     if current["kind"] != earlier["kind"]:
-        lines.append(f"kind: {earlier['kind']} there, {current['kind']} here")
+        lines.append(format_difference("kind", earlier["kind"], current["kind"]))
     # A field that an earlier report lacks has its default.
     detection = current["kind"] == earlier["kind"] == "detection"
     defaults = Protocol(name="coco").as_dict() if detection else {}
     new, old = (defaults | record["protocol"] for record in (current, earlier))
     for name in {**new, **old}:
         if new.get(name) != old.get(name):
-            values = f"{_format_value(old.get(name))} there, {_format_value(new.get(name))} here"
-            lines.append(f"protocol: {name.replace('_', ' ')} {values}")
+            values = _format_value(old.get(name)), _format_value(new.get(name))
+            lines.append(format_difference(f"protocol: {name.replace('_', ' ')}", *values))
     digests, earlier_digests = _ground_truth_digests(current), _ground_truth_digests(earlier)
     if not earlier_digests or None in earlier_digests:
         lines.append("ground truth: no sha256 in the baseline")
     elif not digests or None in digests:
-        lines.append("ground truth: no sha256 in this report")
+        lines.append("ground truth: no sha256 in the current report")
     elif digests != earlier_digests:
-        values = f"{_format_digests(earlier_digests)} there, {_format_digests(digests)} here"
-        lines.append(f"ground truth: sha256 {values}")
+        values = _format_digests(earlier_digests), _format_digests(digests)
+        lines.append(format_difference("ground truth: sha256", *values))
     lines += [f"reading: {line}" for line in reading_differences(current, earlier)]
     selected, earlier_selected = recorded_selection(current), recorded_selection(earlier)
     if selected != earlier_selected:
-        lines.append(f"selection: {earlier_selected} there, {selected} here")
+        lines.append(format_difference("selection", earlier_selected, selected))
     return lines
 
 
 def slice_differences(
     current: Mapping[str, Any], earlier: Mapping[str, Any], tags: Iterable[str]
 ) -> list[str]:
-    """Return the slices that have other images in two JSON reports."""
+    """Describe the slices that have different images in two JSON reports."""
     new, old = current.get("slices", {}), earlier.get("slices", {})
     lines = []
     for tag in tags:
         if tag not in old or tag not in new:
-            lines.append(f"slice {tag!r}: only {'there' if tag in old else 'here'}")
+            report = "baseline" if tag in old else "current report"
+            lines.append(f"slice {tag!r}: only in the {report}")
             continue
         digests = [slices[tag].get("images_sha256") for slices in (new, old)]
         if None in digests:
-            lines.append(f"slice {tag!r}: no sha256 of its images in the baseline")
+            lines.append(f"slice {tag!r}: no sha256 of its images")
         elif digests[0] != digests[1]:
-            counts = f"{old[tag]['images']} there, {new[tag]['images']} here"
-            lines.append(f"slice {tag!r}: other images ({counts})")
+            counts = old[tag]["images"], new[tag]["images"]
+            lines.append(format_difference(f"slice {tag!r}: different images", *counts))
     return lines
 
 
 def summary_differences(
     record: Mapping[str, Any], summary: Mapping[str, float | None], source: str
 ) -> list[str]:
-    """Return the first difference of a report's summary from that of its detections."""
+    """Describe the first difference between a baseline's summary and that of its detections.
+
+    Parameters
+    ----------
+    record : mapping
+        The baseline.
+    summary : mapping
+        The summary of the detections; NaN is undefined.
+    source : str
+        The option that gives the detections.
+    """
     return [
-        f"{name}: {_format_value(value)} there, {summary[name]!r} of {source}"
+        f"{name} (baseline: {_format_value(value)}; {source}: {summary[name]!r})"
         for name, value in record["summary"].items()
         if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
     ][:1]

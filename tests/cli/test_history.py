@@ -113,9 +113,9 @@ def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     assert names == [["4"], ["2", "3"], ["1"]]  # the latest first
     told = [" ".join(entry["differences"]) for entry in apart]
     chosen = f"classes:1-of-3-{sha256(b'cat').hexdigest()[:8]}"
-    assert f"selection: {chosen} there, all classes and images here" in told[0]
-    assert told[1].startswith("ground truth: sha256 ")
-    assert 'protocol: name "voc2012" there, "coco" here' in told[2]
+    assert f"selection (baseline: {chosen}; current: all classes and images)" in told[0]
+    assert told[1].startswith("ground truth: sha256 (")
+    assert 'protocol: name (baseline: "voc2012"; current: "coco")' in told[2]
     assert "mAP" in apart[2]["reports"][0]
     text = detap("history", "runs").out
     assert text.count("Not comparable with the latest report: ") == 3
@@ -147,7 +147,7 @@ def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -
     record = of(detap, *paths, "--metric", "F1")
     assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
     told = record["not_comparable"]["series"][0]["differences"]
-    assert told == ["score threshold: 0.7 there, 0.5 here"]
+    assert told == ["score threshold (baseline: 0.7; current: 0.5)"]
 
 
 def test_in_color_a_verdict_is_told_and_no_level_is(runs: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_baseline_of_another_image_size_is_refused(detap: Run, yolo: list[str]
     assert same.status == 0, same.err
     other = detap(*asked, "--image-size", "1280x960", *gate)
     assert other.status == 2
-    assert "reading: --image-size 640x480 there, 1280x960 here" in other.err
+    assert "reading: --image-size (baseline: 640x480; current: 1280x960)" in other.err
     assert "pass --allow-mismatch" in other.err
     assert detap(*asked, "--image-size", "1280x960", *gate, "--allow-mismatch").status == 0
 

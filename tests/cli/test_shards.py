@@ -477,11 +477,11 @@ def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) ->
             ended = detap("eval", *WHOLE, *asked, "--baseline", f"{other}.json", *gate)
             assert ended.status == (0 if name == other else 2), ended.err
             if name != other:
-                assert "is not comparable: selection: " in ended.err
+                assert "is not comparable: selection (baseline: " in ended.err
                 assert len(ended.err.strip().splitlines()) <= 2
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
     told = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
-    assert f"selection: all classes and images there, {told} here" in ended.err
+    assert f"selection (baseline: all classes and images; current: {told})" in ended.err
     assert "--allow-mismatch" in ended.err
     ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-mismatch")
     assert ended.status in (0, 1)

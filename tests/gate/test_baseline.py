@@ -176,8 +176,12 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
     [
         ({}, {}, None),
         ({"inputs": inputs("a" * 64)}, {}, None),  # what the detections are is no matter
-        ({"inputs": inputs("c" * 64)}, {}, "ground truth: sha256 aaaaaaaaaaaa... there, cccc"),
-        ({"inputs": inputs(None)}, {}, "ground truth: no sha256 in this report"),
+        (
+            {"inputs": inputs("c" * 64)},
+            {},
+            "ground truth: sha256 (baseline: aaaaaaaaaaaa...; current: cccc",
+        ),
+        ({"inputs": inputs(None)}, {}, "ground truth: no sha256 in the current report"),
         ({}, {"inputs": inputs(None)}, "ground truth: no sha256 in the baseline"),
         # Nothing says that the two are of one ground truth.
         (
@@ -186,36 +190,44 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
             "ground truth: no sha256 in the baseline",
         ),
         ({"inputs": []}, {"inputs": []}, "ground truth: no sha256 in the baseline"),
-        ({"inputs": []}, {}, "ground truth: no sha256 in this report"),
-        ({"kind": "retrieval"}, {}, "kind: detection there, retrieval here"),
+        ({"inputs": []}, {}, "ground truth: no sha256 in the current report"),
+        ({"kind": "retrieval"}, {}, "kind (baseline: detection; current: retrieval)"),
         (
             {"protocol": {"name": "coco", "tie_break": "file"}},
             {},
-            'protocol: tie break "image" there, "file" here',
+            'protocol: tie break (baseline: "image"; current: "file")',
         ),
         # An axis that a report does not know yet is as by default.
-        ({"protocol": {"name": "coco"}}, {}, 'protocol: tie break "image" there, "file" here'),
-        ({}, {"protocol": {"name": "coco"}}, 'protocol: tie break "file" there, "image" here'),
+        (
+            {"protocol": {"name": "coco"}},
+            {},
+            'protocol: tie break (baseline: "image"; current: "file")',
+        ),
+        (
+            {},
+            {"protocol": {"name": "coco"}},
+            'protocol: tie break (baseline: "file"; current: "image")',
+        ),
         ({"protocol": {"name": "coco", "tie_break": "image", "min_score": None}}, {}, None),
         (
             {"protocol": {"name": "coco", "tie_break": "image", "iou_thresholds": [0.3]}},
             {},
-            "protocol: iou thresholds [0.5] there, [0.3] here",
+            "protocol: iou thresholds (baseline: [0.5]; current: [0.3])",
         ),
         (
             {"selection": {"signature": ["images:1-of-2-6b86b273"]}},
             {},
-            "selection: all classes and images there, images:1-of-2-6b86b273 here",
+            "selection (baseline: all classes and images; current: images:1-of-2-6b86b273)",
         ),
         (
             {},
             {"selection": {"signature": ["classes:1-of-2-6b86b273"]}},
-            "selection: classes:1-of-2-6b86b273 there, all classes and images here",
+            "selection (baseline: classes:1-of-2-6b86b273; current: all classes and images)",
         ),
         (
             {"selection": {"images": 1}},
             {"selection": {"images": 2}},
-            'selection: by an earlier version, {"images": 2} there',
+            'selection (baseline: without a signature, {"images": 2}; current',
         ),
     ],
 )
@@ -229,8 +241,8 @@ def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) ->
 def test_a_slice_of_one_report_alone() -> None:
     now, then = record(slices={"day": {}}), record(slices={"night": {}})
     assert slice_differences(now, then, ["day", "night"]) == [
-        "slice 'day': only here",
-        "slice 'night': only there",
+        "slice 'day': only in the current report",
+        "slice 'night': only in the baseline",
     ]
 
 
@@ -241,11 +253,11 @@ def test_slices_are_alike_where_they_hold_the_same_images() -> None:
     assert slice_differences(night("a", 2), night("a", 2), ["night"]) == []
     assert slice_differences(night("a", 2), night("b", 2), []) == []
     assert slice_differences(night("a", 2), night("b", 3), ["night"]) == [
-        "slice 'night': other images (3 there, 2 here)"
+        "slice 'night': different images (baseline: 3; current: 2)"
     ]
     for now, then in ((None, "a"), ("a", None), (None, None)):
         assert slice_differences(night(now, 2), night(then, 2), ["night"]) == [
-            "slice 'night': no sha256 of its images in the baseline"
+            "slice 'night': no sha256 of its images"
         ]
 
 
@@ -267,8 +279,8 @@ def at(score: float | None) -> dict[str, Any]:
         (at(None), at(None), []),
         (at(0.5), record(), []),  # there is no such number there
         (record(), at(None), []),
-        (record(), at(0.5), ["score threshold: 0.5 there, best here"]),
-        (at(0.5), at(None), ["score threshold: best there, 0.5 here"]),
+        (record(), at(0.5), ["score threshold (baseline: 0.5; current: best F1)"]),
+        (at(0.5), at(None), ["score threshold (baseline: best F1; current: 0.5)"]),
     ],
 )
 def test_numbers_at_another_threshold(now: Any, then: Any, found: list[str]) -> None:
@@ -295,14 +307,16 @@ def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
     assert summary_differences(record(), summary, "X") == []
     assert summary_differences(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
     assert summary_differences(record(), {**summary, "AP": 0.51}, "X") == [
-        "AP: 0.5 there, 0.51 of X"
+        "AP (baseline: 0.5; X: 0.51)"
     ]
     assert summary_differences(record(), {**summary, "APs": 0.1}, "X") == [
-        "APs: null there, 0.1 of X"
+        "APs (baseline: null; X: 0.1)"
     ]
     both = {"AP": 0.25, "APs": 0.1}  # the first is enough
-    assert summary_differences(record(), both, "X") == ["AP: 0.5 there, 0.25 of X"]
-    assert summary_differences(record(), {**summary, "AP": nan}, "X") == ["AP: 0.5 there, nan of X"]
+    assert summary_differences(record(), both, "X") == ["AP (baseline: 0.5; X: 0.25)"]
+    assert summary_differences(record(), {**summary, "AP": nan}, "X") == [
+        "AP (baseline: 0.5; X: nan)"
+    ]
 
 
 def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:

@@ -72,10 +72,10 @@ def test_a_report_is_their_baseline_at_the_same_threshold(
     drop = ("--max-drop", "F1=0.01", "--max-rise", "false-positives-per-image=0")
     assert detap(*case, *at, "-o", base).status == 0
     assert detap(*case, *at, "--baseline", base, *drop).status == 0
-    for other, told in (([], "best"), (["--score-threshold", "0.7"], "0.7")):
+    for other, told in (([], "best F1"), (["--score-threshold", "0.7"], "0.7")):
         ended = detap(*case, *other, "--baseline", base, *drop)
         assert ended.status == 2
-        assert f"score threshold: 0.6 there, {told} here" in ended.err
+        assert f"score threshold (baseline: 0.6; current: {told})" in ended.err
         # What no gate names may differ.
         assert detap(*case, *other, "--baseline", base, "--max-drop", "AP=0").status == 0
     insisting = detap(*case, "--baseline", base, *drop, "--allow-mismatch")
@@ -160,7 +160,7 @@ def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, deta
     base = tmp_path / "base.json"
     assert detap(*case, "--score-threshold", "0.6", "-o", base).status == 0
     assert_detections(truth, found, baseline=base, max_drop={"F1": 0}, score_threshold=0.6)
-    with pytest.raises(UsageError, match=r"score threshold: 0\.6 there, best here"):
+    with pytest.raises(UsageError, match=r"score threshold \(baseline: 0\.6; current: best F1\)"):
         assert_detections(truth, found, baseline=base, max_drop={"F1": 0})
     for wrong in ("worst", float("nan"), True):
         with pytest.raises(UsageError, match="neither a number nor 'best'"):

@@ -164,13 +164,15 @@ def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None
 
 def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
     ended = detap(*command(ERRORS["other ground truth"], output_format="json"))
-    assert "base.json is not comparable: ground truth: sha256 " in ended.err
+    assert "base.json is not comparable: ground truth: sha256 (baseline: " in ended.err
     assert "regenerate it or pass --allow-mismatch" in ended.err
     ended = detap(*command(ERRORS["other protocol"], output_format="json"))
-    assert "protocol: iou thresholds [0.5, 0.55" in ended.err
-    assert "there, [0.5] here" in ended.err
+    assert "protocol: iou thresholds (baseline: [0.5, 0.55" in ended.err
+    assert "; current: [0.5])" in ended.err
     ended = detap(*command(ERRORS["other images"], output_format="json"))
-    assert "selection: all classes and images there, images:1-of-2-6b86b273 here" in ended.err
+    assert (
+        "selection (baseline: all classes and images; current: images:1-of-2-6b86b273)" in ended.err
+    )
 
 
 def test_one_can_insist(case: Path, detap: Run) -> None:
@@ -182,7 +184,7 @@ def test_a_baseline_of_other_detections_than_said_is_refused(case: Path, detap: 
     arguments = ["--baseline", "base.json", "--baseline-detections", "worse.json"]
     ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
     assert ended.status == 2
-    assert "of --baseline-detections" in ended.err
+    assert "; --baseline-detections: " in ended.err
     arguments = ["--baseline", "base.json", "--baseline-detections", "results.json"]
     ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
     assert ended.status == 0
