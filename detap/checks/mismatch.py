@@ -120,16 +120,21 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     pairs = list(zip(gt_label.tolist(), dt_label.tolist(), strict=True))
     offset, offset_count = _commonest_offset(pairs, ids)
     overlaps = (
-        f"detections overlap objects of another class ({_example(sample, pairs[0])}): of the "
-        f"sampled ground truths, {right} are overlapped by their own class, {count} only by another"
+        f"({_example(sample, pairs[0])}): of the sampled ground truths, {right} are overlapped by "
+        f"their own class, {count} only by another"
     )
     if offset and len(set(gt_label.tolist())) > 1 and offset_count >= 0.6 * count:
-        message = f"{overlaps}; class ids look off by {offset:+d}"
+        message = f"class ids of detections look off by {offset:+d} {overlaps}; {_CLASS_IDS}"
         yield Note("category-id-offset", message, count)
     elif _is_permutation(pairs):
-        yield Note("classes-permuted", f"{overlaps}; classes look permuted, {_CLASS_NAMES}", count)
+        message = f"classes of detections look permuted {overlaps}; {_CLASS_NAMES}"
+        yield Note("classes-permuted", message, count)
     else:
-        yield Note("classes-disagree", f"{overlaps}; do both files use the same classes?", count)
+        message = (
+            f"detections overlap objects of another class {overlaps}; do both files use the same "
+            "classes?"
+        )
+        yield Note("classes-disagree", message, count)
 
 
 def exchanged_classes(sample: Sample) -> Iterator[Note]:
@@ -154,8 +159,8 @@ def exchanged_classes(sample: Sample) -> Iterator[Note]:
         return
     names = [_quoted(sample.detections.classes[k]) for k in np.flatnonzero(exchanged).tolist()]
     message = (
-        f"detections overlap objects of another class ({_example(sample, pairs[0])}); the classes "
-        f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''} look permuted, {_CLASS_NAMES}"
+        f"the classes {', '.join(names[:5])}{', ...' if len(names) > 5 else ''} of detections look "
+        f"permuted ({_example(sample, pairs[0])}); {_CLASS_NAMES}"
     )
     yield Note("classes-permuted", message, len(pairs))
 
@@ -166,12 +171,14 @@ _FEWEST_EXCHANGED = 10
 
 _AMONG_THEM = 0.6
 
+_CLASS_IDS = "use the ground truth's ids"
+
 _CLASS_NAMES = "pass the class list of the detections with --dt-class-names"
 
 
 def _example(sample: Sample, pair: tuple[int, int]) -> str:
     names = sample.detections.classes
-    return f"{_quoted(names[pair[1]])} on {_quoted(names[pair[0]])}"
+    return f"e.g. {_quoted(names[pair[1]])} overlaps {_quoted(names[pair[0]])}"
 
 
 def _quoted(name: str) -> str:

@@ -212,7 +212,8 @@ def test_a_shift_of_classes_is_recognised() -> None:
     found = relabelled(detector(table), lambda label: (label + 1) % 5)
     (note,) = suspicions(table, found)
     assert note.code == "category-id-offset"
-    assert "off by +1" in note.message
+    assert note.message.startswith("class ids of detections look off by +1 (e.g. ")
+    assert note.message.endswith("; use the ground truth's ids")
 
 
 def test_a_permutation_of_classes_is_recognised() -> None:
@@ -668,7 +669,7 @@ def test_either_input_alone_is_examined(tmp_path: Path) -> None:
 def test_nothing_to_check_is_a_usage_error() -> None:
     done = run()
     assert isinstance(done.exception, UsageError)
-    assert str(done.exception) == "nothing to check: use --gt, --dt, or both"
+    assert str(done.exception) == "no input: use --gt, --dt, or both"
 
 
 def test_other_formats_are_refused(tmp_path: Path) -> None:
