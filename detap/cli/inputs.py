@@ -75,6 +75,8 @@ class Inputs(Record):
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
         """Remove the input options from `options`; detect the format by default."""
         gt, dt = expand_patterns(options.pop("gt")), expand_patterns(options.pop("dt"))
+        if not gt and not dt:
+            raise UsageError("no input: use --gt, --dt, or both")
         file_format = options.pop("file_format")
         names = [options.pop(option) or file_format for option in ("gt_format", "dt_format")]
         reading = {

@@ -96,7 +96,7 @@ def test_what_exists_is_not_overwritten(detap: Run, coco: list[str], tmp_path: P
 def test_one_side_is_due(detap: Run, tmp_path: Path) -> None:
     ended = detap("convert", "--to", "coco", "-o", str(tmp_path / "out"))
     assert ended.status == 2
-    assert "nothing to convert: use --gt, --dt, or both" in ended.err
+    assert "no input: use --gt, --dt, or both" in ended.err
 
 
 def test_detections_alone_keep_their_own_names(detap: Run, voc: list[str], tmp_path: Path) -> None:

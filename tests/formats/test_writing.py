@@ -429,6 +429,8 @@ def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(
         detap.convert(tmp_path / "no" / "out", *coco, to="coco")
     with pytest.raises(detap.UsageError, match="'cocoa' is not writable; did you mean coco"):
         detap.convert(tmp_path / "new", *coco, to="cocoa")
-    with pytest.raises(detap.UsageError, match="convert requires ground truth"):
+    with pytest.raises(
+        detap.UsageError, match="nothing to convert: pass ground_truth, detections or both"
+    ):
         detap.convert(tmp_path / "new", to="coco")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json", "out"]

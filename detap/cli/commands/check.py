@@ -59,8 +59,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     Read the input as eval does. Report errors, suspicious data and statistics.
     """
     session = context.ensure_object(Session)
-    if not options["gt"] and not options["dt"]:
-        raise UsageError("nothing to check: use --gt, --dt, or both")
     inputs = Inputs.from_options(options)
     protocol = protocol_from(options, Protocol, inputs.format.protocol)
     options.pop("strict")

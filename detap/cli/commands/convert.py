@@ -9,7 +9,7 @@ from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import general_options, option, optional_input_options, stack, strict_option
 from detap.cli.session import Session
-from detap.errors import Note, UsageError
+from detap.errors import Note
 from detap.escaping import escape
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     Boxes and scores keep every bit that the target can hold; losses are reported. Nothing is
     overwritten.
     """
-    if not options["gt"] and not options["dt"]:
-        raise UsageError("nothing to convert: use --gt, --dt, or both")
     inputs = Inputs.from_options(options)
     from detap.formats.writing.convert import convert  # lazy import (start-up time)
     from detap.formats.writing.folder import check_new

@@ -80,7 +80,7 @@ def convert(
         hint = suggest(to, TARGETS) or f"use one of {', '.join(TARGETS)}"
         raise UsageError(f"format {to!r} is not writable; {hint}")
     if ground_truth is None and detections is None:
-        raise UsageError("convert requires ground truth, detections or both")
+        raise UsageError("nothing to convert: pass ground_truth, detections or both")
     if ground_truth is not None and detections is not None:
         detections = detections.reindex_like(ground_truth)
     for table in (ground_truth, detections):
