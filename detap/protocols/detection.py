@@ -144,12 +144,12 @@ class Protocol(ProtocolBase, kw_only=True):
     )
     iou_type: Literal["bbox", "segm", "boundary", "keypoints", "polygon"] = protocol_field(
         "bbox",
-        "What is compared: boxes, masks, mask boundaries, keypoints (OKS) or quadrilaterals. "
-        "Selects the sibling preset where there is one: coco-segm, coco-keypoints, lvis-segm.",
-        "What IoU is computed on: boxes; masks (COCO polygons and RLE); masks and their "
-        "boundaries, the lower of both (Boundary IoU); keypoints (OKS); or quadrilaterals such as "
-        "rotated boxes, a plain box being one too. On the command line a preset with a sibling of "
-        "that type becomes the sibling: `lvis` with `segm` is `lvis-segm`.",
+        "Compute IoU on boxes, masks, mask boundaries, keypoints (OKS) or quadrilaterals. "
+        "Selects the sibling preset if there is one: coco-segm, coco-keypoints, lvis-segm.",
+        "Compute IoU on boxes; on masks (COCO polygons and RLE); on masks and their boundaries, "
+        "the lower of both (Boundary IoU); on keypoints (OKS); or on quadrilaterals such as "
+        "rotated boxes; plain boxes are quadrilaterals too. On the command line a preset with a "
+        "sibling of that type becomes the sibling: `lvis` with `segm` is `lvis-segm`.",
     )
     sigmas: tuple[float, ...] = protocol_field(
         (),
