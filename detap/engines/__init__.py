@@ -31,7 +31,7 @@ class Engine(Protocol):
         """
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
-        """Return the values of what was submitted.
+        """Return the values of submitted calls.
 
         Raises
         ------
@@ -56,7 +56,7 @@ def engine(name: str, scheduler: str | None = None) -> Engine:
     Raises
     ------
     UsageError
-        If it is not installed, or there is not a scheduler.
+        If the engine is not installed, or no scheduler answers.
     """
-    begun: Engine = import_module(ENGINES[name]).Engine(scheduler)
-    return begun
+    created: Engine = import_module(ENGINES[name]).Engine(scheduler)
+    return created

@@ -20,8 +20,8 @@ from detap.errors import InputError, Problem, UsageError
 def _signals_deferred() -> Iterator[None]:
     """Defer signals while worker processes start.
 
-    One that is left before prints a traceback of Python's. They hear no Ctrl-C themselves: they are
-    ended by who began them.
+    A starting process that is interrupted prints a traceback. Workers ignore Ctrl-C: the process
+    that started them stops them.
     """
     with _sigterm_deferred(), _interrupts_blocked():
         yield
@@ -50,8 +50,8 @@ def _interrupts_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Begun inside, it would let interrupts through again. It warns of what an interrupted run
-    # leaves to it, though it clears that up.
+    # Started inside the block, the resource tracker would unblock interrupts. After an
+    # interrupted run it warns of leaked resources, although it removes them.
     sys.warnoptions.append("ignore:resource_tracker")
     ensure_running()
     sys.warnoptions.pop()
@@ -75,8 +75,8 @@ class Engine:
     Parameters
     ----------
     scheduler : str, optional
-        The address of one that is running, as ``tcp://10.0.0.1:8786``; by default a worker for each
-        core is begun on this machine.
+        The address of a running scheduler, such as ``tcp://10.0.0.1:8786``; by default one worker
+        per core is started on this machine.
 
     Raises
     ------
@@ -94,7 +94,7 @@ class Engine:
         self._cluster: Any = None
         self._existing_processes = active_children()
         if scheduler is None:
-            self._cluster = self._begin_workers()
+            self._cluster = self._start_workers()
         try:
             self._client = Client(scheduler or self._cluster, timeout=30)
         except (OSError, ValueError) as error:
@@ -131,19 +131,19 @@ class Engine:
         )
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
-        """Return the values of what was submitted."""
+        """Return the values of submitted calls."""
         from distributed.scheduler import KilledWorker, NoWorkerError
 
         try:
             values: list[Any] = self._client.gather(list(submitted))
         except NoWorkerError as error:
-            message = f"--engine dask: for {error.timeout:.0f} s there was no worker left to run on"
-            hint = "see the workers' logs; they may need more memory than there is"
+            message = f"--engine dask: for {error.timeout:.0f} s no worker was left"
+            hint = "see the workers' logs; they may need more memory"
             raise UsageError(f"{message}; {hint}") from None
         except KilledWorker as error:
             name = self._names.get(str(error.task), str(error.task))
-            message = "was given up: every worker that was to evaluate it died"
-            hint = "see their logs; it may need more memory than they have"
+            message = "every worker that evaluated it died"
+            hint = "see the workers' logs; they may need more memory"
             raise InputError(Problem(name, "", message, hint)) from None
         except (OSError, CancelledError) as error:
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -155,15 +155,15 @@ class Engine:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
-            self._end_workers()
+            self._stop_workers()
 
-    def _begin_workers(self) -> Any:
+    def _start_workers(self) -> Any:
         """Start a worker for each core; start all again if one dies before it is ready."""
         import dask
         from distributed import LocalCluster
 
-        # Dask does not replace a worker that dies while it starts: without a limit, a run that has
-        # lost all of them so would wait for ever.
+        # Dask does not replace a worker that dies while starting. Without a timeout, a run without
+        # workers would wait forever.
         limit = {"distributed.scheduler.no-workers-timeout": NO_WORKERS_TIMEOUT}
         for _ in range(1 + RETRIES):
             try:
@@ -175,18 +175,18 @@ class Engine:
                         silence_logs=logging.CRITICAL,
                     )
             except RuntimeError as error:
-                self._end_workers()
+                self._stop_workers()
                 reason = str(error)
             except BaseException:  # e.g. an interrupt: starting workers would wait for a minute
-                self._end_workers()
+                self._stop_workers()
                 raise
         raise UsageError(
             f"--engine dask: the workers died {1 + RETRIES} times while starting ({reason}); give "
             "them more memory, or start dask scheduler and dask worker and give --scheduler"
         )
 
-    def _end_workers(self) -> None:
-        """End the processes that were begun for this and are still there."""
+    def _stop_workers(self) -> None:
+        """Kill the worker processes that are still running."""
         for child in active_children():
             if child not in self._existing_processes:
                 child.kill()

@@ -158,8 +158,8 @@ def test_a_shard_that_kills_its_workers_fails_the_run_by_name() -> None:
             engine.gather([engine.submit("shards/7.json", die)])
         engine.close()
     assert str(caught.value) == (
-        "shards/7.json: was given up: every worker that was to evaluate it died; see their logs; "
-        "it may need more memory than they have"
+        "shards/7.json: every worker that evaluated it died; see the workers' logs; they may need "
+        "more memory"
     )
 
 
@@ -307,7 +307,7 @@ def test_a_run_whose_workers_are_all_gone_ends(
 ) -> None:
     from detap.engines.dask import Engine
 
-    begin_workers = Engine._begin_workers
+    begin_workers = Engine._start_workers
 
     def begin_and_lose(self: Engine) -> Any:
         cluster = begin_workers(self)
@@ -315,12 +315,12 @@ def test_a_run_whose_workers_are_all_gone_ends(
         return cluster
 
     monkeypatch.setattr("detap.engines.dask.NO_WORKERS_TIMEOUT", 1.0)
-    monkeypatch.setattr(Engine, "_begin_workers", begin_and_lose)
+    monkeypatch.setattr(Engine, "_start_workers", begin_and_lose)
     ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
     assert ended.status == 2
     assert ended.err == (
-        "Error: --engine dask: for 1 s there was no worker left to run on; see the workers' logs; "
-        "they may need more memory than there is\n"
+        "Error: --engine dask: for 1 s no worker was left; see the workers' logs; they may need "
+        "more memory\n"
     )
 
 
