@@ -48,8 +48,8 @@ class TieBounds(NamedTuple):
     @property
     def can_change(self) -> Flags:
         """True where the order of ties can change the result, (T, M) bool."""
-        moves: Flags = np.any(self.bounds_index >= 0, axis=1)
-        return moves
+        any_area: Flags = np.any(self.bounds_index >= 0, axis=1)
+        return any_area
 
     def spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie, if the order can change them."""
@@ -63,7 +63,7 @@ class TieGroup(NamedTuple):
     ----------
     label, image : int
     score : (n,) float64
-        Of its ties, falling.
+        Scores of its ties, in descending order.
     bounds : TieBounds
     """
 
@@ -117,7 +117,7 @@ class _Ranks(NamedTuple):
 
 
 def _ranks(scope: Rows, score: Floats) -> _Ranks:
-    """Return the ranks of rows by falling score within each scope."""
+    """Return the ranks of rows by descending score within each scope."""
     order = np.lexsort((-score, scope))
     starts = np.flatnonzero(np.diff(scope[order], prepend=-1))
     begin = np.repeat(starts, np.diff(starts, append=len(order)))
@@ -259,7 +259,7 @@ class _ImageClass:
         return MatchOptions((*tries[0], *tries[1]), otherwise)
 
     def _ties(self, options: tuple[MatchOptions, ...], m: int) -> Iterator[Tie]:
-        """Yield the ties with how many of each are within the limit."""
+        """Yield the ties, with the numbers of their detections that may be within max dets."""
         limit = int(self.orders.limits[m])
         stops = [*self.starts[1:], len(self.rows)]
         for start, stop in zip(self.starts, stops, strict=True):
@@ -374,9 +374,9 @@ class _ProposalOrders:
     def _wide_bounds(self, rows: Rows, truths: Rows, iou: Floats) -> tuple[Rows, Rows]:
         """Return loose bounds if there are too many orders to try.
 
-        Pairing off by falling overlap ends, at each threshold, where no two that reach it are left:
-        that pairs half as many as any other pairing at least. And no more ground truths are covered
-        than some proposal reaches that may be within the limit.
+        Low: greedy matching by IoU finds at least half as many pairs as any other matching of the
+        proposals that are within max dets in every order. High: the ground truths that reach the
+        threshold with any proposal that may be within max dets.
         """
         low = np.empty(
             (len(self.protocol.iou_thresholds), len(self.counted), len(self.limits)), int

@@ -2,11 +2,11 @@
 
 Equal scores have no defined order: files or images decide it. The bounds hold for every order.
 
-Tied detections that do not compete keep what they are in every order, and the bounds are reached:
-by the true positives of each tie first, and last. Where some compete, for a ground truth or for a
-place within a detection limit, all their orders in that image and class are followed
-(core/tie_orders.py), and the worst of each image is put together: a bound still, though perhaps of
-an order that does not exist.
+Tied detections that do not compete are true or false positives in every order. The bounds are then
+attained: the true positives of each tie come first or last. If tied detections compete for a ground
+truth, or if max dets splits the tie, all their orders in that image and class are followed
+(core/tie_orders.py). The extremes of all images are combined; this is still a bound, but perhaps no
+single order attains it.
 """
 
 from collections.abc import Sequence
@@ -206,29 +206,31 @@ def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Re
     return least, most
 
 
-_Known = list[tuple[Rows, tuple[CountBounds, ...]]]
+_BoundsByLevel = list[tuple[Rows, tuple[CountBounds, ...]]]
+"""Per tie group: the level of each of its ties, and the bounds after it."""
 
 
-def _add_tie_groups(base: Rows, tie_bounds: _Known, name: str) -> Rows:
-    """Return totals by level, with the bounds of tie groups added."""
+def _add_tie_groups(base: Rows, tie_bounds: _BoundsByLevel, name: str) -> Rows:
+    """Return cumulative counts by level, with one bound (`name`) of all tie groups added."""
     steps = np.zeros(len(base), np.int64)
     for levels, bounds in tie_bounds:
         np.add.at(steps, levels, np.diff([getattr(span, name) for span in bounds], prepend=0))
     return np.asarray(base + steps.cumsum())
 
 
-def _early_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
-    """Return the hits with most true positives, as early as possible."""
+def _early_hits(totals: _Totals, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
+    """Return the hits (core/curves.py) with the most true positives, ranked highest."""
     hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "max_hits")
     above = np.concatenate([[0], _add_tie_groups(totals.misses, tie_bounds, "min_misses")])[:-1]
     return np.repeat(above, np.diff(hits_by_level, prepend=0)).astype(np.int32)
 
 
-def _late_hits(totals: _Totals, tie_bounds: _Known) -> NDArray[np.int32]:
-    """Return the hits with fewest true positives, as late as possible.
+def _late_hits(totals: _Totals, tie_bounds: _BoundsByLevel) -> NDArray[np.int32]:
+    """Return the hits (core/curves.py) with the fewest true positives, ranked lowest.
 
-    A false positive that is one because its rival was first stands behind that one. So many of
-    them at most are before a hit as there are hits of its level before it.
+    In a tie group, ``max_misses - misses_ahead`` false positives can only follow the first true
+    positive: it took their ground truth. At most i groups have their first true positive before
+    the i-th hit (from 0) of a level, so the false positives of i groups count, the largest first.
     """
     hits_by_level = _add_tie_groups(totals.hits, tie_bounds, "min_hits")
     before = _add_tie_groups(totals.misses, tie_bounds, "max_misses")
