@@ -12,7 +12,7 @@ Qrels = dict[str, dict[str, int]]
 
 
 def random_run(seed: int, *, grades: int = 1, levels: int = 6) -> tuple[Run, Qrels]:
-    """Return a run with ties, unjudged queries and items, and judgements with more than it has.
+    """Return a run with ties, unjudged queries and items, and judgments with more than it has.
 
     Some judged queries are missing from the run, some have nothing relevant, and some relevant
     items are not retrieved.

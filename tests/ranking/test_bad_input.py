@@ -113,7 +113,7 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
             QRELS,
             ["line 4: duplicate item 'a' for query 'q1' (also at line 1"],
         ),
-        ("q9 Q0 a 1 0.9 x\n", QRELS, ["no query in common with", "here: 'q9'", "judgements: 'q1'"]),
+        ("q9 Q0 a 1 0.9 x\n", QRELS, ["no query in common with", "here: 'q9'", "judgments: 'q1'"]),
         (
             RUN,
             "q1 0 a 1\nq1 0 a 0\n",
@@ -121,7 +121,7 @@ def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
         ),
         (RUN, "q1 0 a one\n", ["qrels: line 1: relevance 'one' is not a number"]),
         (RUN, "q1 0 a\n", ["qrels: line 1: has 3 columns, expected 4"]),
-        (RUN, "", ["qrels: no judgements"]),
+        (RUN, "", ["qrels: no judgments"]),
         (RUN, "<html><body>404</body></html>", ["qrels: looks like an HTML page"]),
         (RUN, pickle.dumps({"q1": {"a": 1}}), ["qrels: looks like a Python pickle"]),
         (b"\xff\xfeq\0", QRELS, ["is UTF-16 or UTF-32 text, expected UTF-8"]),
@@ -154,7 +154,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     qrels = written(tmp_path, "qrels", QRELS)
     assert "no such file or directory" in refused(read_run, tmp_path / "none", qrels)
     assert "is a folder, expected a file" in refused(read_run, tmp_path, qrels)
-    assert "is both the run and its judgements" in refused(read_run, qrels, qrels)
+    assert "is both the run and its judgments" in refused(read_run, qrels, qrels)
 
 
 def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
@@ -162,12 +162,12 @@ def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
     qrels = written(tmp_path, "qrels", QRELS + "q1 0 a 1\nq3 0 a 1\n")
     table = read_run(run, qrels)
     assert [(note.code, note.count) for note in table.notes] == [
-        ("repeated-judgement", 1),
+        ("repeated-judgment", 1),
         ("unjudged-query", 1),
         ("unjudged-item", 1),
     ]
     empty = read_run(written(tmp_path, "empty", "[]"), qrels)
-    assert [note.code for note in empty.notes] == ["repeated-judgement", "empty-run"]
+    assert [note.code for note in empty.notes] == ["repeated-judgment", "empty-run"]
     assert not empty.present.any()
 
 
@@ -374,7 +374,7 @@ def test_separate_arrays(tmp_path: Path) -> None:
         ("sample,cat\nb,1\n", "sample,label\na,cat\n", "no sample in common with"),
         ("sample,cat\na,1\nb,1\n", "sample,label\na,cat\n", "sample 'b' has no labels in"),
         ("sample,cat\na,1\n", "sample,label\na,dog\n", "label 'dog' is not a class of"),
-        ("cat,dog\n1,2\n", "sample,label\na,dog\n", "begins with the headings 'cat', 'dog'"),
+        ("cat,dog\n1,2\n", "sample,label\na,dog\n", "has the columns 'cat', 'dog', expected 'sample' first"),
         ("sample,cat,cat\na,1,2\n", "sample,label\na,dog\n", "duplicate column 'cat'"),
         ("sample,cat\na,1,2\n", "sample,label\na,dog\n", "line 2: has 3 fields, expected 2"),
         ("sample,cat\n,1\n", "sample,label\na,dog\n", "line 2: no sample name"),

@@ -1,1 +1,1 @@
-"""Runs, judgements, galleries and samples."""
+"""Runs, judgments, galleries and samples."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from detap.io.json_text import looks_like
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.io.stream import EXPANSION_FLOOR, Stream, refuse, refuse_os_error
+from detap.io.stream import MIN_EXPANSION_LIMIT, Stream, refuse, refuse_os_error
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -111,7 +111,7 @@ def _members(
         refuse(path, f"has none of the arrays {', '.join(requested)}", f"it has {available}")
     compressed = sum(members[key].compress_size for key in keys)
     size = sum(members[key].file_size for key in keys)
-    allowed = min(limits.file_bytes, max(EXPANSION_FLOOR, limits.expansion * compressed))
+    allowed = min(limits.file_bytes, max(MIN_EXPANSION_LIMIT, limits.expansion * compressed))
     if size > allowed:
         refuse(
             path,

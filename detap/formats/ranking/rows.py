@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.text.lines import number_fault
-from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
+from detap.io.json_text import JsonText, NotJsonError, decode, json_of, looks_like
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import Problems
@@ -18,7 +18,7 @@ from detap.text_input import is_whole, quote
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The content of a file's rows.
+    """A kind of file: runs or relevance judgments.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Form:
 
 
 RUN = Form("a run", "score", ("query", "Q0", "item", "rank", "score", "tag"))
-QRELS = Form("judgements", "relevance", ("query", "iteration", "item", "relevance"), 1.0)
+QRELS = Form("judgments", "relevance", ("query", "iteration", "item", "relevance"), 1.0)
 
 SYNONYMS = {
     "query": ("query", "query_id", "qid", "q_id"),
@@ -79,8 +79,8 @@ class Rows:
         self.number.append(number)
         self.location.append(location)
 
-    def at(self, row: int) -> str:
-        """Return the index of a row as messages call it."""
+    def location_of(self, row: int) -> str:
+        """Return the location of a row for messages, such as ``line 3``."""
         return f"{self.unit} {self.location[row]}"
 
 
@@ -178,13 +178,13 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
     rows = Rows("line")
     table = csv_table(text, problems)
     headings = [heading.lower() for heading in next(table, (0, []))[1]]
-    places = {
+    columns = {
         name: next((headings.index(word) for word in SYNONYMS[name] if word in headings), -1)
         for name in ("query", "item", form.number)
     }
     missing = [
         name
-        for name, index in places.items()
+        for name, index in columns.items()
         if index < 0 and not (name == form.number and form.default is not None)
     ]
     if missing:
@@ -195,9 +195,9 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         )
         problems.raise_any()
     for line, cells in table:
-        index = places[form.number]
+        index = columns[form.number]
         number = cells[index] if index >= 0 else str(form.default)
-        query, item = cells[places["query"]], cells[places["item"]]
+        query, item = cells[columns["query"]], cells[columns["item"]]
         if fault := text_fault(number):
             message = f"{form.number} {quote(number)} {fault}"
             problems.add(f"line {line}", message, "use a finite number")
@@ -218,7 +218,7 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
         else:
             record = 0
             for query in reader.members():
-                items = reader.value(f"query {short_json(query)}")
+                items = reader.value(f"query {json_of(query)}")
                 record = _add_items(rows, query, items, (form, record), problems)
         reader.finish()
     except NotJsonError as error:
@@ -230,7 +230,7 @@ def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, locatio
     where = f"record {location}"
     if not isinstance(record, dict):
         hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add(where, f"is {short_json(record)}, expected an object", hint)
+        problems.add(where, f"is {json_of(record)}, expected an object", hint)
         return
     query, item, number = (_value(record, name) for name in ("query", "item", form.number))
     if number is None and form.default is not None:
@@ -249,15 +249,15 @@ def _value(record: Mapping[str, Any], name: str) -> Any:
 
 def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problems: Problems) -> int:
     form, record = of
-    where = f"query {short_json(query)}"
+    where = f"query {json_of(query)}"
     if not isinstance(items, dict):
         hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add(where, f"is {short_json(items)}, expected an object", hint)
+        problems.add(where, f"is {json_of(items)}, expected an object", hint)
         return record
     for item, number in items.items():
         record += 1
         if fault := value_fault(number):
-            location = f"{where}, item {short_json(item)}"
+            location = f"{where}, item {json_of(item)}"
             problems.add(location, f"{form.number} {fault}", "use a finite number")
         else:
             rows.add(query, item, float(number), record)
@@ -286,7 +286,7 @@ def value_fault(value: Any) -> str:
     if value is None:
         return "is missing"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"is {short_json(value)}, not a number"
+        return f"is {json_of(value)}, not a number"
     try:
         if isinstance(value, int) and int(float(value)) != value:
             return "is a whole number that float64 cannot represent"

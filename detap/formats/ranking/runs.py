@@ -1,6 +1,6 @@
-"""Read retrievals: a run with judgements, or codes, embeddings or scores with labels.
+"""Read retrievals: a run with judgments, or codes, embeddings or scores with labels.
 
-The notes of these readers: ``unjudged-query``, ``unjudged-item``, ``repeated-judgement``,
+The notes of these readers: ``unjudged-query``, ``unjudged-item``, ``repeated-judgment``,
 ``empty-run``, ``packed-codes``.
 """
 
@@ -31,24 +31,24 @@ _MOST_BITS = 65535
 
 
 def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
-    """Read the ranked items of queries and the judgements of them.
+    """Read the ranked items of queries and their relevance judgments.
 
     Parameters
     ----------
     run : str or path
-        TREC text (``query Q0 item rank score tag``; the rank is not looked at), CSV with a line of
-        headings (``query,item,score``), or JSON: a list of objects with these keys, or
+        TREC text (``query Q0 item rank score tag``; the rank is ignored), CSV with a header
+        (``query,item,score``), or JSON: a list of objects with these keys, or
         ``{query: {item: score}}``. ``"-"`` is stdin.
     qrels : str or path
-        The same with a relevance for a score (TREC: ``query iteration item relevance``); in CSV
-        and JSON it is 1 where it is left out.
+        The same with a relevance instead of a score (TREC: ``query iteration item relevance``);
+        in CSV and JSON the default is 1.
     limits : Limits
         Limits on the input size.
 
     Returns
     -------
     Run
-        Queries in the order of the judgements, rows in the order of the run.
+        Queries in the order of the judgments, rows in the order of the run.
 
     Raises
     ------
@@ -58,15 +58,15 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
     """
     both = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
     if both and os.path.samefile(run, qrels):
-        refuse(os.fspath(run), "is both the run and its judgements", "use two files")
-    judged = _Judgements(qrels, limits)
+        refuse(os.fspath(run), "is both the run and its judgments", "use two files")
+    judged = _Judgments(qrels, limits)
     problems = Problems(shown(run), limits.problems)
     rows = read_rows(run, RUN, problems, limits)
     problems.raise_any()
     return _join(rows, judged, problems)
 
 
-class _Judgements:
+class _Judgments:
     """The grade of each judged item of each query."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
@@ -77,25 +77,24 @@ class _Judgements:
         first: dict[tuple[str, str], int] = {}
         columns = zip(rows.query, rows.item, rows.number, strict=True)
         for row, (query, item, grade) in enumerate(columns):
-            known = self.grades.setdefault(query, {})
-            before = known.setdefault(item, grade)
+            first_grade = self.grades.setdefault(query, {}).setdefault(item, grade)
             earlier = first.setdefault((query, item), row)
             if earlier == row:
                 continue
             self.repeated += 1
-            if before != grade:
-                new, old = (repr(value).removesuffix(".0") for value in (grade, before))
+            if grade != first_grade:
+                new, old = (repr(value).removesuffix(".0") for value in (grade, first_grade))
                 message = f"judges item {item!r} of query {query!r} as {new}"
-                hint = f"{rows.at(earlier)} judges it as {old}; keep one of them"
-                problems.add(rows.at(row), message, hint)
+                hint = f"{rows.location_of(earlier)} judges it as {old}; keep one of them"
+                problems.add(rows.location_of(row), message, hint)
         problems.raise_any()
         if not rows.query:
-            refuse(os.fspath(path), "no judgements", "use the judgements of the run")
+            refuse(os.fspath(path), "no judgments", "use the judgments of the run")
         self.file = SourceFile(shown(path), len(rows.query))
         self.path = shown(path)
 
 
-def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
+def _join(rows: Rows, judged: _Judgments, problems: Problems) -> Run:
     queries = tuple(judged.grades)
     numbers = {query: number for number, query in enumerate(queries)}
     _refuse_repeated(rows, problems)
@@ -103,9 +102,9 @@ def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
     unknown_queries = {query for query in rows.query if query not in numbers}
     if rows.query and len(unknown_queries) == len(set(rows.query)):
         problems.instead(
-            f"no query in common with {judged.path} (here: {rows.query[0]!r}; judgements: "
+            f"no query in common with {judged.path} (here: {rows.query[0]!r}; judgments: "
             f"{queries[0]!r})",
-            "use a run and judgements of the same queries",
+            "use a run and judgments of the same queries",
         )
     problems.raise_any()
     order = np.flatnonzero(number >= 0)
@@ -113,16 +112,16 @@ def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
     grades = [judged.grades[rows.query[row]].get(rows.item[row]) for row in order.tolist()]
     notes = []
     if judged.repeated:
-        message = "duplicate judgements count once"
-        notes.append(Note("repeated-judgement", message, judged.repeated))
+        message = "duplicate judgments count once"
+        notes.append(Note("repeated-judgment", message, judged.repeated))
     if unknown_queries:
-        message = "queries of the run without judgement are dropped"
+        message = "queries of the run without judgment are dropped"
         notes.append(Note("unjudged-query", message, len(unknown_queries)))
     if not rows.query:
         notes.append(Note("empty-run", "empty run: no query has a ranking"))
     unjudged = sum(grade is None for grade in grades)
     if unjudged:
-        message = "ranked items without judgement count as irrelevant"
+        message = "ranked items without judgment count as irrelevant"
         notes.append(Note("unjudged-item", message, unjudged, severity="info"))
     start = np.searchsorted(number[order], np.arange(len(queries) + 1))
     judged_above = [
@@ -148,16 +147,15 @@ def _refuse_repeated(rows: Rows, problems: Problems) -> None:
     for row, pair in enumerate(zip(rows.query, rows.item, strict=True)):
         earlier = first.setdefault(pair, row)
         if earlier != row:
-            message = (
-                f"duplicate item {pair[1]!r} for query {pair[0]!r} (also at {rows.at(earlier)})"
-            )
-            problems.add(rows.at(row), message, "rank it once")
+            also_at = rows.location_of(earlier)
+            message = f"duplicate item {pair[1]!r} for query {pair[0]!r} (also at {also_at})"
+            problems.add(rows.location_of(row), message, "rank it once")
 
 
 def _name_order(names: list[str]) -> NDArray[np.int64]:
-    """Return each name's place among all of them, falling byte by byte, as strcmp orders."""
-    falling = sorted(set(names), key=lambda name: name.encode("utf-8", "surrogateescape"))
-    return indices_in(names, reversed(falling)).astype(np.int64)
+    """Return the position of each name in descending byte order, that of strcmp."""
+    ascending = sorted(set(names), key=lambda name: name.encode("utf-8", "surrogateescape"))
+    return indices_in(names, reversed(ascending)).astype(np.int64)
 
 
 # --- galleries
@@ -184,11 +182,11 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
     Parameters
     ----------
     path : str or path
-        It has `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, or 0 and 1, or packed
-        as bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or `scores` (Q, N).
-        Also `query_labels` and `gallery_labels`: class numbers or names (Q,), (N,), or 0 and 1
-        for each label (Q, L), (N, L); or, with `scores`, `relevance` (Q, N), grades. Optional:
-        `query_names`, `gallery_names`.
+        Rankings: `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, of 0 and 1, or
+        packed as bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or
+        `scores` (Q, N). Relevance: `query_labels` and `gallery_labels`, class numbers or names
+        (Q,), (N,), or 0 and 1 for each label (Q, L), (N, L); or, with `scores`, the grades
+        `relevance` (Q, N). Optional: `query_names`, `gallery_names`.
     limits : Limits
         Limits on the input size.
 
@@ -218,8 +216,8 @@ def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Galler
             refuse(text, f"has no array {name!r}", f"it has {', '.join(arrays)}")
     gallery = arrays[names[1]] if len(names) > 1 else None
     labels = (arrays["query_labels"], arrays["gallery_labels"])
-    where = _Where(text, {}, arrays)
-    return _gallery(kind, arrays[names[0]], gallery, labels, where)  # type: ignore[arg-type]
+    source = _ArraySource(text, {}, arrays)
+    return _gallery(kind, arrays[names[0]], gallery, labels, source)  # type: ignore[arg-type]
 
 
 def read_arrays(
@@ -238,7 +236,7 @@ def read_arrays(
     query, gallery, query_labels, gallery_labels : str or path
         As the arrays of :func:`read_npz_retrieval`.
     kind : {"codes", "embeddings"}
-        What the first two hold.
+        The content of the first two.
     limits : Limits
         Limits on the input size.
 
@@ -254,11 +252,11 @@ def read_arrays(
         "gallery_labels": os.fspath(gallery_labels),
     }
     arrays = [read_npy(path, limits) for path in paths.values()]
-    where = _Where("", paths, {})
-    return _gallery(kind, arrays[0], arrays[1], (arrays[2], arrays[3]), where)
+    source = _ArraySource("", paths, {})
+    return _gallery(kind, arrays[0], arrays[1], (arrays[2], arrays[3]), source)
 
 
-class _Where:
+class _ArraySource:
     """The files of the arrays: one archive, or one file per array."""
 
     def __init__(self, archive: str, paths: Mapping[str, str], arrays: Arrays) -> None:
@@ -282,41 +280,41 @@ def _gallery(
     query: NDArray[Any],
     gallery: NDArray[Any] | None,
     labels: tuple[NDArray[Any], NDArray[Any]],
-    where: _Where,
+    source: _ArraySource,
 ) -> Gallery:
-    arrays = where.arrays
+    arrays = source.arrays
     first = "scores" if kind == "scores" else f"query_{kind}"
-    _check_matrix(query, first, where)
+    _check_matrix(query, first, source)
     notes: tuple[Note, ...] = ()
     if gallery is None:
-        query, gallery = _numbers(query, first, where), np.zeros((0, 0))
+        query, gallery = _numbers(query, first, source), np.zeros((0, 0))
         items = query.shape[1]
     else:
         second = f"gallery_{kind}"
-        _check_matrix(gallery, second, where)
+        _check_matrix(gallery, second, source)
         if query.shape[1] != gallery.shape[1]:
             message = f"has {gallery.shape[1]} columns, {first} has {query.shape[1]}"
-            where.refuse(second, message, "give both the same width")
+            source.refuse(second, message, "give both the same width")
         items = len(gallery)
         if kind == "codes":
-            query, gallery, notes = _codes(query, gallery, where)
+            query, gallery, notes = _codes(query, gallery, source)
         else:
-            query, gallery = _numbers(query, first, where), _numbers(gallery, second, where)
+            query, gallery = _numbers(query, first, source), _numbers(gallery, second, source)
             common = np.result_type(query, gallery)
             query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
-    _check_lengths(labels, (len(query), items), first, where)
-    query_labels, gallery_labels = _labels(*labels, where)
+    _check_lengths(labels, (len(query), items), first, source)
+    query_labels, gallery_labels = _labels(*labels, source)
     named = "gallery_names" in arrays
-    item_names = names_of(arrays, where.archive, "gallery_names", items) if named else ()
+    item_names = names_of(arrays, source.archive, "gallery_names", items) if named else ()
     return Gallery(
         kind=kind,
         query=query,
         gallery=gallery,
         query_labels=query_labels,
         gallery_labels=gallery_labels,
-        queries=names_of(arrays, where.archive, "query_names", len(query)),
+        queries=names_of(arrays, source.archive, "query_names", len(query)),
         items=item_names,
-        files=where.files(
+        files=source.files(
             {
                 first: len(query),
                 f"gallery_{kind}": items,
@@ -330,66 +328,66 @@ def _gallery(
 
 def _graded(path: str, arrays: Arrays) -> Run:
     """Return scores with grades as a run in which every query ranks every item."""
-    where = _Where(path, {}, arrays)
+    source = _ArraySource(path, {}, arrays)
     scores, grades = arrays["scores"], arrays["relevance"]
-    _check_matrix(scores, "scores", where)
+    _check_matrix(scores, "scores", source)
     if grades.shape != scores.shape:
-        where.refuse("relevance", f"has the shape {grades.shape}", f"give {scores.shape}")
-    score = _numbers(scores, "scores", where).astype(np.float64)
-    grade = _numbers(grades, "relevance", where).astype(np.float64)
+        source.refuse("relevance", f"has the shape {grades.shape}", f"give {scores.shape}")
+    score = _numbers(scores, "scores", source).astype(np.float64)
+    grade = _numbers(grades, "relevance", source).astype(np.float64)
     queries, items = scores.shape
-    names = names_of(arrays, where.archive, "gallery_names", items)
-    falling = -np.sort(-np.maximum(grade, 0.0), axis=1)
-    positive = falling > 0
+    names = names_of(arrays, source.archive, "gallery_names", items)
+    descending = -np.sort(-np.maximum(grade, 0.0), axis=1)
+    positive = descending > 0
     return Run(
-        queries=names_of(arrays, where.archive, "query_names", queries),
+        queries=names_of(arrays, source.archive, "query_names", queries),
         start=np.arange(queries + 1) * items,
         score=score.ravel(),
         grade=grade.ravel(),
         name_order=np.tile(_name_order(list(names)), queries),
         judged_start=np.concatenate([[0], np.cumsum(positive.sum(axis=1))]),
-        judged=falling[positive],
+        judged=descending[positive],
         present=np.ones(queries, np.bool_),
         files=(SourceFile(path, queries),),
     )
 
 
-def _check_matrix(array: NDArray[Any], name: str, where: _Where) -> None:
+def _check_matrix(array: NDArray[Any], name: str, source: _ArraySource) -> None:
     if array.ndim != 2 or 0 in array.shape:
-        where.refuse(
+        source.refuse(
             name, f"has the shape {array.shape}", "give (rows, columns), at least one each"
         )
 
 
-def _numbers(array: NDArray[Any], name: str, where: _Where) -> NDArray[Any]:
-    """Return finite numbers as float32 (where they are float16 or float32) or float64, exactly."""
+def _numbers(array: NDArray[Any], name: str, source: _ArraySource) -> NDArray[Any]:
+    """Return finite numbers exactly: float16 and float32 as float32, others as float64."""
     if array.dtype.kind not in "biuf":
-        where.refuse(name, f"has the type {array.dtype}", "give numbers")
+        source.refuse(name, f"has the type {array.dtype}", "give numbers")
     narrow = array.dtype in (np.float16, np.float32)
     values = array.astype(np.float32 if narrow else np.float64, copy=False)
     finite = np.isfinite(array)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
         message = f"is {array[row, column]}, which is not finite"
-        where.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
+        source.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
     if rounded := inexact(array):
         location, message, hint = rounded
-        where.refuse(name, message, hint, location)
+        source.refuse(name, message, hint, location)
     return values
 
 
 def _codes(
-    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
     both = {"query_codes": query, "gallery_codes": gallery}
     for name, array in both.items():
         if array.dtype.kind not in "biuf":
-            where.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
+            source.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
     if all(array.dtype == np.uint8 for array in both.values()) and (
         max(int(array.max()) for array in both.values()) > 1
     ):
         bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in both.values()]
-        _check_bits(bits[0].shape[1], where)
+        _check_bits(bits[0].shape[1], source)
         note = Note("packed-codes", "codes are bytes with 8 bits each", severity="info")
         return bits[0], bits[1], (note,)
     low = -1 if any((array == -1).any() for array in both.values()) else 0
@@ -399,23 +397,26 @@ def _codes(
             row, column = np.argwhere(wrong)[0].tolist()
             value = array[row, column].item()
             hint = " (where another code has -1)" if low == -1 and value == 0 else ""
-            where.refuse(
+            source.refuse(
                 name,
                 f"is {value:g}{hint}, expected {low} or 1",
                 "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)",
                 f"row {row}, column {column}",
             )
-    _check_bits(query.shape[1], where)
+    _check_bits(query.shape[1], source)
     return query == 1, gallery == 1, ()
 
 
-def _check_bits(bits: int, where: _Where) -> None:
+def _check_bits(bits: int, source: _ArraySource) -> None:
     if bits > _MOST_BITS:
-        where.refuse("query_codes", f"has {bits} bits", f"at most {_MOST_BITS} are supported")
+        source.refuse("query_codes", f"has {bits} bits", f"at most {_MOST_BITS} are supported")
 
 
 def _check_lengths(
-    labels: tuple[NDArray[Any], NDArray[Any]], expected: tuple[int, int], first: str, where: _Where
+    labels: tuple[NDArray[Any], NDArray[Any]],
+    expected: tuple[int, int],
+    first: str,
+    source: _ArraySource,
 ) -> None:
     of = (f"{first} has", "scores has" if first == "scores" else "the gallery has")
     units = ("rows", "columns" if first == "scores" else "rows")
@@ -423,49 +424,49 @@ def _check_lengths(
     for name, array, count, whose, unit in zip(names, labels, expected, of, units, strict=True):
         if array.ndim not in (1, 2) or len(array) != count:
             message = f"has the shape {array.shape}, {whose} {count} {unit}"
-            where.refuse(name, message, f"give ({count},) or ({count}, labels)")
+            source.refuse(name, message, f"give ({count},) or ({count}, labels)")
 
 
 def _labels(
-    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     if query.ndim != gallery.ndim:
-        where.refuse(
+        source.refuse(
             "gallery_labels",
             f"has the shape {gallery.shape}, query_labels has {query.shape}",
             "give class numbers on both sides, or 0 and 1 for each label on both",
         )
     if query.ndim == 1:
-        return _classes(query, gallery, where)
+        return _classes(query, gallery, source)
     if query.shape[1] != gallery.shape[1]:
         message = f"has {gallery.shape[1]} labels, query_labels has {query.shape[1]}"
-        where.refuse("gallery_labels", message, "give both the same labels")
+        source.refuse("gallery_labels", message, "give both the same labels")
     for name, array in (("query_labels", query), ("gallery_labels", gallery)):
         if array.shape[1] == 1:
-            where.refuse(name, "has one column", "give class numbers as (n,)")
+            source.refuse(name, "has one column", "give class numbers as (n,)")
         if array.dtype.kind not in "biuf":
-            where.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
+            source.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
         wrong = (array != 0) & (array != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()
             message = f"is {array[row, column].item()!r}, expected 0 or 1"
             hint = "give 1 for each label that there is; or class numbers as (n,)"
-            where.refuse(name, message, hint, f"row {row}, column {column}")
+            source.refuse(name, message, hint, f"row {row}, column {column}")
     return query.astype(np.bool_), gallery.astype(np.bool_)
 
 
 def _classes(
-    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+    query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     for name, array in (("query_labels", query), ("gallery_labels", gallery)):
         if array.dtype.kind == "f" and not (
             np.isfinite(array).all() and (array == np.floor(array)).all()
         ):
-            where.refuse(
+            source.refuse(
                 name, "has a class number that is not whole", "give whole numbers or names"
             )
     if (query.dtype.kind in "US") != (gallery.dtype.kind in "US"):
-        where.refuse(
+        source.refuse(
             "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
         )
     if query.dtype != gallery.dtype and query.dtype.kind in "biuf":

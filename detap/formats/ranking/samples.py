@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
-from detap.io.json_text import JsonText, NotJsonError, decode, short_json
+from detap.io.json_text import JsonText, NotJsonError, decode, json_of
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import Problems
@@ -42,8 +42,8 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
     ----------
     path : str or path
         It has `scores` (N, K) and `labels`: class numbers from 0 (N,), or names (N,) of
-        `class_names`, or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 where a
-        sample counts neither way; `class_names` (K,); `sample_names` (N,).
+        `class_names`, or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 if a
+        sample is ignored for a class; `class_names` (K,); `sample_names` (N,).
     limits : Limits
         Limits on the input size.
 
@@ -161,8 +161,8 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
         CSV with the headings ``sample,<class>,<class>...`` or ``sample,class,score``, or JSON,
         ``{sample: {class: score}}``.
     labels : str or path
-        CSV with the headings ``sample,label``, a line for each label of a sample, or
-        ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or
+        CSV with the headings ``sample,label``, one line per label, or ``sample,<class>,...`` with 0
+        and 1; or JSON, ``{sample: label}`` or
         ``{sample: [label, ...]}``.
     limits : Limits
         Limits on the input size.
@@ -238,7 +238,7 @@ def _read_csv(text: str, number: str, cells: _Cells, problems: Problems) -> None
         long = "sample,class,score" if number == "score" else "sample,label"
         have = ", ".join(map(repr, headings[:6])) or "nothing"
         problems.instead(
-            f"begins with the headings {have}, where 'sample' comes first",
+            f"has the columns {have}, expected 'sample' first",
             f"write a first line `{long}`, or `sample,` and the classes",
         )
         return
@@ -287,7 +287,7 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
             problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
             return
         for sample in reader.members():
-            location = f"sample {short_json(sample)}"
+            location = f"sample {json_of(sample)}"
             value = reader.value(location)
             if sample in cells.samples:
                 problems.add(location, "duplicate sample", "keep one of them")
@@ -305,13 +305,13 @@ def _add_scores(sample: str, value: Any, location: str, cells: _Cells) -> None:
     problems = cells.problems
     if not isinstance(value, dict):
         problems.add(
-            location, f"is {short_json(value)}, expected an object", "write {class: score, ...}"
+            location, f"is {json_of(value)}, expected an object", "write {class: score, ...}"
         )
         return
     for name, score in value.items():
         if fault := value_fault(score):
             problems.add(
-                f"{location}, class {short_json(name)}", f"score {fault}", "use a finite number"
+                f"{location}, class {json_of(name)}", f"score {fault}", "use a finite number"
             )
         else:
             cells.add(sample, name, float(score), location)
@@ -321,7 +321,7 @@ def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
     for label in value if isinstance(value, list) else [value]:
         name = name_of(label)
         if name is None:
-            cells.problems.add(location, f"label {short_json(label)} is not a name", "use text")
+            cells.problems.add(location, f"label {json_of(label)} is not a name", "use text")
         else:
             cells.add(sample, name, 1.0, location)
 
@@ -350,11 +350,11 @@ def read_voc(
     ----------
     image_sets : str or path
         The folder of ``<class>_<set>.txt`` files, whose lines are ``image 1``, ``image -1`` or
-        ``image 0`` (difficult); or a VOC root, whose ImageSets/Main it is.
+        ``image 0`` (difficult); or a VOC root, for its ImageSets/Main.
     results : str or path
         The folder of ``..._cls_<set>_<class>.txt`` files, whose lines are ``image score``.
     image_set : str, optional
-        The set; may be left out where the folder has one.
+        The set; optional if the folder has only one.
     limits : Limits
         Limits on the input size.
 
@@ -362,13 +362,12 @@ def read_voc(
     -------
     Samples
         Images in the order of the first class's file that lists them, classes sorted by name. An
-        image that a results file leaves out ranks behind all others, as in the development kit.
+        image without a score ranks last, as in the development kit.
 
     Raises
     ------
     InputError
-        If a line is invalid, an image is scored twice or not of the set, or a file is
-        missing.
+        If a line is invalid, an image is scored twice or is not in the set, or a file is missing.
     UsageError
         If the set is ambiguous.
     """
@@ -489,9 +488,8 @@ def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
 def _columns(
     path: str, columns: tuple[str, str], problems: Problems, limits: Limits
 ) -> list[tuple[str, float, str]]:
-    """Return the image, the number and the place of each line; an image stands there once."""
-    own = Problems(shown(path), limits.problems)
-    text = decode(read_bytes(path, limits), own)
+    """Return the image, number and location of each line; report repeated images."""
+    text = decode(read_bytes(path, limits), Problems(shown(path), limits.problems))
     name = os.path.basename(path)
     rows, seen = [], set()
     for number, line in enumerate(text.split("\n"), 1):
