@@ -18,6 +18,7 @@ def _as_xywh(corners: Floats, _: Floats) -> Floats:
 
 
 def _from_center(corners: Floats, _: Floats) -> Floats:
+    """Move boxes whose center was read as their top-left corner."""
     half = (corners[:, 2:] - corners[:, :2]) / 2
     return corners - np.hstack((half, half))
 
@@ -43,6 +44,7 @@ def _normalized_xy_swapped(corners: Floats, sizes: Floats) -> Floats:
 
 
 def _from_top_left(corners: Floats, _: Floats) -> Floats:
+    """Move boxes whose top-left corner was read as their center."""
     half = (corners[:, 2:] - corners[:, :2]) / 2
     return corners + np.hstack((half, half))
 

@@ -1,1 +1,1 @@
-"""Files, streams and URLs: what reads and writes them, whatever is in them."""
+"""Files, streams and URLs: reading and writing, independent of the content."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
-EXPANSION_FLOOR = 16 << 20
+MIN_EXPANSION_LIMIT = 16 << 20
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -212,7 +212,7 @@ class Stream:
             block: bytes = self._gzip.read(count)
         except (EOFError, zlib.error, OSError) as error:
             refuse(self.path, f"damaged gzip: {error}", "compress or download it again")
-        allowed = max(EXPANSION_FLOOR, self.limits.expansion * self.size)
+        allowed = max(MIN_EXPANSION_LIMIT, self.limits.expansion * self.size)
         if self._delivered + len(block) > allowed:
             refuse(
                 self.path,

@@ -633,7 +633,7 @@ class Areas(Kind):
 
     def format(self, value: Any) -> str:
         return ",".join(
-            "any" if area_range == ANY_AREA else f"{area_range.name}={_ends(area_range)}"
+            "any" if area_range == ANY_AREA else f"{area_range.name}={_bounds_text(area_range)}"
             for area_range in value
         )
 
@@ -652,9 +652,9 @@ class Areas(Kind):
         return {"type": "array", "minItems": 1, "items": item}
 
 
-def _ends(band: AreaRange) -> str:
-    any_area = (band.low, band.high) == (-inf, inf)
-    return "any" if any_area else f"{exact(band.low)}-{exact(band.high)}"
+def _bounds_text(area_range: AreaRange) -> str:
+    low, high = area_range.low, area_range.high
+    return "any" if (low, high) == (-inf, inf) else f"{exact(low)}-{exact(high)}"
 
 
 def exact(value: float) -> str:

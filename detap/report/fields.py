@@ -24,11 +24,11 @@ class Limits(NamedTuple):
 _Declared = TypeVar("_Declared")
 
 EXTRA_ITEMS: dict[object, object] = {}
-"""The type of the values of keys that are not declared, by the type of the object."""
+"""The type of the values under undeclared keys, by type of object."""
 
 
 def extra_items(kind: object) -> Callable[[_Declared], _Declared]:
-    """Let an object have more keys than those declared, with values of a type."""
+    """Allow undeclared keys in an object, with values of this type."""
 
     def mark(declared: _Declared) -> _Declared:
         EXTRA_ITEMS[declared] = kind
@@ -47,7 +47,7 @@ Count = Annotated[int, Limits(minimum=0)]
 
 
 def limits_of_metrics() -> Limits:
-    """Return the bounds that all metrics keep to, with the rounding that `Fraction` has."""
+    """Return bounds that hold for every metric, with a tolerance for rounding."""
     bounds = [metric.bounds for metric in metrics.METRICS]
     lowest, largest = min(low for low, _ in bounds), max(high for _, high in bounds)
     return Limits(

@@ -1,1 +1,1 @@
-"""A file a command."""
+"""Commands, one module each."""

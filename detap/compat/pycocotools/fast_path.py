@@ -147,7 +147,7 @@ def read_ground_truths(coco: Any, params: Any, selection: Selection) -> GroundTr
 def _select_ground_truths(
     annotations: Annotations, params: Any, selection: Selection
 ) -> GroundTruthColumns:
-    """Return the selected rows of columns, and mark them as evaluated."""
+    """Return the selected ground truths, and mark them as evaluated."""
     image, label, *numbers = _indexed_columns(annotations, selection)
     boxes, rows = _select_rows(selection, image, label, *numbers, np.zeros(len(image)))
     chosen = image >= 0
@@ -171,12 +171,11 @@ def read_detections(coco: Any, params: Any, selection: Selection) -> DetectionCo
 
 
 def _select_detections(results: Results, selection: Selection) -> DetectionColumns:
-    """Return the selected rows of columns."""
-    masks = results.masks
-    boxes, rows = _select_rows(selection, *_indexed_columns(results, selection), results.score)
-    return DetectionColumns(
-        boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows)
-    )
+    """Return the selected detections; as in pycocotools, their ids count from 1."""
+    indexed = _indexed_columns(results, selection)
+    boxes, rows = _select_rows(selection, *indexed, results.score)
+    masks = None if results.masks is None else results.masks.at(rows)
+    return DetectionColumns(boxes, range(1, len(results) + 1), rows, results, masks)
 
 
 def _has_masks(results: Results, coco: COCO, kind: str) -> bool:

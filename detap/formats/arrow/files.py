@@ -16,7 +16,7 @@ from detap.io.digest import sha256_of_stream
 from detap.io.json_text import looks_like
 from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import STDIN, Path, is_url
-from detap.io.stream import EXPANSION_FLOOR, Stream, refuse
+from detap.io.stream import MIN_EXPANSION_LIMIT, Stream, refuse
 
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
@@ -71,7 +71,7 @@ class Container:
         ------
         InputError
         """
-        times = max(EXPANSION_FLOOR, limits.expansion * self.size)
+        times = max(MIN_EXPANSION_LIMIT, limits.expansion * self.size)
         allowed = min(limits.file_bytes, times)
         size = self.size_of(columns)
         if size > allowed:

@@ -1,1 +1,1 @@
-"""Open Images: CSV files of boxes in fractions of the image's size."""
+"""Open Images: CSV files of normalized boxes."""

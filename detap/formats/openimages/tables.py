@@ -42,9 +42,9 @@ def read_ground_truth(
 ) -> GroundTruth:
     """Read the ground truth of a CSV with one row per box.
 
-    Columns go by the names in the first line: ``ImageID``, ``LabelName``, ``XMin``, ``XMax``,
-    ``YMin``, ``YMax`` in fractions of the image's size, and ``IsGroupOf`` (0, 1, or -1 where it is
-    unknown, which counts as 0). An image is called by its ``ImageID`` without the suffix.
+    The first line names the columns: ``ImageID``, ``LabelName``, ``XMin``, ``XMax``, ``YMin``,
+    ``YMax`` (normalized), and ``IsGroupOf`` (0, 1, or -1 for unknown, read as 0). The name of an
+    image is its ``ImageID`` without the suffix.
 
     Parameters
     ----------
@@ -52,19 +52,19 @@ def read_ground_truth(
     class_descriptions : str or path, optional
         A CSV of ``LabelName,DisplayName``, with or without that header.
     image_sizes : str or path, optional
-        A CSV of ``image,width,height``. Boxes are in pixels then, and other images that it lists
-        have no boxes. Without it boxes stay normalized: IoU is the same, but area ranges and
-        whole pixels are refused.
+        A CSV of ``image,width,height``. With it, boxes are converted to pixels, and images that
+        only it lists have no boxes. Without it boxes stay normalized: IoU is the same, but area
+        ranges and inclusive pixels are refused.
     image_labels : str or path, optional
-        A CSV of labels of whole images, ``ImageID,LabelName,Confidence``: 1 where the class is in
-        the image, 0 where it is not. What it names are images and classes of the ground truth, and
-        the labels are the lists ``positive`` and ``negative`` of ``GroundTruth.listed``.
+        A CSV of image-level labels, ``ImageID,LabelName,Confidence``: 1 if the class is in the
+        image, 0 if not. Its images and classes are added to the ground truth. The labels become
+        the lists ``positive`` and ``negative`` of ``GroundTruth.listed``.
     hierarchy : str or path, optional
-        A JSON file of classes below classes. A box, or a label of confidence 1, is one of every
-        class above its own too, a label of confidence 0 of every class below; the root is no class.
+        A JSON file of the class tree. A box, or a label of confidence 1, is repeated for every
+        ancestor of its class, a label of confidence 0 for every descendant. The root is not a
+        class.
     as_is : bool
-        Whether numbers that look like pixels are fractions, and boxes that end before they begin
-        count however many there are.
+        Accept coordinates that look like pixels, and any number of boxes of negative size.
     limits : Limits
         Limits on the input size.
 
@@ -131,7 +131,7 @@ def read_detections(
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
-    """Read detections from a CSV with one row each.
+    """Read detections from a CSV with one row per detection.
 
     The columns are those of the ground truth and ``Score``, in any order.
 
@@ -140,15 +140,15 @@ def read_detections(
     path : str or path
         ``"-"`` is standard input.
     ground_truth : GroundTruth
-        What they are about: its images and classes; and the images' sizes, unless it knows none
-        either, because it is in fractions too.
+        Its images, classes and image sizes are used. If it is normalized without image sizes,
+        detections stay normalized too.
     class_descriptions, image_sizes, as_is, limits
         As in :func:`read_ground_truth`.
 
     Returns
     -------
     Detections
-        Numbered as `ground_truth`; classes that it lacks are behind its own, sorted by name.
+        Indexed as `ground_truth`; classes that it lacks follow, sorted by name.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def read_detections(
 
 
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
-    """Return the sizes (I, 2) of images as the ground truth has them; None where it has none."""
+    """Return the sizes (I, 2) of images in the ground truth; None if it has no sizes."""
     if truth.image_sizes is None:
         return None
     known: dict[Name, list[float]] = dict(
@@ -185,7 +185,7 @@ def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
 
 
 class _Read(RowReader):
-    """A file that was read, with its class names and image sizes."""
+    """The content of a CSV file, with class names and image sizes."""
 
     corner_names = CORNERS
 
@@ -220,15 +220,15 @@ class _Read(RowReader):
         if not as_is:
             self._check_order()
 
-    def _raise_for_words(self, column: Integers, faults: dict[int, str], hint: str) -> None:
-        """Raise InputError for invalid words, at the first row of each.
+    def _raise_for_names(self, column: Integers, faults: dict[int, str], hint: str) -> None:
+        """Raise InputError for invalid names, located at the first row of each.
 
         Parameters
         ----------
         column : (N,) int32
-            The word of each row; each word has one.
+            The index of each row's name; every name is used.
         faults : dict of int to str
-            By the number of the word.
+            The message by index of the name.
         hint : str
         """
         if faults:
@@ -248,7 +248,7 @@ class _Read(RowReader):
             if other != word:
                 message = f"image {quote(word)} and {quote(other)} differ only in the suffix"
                 faults[number] = message
-        self._raise_for_words(self.rows.image, faults, "rename one of them")
+        self._raise_for_names(self.rows.image, faults, "rename one of them")
 
     def _name_classes(self) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
@@ -257,7 +257,7 @@ class _Read(RowReader):
             for number, name in enumerate(names)
             if name is None
         }
-        self._raise_for_words(self.rows.label, faults, "use the list that belongs to this file")
+        self._raise_for_names(self.rows.label, faults, "use the list that belongs to this file")
         self.classes, number_of = objects.name_index([name or "" for name in names])
         self._label = number_of[self.rows.label]
 
@@ -292,12 +292,12 @@ class _Read(RowReader):
         problems.raise_any()
 
     def expand(self, tree: Hierarchy) -> None:
-        """Let rows be of the classes above theirs too; labels of what is absent, of those below.
+        """Repeat rows for the ancestors of their class; labels of absence, for the descendants.
 
-        Rows that come of one stand where it stood, its own class first.
+        The copies of a row replace it in place, its own class first.
         """
         unknown = [name for name in self.classes if name not in tree.above]
-        self._raise_for_words(
+        self._raise_for_names(
             self._label,
             {
                 self.classes.index(name): f"class {quote(name)} is not in {tree.file}"
@@ -305,10 +305,11 @@ class _Read(RowReader):
             },
             "use the hierarchy of these classes; its root is not a class",
         )
-        kin = [[*which[name]] for which in (tree.above, tree.below) for name in self.classes]
-        names = [name for kinship in kin for name in kinship]
-        classes, numbers = objects.name_index(names)
-        sizes = np.array([len(kinship) for kinship in kin], np.intp)
+        # The ancestors of each class, followed by the descendants of each.
+        relatives = [[*tree.above[name]] for name in self.classes]
+        relatives += [[*tree.below[name]] for name in self.classes]
+        classes, numbers = objects.name_index([name for names in relatives for name in names])
+        sizes = np.array([len(names) for names in relatives], np.intp)
         entry = self._label.astype(np.intp)
         if self.rows.score is not None:
             entry[self.rows.score == 0] += len(self.classes)
@@ -330,50 +331,50 @@ class _Read(RowReader):
             raise InputError(Problem(self.path, "", message, hint))
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
-        """Return the pairs of image and class that labels tell, each once, as tables list them."""
+        """Return the distinct labels as the ``positive`` and ``negative`` lists of a table."""
         assert self.rows.score is not None
         image = indices_in(self.stems, images)[self.rows.image[self.origin]]
         pairs = np.stack([image, indices_in(self.classes, classes)[self._label]], axis=1)
-        there = self.rows.score[self.origin] == 1
-        lists = {"negative": ~there, "positive": there}
+        present = self.rows.score[self.origin] == 1
+        lists = {"negative": ~present, "positive": present}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 
     def _check_order(self) -> None:
         """Raise InputError if many normalized boxes have negative size."""
         corners = self.rows.corners
         width, height = (corners[:, 2:] - corners[:, :2]).T
-        at = backward(corners, width * height)
-        if len(at) and too_many(len(at), len(corners)):
-            listed = self.box_problems(corners, at[: self.limits.problems])
-            raise too_many_backward(self.path, len(at), len(corners), listed)
+        rows = backward(corners, width * height)
+        if len(rows) and too_many(len(rows), len(corners)):
+            listed = self.box_problems(corners, rows[: self.limits.problems])
+            raise too_many_backward(self.path, len(rows), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
         """Raise InputError for boxes of images of unknown size (I, 2)."""
-        where = self.table_file or "the ground truth"
-        number = {stem: at for at, stem in enumerate(self.stems)}
+        source = self.table_file or "the ground truth"
+        index_by_stem = {stem: index for index, stem in enumerate(self.stems)}
         unknown = np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist()
-        self._raise_for_words(
+        self._raise_for_names(
             self.rows.image,
             {
-                number[images[at]]: f"image {quote(images[at])} has no size in {where}"
-                for at in unknown
-                if images[at] in number
+                index_by_stem[images[i]]: f"image {quote(images[i])} has no size in {source}"
+                for i in unknown
+                if images[i] in index_by_stem
             },
             "pass --image-sizes FILE with the size of each image",
         )
 
     def check_same_sizes(self, sizes: Floats, others: Floats, images: list[str]) -> None:
         """Raise InputError if a table's sizes (I, 2) differ from the ground truth."""
-        number = {stem: at for at, stem in enumerate(self.stems)}
+        index_by_stem = {stem: index for index, stem in enumerate(self.stems)}
         differ = np.flatnonzero((np.abs(sizes - others) > 0).any(axis=1)).tolist()
-        said = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
-        self._raise_for_words(
+        message = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
+        self._raise_for_names(
             self.rows.image,
             {
-                number[images[at]]: said.format(
-                    quote(images[at]), *sizes[at], self.table_file, *others[at]
+                index_by_stem[images[i]]: message.format(
+                    quote(images[i]), *sizes[i], self.table_file, *others[i]
                 )
-                for at in differ
+                for i in differ
             },
             "correct the table, or omit it",
         )

@@ -1,1 +1,1 @@
-"""PASCAL VOC: folders of XML, and the detections that go with them."""
+"""PASCAL VOC: XML annotations, and text files of detections."""

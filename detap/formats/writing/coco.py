@@ -9,7 +9,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import LISTS
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.writing.content import Content, lost, lost_flags, number_text, sizes
+from detap.formats.writing.content import Content, float_text, lost, lost_flags, sizes
 from detap.formats.writing.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
@@ -79,12 +79,12 @@ def _instances(
     }
     flags = [(f', "{key}": ', getattr(truth, name).tolist()) for name, key in used.items()]
     rows = zip(truth.image.tolist(), truth.label.tolist(), truth.area.tolist(), strict=True)
-    spelt_images, spelt_categories = _spelt(images), _spelt(categories)
+    image_ids, category_ids = _json_ids(images), _json_ids(categories)
     ids = _annotation_ids(truth)
     annotations = (
-        f'{{"id": {ids[row]}, "image_id": {spelt_images[image]}, '
-        f'"category_id": {spelt_categories[label]}, "bbox": {box}'
-        + (f', "area": {number_text(area)}' if area >= 0 else "")
+        f'{{"id": {ids[row]}, "image_id": {image_ids[image]}, '
+        f'"category_id": {category_ids[label]}, "bbox": {box}'
+        + (f', "area": {float_text(area)}' if area >= 0 else "")
         + "".join(f"{key}{value[row]:d}" for key, value in flags)
         + "}"
         for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
@@ -94,12 +94,12 @@ def _instances(
     letters = {group: letter for letter, group in FREQUENCIES.items()}
     groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
     listed = (
-        f'{{"id": {spelt_categories[k]}, "name": {name}'
+        f'{{"id": {category_ids[k]}, "name": {name}'
         + (f', "frequency": "{groups[k]}"}}' if groups[k] else "}")
         for k, name in zip(known, named, strict=True)
     )
     parts = {
-        "images": _images(content, spelt_images, _lists(truth, spelt_categories)),
+        "images": _images(content, image_ids, _lists(truth, category_ids)),
         "annotations": annotations,
         "categories": listed,
     }
@@ -114,7 +114,7 @@ def _annotation_ids(truth: GroundTruth) -> list[int]:
     return numbers
 
 
-def _lists(truth: GroundTruth, spelt_categories: list[str]) -> list[str]:
+def _lists(truth: GroundTruth, category_ids: list[str]) -> list[str]:
     """Return the class lists of each image, as JSON members."""
     members = [""] * len(truth.images)
     for name, key in LISTS.items():
@@ -122,22 +122,22 @@ def _lists(truth: GroundTruth, spelt_categories: list[str]) -> list[str]:
             continue
         by_image: list[list[str]] = [[] for _ in members]
         for image, label in truth.listed[name].tolist():
-            by_image[image].append(spelt_categories[label])
+            by_image[image].append(category_ids[label])
         for image, ids in enumerate(by_image):
             members[image] += f', "{key}": [{", ".join(ids)}]'
     return members
 
 
-def _images(content: Content, spelt_images: list[str], lists: list[str]) -> Iterator[str]:
-    images = zip(content.images, spelt_images, sizes(content), lists, strict=True)
+def _images(content: Content, image_ids: list[str], lists: list[str]) -> Iterator[str]:
+    images = zip(content.images, image_ids, sizes(content), lists, strict=True)
     for name, identifier, size, listed in images:
         file_name = json.dumps(content.file_name(name), ensure_ascii=False)
-        sides = (
+        width_height = (
             ""
             if size is None
-            else f', "width": {number_text(size[0])}, "height": {number_text(size[1])}'
+            else f', "width": {float_text(size[0])}, "height": {float_text(size[1])}'
         )
-        yield f'{{"id": {identifier}, "file_name": {file_name}{sides}{listed}}}'
+        yield f'{{"id": {identifier}, "file_name": {file_name}{width_height}{listed}}}'
 
 
 def _results(
@@ -152,26 +152,26 @@ def _results(
     if content.ground_truth is not None:
         message = "detections of unknown classes get new category ids; readers ignore them"
         notes += lost(message, table.label >= len(content.ground_truth.classes))
-    spelt_images, spelt_categories = _spelt(images), _spelt(categories)
+    image_ids, category_ids = _json_ids(images), _json_ids(categories)
     rows = zip(
         table.image.tolist(), table.label.tolist(), table.score.tolist(), _boxes(boxes), strict=True
     )
     records = (
-        f'{{"image_id": {spelt_images[image]}, "category_id": {spelt_categories[label]}, '
-        f'"bbox": {box}, "score": {number_text(score)}}}'
+        f'{{"image_id": {image_ids[image]}, "category_id": {category_ids[label]}, '
+        f'"bbox": {box}, "score": {float_text(score)}}}'
         for image, label, score, box in rows
     )
     if content.ground_truth is not None or content.class_ids != content.classes:
         return _text("", _list(records), "")
     named = (
         f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'
-        for identifier, name in zip(spelt_categories, content.classes, strict=True)
+        for identifier, name in zip(category_ids, content.classes, strict=True)
     )
     return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(named)}', "}")
 
 
-def _rounded_notes(exact: Flags, what: str) -> tuple[Note, ...]:
-    message = f"{what}: corners or areas change in the last bits as x, y, width, height"
+def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:
+    message = f"{rows}: corners or areas change in the last bits as x, y, width, height"
     return nonzero_notes(
         Note("values-rounded", message, int(np.count_nonzero(~exact)), severity="info")
     )
@@ -179,10 +179,10 @@ def _rounded_notes(exact: Flags, what: str) -> tuple[Note, ...]:
 
 def _boxes(boxes: Floats) -> Iterator[str]:
     for x, y, width, height in boxes.tolist():
-        yield f"[{number_text(x)}, {number_text(y)}, {number_text(width)}, {number_text(height)}]"
+        yield f"[{float_text(x)}, {float_text(y)}, {float_text(width)}, {float_text(height)}]"
 
 
-def _spelt(ids: list[Name]) -> list[str]:
+def _json_ids(ids: list[Name]) -> list[str]:
     return [json.dumps(identifier, ensure_ascii=False) for identifier in ids]
 
 

@@ -84,7 +84,7 @@ class Content(NamedTuple):
         return InputError(Problem(self.path, "", message, hint))
 
 
-def number_text(value: float) -> str:
+def float_text(value: float) -> str:
     """Return the text of a number that reads as the same float64."""
     is_integer = (
         value.is_integer() and abs(value) < 2.0**53 and not (value == 0 and str(value)[0] == "-")
@@ -100,9 +100,9 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
     return [None if isnan(w) or isnan(h) else (w, h) for w, h in known.tolist()]
 
 
-def lost(what: str, flags: Flags) -> tuple[Note, ...]:
+def lost(message: str, flags: Flags) -> tuple[Note, ...]:
     """Return the note of rows with data that the target cannot represent."""
-    return nonzero_notes(Note("data-lost", what, int(np.count_nonzero(flags))))
+    return nonzero_notes(Note("data-lost", message, int(np.count_nonzero(flags))))
 
 
 def lost_flags(ground_truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
@@ -118,17 +118,17 @@ def lost_columns(ground_truth: GroundTruth | None, target: str) -> tuple[Note, .
     """Return the note of additional columns, which no target supports."""
     if ground_truth is None or not ground_truth.extra:
         return ()
-    what = f"columns not supported by {target}: {', '.join(ground_truth.extra)}"
-    return lost(what, np.ones(len(ground_truth), np.bool_))
+    message = f"columns not supported by {target}: {', '.join(ground_truth.extra)}"
+    return lost(message, np.ones(len(ground_truth), np.bool_))
 
 
 def lost_lists(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the notes of class lists of images, and of class groups."""
     lists = sum(len(pairs) for pairs in ground_truth.listed.values())
-    what = f"class lists of images (LVIS, Open Images) not supported by {target}"
+    message = f"class lists of images (LVIS, Open Images) not supported by {target}"
     groups = f"frequency groups of classes not supported by {target}"
     return (
-        *lost(what, np.ones(lists, np.bool_)),
+        *lost(message, np.ones(lists, np.bool_)),
         *lost(groups, np.ones(len(ground_truth.groups), np.bool_)),
     )
 
@@ -138,26 +138,26 @@ def lost_polygons(
 ) -> tuple[Note, ...]:
     """Return the note of quadrilaterals, written as bounding boxes."""
     count = sum(len(t) for t in tables if t is not None and t.polygons is not None)
-    what = f"quadrilaterals are written to {target} as bounding boxes"
-    return lost(what, np.ones(count, np.bool_))
+    message = f"quadrilaterals are written to {target} as bounding boxes"
+    return lost(message, np.ones(count, np.bool_))
 
 
 def lost_areas(ground_truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the note of objects whose area is not that of the box."""
-    what = f"object areas that differ from the box area not supported by {target}"
-    return lost(what, ground_truth.area != ground_truth.box_area)
+    message = f"object areas that differ from the box area not supported by {target}"
+    return lost(message, ground_truth.area != ground_truth.box_area)
 
 
-def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
+def rounded_areas(table: GroundTruth | Detections, rows: str) -> tuple[Note, ...]:
     """Return the note of boxes whose area changes when computed from corners."""
     corners = table.corners
     computed = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
     count = int(np.count_nonzero(table.box_area != computed))
-    message = f"{what}: areas change in the last bits, computed from corners"
+    message = f"{rows}: areas change in the last bits, computed from corners"
     return nonzero_notes(Note("values-rounded", message, count, severity="info"))
 
 
-def check_words(content: Content, names: Sequence[str], what: str) -> None:
+def check_words(content: Content, names: Sequence[str], kind: str) -> None:
     """Raise InputError for names with outer white space or invalid characters.
 
     Raises
@@ -166,21 +166,21 @@ def check_words(content: Content, names: Sequence[str], what: str) -> None:
     """
     for name in names:
         if not name or name != name.strip() or _UNUSABLE.search(name):
-            raise content.refuse(f"{what} {name!r} cannot be written to a text file", "rename it")
+            raise content.refuse(f"{kind} {name!r} cannot be written to a text file", "rename it")
 
 
-def check_file_names(content: Content, names: Sequence[str], what: str) -> None:
+def check_file_names(content: Content, names: Sequence[str], kind: str) -> None:
     """Raise InputError for names that are not valid file names.
 
     Raises
     ------
     InputError
     """
-    check_words(content, names, what)
+    check_words(content, names, kind)
     for name in names:
         if "/" in name or "\\" in name or name[0] == "." or len(name.encode()) > 200:
             raise content.refuse(
-                f"{what} {name!r} is not a valid file name", "rename it, or convert to coco"
+                f"{kind} {name!r} is not a valid file name", "rename it, or convert to coco"
             )
 
 

@@ -12,10 +12,10 @@ from detap.formats.writing.content import (
     Content,
     check_file_names,
     check_words,
-    last_bits,
+    float_text,
     lost_areas,
     lost_flags,
-    number_text,
+    rounded_areas,
     rows_of,
     rows_of_images,
     sizes,
@@ -46,7 +46,7 @@ def _tree(
     check_words(content, truth.classes, "class")
     notes += lost_flags(truth, ["crowd", "ignore", "group_of"], "VOC")
     notes += lost_areas(truth, "VOC")
-    notes += last_bits(truth, "objects")
+    notes += rounded_areas(truth, "objects")
     notes += _lost_classes(truth)
     yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
     objects = [_object(*row) for row in _rows(truth)]
@@ -80,7 +80,7 @@ def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:
 
 def _object(name: str, difficult: bool, corners: list[float]) -> str:
     box = "".join(
-        f"<{tag}>{number_text(value)}</{tag}>"
+        f"<{tag}>{float_text(value)}</{tag}>"
         for tag, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
     )
     return (
@@ -90,7 +90,7 @@ def _object(name: str, difficult: bool, corners: list[float]) -> str:
 
 
 def _size(width: float, height: float) -> str:
-    sides = f"<width>{number_text(width)}</width><height>{number_text(height)}</height>"
+    sides = f"<width>{float_text(width)}</width><height>{float_text(height)}</height>"
     return f"<size>{sides}<depth>3</depth></size>\n"
 
 
@@ -98,9 +98,9 @@ def _detections(
     content: Content, table: Detections, stems: tuple[str, ...], notes: list[Note]
 ) -> Iterator[tuple[str, bytes]]:
     corners = table.corners
-    notes += last_bits(table, "detections")
+    notes += rounded_areas(table, "detections")
     columns = table.score.tolist(), corners.tolist()
-    lines = [" ".join(map(number_text, (score, *box))) for score, box in zip(*columns, strict=True)]
+    lines = [" ".join(map(float_text, (score, *box))) for score, box in zip(*columns, strict=True)]
     known = len(content.table.classes)
     used = set(table.label.tolist())
     written = [k for k in range(len(table.classes)) if k < known or k in used]

@@ -1,1 +1,1 @@
-"""YOLO's text files: a file an image, a box or a polygon a line, in fractions of the image."""
+"""YOLO's text files: one per image; a line is a normalized box or polygon."""

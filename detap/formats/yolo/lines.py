@@ -9,7 +9,7 @@ from detap.io.problems import FaultError
 
 BOX = ("xc", "yc", "w", "h")
 TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}
-"""The columns of a box by encoding."""
+"""The columns of a box by box format."""
 CORNERS = 8
 """Number of coordinates of a quadrilateral."""
 COLUMNS = ("conf-last", "conf-first")
@@ -107,7 +107,7 @@ class YoloForm(LineForm):
         if self.source:
             message += f" for {self.source}"
         if self.scored and str(count + 1) in expected:
-            return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
+            return f"{message}: no confidence (save_conf was not set)", SAVE_CONF
         if self.scored and str(count - 1) in expected:
             return f"{message}: is the last column a track id?", "remove the track id"
         return message, self.hint
@@ -123,14 +123,14 @@ class YoloForm(LineForm):
                 hint = f"write {polygon}{_keypoints_hint(count - 5)}"
                 return f"{message}: polygons have an even number of coordinates", hint
         elif count == len(self.columns) - 1:
-            return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
+            return f"{message}: no confidence (save_conf was not set)", SAVE_CONF
         elif count == len(self.columns) + 1:
             message += (
                 ": a box with confidence and track id, or a polygon of three corners without "
             )
             return f"{message}confidence", f"remove the track id; {usage}"
         elif count > len(self.columns):
-            message += ": a polygon without confidence, as without save_conf, or with a track id"
+            message += ": a polygon without confidence (save_conf was not set), or with a track id"
             hint = f"{SAVE_CONF}; or remove the track id{_keypoints_hint(count - 6)}"
             return message, hint
         return f"{message}, expected {len(self.columns)}", f"{usage}, or {polygon}"
