@@ -72,7 +72,7 @@ def check_text(record: object) -> None:
     json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
-def json_of(value: object) -> str:
+def short_json(value: object) -> str:
     """Return a value as JSON text, shortened if long."""
     if isinstance(value, LongInteger):
         return repr(value)
@@ -157,7 +157,7 @@ class JsonText:
         for key in self._repeated:
             self.problems.add(
                 name if number < 0 else f"{name}[{number}]",
-                f"duplicate key {json_of(key)} in one object",
+                f"duplicate key {short_json(key)} in one object",
                 "keep one of them",
             )
         self._repeated.clear()
@@ -223,7 +223,7 @@ class JsonText:
             remaining = self.text[self.index : self.index + 20]
             raise NotJsonError(
                 self.index,
-                f"unexpected text after the JSON value: {json_of(remaining)}",
+                f"unexpected text after the JSON value: {short_json(remaining)}",
                 "remove it: a JSON file has one value",
             )
 
@@ -253,7 +253,7 @@ class JsonText:
             )
         reason = f": {message[:1].lower()}{message[1:]}"
         return NotJsonError(
-            index, f"invalid JSON at {json_of(remaining[:20])}{reason}", "write valid JSON"
+            index, f"invalid JSON at {short_json(remaining[:20])}{reason}", "write valid JSON"
         )
 
 

@@ -374,7 +374,11 @@ def test_separate_arrays(tmp_path: Path) -> None:
         ("sample,cat\nb,1\n", "sample,label\na,cat\n", "no sample in common with"),
         ("sample,cat\na,1\nb,1\n", "sample,label\na,cat\n", "sample 'b' has no labels in"),
         ("sample,cat\na,1\n", "sample,label\na,dog\n", "label 'dog' is not a class of"),
-        ("cat,dog\n1,2\n", "sample,label\na,dog\n", "has the columns 'cat', 'dog', expected 'sample' first"),
+        (
+            "cat,dog\n1,2\n",
+            "sample,label\na,dog\n",
+            "has the columns 'cat', 'dog', expected 'sample' first",
+        ),
         ("sample,cat,cat\na,1,2\n", "sample,label\na,dog\n", "duplicate column 'cat'"),
         ("sample,cat\na,1,2\n", "sample,label\na,dog\n", "line 2: has 3 fields, expected 2"),
         ("sample,cat\n,1\n", "sample,label\na,dog\n", "line 2: no sample name"),

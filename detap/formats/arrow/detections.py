@@ -8,7 +8,7 @@ import numpy as np
 from detap.formats.arrow.table import Table
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import no_common_id, other_name
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.tables.columns import indices_in
 from detap.tables.detection import GroundTruth, Integers, Name, distinct_name
 from detap.tables.notes import INSIST
@@ -73,8 +73,8 @@ def _check_type(table: Table, column: str, codes: Any, known: Sequence[Name]) ->
     if isinstance(name, str) != isinstance(known[0], str):
         table.problems.add(
             "",
-            f"{column} has {_type_name(name)} (e.g. {json_of(name)}), expected "
-            f"{_type_name(known[0])} as in the ground truth (e.g. {json_of(known[0])})",
+            f"{column} has {_type_name(name)} (e.g. {short_json(name)}), expected "
+            f"{_type_name(known[0])} as in the ground truth (e.g. {short_json(known[0])})",
         )
 
 
@@ -93,7 +93,7 @@ def _check_images(table: Table, indices: Integers, known: tuple[Name, ...]) -> N
         return
     table.report(
         rows,
-        lambda row: f"image_id {json_of(names[image[row]])} is not in the ground truth",
+        lambda row: f"image_id {short_json(names[image[row]])} is not in the ground truth",
     )
 
 

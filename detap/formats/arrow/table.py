@@ -10,7 +10,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.coco.assembly import Source
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import FaultError, Problems, check_choice
@@ -181,8 +181,8 @@ class Table:
             identifier, name = by_id[id_code], str(by_name[name_code])
             if name_by_id.setdefault(identifier, name) != name:
                 message = (
-                    f"category {json_of(identifier)} has the names {json_of(name)} and "
-                    f"{json_of(name_by_id[identifier])}"
+                    f"category {short_json(identifier)} has the names {short_json(name)} and "
+                    f"{short_json(name_by_id[identifier])}"
                 )
                 self.problems.add(self.location(row), message, "use one name per category")
         return name_by_id
@@ -199,4 +199,4 @@ def format_value(value: Any) -> str:
         return f"[{', '.join(map(format_value, value))}]"
     if isinstance(value, float):
         return f"{value:g}" if isfinite(value) else "NaN" if isnan(value) else "infinite"
-    return json_of(value)
+    return short_json(value)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from detap.formats.arrow.table import Table, format_value
 from detap.formats.coco.columns import TruthColumns
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.tables.columns import indices_in
 from detap.tables.detection import Flags, Floats, Integers, Name
 
@@ -158,7 +158,8 @@ def _drop_repeated(
     table.report(
         repeated[~same],
         lambda row: (
-            f"duplicate id {json_of(names[ids[row]])} (also at {table.location(first[ids[row]])})"
+            f"duplicate id {short_json(names[ids[row]])} "
+            f"(also at {table.location(first[ids[row]])})"
         ),
     )
     mask[repeated[same]] = False

@@ -348,9 +348,9 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note(NO_DETECTIONS, NOTHING_SAID)
         return
     if columns.unknown:
-        from detap.io.json_text import json_of
+        from detap.io.json_text import short_json
 
-        names = ", ".join(map(json_of, sorted(columns.unknown, key=str)[:5]))
+        names = ", ".join(map(short_json, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
         message = f"categories not in the ground truth ({names}{more}); detections ignored"
         yield Note("unknown-categories", message, sum(columns.unknown.values()))

@@ -44,7 +44,7 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
-from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, json_of, text_of
+from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, short_json, text_of
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth, Name, encode_boxes
@@ -95,7 +95,7 @@ class _RecordList:
         self.starts = array("q")
 
     def location(self, index: int, identifier: object = None) -> str:
-        suffix = "" if identifier is None else f" (id {json_of(identifier)})"
+        suffix = "" if identifier is None else f" (id {short_json(identifier)})"
         return f"{self.name}[{index}]{suffix}"
 
     def read(self, add: Callable[[Record, int], None]) -> None:
@@ -118,7 +118,7 @@ class _RecordList:
 
     def _add(self, record: Any, index: int, add: Callable[[Record, int], None]) -> None:
         if not isinstance(record, dict):
-            self.problems.add(self.location(index), f"is {json_of(record)}, expected an object")
+            self.problems.add(self.location(index), f"is {short_json(record)}, expected an object")
             return
         try:
             add(record, index)
@@ -133,7 +133,9 @@ class _RecordList:
         if first == index:
             return True
         if self._record(first) != record:
-            raise FaultError(f"duplicate id {json_of(identifier)} (also at {self.location(first)})")
+            raise FaultError(
+                f"duplicate id {short_json(identifier)} (also at {self.location(first)})"
+            )
         self.repeated.append(identifier)
         return False
 
@@ -201,7 +203,7 @@ class _TruthReader:
             elif self.cursor.peek() == "[":
                 self.sections[key].read(add)
             else:
-                message = f"{key} is {json_of(self.cursor.value(key))}, expected an array"
+                message = f"{key} is {short_json(self.cursor.value(key))}, expected an array"
                 self.problems.add("", message, SHAPE_OF_TRUTH)
 
     def read_categories(self) -> None:
@@ -220,7 +222,7 @@ class _TruthReader:
         identifier = identifier_of(record, "id")
         name = record.get("name")
         if "name" in record and not isinstance(name, str):
-            raise FaultError(f"name is {json_of(name)}, expected a string")
+            raise FaultError(f"name is {short_json(name)}, expected a string")
         if name is not None:
             check_text("name", name)
         if self.sections["categories"].is_new(identifier, record, index):
@@ -342,7 +344,7 @@ class _TruthReader:
             name = distinct[column.rows[row]]
             self.problems.add(
                 records.location(self.origin[row]),
-                f"{key} {json_of(name)} is not in {section}{_other_type(name, known)}",
+                f"{key} {short_json(name)} is not in {section}{_other_type(name, known)}",
             )
 
 
@@ -350,7 +352,7 @@ def _category_ids(record: Record, key: str) -> list[Name]:
     """Return a list of category ids of an image record."""
     values = record[key]
     if not isinstance(values, list):
-        raise FaultError(f"{key} is {json_of(values)}, expected a list of category ids")
+        raise FaultError(f"{key} is {short_json(values)}, expected a list of category ids")
     return [identifier_of({key: value}, key) for value in values]
 
 
@@ -368,7 +370,7 @@ def _with_category_lists(
 
 
 def _report_repeated(problems: Problems, key: str) -> None:
-    problems.add("", f"duplicate key {json_of(key)} in one object", "keep one of them")
+    problems.add("", f"duplicate key {short_json(key)} in one object", "keep one of them")
 
 
 def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
@@ -612,7 +614,7 @@ class _ResultsReader:
             name = names[self.image.rows[row]]
             self.problems.add(
                 self.records.location(self.origin[row]),
-                f"image_id {json_of(name)} is not in the ground truth"
+                f"image_id {short_json(name)} is not in the ground truth"
                 f"{_other_type(name, image_ids)}",
             )
 
@@ -626,8 +628,8 @@ class _ResultsReader:
             if isinstance(names[index], str) != expects_text:
                 self.problems.add(
                     self.records.location(self.origin[row]),
-                    f"category_id is {json_of(names[index])}, expected {expected} as in the ground "
-                    "truth",
+                    f"category_id is {short_json(names[index])}, expected {expected} as in the "
+                    "ground truth",
                 )
 
 

@@ -18,7 +18,7 @@ from detap.formats.coco.values import other_name
 from detap.formats.registry import FORMATS
 from detap.formats.stem_matching import by_stem, without_suffix
 from detap.formats.text.class_names import ClassNames
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.io.paths import shown
 from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.notes import INSIST
@@ -421,7 +421,7 @@ def _first_id(
     """Return the id of the first name: as given, or detected from the ids or boxes."""
     names, low, high = mapping.names, min(ids), max(ids)
     if not names.names:
-        example = f" (e.g. {json_of(truth.classes[0])})" if truth.classes else ""
+        example = f" (e.g. {short_json(truth.classes[0])})" if truth.classes else ""
         raise mapping.error(
             f"category_id {low} is a number, but the ground truth has class names{example}",
             "pass class_names (--class-names FILE), one name per line in the order of the ids",

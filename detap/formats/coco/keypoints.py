@@ -7,7 +7,7 @@ import numpy as np
 
 from detap.formats.coco.columns import KeypointColumns
 from detap.formats.coco.values import Record, number_of
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
@@ -88,7 +88,7 @@ def keypoints_of_result(record: Record) -> list[float]:
         raise FaultError("keypoints is missing", "add it, or use --iou-type bbox")
     values = record["keypoints"]
     if not isinstance(values, list):
-        raise FaultError(f"keypoints is {json_of(values)}, expected {_LAYOUT}")
+        raise FaultError(f"keypoints is {short_json(values)}, expected {_LAYOUT}")
     if not values:
         raise FaultError(f"keypoints is empty, expected {_LAYOUT}")
     numbers = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
@@ -96,7 +96,7 @@ def keypoints_of_result(record: Record) -> list[float]:
         raise FaultError(f"keypoints has {len(numbers)} values, expected {_LAYOUT}")
     for i, number in enumerate(numbers):
         if not abs(number) <= FARTHEST:
-            raise FaultError(f"keypoints[{i}] is {json_of(values[i])}, expected pixels")
+            raise FaultError(f"keypoints[{i}] is {short_json(values[i])}, expected pixels")
     return numbers
 
 
@@ -112,7 +112,7 @@ def number_of_keypoints(record: Record) -> int | None:
     value: Any = record["num_keypoints"]
     number = number_of("num_keypoints", value)
     if number < 0 or number != int(number) or number >= 2.0**53:
-        raise FaultError(f"num_keypoints is {json_of(value)}, expected an integer >= 0")
+        raise FaultError(f"num_keypoints is {short_json(value)}, expected an integer >= 0")
     return int(number)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from detap.formats.coco.columns import Segmentations
 from detap.formats.coco.values import format_infinite
-from detap.io.json_text import json_of
+from detap.io.json_text import short_json
 from detap.io.problems import FaultError
 from detap.tables import _runs
 from detap.tables.columns import FARTHEST
@@ -57,7 +57,7 @@ class SegmentationsReader:
         if isinstance(value, dict):
             return _parse_rle(value)
         if not isinstance(value, list):
-            raise FaultError(f"segmentation is {json_of(value)}, expected {_LAYOUT}")
+            raise FaultError(f"segmentation is {short_json(value)}, expected {_LAYOUT}")
         if not value:
             raise FaultError(f"segmentation is empty, expected {_LAYOUT}")
         rings = [_parse_polygon(i, ring) for i, ring in enumerate(value)]
@@ -95,13 +95,15 @@ class SegmentationsReader:
 def _parse_polygon(index: int, ring: Any) -> list[float]:
     name = f"segmentation[{index}]"
     if not isinstance(ring, list):
-        raise FaultError(f"{name} is {json_of(ring)}, expected a polygon [x, y, x, y, x, y, ...]")
+        raise FaultError(
+            f"{name} is {short_json(ring)}, expected a polygon [x, y, x, y, x, y, ...]"
+        )
     for i, value in enumerate(ring):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise FaultError(f"{name}[{i}] is {json_of(value)}, expected a number")
+            raise FaultError(f"{name}[{i}] is {short_json(value)}, expected a number")
         if not abs(value) <= FARTHEST:
             finite = not isinstance(value, float) or math.isfinite(value)
-            text = json_of(value) if finite else format_infinite(value)
+            text = short_json(value) if finite else format_infinite(value)
             raise FaultError(f"{name}[{i}] is {text}, expected pixels")
     if len(ring) % 2:
         raise FaultError(f"{name} has {len(ring)} values, expected x and y of each point")
@@ -121,7 +123,7 @@ def _parse_rle(value: dict[str, Any]) -> Segmentation:
     elif isinstance(counts, list):
         runs = _parse_uncompressed(counts)
     else:
-        raise FaultError(f"counts is {json_of(counts)}, expected a list or a string")
+        raise FaultError(f"counts is {short_json(counts)}, expected a list or a string")
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
         raise FaultError(
@@ -133,7 +135,7 @@ def _parse_rle(value: dict[str, Any]) -> Segmentation:
 
 def _parse_size(value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
-        raise FaultError(f"size is {json_of(value)}, expected {_SIZE}")
+        raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
     for number in value:
         is_integer = (
             isinstance(number, int | float)
@@ -141,11 +143,13 @@ def _parse_size(value: Any) -> tuple[int, int]:
             and number == number // 1
         )
         if not (is_integer and 0 < number < 2**31):
-            raise FaultError(f"size is {json_of(value)}, expected {_SIZE}")
+            raise FaultError(f"size is {short_json(value)}, expected {_SIZE}")
     height, width = int(value[0]), int(value[1])
     if height * width > MOST_PIXELS:
         pixels = height * width
-        raise FaultError(f"size is {json_of(value)} ({pixels} pixels), the limit is {MOST_PIXELS}")
+        raise FaultError(
+            f"size is {short_json(value)} ({pixels} pixels), the limit is {MOST_PIXELS}"
+        )
     return height, width
 
 
@@ -160,5 +164,5 @@ def _parse_uncompressed(counts: list[Any]) -> NDArray[np.uint32]:
     for i, value in enumerate(counts):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (is_number and 0 <= value <= MOST_PIXELS and value == value // 1):
-            raise FaultError(f"counts[{i}] is {json_of(value)}, expected an integer >= 0")
+            raise FaultError(f"counts[{i}] is {short_json(value)}, expected an integer >= 0")
     return np.array(counts, np.uint32)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from detap.io.json_text import LongInteger, json_of
+from detap.io.json_text import LongInteger, short_json
 from detap.io.problems import FaultError
 from detap.tables.detection import Name
 from detap.tables.notes import BOX_LAYOUTS
@@ -27,7 +27,7 @@ def identifier_of(record: Record, key: str) -> Name:
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
         return int(value)
-    raise FaultError(f"{key} is {json_of(value)}, expected an integer or a string")
+    raise FaultError(f"{key} is {short_json(value)}, expected an integer or a string")
 
 
 def check_text(key: str, value: str) -> None:
@@ -45,7 +45,7 @@ def number_of(name: str, value: Any) -> float:
     if not isinstance(value, LongInteger) and (
         isinstance(value, bool) or not isinstance(value, int | float)
     ):
-        raise FaultError(f"{name} is {json_of(value)}, expected a number")
+        raise FaultError(f"{name} is {short_json(value)}, expected a number")
     try:
         number = math.inf if isinstance(value, LongInteger) else float(value)
     except OverflowError:
@@ -60,7 +60,7 @@ def score_of(value: Any) -> float:
     number = number_of("score", value)
     if isinstance(value, int) and number != value:
         raise FaultError(
-            f"score is {json_of(value)}, which float64 rounds to {number:.0f}",
+            f"score is {short_json(value)}, which float64 rounds to {number:.0f}",
             "use scores that float64 represents exactly, such as integers below 2^53",
         )
     return number
@@ -69,7 +69,7 @@ def score_of(value: Any) -> float:
 def format_infinite(value: object) -> str:
     """Return the text of NaN, infinity or an integer beyond float64."""
     if not isinstance(value, float):
-        return json_of(value)
+        return short_json(value)
     return "NaN" if math.isnan(value) else "infinite"
 
 
@@ -87,7 +87,7 @@ def box_of(record: Record, box_format: str = "xywh") -> tuple[float, float, floa
         raise FaultError(f"bbox is missing, expected {layout}")
     value = record["bbox"]
     if not isinstance(value, list):
-        raise FaultError(f"bbox is {json_of(value)}, expected {layout}")
+        raise FaultError(f"bbox is {short_json(value)}, expected {layout}")
     if len(value) != 4:
         raise FaultError(f"bbox has {len(value)} values, expected 4: {layout}")
     if not all(type(number) is float for number in value):
@@ -106,7 +106,7 @@ def _refuse_box(box: list[Any]) -> NoReturn:
     """Raise the FaultError of an invalid box."""
     for i, number in enumerate(box):
         number_of(f"bbox[{i}]", number)
-    raise FaultError(f"bbox {json_of(box)} overflows, expected finite corners and area")
+    raise FaultError(f"bbox {short_json(box)} overflows, expected finite corners and area")
 
 
 def flag_of(record: Record, key: str) -> bool:
@@ -114,7 +114,7 @@ def flag_of(record: Record, key: str) -> bool:
     value = record[key]
     if isinstance(value, bool | int | float) and value in (0, 1):
         return bool(value)
-    raise FaultError(f"{key} is {json_of(value)}, expected 0 or 1")
+    raise FaultError(f"{key} is {short_json(value)}, expected 0 or 1")
 
 
 def size_of(value: Any) -> float:
@@ -134,7 +134,7 @@ def area_of(record: Record, width: float, height: float) -> float:
         return width * height
     area = number_of("area", record["area"])
     if area < 0 and area != width * height:
-        raise FaultError(f"area is {json_of(record['area'])}, expected a number >= 0")
+        raise FaultError(f"area is {short_json(record['area'])}, expected a number >= 0")
     return area
 
 
@@ -151,13 +151,13 @@ def _format_range(ids: Sequence[Name]) -> str:
     if not ids:
         return "none"
     same_type = [name for name in ids if isinstance(name, str) == isinstance(ids[0], str)]
-    low, high = json_of(min(same_type)), json_of(max(same_type))
+    low, high = short_json(min(same_type)), short_json(max(same_type))
     return low if low == high else f"{low}\N{EN DASH}{high}"
 
 
 def other_name(identifier: Name, name: str | None, expected: str | None) -> str:
     """Return the message for a category that has another name in the ground truth."""
     return (
-        f"category {json_of(identifier)} has the name {json_of(name)}, expected "
-        f"{json_of(expected)} as in the ground truth"
+        f"category {short_json(identifier)} has the name {short_json(name)}, expected "
+        f"{short_json(expected)} as in the ground truth"
     )

@@ -19,7 +19,14 @@ from detap.formats.coco.values import (
 )
 from detap.formats.stem_matching import base_name, without_suffix
 from detap.io.digest import read_hashed
-from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, decode, json_of, looks_like
+from detap.io.json_text import (
+    HOLDS_CONSTANTS,
+    JsonText,
+    NotJsonError,
+    decode,
+    looks_like,
+    short_json,
+)
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
@@ -105,7 +112,7 @@ def _record(text: str, file: str, location: str, problems: Problems) -> Record:
     for problem in faults.listed:
         problems.add(location, problem.message, problem.hint)
     if not isinstance(value, dict):
-        raise FaultError(f"is {json_of(value)}, expected an object", SHAPE)
+        raise FaultError(f"is {short_json(value)}, expected an object", SHAPE)
     return value
 
 
@@ -115,7 +122,7 @@ def _take(lines: Lines, record: Record, location: str, scored: bool) -> None:
         raise FaultError(message, f"{SHAPE}; for a list of results use COCO JSON")
     image = _image(record)
     if image in lines.sizes:
-        raise FaultError(f"duplicate image {json_of(image)}", "keep one line per image")
+        raise FaultError(f"duplicate image {short_json(image)}", "keep one line per image")
     objects = list(_objects(required(record, "objects")))
     lines.sizes[image] = size_of(record.get("width")), size_of(record.get("height"))
     if isinstance(record.get("file_name"), str):
@@ -144,11 +151,11 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
         for item in value:
             if not isinstance(item, dict):
-                raise FaultError(f"objects contains {json_of(item)}", SHAPE)
+                raise FaultError(f"objects contains {short_json(item)}", SHAPE)
             yield item
         return
     if not isinstance(value, dict) or not isinstance(value.get("bbox"), list):
-        raise FaultError(f"objects is {json_of(value)}", SHAPE)
+        raise FaultError(f"objects is {short_json(value)}", SHAPE)
     lists = {name: values for name, values in value.items() if isinstance(values, list)}
     count = len(value["bbox"])
     for name, values in lists.items():

@@ -14,7 +14,7 @@ from detap.formats.coco.values import check_text
 from detap.formats.shapes.flags import BBOX_HINT, bounds
 from detap.formats.shapes.reader import ShapeReader
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, json_of, text_of
+from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, short_json, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.problems import Problems as FileProblems
@@ -63,7 +63,7 @@ class Shapes(ShapeReader):
 
     def _take(self, shape: Any, number: int) -> None:
         if not isinstance(shape, dict):
-            raise FaultError(f"is {json_of(shape)}", "expected an object")
+            raise FaultError(f"is {short_json(shape)}", "expected an object")
         label = shape.get("label")
         if not isinstance(label, str) or not label.strip():
             raise FaultError(
@@ -78,17 +78,17 @@ class Shapes(ShapeReader):
         flags = shape.get("flags")
         if not isinstance(flags, dict | None):
             raise FaultError(
-                f"flags is {json_of(flags)}", "write an object of names with true or false"
+                f"flags is {short_json(flags)}", "write an object of names with true or false"
             )
         set_flags = set()
         for name, value in (("difficult", shape.get("difficult")), *(flags or {}).items()):
             if value is None:
                 continue
-            text = json_of(value) if isinstance(value, bool | int) else str(value)
+            text = short_json(value) if isinstance(value, bool | int) else str(value)
             try:
                 set_flags.add(self.flags.flag_of(name, text))
             except ValueError:
-                message = f"flag {quote(name)} is {json_of(value)}"
+                message = f"flag {quote(name)} is {short_json(value)}"
                 raise FaultError(message, "expected true or false") from None
         return set_flags - {""}
 
@@ -103,7 +103,7 @@ class Shapes(ShapeReader):
                 message = f"has {len(points)} points as a rectangle"
                 raise FaultError(message, "expected two corners or four")
         elif kind not in (*_POINTS, "circle"):
-            raise FaultError(f"shape_type is {json_of(kind)}", "use rectangle or polygon")
+            raise FaultError(f"shape_type is {short_json(kind)}", "use rectangle or polygon")
         if self.shapes != "bbox":
             shape_name = "a rotated rectangle" if kind == "rectangle" else f"a {kind}"
             raise FaultError(f"is {shape_name}, not a box", BBOX_HINT)
@@ -149,28 +149,30 @@ def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str
 
 
 def _value_text(record: dict[str, Any], key: str) -> str:
-    return json_of(record[key]) if key in record else "missing"
+    return short_json(record[key]) if key in record else "missing"
 
 
 def _number(name: str, value: Any, hint: str = "use a finite number") -> float:
     if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
-        value_text = "missing" if value is None else json_of(value)
+        value_text = "missing" if value is None else short_json(value)
         raise FaultError(f"{name} is {value_text}", hint)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise FaultError(f"{name} is {json_of(value)}, not a finite number", "use a finite number")
+        raise FaultError(
+            f"{name} is {short_json(value)}, not a finite number", "use a finite number"
+        )
     return number
 
 
 def _points(value: Any) -> list[list[float]]:
     if not isinstance(value, list) or not value:
-        raise FaultError(f"points is {json_of(value)}", "write [[x, y], [x, y]]")
+        raise FaultError(f"points is {short_json(value)}", "write [[x, y], [x, y]]")
     for number, point in enumerate(value):
         if not isinstance(point, list) or len(point) != 2:
-            raise FaultError(f"points[{number}] is {json_of(point)}", "write [x, y]")
+            raise FaultError(f"points[{number}] is {short_json(point)}", "write [x, y]")
     return [
         [_number(f"points[{number}][{axis}]", value) for axis, value in enumerate(point)]
         for number, point in enumerate(value)
@@ -197,5 +199,5 @@ def _side(record: dict[str, Any], key: str) -> float:
         return math.nan
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < _LONGEST_SIDE:
-        raise FaultError(f"{key} is {json_of(value)}", "write pixels, or null if unknown")
+        raise FaultError(f"{key} is {short_json(value)}", "write pixels, or null if unknown")
     return float(value)

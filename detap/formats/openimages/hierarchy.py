@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.errors import InputError, Problem
 from detap.formats.openimages.descriptions import Descriptions
-from detap.io.json_text import JsonText, NotJsonError, decode, json_of
+from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import Problems
@@ -66,7 +66,7 @@ class Hierarchy:
     def _children(self, node: dict[str, Any], location: str) -> list[Any]:
         children = node.get(_BELOW, [])
         if not isinstance(children, list):
-            self._refuse(location, f"{_BELOW} is {json_of(children)}, not a list")
+            self._refuse(location, f"{_BELOW} is {short_json(children)}, not a list")
         nodes: list[Any] = children
         return nodes
 

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.text.lines import number_fault
-from detap.io.json_text import JsonText, NotJsonError, decode, json_of, looks_like
+from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, short_json
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.problems import Problems
@@ -218,7 +218,7 @@ def _from_json(text: str, form: Form, problems: Problems) -> Rows:
         else:
             record = 0
             for query in reader.members():
-                items = reader.value(f"query {json_of(query)}")
+                items = reader.value(f"query {short_json(query)}")
                 record = _add_items(rows, query, items, (form, record), problems)
         reader.finish()
     except NotJsonError as error:
@@ -230,7 +230,7 @@ def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, locatio
     where = f"record {location}"
     if not isinstance(record, dict):
         hint = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
-        problems.add(where, f"is {json_of(record)}, expected an object", hint)
+        problems.add(where, f"is {short_json(record)}, expected an object", hint)
         return
     query, item, number = (_value(record, name) for name in ("query", "item", form.number))
     if number is None and form.default is not None:
@@ -249,15 +249,15 @@ def _value(record: Mapping[str, Any], name: str) -> Any:
 
 def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problems: Problems) -> int:
     form, record = of
-    where = f"query {json_of(query)}"
+    where = f"query {short_json(query)}"
     if not isinstance(items, dict):
         hint = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
-        problems.add(where, f"is {json_of(items)}, expected an object", hint)
+        problems.add(where, f"is {short_json(items)}, expected an object", hint)
         return record
     for item, number in items.items():
         record += 1
         if fault := value_fault(number):
-            location = f"{where}, item {json_of(item)}"
+            location = f"{where}, item {short_json(item)}"
             problems.add(location, f"{form.number} {fault}", "use a finite number")
         else:
             rows.add(query, item, float(number), record)
@@ -286,7 +286,7 @@ def value_fault(value: Any) -> str:
     if value is None:
         return "is missing"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"is {json_of(value)}, not a number"
+        return f"is {short_json(value)}, not a number"
     try:
         if isinstance(value, int) and int(float(value)) != value:
             return "is a whole number that float64 cannot represent"

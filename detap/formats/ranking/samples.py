@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
-from detap.io.json_text import JsonText, NotJsonError, decode, json_of
+from detap.io.json_text import JsonText, NotJsonError, decode, short_json
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
 from detap.io.problems import Problems
@@ -287,7 +287,7 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
             problems.instead("is a JSON array, expected an object", f"write {{sample: {form}}}")
             return
         for sample in reader.members():
-            location = f"sample {json_of(sample)}"
+            location = f"sample {short_json(sample)}"
             value = reader.value(location)
             if sample in cells.samples:
                 problems.add(location, "duplicate sample", "keep one of them")
@@ -305,13 +305,13 @@ def _add_scores(sample: str, value: Any, location: str, cells: _Cells) -> None:
     problems = cells.problems
     if not isinstance(value, dict):
         problems.add(
-            location, f"is {json_of(value)}, expected an object", "write {class: score, ...}"
+            location, f"is {short_json(value)}, expected an object", "write {class: score, ...}"
         )
         return
     for name, score in value.items():
         if fault := value_fault(score):
             problems.add(
-                f"{location}, class {json_of(name)}", f"score {fault}", "use a finite number"
+                f"{location}, class {short_json(name)}", f"score {fault}", "use a finite number"
             )
         else:
             cells.add(sample, name, float(score), location)
@@ -321,7 +321,7 @@ def _add_labels(sample: str, value: Any, location: str, cells: _Cells) -> None:
     for label in value if isinstance(value, list) else [value]:
         name = name_of(label)
         if name is None:
-            cells.problems.add(location, f"label {json_of(label)} is not a name", "use text")
+            cells.problems.add(location, f"label {short_json(label)} is not a name", "use text")
         else:
             cells.add(sample, name, 1.0, location)
 

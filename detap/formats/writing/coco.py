@@ -9,7 +9,7 @@ from detap.errors import Note
 from detap.formats.by_name.notes import nonzero_notes
 from detap.formats.coco.columns import LISTS
 from detap.formats.stem_matching import base_name, without_suffix
-from detap.formats.writing.content import Content, float_text, lost, lost_flags, sizes
+from detap.formats.writing.content import Content, lost, lost_flags, number_text, sizes
 from detap.formats.writing.xywh import to_xywh
 from detap.protocols.summary import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
@@ -84,7 +84,7 @@ def _instances(
     annotations = (
         f'{{"id": {ids[row]}, "image_id": {image_ids[image]}, '
         f'"category_id": {category_ids[label]}, "bbox": {box}'
-        + (f', "area": {float_text(area)}' if area >= 0 else "")
+        + (f', "area": {number_text(area)}' if area >= 0 else "")
         + "".join(f"{key}{value[row]:d}" for key, value in flags)
         + "}"
         for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
@@ -135,7 +135,7 @@ def _images(content: Content, image_ids: list[str], lists: list[str]) -> Iterato
         width_height = (
             ""
             if size is None
-            else f', "width": {float_text(size[0])}, "height": {float_text(size[1])}'
+            else f', "width": {number_text(size[0])}, "height": {number_text(size[1])}'
         )
         yield f'{{"id": {identifier}, "file_name": {file_name}{width_height}{listed}}}'
 
@@ -158,7 +158,7 @@ def _results(
     )
     records = (
         f'{{"image_id": {image_ids[image]}, "category_id": {category_ids[label]}, '
-        f'"bbox": {box}, "score": {float_text(score)}}}'
+        f'"bbox": {box}, "score": {number_text(score)}}}'
         for image, label, score, box in rows
     )
     if content.ground_truth is not None or content.class_ids != content.classes:
@@ -179,7 +179,7 @@ def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:
 
 def _boxes(boxes: Floats) -> Iterator[str]:
     for x, y, width, height in boxes.tolist():
-        yield f"[{float_text(x)}, {float_text(y)}, {float_text(width)}, {float_text(height)}]"
+        yield f"[{number_text(x)}, {number_text(y)}, {number_text(width)}, {number_text(height)}]"
 
 
 def _json_ids(ids: list[Name]) -> list[str]:

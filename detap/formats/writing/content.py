@@ -84,7 +84,7 @@ class Content(NamedTuple):
         return InputError(Problem(self.path, "", message, hint))
 
 
-def float_text(value: float) -> str:
+def number_text(value: float) -> str:
     """Return the text of a number that reads as the same float64."""
     is_integer = (
         value.is_integer() and abs(value) < 2.0**53 and not (value == 0 and str(value)[0] == "-")

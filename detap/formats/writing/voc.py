@@ -12,9 +12,9 @@ from detap.formats.writing.content import (
     Content,
     check_file_names,
     check_words,
-    float_text,
     lost_areas,
     lost_flags,
+    number_text,
     rounded_areas,
     rows_of,
     rows_of_images,
@@ -80,7 +80,7 @@ def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:
 
 def _object(name: str, difficult: bool, corners: list[float]) -> str:
     box = "".join(
-        f"<{tag}>{float_text(value)}</{tag}>"
+        f"<{tag}>{number_text(value)}</{tag}>"
         for tag, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
     )
     return (
@@ -90,7 +90,7 @@ def _object(name: str, difficult: bool, corners: list[float]) -> str:
 
 
 def _size(width: float, height: float) -> str:
-    sides = f"<width>{float_text(width)}</width><height>{float_text(height)}</height>"
+    sides = f"<width>{number_text(width)}</width><height>{number_text(height)}</height>"
     return f"<size>{sides}<depth>3</depth></size>\n"
 
 
@@ -100,7 +100,7 @@ def _detections(
     corners = table.corners
     notes += rounded_areas(table, "detections")
     columns = table.score.tolist(), corners.tolist()
-    lines = [" ".join(map(float_text, (score, *box))) for score, box in zip(*columns, strict=True)]
+    lines = [" ".join(map(number_text, (score, *box))) for score, box in zip(*columns, strict=True)]
     known = len(content.table.classes)
     used = set(table.label.tolist())
     written = [k for k in range(len(table.classes)) if k < known or k in used]

@@ -15,7 +15,6 @@ from detap.formats.writing.content import (
     Content,
     check_file_names,
     check_words,
-    float_text,
     lost,
     lost_areas,
     lost_flags,
@@ -98,7 +97,7 @@ def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
     rows.writerow(("image", "width", "height"))
     for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
         if not isnan(width):
-            rows.writerow((stem, float_text(width), float_text(height)))
+            rows.writerow((stem, number_text(width), number_text(height)))
     return table.getvalue().encode()
 
 
@@ -110,9 +109,9 @@ def _texts(
     notes: list[Note],
 ) -> Iterator[tuple[str, bytes]]:
     fractions = _fractions(table, sides[table.image], notes)
-    lines = [" ".join(map(float_text, box)) for box in fractions.tolist()]
+    lines = [" ".join(map(number_text, box)) for box in fractions.tolist()]
     if isinstance(table, Detections):
-        scores = map(float_text, table.score.tolist())
+        scores = map(number_text, table.score.tolist())
         lines = [f"{line} {score}" for line, score in zip(lines, scores, strict=True)]
     labels = table.label.tolist()
     for stem, rows in zip(content.stems(), rows_of_images(table), strict=True):
