@@ -129,7 +129,7 @@ def breakdowns(
     if score is not None:
         kept = kept & (results.boxes[0].score >= score)
     parts = _Parts(results, kept)
-    detections, truths = parts.detections, parts.truths
+    detections, ground_truths = parts.detections, parts.ground_truths
     everything = results if results.all_classes is None else results.all_classes[0]
     crowded = everything.boxes[1].image[everything.positive]
     crowd = np.bincount(crowded, minlength=results.images).astype(np.int64)
@@ -137,9 +137,9 @@ def breakdowns(
     return Breakdowns(
         iou=results.iou,
         score_threshold=score,
-        size=parts.between(SIZES, _side(detections), _side(truths)),
-        aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(truths, edge)),
-        crowding=parts.between(COUNTS, crowd[detections.image], crowd[truths.image]),
+        size=parts.between(SIZES, _side(detections), _side(ground_truths)),
+        aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(ground_truths, edge)),
+        crowding=parts.between(COUNTS, crowd[detections.image], crowd[ground_truths.image]),
         position=parts.by_place(results.run.ground_truth.image_sizes),
     )
 
@@ -148,7 +148,7 @@ class _Parts:
     """Counts of detections and ground truths by group, without ignored ones."""
 
     def __init__(self, results: MatchResults, kept: Flags) -> None:
-        detections, self.truths = results.boxes
+        detections, self.ground_truths = results.boxes
         rows = np.flatnonzero(kept)
         self.detections = Boxes._make(column[rows] for column in detections)
         self.right = results.true_positive[rows]
@@ -170,7 +170,9 @@ class _Parts:
     def by_place(self, sizes: Floats | None) -> Breakdown | None:
         if sizes is None or np.isnan(sizes).any(axis=1).all():
             return None
-        return self.counted(POSITIONS, _ninth(self.detections, sizes), _ninth(self.truths, sizes))
+        return self.counted(
+            POSITIONS, _ninth(self.detections, sizes), _ninth(self.ground_truths, sizes)
+        )
 
     def counted(
         self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]

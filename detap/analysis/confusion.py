@@ -119,7 +119,7 @@ def confusion(
     if results.all_classes is not None:
         full, chosen = results.all_classes
         return _of_classes(confusion(full, rule, score=score), chosen)
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     rows = results.by_score
     if score is not None:
         rows = rows[detections.score[rows] >= score]
@@ -139,11 +139,11 @@ def confusion(
     background = len(results.classes)
     size = background + 1
     row = np.full(len(rows), background)
-    row[matched >= 0] = truths.label[matched[matched >= 0]]
+    row[matched >= 0] = ground_truths.label[matched[matched >= 0]]
     cells = np.concatenate(
         [
             row * size + detections.label[rows],
-            truths.label[missed_rows].astype(np.int64) * size + background,
+            ground_truths.label[missed_rows].astype(np.int64) * size + background,
         ]
     )
     return Confusion(

@@ -248,11 +248,15 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
             "--cross-check: detap itself stands in place of pycocotools in this process "
             "(init_as_pycocotools); cross-check in a process of its own, as the command does"
         )
-    truths, detections = result.ground_truth, result.detections
-    truth_boxes, truth_inexact = _xywh(truths)
+    ground_truth, detections = result.ground_truth, result.detections
+    truth_boxes, truth_inexact = _xywh(ground_truth)
     detection_boxes, detection_inexact = _xywh(detections)
-    areas = truths.area if result.protocol.area_source == "annotation" else truths.box_area
-    truth_records = _records(truths, truth_boxes, area=areas, iscrowd=truths.crowd.astype(int))
+    areas = (
+        ground_truth.area if result.protocol.area_source == "annotation" else ground_truth.box_area
+    )
+    truth_records = _records(
+        ground_truth, truth_boxes, area=areas, iscrowd=ground_truth.crowd.astype(int)
+    )
     for row in np.flatnonzero(zero).tolist():
         truth_records[row]["id"] = 0
     detection_records = _records(
@@ -260,13 +264,13 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     )
     add_shapes = {"segm": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.iou_type)
     if add_shapes is not None:
-        add_shapes(truths, truth_records)
+        add_shapes(ground_truth, truth_records)
         add_shapes(detections, detection_records)
         truth_inexact = detection_inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
-            _coco(truths, detections, truth_records),
-            _coco(truths, detections, detection_records),
+            _coco(ground_truth, detections, truth_records),
+            _coco(ground_truth, detections, detection_records),
             _TYPES[result.protocol.iou_type][0],
         )
         _set_parameters(evaluation.params, result)
@@ -321,11 +325,13 @@ def _records(
     return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
 
 
-def _coco(truths: GroundTruth, detections: Detections, records: list[dict[str, Any]]) -> Any:
+def _coco(ground_truth: GroundTruth, detections: Detections, records: list[dict[str, Any]]) -> Any:
     from pycocotools.coco import COCO  # noqa: PLC0415 - as above
 
-    sizes = np.zeros((len(truths.images), 2), np.int32)  # height and width, as masks have them
-    for table in (truths, detections):
+    sizes = np.zeros(
+        (len(ground_truth.images), 2), np.int32
+    )  # height and width, as masks have them
+    for table in (ground_truth, detections):
         if table.masks is not None:
             sizes[table.image] = table.masks.sizes[table.mask]
     # Not COCO.loadRes, which fails on an empty list.

@@ -375,9 +375,9 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[MatchResults, Flags, 
     run = result._run
     protocol = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~run.ignored).astype(np.int32)
-    truths = run.ground_truth.select(kept)
+    ground_truths = run.ground_truth.select(kept)
     run_without_ignored = EvaluationRun(
-        truths, run.detections, protocol, run.threads, prepared=True
+        ground_truths, run.detections, protocol, run.threads, prepared=True
     )
     results = MatchResults.of(
         replace(result, protocol=protocol, _source=run_without_ignored, _match_table=None),
@@ -428,8 +428,8 @@ def _of_classes(full: Errors, chosen: SelectedClasses) -> Errors:
         target=target,
         similarity=np.where(target < 0, 0.0, full.similarity[chosen.rows]),
         fixes_target=full.fixes_target[chosen.rows] & (target >= 0),
-        missed=full.missed[chosen.truths],
-        unmatched=full.unmatched[chosen.truths],
+        missed=full.missed[chosen.ground_truths],
+        unmatched=full.unmatched[chosen.ground_truths],
     )
 
 

@@ -99,7 +99,7 @@ def worst_images(
     max_count : int
         Maximal number of images.
     """
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     kept = (
         np.ones(len(results.matched_gt), np.bool_) if score is None else detections.score >= score
     )
@@ -108,7 +108,7 @@ def worst_images(
     false_positives = np.bincount(
         detections.image[kept & results.false_positive], minlength=results.images
     )
-    missed = np.bincount(truths.image[results.positive & ~matched], minlength=results.images)
+    missed = np.bincount(ground_truths.image[results.positive & ~matched], minlength=results.images)
     order = np.argsort(-(false_positives + missed), kind="stable")[:max_count]
     order = order[(false_positives + missed)[order] > 0]
     return WorstImages(
@@ -194,16 +194,18 @@ def _of_detections(
 
 def _never_detected(results: MatchResults, errors: Errors, max_count: int) -> _Rows:
     """Return the missed ground truths of classes with recall above 0.5, highest recall first."""
-    truths = results.boxes[1]
-    matched = results.by_class(truths.label[results.matched])
+    ground_truths = results.boxes[1]
+    matched = results.by_class(ground_truths.label[results.matched])
     recall = matched / np.maximum(results.ground_truth_counts, 1)
     rows = np.flatnonzero(errors.missed)
-    rows = rows[recall[truths.label[rows]] > 0.5]
-    order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:max_count]
+    rows = rows[recall[ground_truths.label[rows]] > 0.5]
+    order = np.lexsort(
+        (rows, -ground_truths.overlap_area[rows], -recall[ground_truths.label[rows]])
+    )[:max_count]
     rows = rows[order]
     return (
         np.full(len(rows), _NEVER_DETECTED, np.int8),
         np.full(len(rows), -1, np.int32),
         rows.astype(np.int32),
-        recall[truths.label[rows]],
+        recall[ground_truths.label[rows]],
     )

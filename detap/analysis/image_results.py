@@ -156,7 +156,7 @@ def results_of_images(
         Rows of detections to include whatever their scores.
     """
     row_results = _RowResults(results, types)
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     images = results.run.ground_truth.images
     requested = list(indices)
     rows, ends = _rows_of(detections.image, -detections.score, requested, results.images)
@@ -169,7 +169,7 @@ def results_of_images(
         ends = _ends(detections.image[rows], requested, results.images)
     detection_results = row_results.detections(rows)
     of_truth, truth_ends = _rows_of(
-        truths.image, np.zeros(len(truths.image)), requested, len(images)
+        ground_truths.image, np.zeros(len(ground_truths.image)), requested, len(images)
     )
     for index, image_index in enumerate(requested):
         truth_rows = of_truth[slice(*truth_ends[index : index + 2])]

@@ -165,15 +165,15 @@ class MatchResults:
 
     def matched_similarity(self, rows: NDArray[np.integer]) -> Floats:
         """Return the IoU or OKS of detections with their matched ground truths."""
-        detections, truths = self.boxes
+        detections, ground_truths = self.boxes
         matched = self.matched_gt[rows]
         if self.run.pairs is not None:
             return self.run.pairs.between(rows, matched)
         return paired_overlaps(
             detections.corners[rows],
-            truths.corners[matched],
+            ground_truths.corners[matched],
             detection_areas=detections.overlap_area[rows],
-            truth_areas=truths.overlap_area[matched],
+            truth_areas=ground_truths.overlap_area[matched],
             crowd=self.run.crowd[matched],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
@@ -199,13 +199,13 @@ def ground_truth_index(
     crowd : bool
         True for the intersection over the detection's area (boxes only).
     """
-    detections, truths = run.boxes()
+    detections, ground_truths = run.boxes()
     taken = np.zeros(len(among), np.bool_) if taken is None else taken
     pairs = run.pairs_of_any_class
     if pairs is not None:
-        return PairedGroundTruthIndex(pairs, detections, truths, among, matched=taken)
+        return PairedGroundTruthIndex(pairs, detections, ground_truths, among, matched=taken)
     return GroundTruthIndex(
-        truths,
+        ground_truths,
         len(run.ground_truth.images),
         among,
         matched=taken,

@@ -249,16 +249,16 @@ def power_analysis(comparison: "Comparison", drop: float | None = None) -> Power
         for name in comparison.names
         if comparison.has_interval(name)
     ]
-    truths = comparison.first.ground_truths
+    ground_truths = comparison.first.ground_truths
     classes = [
         DetectableDrop.of(
             f"class:{name}.{primary.class_name}",
             before.by_class[headline][label] - after.by_class[headline][label],
             images,
             criterion,
-            ground_truths=int(truths[label]),
+            ground_truths=int(ground_truths[label]),
         )
         for label, name in enumerate(comparison.first.classes)
-        if truths[label] and comparison.has_interval(headline, label)
+        if ground_truths[label] and comparison.has_interval(headline, label)
     ]
     return PowerAnalysis(criterion, "image", tuple(numbers), tuple(classes))

@@ -146,7 +146,7 @@ def evidence_of(
     rows = [np.flatnonzero(sampled.take(table.image)) for table in tables]
     if ground_truth is not None:
         sample.count_boxes(ground_truth, rows[0], counts[:, Count.TRUTHS :])
-        sample.count_truths(ground_truth, rows[0], counts)
+        sample.count_ground_truths(ground_truth, rows[0], counts)
     if detections is not None:
         sample.count_boxes(detections, rows[-1], counts[:, Count.DETECTIONS :])
         if ground_truth is not None and boxes:
@@ -228,7 +228,7 @@ class _Sample:
         for column, flags in enumerate(columns):
             to[:, column] = self._sum(flags, index)
 
-    def count_truths(self, ground_truth: GroundTruth, rows: Rows, to: Counts) -> None:
+    def count_ground_truths(self, ground_truth: GroundTruth, rows: Rows, to: Counts) -> None:
         """Fill the columns of ground truths and images."""
         corners, index = ground_truth.corners[rows], self.index[ground_truth.image[rows]]
         size = np.full((len(ground_truth.images), 2), np.nan)
@@ -263,10 +263,12 @@ class _Sample:
 
         The top detection has the highest score of an image and class of the ground truth.
         """
-        (truth, truths), (detections, rows) = of_truth, of_detections
+        (truth, ground_truths), (detections, rows) = of_truth, of_detections
         classes = max(len(truth.classes), len(detections.classes))
-        truths = truths[~truth.crowd[truths]]
-        cell_of_truth = self.index[truth.image[truths]] * classes + truth.label[truths]
+        ground_truths = ground_truths[~truth.crowd[ground_truths]]
+        cell_of_truth = (
+            self.index[truth.image[ground_truths]] * classes + truth.label[ground_truths]
+        )
         has_truth = np.zeros(len(self.images) * classes, np.bool_)
         has_truth[cell_of_truth] = True
         cell = self.index[detections.image[rows]] * classes + detections.label[rows]
@@ -281,7 +283,7 @@ class _Sample:
         index = cell // classes
         to[:, Count.BEST] = np.bincount(index, minlength=len(self.images))
         pairs = _Pairs.of(cell, cell_of_truth)
-        dt, gt = detections.corners[rows], truth.corners[truths]
+        dt, gt = detections.corners[rows], truth.corners[ground_truths]
         to[:, Count.OVERLAPPED] = self._sum(pairs.overlapped(dt, gt), index)
         sums = to.sum(axis=0)
         if whole or any(map(_may_be_corners, (sums[Count.TRUTHS :], sums[Count.DETECTIONS :]))):
@@ -323,9 +325,9 @@ class _Pairs(NamedTuple):
         index = np.arange(len(detection)) - start[detection] + low[detection]
         return cls(detection, order[index], start)
 
-    def overlapped(self, detections: Floats, truths: Floats) -> Flags:
+    def overlapped(self, detections: Floats, ground_truths: Floats) -> Flags:
         """Mark detections with IoU >= 0.5 with a ground truth, (V,) bool."""
-        dt, gt = detections[self.detection], truths[self.truth]
+        dt, gt = detections[self.detection], ground_truths[self.truth]
         with np.errstate(over="ignore", invalid="ignore"):
             width_height = np.minimum(dt[:, 2:], gt[:, 2:]) - np.maximum(dt[:, :2], gt[:, :2])
             common = np.maximum(width_height, 0).prod(axis=1)
@@ -409,12 +411,12 @@ def _normalized(sums: Sequence[int], truth: str, detections: str) -> Iterator[Su
 
 def _why_corners(sums: Sequence[int]) -> str:
     """Return the reason why ground truths look like two corners; empty if they do not."""
-    truths, sized, beyond = (sums[k] for k in (Count.TRUTHS, Count.SIZED, Count.BEYOND))
-    if truths < _FEWEST_TRUTHS or not _may_be_corners(sums[Count.TRUTHS :]):
+    ground_truths, sized, beyond = (sums[k] for k in (Count.TRUTHS, Count.SIZED, Count.BEYOND))
+    if ground_truths < _FEWEST_TRUTHS or not _may_be_corners(sums[Count.TRUTHS :]):
         return ""
     if sized:
         return f"{beyond} of {sized} extend beyond their image" if beyond >= _BEYOND * sized else ""
-    many = sums[Count.PRODUCTS] >= _ORDERED * truths
+    many = sums[Count.PRODUCTS] >= _ORDERED * ground_truths
     return "their areas are those of two corners" if many else ""
 
 

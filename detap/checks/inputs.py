@@ -32,7 +32,7 @@ class BoxCounts(NamedTuple):
 
     Attributes
     ----------
-    truths, truths_backward : int
+    ground_truths, ground_truths_backward : int
         0 if shards share the ground truth.
     detections, detections_backward : int
         Of classes that are kept.
@@ -40,8 +40,8 @@ class BoxCounts(NamedTuple):
         1 if a detection has a class of the ground truth.
     """
 
-    truths: int = 0
-    truths_backward: int = 0
+    ground_truths: int = 0
+    ground_truths_backward: int = 0
     detections: int = 0
     detections_backward: int = 0
     known: int = 0
@@ -142,7 +142,7 @@ def input_suspicions(
     """
     unknown = {note.code: note.count for note in notes if note.code in _UNKNOWN}
     suspicions = [
-        *_backward("ground-truth", truth, counts.truths, counts.truths_backward),
+        *_backward("ground-truth", truth, counts.ground_truths, counts.ground_truths_backward),
         *_backward("detections", detections, counts.detections, counts.detections_backward),
     ]
     if unknown and not counts.known:

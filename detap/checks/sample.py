@@ -33,7 +33,7 @@ _IMAGES = 1_000
 class _Image(NamedTuple):
     """Rows of ground truths and detections of one image."""
 
-    truths: Rows
+    ground_truths: Rows
     detections: Rows
 
 
@@ -50,7 +50,7 @@ class Sample:
         self.ground_truth = ground_truth
         self.detections = detections
         self._images = list(_sampled(ground_truth, detections))
-        self.rows = _joined([image.truths for image in self._images])
+        self.rows = _joined([image.ground_truths for image in self._images])
 
     @property
     def images(self) -> int:
@@ -88,7 +88,7 @@ class Sample:
     def _of_class(self, image: _Image, iou: Floats) -> Floats:
         """Return the IoU of pairs of one class, 0 for others."""
         labels = self.detections.label[image.detections]
-        return np.where(labels[:, None] == self.ground_truth.label[image.truths], iou, 0.0)
+        return np.where(labels[:, None] == self.ground_truth.label[image.ground_truths], iou, 0.0)
 
     @property
     def overlapped(self) -> Flags:
@@ -127,14 +127,16 @@ class Sample:
         count = self.images
         fits = np.zeros((count, count), np.intp)
         for j, other in enumerate(self._images):
-            mixed = [_Image(image.truths, other.detections) for image in self._images]
+            mixed = [_Image(image.ground_truths, other.detections) for image in self._images]
             for i, (image, iou) in enumerate(self._ious(images=mixed)):
                 fits[i, j] = np.count_nonzero(self._of_class(image, iou).max(axis=0) >= _TIGHT)
         return fits
 
     def name(self, index: int) -> Name:
         """Return the name of a sampled image."""
-        return self.ground_truth.images[int(self.ground_truth.image[self._images[index].truths[0]])]
+        return self.ground_truth.images[
+            int(self.ground_truth.image[self._images[index].ground_truths[0]])
+        ]
 
     def chance(
         self, detection_change: "Change | None" = None, truth_change: "Change | None" = None
@@ -148,7 +150,9 @@ class Sample:
         """
         max_pairs = _PAIRS // max(1, self.images)
         mixed = [
-            _Image(_thinned(image.truths, len(other.detections), max_pairs), other.detections)
+            _Image(
+                _thinned(image.ground_truths, len(other.detections), max_pairs), other.detections
+            )
             for step in range(1, min(4, self.images))
             for image, other in zip(
                 self._images, self._images[step:] + self._images[:step], strict=True
@@ -164,7 +168,7 @@ class Sample:
     ) -> Iterator[tuple[_Image, Floats]]:
         for image in self._images if images is None else images:
             dt = _boxes(self._read(self.detections, image.detections, detection_change))
-            gt = _boxes(self._read(self.ground_truth, image.truths, truth_change))
+            gt = _boxes(self._read(self.ground_truth, image.ground_truths, truth_change))
             yield image, overlaps(dt, gt, detection_areas=_areas(dt), truth_areas=_areas(gt))
 
     def _read(self, table: GroundTruth | Detections, rows: Rows, change: "Change | None") -> Floats:
@@ -235,9 +239,9 @@ def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
         yield _Image(_thinned(gt_rows, len(dt_rows), _PAIRS), dt_rows)
 
 
-def _thinned(truths: Rows, detections: int, max_pairs: int) -> Rows:
+def _thinned(ground_truths: Rows, detections: int, max_pairs: int) -> Rows:
     """Sample ground truths evenly so that they form at most `max_pairs` pairs."""
-    return truths[:: max(1, -(-len(truths) * detections // max(1, max_pairs)))]
+    return ground_truths[:: max(1, -(-len(ground_truths) * detections // max(1, max_pairs)))]
 
 
 def _by_image(image: NDArray[np.int32], selected: Flags) -> tuple[Rows, NDArray[np.int32]]:

@@ -13,7 +13,7 @@ from detap.checks.tables import (
     score_cut_note,
     scores_outside_note,
     zero_area_detections,
-    zero_area_truths,
+    zero_area_ground_truths,
 )
 from detap.errors import Note
 
@@ -43,7 +43,7 @@ def notes_of_arrays(result: "Result") -> Iterator[Note]:
     # With inclusive pixels, coinciding corners are a box of one pixel.
     may_be_empty = not result.protocol.inclusive_pixels
     if not truth.files and may_be_empty and (empty := int(np.count_nonzero(truth.box_area <= 0))):
-        yield zero_area_truths(empty)
+        yield zero_area_ground_truths(empty)
     if detections.files:
         return
     score = detections.score

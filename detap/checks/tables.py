@@ -94,7 +94,7 @@ def repeated_detections(detections: Detections) -> Iterator[Note]:
 # --- notes of readers and evaluation
 
 
-def zero_area_truths(count: int) -> Note:
+def zero_area_ground_truths(count: int) -> Note:
     """Return the note of ground truths without area."""
     message = "zero-area ground truths can never be matched"
     return Note("zero-area-ground-truth", message, count)

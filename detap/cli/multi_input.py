@@ -125,9 +125,9 @@ class _Run:
         ]
         if self.options["engine"] is not None:
             return self._by_engine(shards)
-        truths, sources = self._begin()
+        ground_truths, sources = self._begin()
         partials = []
-        for shard, gt, dt in zip(shards, truths, sources, strict=True):
+        for shard, gt, dt in zip(shards, ground_truths, sources, strict=True):
             try:
                 partials.append(
                     self._partial(shard, partial(self._read_ground_truth, shard, [gt]), dt)
@@ -141,11 +141,11 @@ class _Run:
     def evaluate_shared(self) -> "Partial":
         """Return the partial of inputs with one common ground truth."""
         inputs = self.inputs
-        truths, sources = self._begin()
+        ground_truths, sources = self._begin()
         all_images = self._shard(inputs.gt, None)
         in_process = self.options["engine"] is None
         if in_process or self.needs_ground_truth:
-            self.ground_truth = self._read_ground_truth(all_images, truths)
+            self.ground_truth = self._read_ground_truth(all_images, ground_truths)
         images = self._images()
         shards = [self._shard(inputs.gt, dt, images=images) for dt in inputs.dt]
         rest = None if only_seen(self.options["images"]) else all_images._replace(images=images)
@@ -173,9 +173,9 @@ class _Run:
         if self.options["engine"] is not None or self.options["resume"] is not None:
             self.session.start_progress("Evaluating")
             return self.inputs.gt, self.inputs.dt
-        truths, sources = self.inputs.begin()
+        ground_truths, sources = self.inputs.begin()
         self.session.start_progress("Evaluating", sources.fraction)
-        return truths, sources
+        return ground_truths, sources
 
     def _read_ground_truth(self, shard: "Shard", sources: Iterable[Any]) -> "GroundTruth":
         truth: GroundTruth = shard.ground_truth.with_given_paths(

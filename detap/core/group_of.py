@@ -32,7 +32,7 @@ _COLUMNS = ("image", "label", "corners", "overlap_area", "area")
 
 def match_grouped(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     group: Flags,
     ignored: Flags,
@@ -51,7 +51,7 @@ def match_grouped(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows, in file order.
     group : (G,) bool
         Group-of ground truths; a group is reached as a ground truth is, by the intersection over
@@ -73,7 +73,7 @@ def match_grouped(
     single = np.flatnonzero(~group)
     table = match_and_accumulate(
         detections,
-        truths._replace(**{name: getattr(truths, name)[single] for name in _COLUMNS}),
+        ground_truths._replace(**{name: getattr(ground_truths, name)[single] for name in _COLUMNS}),
         ignored=ignored[single],
         crowd=crowd[single],
         unmatchable=unmatchable[single],
@@ -87,7 +87,9 @@ def match_grouped(
         curves=False,
     ).match_table
     assert table is not None
-    grouped_table = _Grouping(table, detections, truths, (group, ignored, unmatchable)).grouped()
+    grouped_table = _Grouping(
+        table, detections, ground_truths, (group, ignored, unmatchable)
+    ).grouped()
     levels = params.levels if curves else params.levels[:1]
     scores = accumulate(grouped_table, params=params._replace(levels=levels), threads=threads)
     return scores if match_table is None else scores._replace(match_table=grouped_table)
@@ -100,15 +102,15 @@ class _Grouping:
         self,
         match_table: MatchTable,
         detections: Boxes,
-        truths: Boxes,
+        ground_truths: Boxes,
         flags: tuple[Flags, Flags, Flags],
     ) -> None:
         self.match_table, self.params = match_table, match_table.params
-        self.detections, self.truths = detections, truths
+        self.detections, self.ground_truths = detections, ground_truths
         group, ignored, unmatchable = flags
         self.groups = np.flatnonzero(group)
         low, high = np.array(self.params.area_ranges)[:, :, None].swapaxes(0, 1)
-        self.counted = (truths.area >= low) & (truths.area <= high) & ~ignored
+        self.counted = (ground_truths.area >= low) & (ground_truths.area <= high) & ~ignored
         self.matchable = self.counted & ~unmatchable
         self.true_positive, self.ignored = (
             match_table.true_positive.copy(),
@@ -134,8 +136,8 @@ class _Grouping:
             duplicate=self.duplicate,
             max_iou=self.max_iou,
             matched_gt=self.matched_gt,
-            truth_label=self.truths.label,
-            truth_image=self.truths.image,
+            truth_label=self.ground_truths.label,
+            truth_image=self.ground_truths.image,
             positive=self.counted,
         )
         grouped_table.set_ranking(
@@ -164,9 +166,9 @@ class _Grouping:
         dt, truth = self._candidate_pairs()
         iou = paired_overlaps(
             self.detections.corners[dt],
-            self.truths.corners[truth],
+            self.ground_truths.corners[truth],
             detection_areas=self.detections.overlap_area[dt],
-            truth_areas=self.truths.overlap_area[truth],
+            truth_areas=self.ground_truths.overlap_area[truth],
             crowd=np.ones(len(dt), np.bool_),
             inclusive_pixels=self.params.inclusive_pixels,
         )
@@ -180,7 +182,7 @@ class _Grouping:
 
     def _candidate_pairs(self) -> tuple[Rows, Rows]:
         """Return the group-detection pairs of equal image and class within max dets."""
-        keys = self._image_class_keys(self.truths)[self.groups]
+        keys = self._image_class_keys(self.ground_truths)[self.groups]
         dt_rows = self.match_table.ranking.rows.astype(np.intp)
         dt_rows = dt_rows[np.isin(self._image_class_keys(self.detections)[dt_rows], keys)]
         dt_keys = self._image_class_keys(self.detections)[dt_rows]

@@ -46,7 +46,7 @@ def extents(keypoints: Floats) -> Floats:
 
 def keypoint_pairs(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     dt_keypoints: Floats,
     gt_keypoints: GroundTruthKeypoints,
@@ -61,7 +61,7 @@ def keypoint_pairs(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows; only image, label and the area of ground truths are used.
     dt_keypoints : (N, K, 2) float64
         x and y in pixels.
@@ -73,7 +73,7 @@ def keypoint_pairs(
     threads : int, optional
         Does not change the result.
     """
-    start, truth = _group_pairs(detections, truths)
+    start, truth = _group_pairs(detections, ground_truths)
     similarity, variances = np.empty(len(truth)), (np.array(sigmas) * 2) ** 2
     labeled = gt_keypoints.keypoints[:, :, 2] > 0
     keypoint = np.nonzero(labeled)[1]
@@ -84,7 +84,7 @@ def keypoint_pairs(
         gt_keypoints.keypoints[labeled][:, :2].copy(),
         variances[keypoint],
         np.ascontiguousarray(gt_keypoints.boxes),
-        truths.area + np.spacing(1.0),
+        ground_truths.area + np.spacing(1.0),
         variances,
         start,
         truth,
@@ -114,10 +114,12 @@ def _chunk_edges(start: NDArray[np.int64], pairs: int) -> list[int]:
     return sorted({*first.tolist(), len(start) - 1}) if len(pair_starts) else []
 
 
-def _group_pairs(detections: Boxes, truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
+def _group_pairs(detections: Boxes, ground_truths: Boxes) -> tuple[NDArray[np.int64], Integers]:
     """List the ground truths of each detection's image and class as pairs."""
-    labels = np.int64(max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1)
-    dt_group, gt_group = (boxes.image * labels + boxes.label for boxes in (detections, truths))
+    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
+    dt_group, gt_group = (
+        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
+    )
     order = np.argsort(gt_group, kind="stable").astype(np.int32)
     begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
     start = np.concatenate([[0], np.cumsum(end - begin)]).astype(np.int64)

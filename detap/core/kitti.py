@@ -59,7 +59,7 @@ class _Inputs(NamedTuple):
     """Inputs shared by all classes; see :func:`match_kitti`."""
 
     detections: Boxes
-    truths: Boxes
+    ground_truths: Boxes
     low: Flags
     images: int
     params: MatchParams
@@ -91,7 +91,7 @@ class _Counts(NamedTuple):
 
 def match_kitti(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     parts: Sequence[Part],
     low: Flags,
     *,
@@ -103,7 +103,7 @@ def match_kitti(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows, in file order.
     parts : sequence of Part
         Scored classes; others are undefined.
@@ -131,9 +131,9 @@ def match_kitti(
     # One slot per level: here the levels are not tied to hits.
     per_level = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
     scores = scores._replace(interpolated=per_level)
-    scores.counts[1] = np.bincount(truths.label, minlength=classes)
+    scores.counts[1] = np.bincount(ground_truths.label, minlength=classes)
     scores.counts[2] = scores.counts[6] = np.bincount(detections.label, minlength=classes)
-    inputs = _Inputs(detections, truths, low, images, params)
+    inputs = _Inputs(detections, ground_truths, low, images, params)
     for part in parts:
         _ClassMatcher(inputs, part).score(scores)
     return scores
@@ -143,7 +143,7 @@ class _ClassMatcher:
     """Matching of one class."""
 
     def __init__(self, inputs: _Inputs, part: Part) -> None:
-        self.detections, self.truths, self.low, self.images, self.params = inputs
+        self.detections, self.ground_truths, self.low, self.images, self.params = inputs
         self.part = part
         self.own = self.detections.label == part.label
         self.pairs = self._overlapping(part.chooses, self.own | self.low.any(axis=0))
@@ -218,15 +218,15 @@ class _ClassMatcher:
         return len(np.setdiff1d(dt_rows, taken))
 
     def _overlapping(
-        self, of_truths: Flags, of_detections: Flags, *, crowd: bool = False
+        self, of_ground_truths: Flags, of_detections: Flags, *, crowd: bool = False
     ) -> _Pairs:
         """Return the pairs of some rows that reach the threshold."""
         min_iou = self.part.threshold
         dt_rows = np.flatnonzero(of_detections)
         dt_rows = dt_rows[np.argsort(self.detections.image[dt_rows], kind="stable")]
         begin = np.searchsorted(self.detections.image[dt_rows], np.arange(self.images + 1))
-        chosen = np.flatnonzero(of_truths)
-        image = self.truths.image[chosen]
+        chosen = np.flatnonzero(of_ground_truths)
+        image = self.ground_truths.image[chosen]
         count = begin[image + 1] - begin[image]
         pairs = [_Pairs(chosen[:0], dt_rows[:0], np.zeros(0))]
         ends = np.cumsum(count)
@@ -238,9 +238,9 @@ class _ClassMatcher:
             truth, dt = chosen[truth_index], dt_rows[begin[image[truth_index]] + nth]
             iou = paired_overlaps(
                 self.detections.corners[dt],
-                self.truths.corners[truth],
+                self.ground_truths.corners[truth],
                 detection_areas=self.detections.overlap_area[dt],
-                truth_areas=self.truths.overlap_area[truth],
+                truth_areas=self.ground_truths.overlap_area[truth],
                 crowd=np.full(len(truth_index), crowd),
                 inclusive_pixels=self.params.inclusive_pixels,
             )
@@ -270,7 +270,7 @@ class _ClassMatcher:
         open_pairs = np.ones((len(order), 1), np.bool_) if admitted is None else admitted[order]
         free = np.ones((int(claim.max()) + 1, open_pairs.shape[1]), np.bool_)
         chosen, at = [], []
-        for rows in _rounds(truth, self.truths.image):
+        for rows in _rounds(truth, self.ground_truths.image):
             able = open_pairs[rows] & free[claim[rows]]
             begins = np.flatnonzero(np.diff(truth[rows], prepend=-1))
             candidate = np.where(able, np.arange(len(rows))[:, None], len(rows))

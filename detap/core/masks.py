@@ -58,7 +58,7 @@ def runs_of(masks: MaskArrays, number: int) -> NDArray[np.uint32]:
 
 def mask_pairs(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     masks: tuple[MaskArrays, MaskArrays],
     numbers: tuple[Integers, Integers],
@@ -75,7 +75,7 @@ def mask_pairs(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows; only image and label are used.
     masks : pair of MaskArrays
         Of detections and ground truths; those of an image have equal size.
@@ -96,13 +96,13 @@ def mask_pairs(
         _store(masks[1]),
         numbers[0],
         numbers[1],
-        _shared_groups(detections, truths),
+        _shared_groups(detections, ground_truths),
         crowd.view(np.uint8),
         min_similarity,
         dilation_ratio,
         counts,
     )
-    n_threads = threads or thread_count(len(detections.image) + len(truths.image))
+    n_threads = threads or thread_count(len(detections.image) + len(ground_truths.image))
     run_threads(kernel.work, n_threads)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     pairs = Pairs(start, np.zeros(start[-1], np.int32), np.zeros(start[-1]))
@@ -116,12 +116,12 @@ def _store(masks: MaskArrays) -> _masks.Store:
 
 
 def _shared_groups(
-    detections: Boxes, truths: Boxes
+    detections: Boxes, ground_truths: Boxes
 ) -> tuple[Integers, Int64Array, Integers, Int64Array]:
     """Return rows and starts of the image-class groups that both sides have."""
-    labels = max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1
+    labels = max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1
     dt_rows, dt_group, dt_start = _group_boxes(detections, labels)
-    gt_rows, gt_group, gt_start = _group_boxes(truths, labels)
+    gt_rows, gt_group, gt_start = _group_boxes(ground_truths, labels)
     gt_index = np.searchsorted(gt_group, dt_group)
     shared = np.flatnonzero(np.append(gt_group, -1)[gt_index] == dt_group)
     return *_rows_of_groups(dt_rows, dt_start, shared), *_rows_of_groups(

@@ -292,9 +292,9 @@ class MatchTable:
 
     def _select(self, detections: Flags, ground_truths: Flags) -> "MatchTable":
         """Select rows; a match with a removed ground truth becomes -1."""
-        rows, truths = np.flatnonzero(detections), np.flatnonzero(ground_truths)
+        rows, gt_rows = np.flatnonzero(detections), np.flatnonzero(ground_truths)
         new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # index -1 stays -1
-        new_row[truths] = np.arange(len(truths), dtype=np.int32)
+        new_row[gt_rows] = np.arange(len(gt_rows), dtype=np.int32)
         return replace(
             self,
             label=self.label[rows],
@@ -307,9 +307,9 @@ class MatchTable:
             duplicate=self.duplicate[rows],
             max_iou=self.max_iou[rows] if len(self.max_iou) else self.max_iou,
             matched_gt=new_row[self.matched_gt.take(rows, axis=1)],
-            truth_label=self.truth_label[truths],
-            truth_image=self.truth_image[truths],
-            positive=self.positive.take(truths, axis=1),
+            truth_label=self.truth_label[gt_rows],
+            truth_image=self.truth_image[gt_rows],
+            positive=self.positive.take(gt_rows, axis=1),
         )
 
     @classmethod

@@ -94,7 +94,7 @@ class Pairs(NamedTuple):
         listed = (at < end) & (self.truth[np.minimum(at, last)] == gt)
         return np.where(listed, self.similarity[np.minimum(at, last)], 0.0)
 
-    def check(self, detections: Boxes, truths: Boxes) -> None:
+    def check(self, detections: Boxes, ground_truths: Boxes) -> None:
         """Raise ValueError if these are not pairs of these detections and ground truths."""
         counts = np.diff(self.start)
         if (
@@ -104,11 +104,15 @@ class Pairs(NamedTuple):
             or not self.start[-1] == len(self.truth) == len(self.similarity)
         ):
             raise ValueError("pairs.start does not ascend from 0 to the number of pairs")
-        if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(truths.image):
-            raise ValueError(f"pairs contain ground truths outside 0 to {len(truths.image) - 1}")
+        if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(
+            ground_truths.image
+        ):
+            raise ValueError(
+                f"pairs contain ground truths outside 0 to {len(ground_truths.image) - 1}"
+            )
         dt = np.repeat(np.arange(len(counts)), counts)
-        if (detections.image[dt] != truths.image[self.truth]).any() or (
-            detections.label[dt] != truths.label[self.truth]
+        if (detections.image[dt] != ground_truths.image[self.truth]).any() or (
+            detections.label[dt] != ground_truths.label[self.truth]
         ).any():
             raise ValueError("pairs join different images or classes")
         if ((np.diff(self.truth) <= 0) & (np.diff(dt) == 0)).any():
@@ -122,7 +126,7 @@ def max_dets_array(max_dets: tuple[int | None, ...]) -> NDArray[np.int64]:
 
 def match_and_accumulate(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     ignored: Flags,
     crowd: Flags,
@@ -144,7 +148,7 @@ def match_and_accumulate(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows, in file order.
     ignored, crowd : (G,) bool
         Ignored ground truths; ground truths that match any number of detections.
@@ -178,16 +182,16 @@ def match_and_accumulate(
         If the pairs are invalid.
     """
     if pairs is not None:
-        pairs.check(detections, truths)
+        pairs.check(detections, ground_truths)
     curve_params = params if curves else params._replace(levels=params.levels[:1])
-    truth_counts = np.bincount(truths.label, minlength=classes)
+    truth_counts = np.bincount(ground_truths.label, minlength=classes)
     scores = Scores.undefined(curve_params, truth_counts, all_max_dets=all_max_dets)
-    rows = len(detections.image) + len(truths.image)
+    rows = len(detections.image) + len(ground_truths.image)
     n_threads = threads or thread_count(rows)
     ranked = np.zeros(len(detections.image), np.int32)
     matcher = _matching.Matcher(
         detections,
-        truths,
+        ground_truths,
         (ignored.view(np.uint8), crowd.view(np.uint8), unmatchable.view(np.uint8)),
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
@@ -204,7 +208,7 @@ def match_and_accumulate(
     if match_table is None and not split:
         run_threads(matcher.work, min(n_threads, max(classes, 1)))
         return scores
-    table = _empty_table(detections, truths, ignored, params, tuple(match_table or ()))
+    table = _empty_table(detections, ground_truths, ignored, params, tuple(match_table or ()))
     table = replace(table, images=images, classes=classes)
     matcher.keep_matches(table, match_table is not None)
     run_threads(matcher.work, min(n_threads, max(matcher.jobs, 1)))
@@ -227,7 +231,7 @@ def match_and_accumulate(
 
 def _empty_table(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     ignored: Flags,
     params: MatchParams,
     area_iou_pairs: "tuple[AreaIouPair, ...]",
@@ -236,7 +240,10 @@ def _empty_table(
     from detap.core.match_table import MatchTable, empty_bits  # noqa: PLC0415 - lazy import
 
     n_rows = len(detections.image)
-    in_range = [(truths.area >= low) & (truths.area <= high) for low, high in params.area_ranges]
+    in_range = [
+        (ground_truths.area >= low) & (ground_truths.area <= high)
+        for low, high in params.area_ranges
+    ]
     return MatchTable(
         label=detections.label,
         image=detections.image,
@@ -249,8 +256,8 @@ def _empty_table(
         max_iou=np.zeros(n_rows),
         area_iou_pairs=area_iou_pairs,
         matched_gt=np.full((len(area_iou_pairs), n_rows), -1, np.int32),
-        truth_label=truths.label,
-        truth_image=truths.image,
+        truth_label=ground_truths.label,
+        truth_image=ground_truths.image,
         positive=np.array(in_range) & ~ignored,
         images=0,
         classes=0,

@@ -76,7 +76,7 @@ class GroundTruthIndex:
 
     Parameters
     ----------
-    truths : Boxes
+    ground_truths : Boxes
         G rows, in file order.
     images : int
         Number of images.
@@ -92,7 +92,7 @@ class GroundTruthIndex:
 
     def __init__(
         self,
-        truths: Boxes,
+        ground_truths: Boxes,
         images: int,
         counted: Flags,
         *,
@@ -101,16 +101,16 @@ class GroundTruthIndex:
         inclusive_pixels: bool = False,
     ) -> None:
         rows = np.flatnonzero(counted)
-        rows = rows[np.argsort(truths.image[rows], kind="stable")]
+        rows = rows[np.argsort(ground_truths.image[rows], kind="stable")]
         self.order = rows.astype(np.int32)
-        start = np.searchsorted(truths.image[rows], np.arange(images + 1))
+        start = np.searchsorted(ground_truths.image[rows], np.arange(images + 1))
         flags = np.zeros(len(rows), np.bool_) if matched is None else matched[rows]
         self._kernel = _nearest.ImageGroundTruths(
             start=start.astype(np.int32),
             order=self.order,
-            label=truths.label[rows],
-            corners=np.ascontiguousarray(truths.corners[rows]),
-            area=truths.overlap_area[rows],
+            label=ground_truths.label[rows],
+            corners=np.ascontiguousarray(ground_truths.corners[rows]),
+            area=ground_truths.overlap_area[rows],
             crowd=np.full(len(rows), crowd, np.uint8),
             matched=flags.view(np.uint8),
             pixel_offset=1.0 if inclusive_pixels else 0.0,
@@ -181,7 +181,7 @@ class GroundTruthIndex:
                 np.maximum(same, other) <= background_iou, BACKGROUND, BOTH
             )
             # Later types overwrite earlier ones.
-            for kind, mask, truths, similarity in (
+            for kind, mask, ground_truths, similarity in (
                 (
                     DUPLICATE,
                     reaches(nearest.matched_similarity),
@@ -192,7 +192,7 @@ class GroundTruthIndex:
                 (LOCALIZATION, is_near, nearest.same_class, same),
             ):
                 typed_rows = batch[mask]
-                result.kind[typed_rows], result.target[typed_rows] = kind, truths[mask]
+                result.kind[typed_rows], result.target[typed_rows] = kind, ground_truths[mask]
                 result.similarity[typed_rows] = similarity[mask]
         return result
 
@@ -253,28 +253,34 @@ class PairedGroundTruthIndex(GroundTruthIndex):
     ----------
     pairs : Pairs
         Of any classes in an image; without crowds.
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows.
     counted, matched : (G,) bool
         As for :class:`GroundTruthIndex`.
     """
 
     def __init__(
-        self, pairs: Pairs, detections: Boxes, truths: Boxes, counted: Flags, *, matched: Flags
+        self,
+        pairs: Pairs,
+        detections: Boxes,
+        ground_truths: Boxes,
+        counted: Flags,
+        *,
+        matched: Flags,
     ) -> None:
         dt = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
         mask = counted[pairs.truth]
         self._dt, self._gt = dt[mask], pairs.truth[mask]
         self._similarity = pairs.similarity[mask]
-        self._is_same_class = detections.label[self._dt] == truths.label[self._gt]
+        self._is_same_class = detections.label[self._dt] == ground_truths.label[self._gt]
         self._is_matched = matched[self._gt] & self._is_same_class
         self._start = np.searchsorted(self._dt, np.arange(len(detections.label) + 1))
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
         """Return the nearest ground truths; see :meth:`GroundTruthIndex.nearest`."""
         del threads
-        truths, similarities = zip(*self._nearest_of_all, strict=True)
-        return Nearest(*(column[rows] for column in (*truths, *similarities)))
+        ground_truths, similarities = zip(*self._nearest_of_all, strict=True)
+        return Nearest(*(column[rows] for column in (*ground_truths, *similarities)))
 
     @cached_property
     def _nearest_of_all(self) -> tuple[tuple[Integers, Floats], ...]:
@@ -311,11 +317,13 @@ class PairedGroundTruthIndex(GroundTruthIndex):
         available, result = unmatched.copy(), np.full(len(rows), -1, np.int32)
         for index, row in enumerate(rows.tolist()):
             pairs = slice(self._start[row], self._start[row + 1])
-            truths = self._gt[pairs][reached[pairs]]
-            similarity = np.where(available[truths], self._similarity[pairs][reached[pairs]], 0.0)
+            ground_truths = self._gt[pairs][reached[pairs]]
+            similarity = np.where(
+                available[ground_truths], self._similarity[pairs][reached[pairs]], 0.0
+            )
             if similarity.any():
                 best = np.flatnonzero(similarity == similarity.max())
-                result[index] = truths[best[-1 if last_of_equal else 0]]
+                result[index] = ground_truths[best[-1 if last_of_equal else 0]]
                 available[result[index]] = False
         return result
 

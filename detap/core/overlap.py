@@ -21,7 +21,7 @@ def pixel_areas(corners: Floats) -> Floats:
 
 def overlaps(
     detections: Floats,
-    truths: Floats,
+    ground_truths: Floats,
     *,
     detection_areas: Floats,
     truth_areas: Floats,
@@ -34,7 +34,7 @@ def overlaps(
     ----------
     detections : (N, 4) float64
         x1, y1, x2, y2.
-    truths : (G, 4) float64
+    ground_truths : (G, 4) float64
         x1, y1, x2, y2.
     detection_areas, truth_areas : (N,) and (G,) float64
         Areas in the file's own box format: areas computed from corners differ in the last bits.
@@ -53,12 +53,12 @@ def overlaps(
     ``bbIou`` of COCO's maskApi.c, for the order of operations.
     """
     if crowd is None:
-        crowd = np.zeros(len(truths), np.bool_)
-    out = np.empty((len(detections), len(truths)))
+        crowd = np.zeros(len(ground_truths), np.bool_)
+    out = np.empty((len(detections), len(ground_truths)))
     _overlap.fill_overlaps(
         np.ascontiguousarray(detections, np.float64),
         np.ascontiguousarray(detection_areas, np.float64),
-        np.ascontiguousarray(truths, np.float64),
+        np.ascontiguousarray(ground_truths, np.float64),
         np.ascontiguousarray(truth_areas, np.float64),
         np.ascontiguousarray(crowd, np.bool_).view(np.uint8),
         1.0 if inclusive_pixels else 0.0,
@@ -69,7 +69,7 @@ def overlaps(
 
 def paired_overlaps(
     detections: Floats,
-    truths: Floats,
+    ground_truths: Floats,
     *,
     detection_areas: Floats,
     truth_areas: Floats,
@@ -80,14 +80,14 @@ def paired_overlaps(
 
     Parameters
     ----------
-    detections, truths : (P, 4) float64
+    detections, ground_truths : (P, 4) float64
         x1, y1, x2, y2 of each pair.
     detection_areas, truth_areas, crowd, inclusive_pixels
         As for :func:`overlaps`, with the same bits; each (P,).
     """
     pixel_offset = 1.0 if inclusive_pixels else 0.0
-    low = np.maximum(detections[:, :2], truths[:, :2])
-    width_height = np.minimum(detections[:, 2:], truths[:, 2:]) - low + pixel_offset
+    low = np.maximum(detections[:, :2], ground_truths[:, :2])
+    width_height = np.minimum(detections[:, 2:], ground_truths[:, 2:]) - low + pixel_offset
     intersection = np.where(
         (width_height > 0).all(axis=1), width_height[:, 0] * width_height[:, 1], 0.0
     )

@@ -77,13 +77,13 @@ def _segments_cross(a: Floats, b: Floats, c: Floats, d: Floats) -> NDArray[np.bo
 
 
 def polygon_overlaps(
-    detections: Floats, truths: Floats, crowd: NDArray[np.bool_] | None = None
+    detections: Floats, ground_truths: Floats, crowd: NDArray[np.bool_] | None = None
 ) -> Floats:
     """Return the IoU of P pairs of quadrilaterals, (P,) float64.
 
     Parameters
     ----------
-    detections, truths : (P, 8) float64
+    detections, ground_truths : (P, 8) float64
     crowd : (P,) bool, optional
         Divide by the detection's area for these.
     """
@@ -91,7 +91,7 @@ def polygon_overlaps(
     flags = np.zeros(len(out), np.bool_) if crowd is None else crowd
     _polygons.fill_ious(
         np.ascontiguousarray(detections),
-        np.ascontiguousarray(truths),
+        np.ascontiguousarray(ground_truths),
         np.ascontiguousarray(flags).view(np.uint8),
         out,
     )
@@ -100,7 +100,7 @@ def polygon_overlaps(
 
 def polygon_pairs(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     polygons: tuple[Floats, Floats],
     crowd: NDArray[np.bool_],
@@ -109,19 +109,21 @@ def polygon_pairs(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N and G rows with bounding boxes as corners; pairs with disjoint bounds are skipped.
     polygons : pair of (N, 8) and (G, 8) float64
     crowd : (G,) bool
         Divide by the detection's area for these.
     """
-    labels = np.int64(max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1)
-    dt_group, gt_group = (boxes.image * labels + boxes.label for boxes in (detections, truths))
+    labels = np.int64(max(detections.label.max(initial=0), ground_truths.label.max(initial=0)) + 1)
+    dt_group, gt_group = (
+        boxes.image * labels + boxes.label for boxes in (detections, ground_truths)
+    )
     order = np.argsort(gt_group, kind="stable").astype(np.int32)
     begin, end = (np.searchsorted(gt_group[order], dt_group, side) for side in ("left", "right"))
     inputs = (
         np.ascontiguousarray(detections.corners),
-        np.ascontiguousarray(truths.corners),
+        np.ascontiguousarray(ground_truths.corners),
         order,
         begin.astype(np.int64),
         end.astype(np.int64),

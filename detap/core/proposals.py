@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 def coverage(
     detections: Boxes,
-    truths: Boxes,
+    ground_truths: Boxes,
     *,
     counted: NDArray[np.bool_],
     images: int,
@@ -29,7 +29,7 @@ def coverage(
 
     Parameters
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
         N proposals with scores, and G ground truths.
     counted : (A, G) bool
         Counted ground truths of each area range.
@@ -50,15 +50,15 @@ def coverage(
     Hosang et al., What makes for effective detection proposals?, TPAMI 2016; Detectron2's
     ``_evaluate_box_proposals``.
     """
-    out = np.zeros((len(counted), len(max_dets), len(truths.image)))
+    out = np.zeros((len(counted), len(max_dets), len(ground_truths.image)))
     _proposals.fill_coverage(
         dt_image=detections.image,
         dt_score=detections.score,
         dt_corners=detections.corners,
         dt_areas=detections.overlap_area,
-        gt_image=truths.image,
-        gt_corners=truths.corners,
-        gt_areas=truths.overlap_area,
+        gt_image=ground_truths.image,
+        gt_corners=ground_truths.corners,
+        gt_areas=ground_truths.overlap_area,
         counted=np.ascontiguousarray(counted).view(np.uint8),
         images=images,
         max_dets=max_dets_array(max_dets),
@@ -103,8 +103,10 @@ def accumulate_coverage(
         Number of proposals per image.
     params : MatchParams
     """
-    thresholds, (areas, n_max_dets, truths) = len(params.thresholds), bits.shape
-    scores = Scores.undefined(params._replace(levels=()), np.array([truths]), all_max_dets=False)
+    thresholds, (areas, n_max_dets, ground_truths) = len(params.thresholds), bits.shape
+    scores = Scores.undefined(
+        params._replace(levels=()), np.array([ground_truths]), all_max_dets=False
+    )
     scores.positives[:, 0] = counted.sum(axis=1)
     tp_counts = np.zeros((thresholds, areas, n_max_dets), np.int64)
     for t in range(thresholds):
@@ -117,6 +119,6 @@ def accumulate_coverage(
     within = int(np.minimum(proposals.astype(np.int64), max_dets).sum())
     tp = int(tp_counts[0, 0, -1])
     positives = int(scores.positives[0, 0])
-    counts = [positives, truths - positives, proposals.sum(), tp, within - tp, 0, within]
+    counts = [positives, ground_truths - positives, proposals.sum(), tp, within - tp, 0, within]
     scores.counts[:, 0] = counts
     return scores

@@ -64,14 +64,14 @@ _State = tuple[int, tuple[int, ...], bool]
 """Matched ground truths as bits, remaining detections per kind, True after a hit."""
 
 
-def count_bounds(ties: Iterable[Tie], truths: int) -> list[CountBounds]:
+def count_bounds(ties: Iterable[Tie], ground_truths: int) -> list[CountBounds]:
     """Return the bounds after each tie.
 
     Parameters
     ----------
     ties : iterable of Tie
         By descending score.
-    truths : int
+    ground_truths : int
         Number of ground truths that can be matched.
     """
     bounds: list[CountBounds] = []
@@ -80,7 +80,7 @@ def count_bounds(ties: Iterable[Tie], truths: int) -> list[CountBounds]:
         after = None if states is None else _follow(states, tie)
         if after is None:
             last = bounds[-1] if bounds else CountBounds(0, 0, 0, 0, 0)
-            bounds.append(_loose_bounds(last, tie, truths))
+            bounds.append(_loose_bounds(last, tie, ground_truths))
         else:
             bounds.append(_combine(after.values()))
         states = after
@@ -113,16 +113,16 @@ def _competing_sets(options: Sequence[MatchOptions]) -> list[list[MatchOptions]]
     """Split detections into sets that compete for no common ground truth."""
     sets: list[tuple[set[int], list[MatchOptions]]] = []
     for option in options:
-        truths = {number for number, _, used_up in option.tries if used_up}
+        ground_truths = {number for number, _, used_up in option.tries if used_up}
         members = [option]
         disjoint = []
-        for other_truths, other_members in sets:
-            if other_truths & truths:
-                truths |= other_truths
+        for other_ground_truths, other_members in sets:
+            if other_ground_truths & ground_truths:
+                ground_truths |= other_ground_truths
                 members = other_members + members
             else:
-                disjoint.append((other_truths, other_members))
-        sets = [*disjoint, (truths, members)]
+                disjoint.append((other_ground_truths, other_members))
+        sets = [*disjoint, (ground_truths, members)]
     return [members for _, members in sets]
 
 
@@ -185,7 +185,7 @@ def _take(
     return (taken, (*left[:index], left[index] - 1, *left[index + 1 :]), hit), bounds
 
 
-def _loose_bounds(previous: CountBounds, tie: Tie, truths: int) -> CountBounds:
+def _loose_bounds(previous: CountBounds, tie: Tie, ground_truths: int) -> CountBounds:
     """Return bounds after a tie with each detection bounded by itself."""
     possible = [_outcomes(option) for option in tie.options]
     left_out = len(possible) - tie.min_counted
@@ -199,7 +199,7 @@ def _loose_bounds(previous: CountBounds, tie: Tie, truths: int) -> CountBounds:
     misses = previous.max_misses + at_most(MISS)
     return CountBounds(
         previous.min_hits + at_least(HIT),
-        min(previous.max_hits + at_most(HIT), truths),
+        min(previous.max_hits + at_most(HIT), ground_truths),
         previous.min_misses + at_least(MISS),
         misses,
         misses,

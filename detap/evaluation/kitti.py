@@ -22,14 +22,14 @@ class KittiTables(NamedTuple):
 
     Attributes
     ----------
-    detections, truths : Boxes
+    detections, ground_truths : Boxes
     ignored, crowd : (G,) bool
     extra : mapping of str to (G,) float64
         Further columns of the ground truths.
     """
 
     detections: Boxes
-    truths: Boxes
+    ground_truths: Boxes
     ignored: Flags
     crowd: Flags
     extra: Mapping[str, Floats]
@@ -51,7 +51,7 @@ def kitti_parts(
     UsageError
         If no class has a threshold, or a required column is missing.
     """
-    label, inside = tables.truths.label, _inside_range(protocol, tables)
+    label, inside = tables.ground_truths.label, _inside_range(protocol, tables)
     chooses = ~tables.crowd
     parts = []
     for class_label, threshold in thresholds_of(protocol, classes).items():
@@ -130,10 +130,14 @@ def _neighbor_labels(protocol: Protocol, classes: Sequence[str], name: str) -> l
 
 def _inside_range(protocol: Protocol, tables: KittiTables) -> Flags:
     """Return masks of the ground truths inside each range, (A, G) bool."""
-    truths, area_ranges = tables.truths, protocol.area_ranges
-    inside = np.array([(truths.area >= b.low) & (truths.area <= b.high) for b in area_ranges])
+    ground_truths, area_ranges = tables.ground_truths, protocol.area_ranges
+    inside = np.array(
+        [(ground_truths.area >= b.low) & (ground_truths.area <= b.high) for b in area_ranges]
+    )
     if protocol.min_height:
-        inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(protocol.min_height)
+        inside &= ground_truths.corners[:, 3] - ground_truths.corners[:, 1] > _by_range(
+            protocol.min_height
+        )
     for field, column in COLUMNS.items():
         maximum = getattr(protocol, field)
         if maximum and column not in tables.extra:

@@ -213,31 +213,31 @@ class EvaluationRun:
     @cached_property
     def pairs_of_any_class(self) -> "Pairs | None":
         """The IoUs of pairs of one image, of any class and without crowds."""
-        detections, truths = (
+        detections, ground_truths = (
             columns._replace(label=np.zeros_like(columns.label)) for columns in self.boxes()
         )
-        return self.shapes.pairs((detections, truths), np.zeros_like(self.crowd), 0.0)
+        return self.shapes.pairs((detections, ground_truths), np.zeros_like(self.crowd), 0.0)
 
-    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
+    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, ground_truths: Rows) -> Floats:
         """Return the IoUs (n, g) of some detections and ground truths of an image.
 
         Parameters
         ----------
         boxes : pair of Boxes
             As :meth:`boxes` gives them.
-        rows, truths : (n,) and (g,) array of int
+        rows, ground_truths : (n,) and (g,) array of int
             Of the same class.
         """
         detections, of_truth = boxes
         if self.pairs is not None:
-            claim, truth = np.repeat(rows, len(truths)), np.tile(truths, len(rows))
-            return self.pairs.between(claim, truth).reshape(len(rows), len(truths))
+            claim, truth = np.repeat(rows, len(ground_truths)), np.tile(ground_truths, len(rows))
+            return self.pairs.between(claim, truth).reshape(len(rows), len(ground_truths))
         return overlaps(
             detections.corners[rows],
-            of_truth.corners[truths],
+            of_truth.corners[ground_truths],
             detection_areas=detections.overlap_area[rows],
-            truth_areas=of_truth.overlap_area[truths],
-            crowd=self.crowd[truths],
+            truth_areas=of_truth.overlap_area[ground_truths],
+            crowd=self.crowd[ground_truths],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
 
@@ -245,10 +245,10 @@ class EvaluationRun:
         self, *, match_table: "Iterable[AreaIouPair] | None" = None, curves: bool = True
     ) -> Scores:
         """Match detections in descending score order and accumulate."""
-        detections, truths = self.boxes()
+        detections, ground_truths = self.boxes()
         # The match table needs the max IoU of each detection, so no pair may be skipped.
         lowest = 0.0 if match_table is not None else min(self.protocol.search_thresholds)
-        pairs = self.shapes.pairs((detections, truths), self.crowd, lowest)
+        pairs = self.shapes.pairs((detections, ground_truths), self.crowd, lowest)
         match = match_and_accumulate
         if self.group.any():
             from detap.core.group_of import match_grouped
@@ -256,7 +256,7 @@ class EvaluationRun:
             match = partial(match_grouped, group=self.group)
         return match(
             detections,
-            truths,
+            ground_truths,
             ignored=self.ignored,
             crowd=self.crowd,
             unmatchable=self.unmatchable,
@@ -316,13 +316,13 @@ class EvaluationRun:
         from detap.core.kitti import match_kitti
         from detap.evaluation.kitti import KittiTables, kitti_parts
 
-        detections, truths = self.boxes()
+        detections, ground_truths = self.boxes()
         extra = self.ground_truth.extra
-        columns = KittiTables(detections, truths, self.ignored, self.crowd, extra)
+        columns = KittiTables(detections, ground_truths, self.ignored, self.crowd, extra)
         parts, low = kitti_parts(self.protocol, self.classes, columns)
         return match_kitti(
             detections,
-            truths,
+            ground_truths,
             parts,
             low,
             images=len(self.images),
@@ -349,20 +349,22 @@ class EvaluationRun:
             raise UsageError(
                 "matching by-iou requires a class-agnostic protocol; set --class-agnostic"
             )
-        detections, truths = self.boxes()
-        self._check_pair_count(detections, truths)
+        detections, ground_truths = self.boxes()
+        self._check_pair_count(detections, ground_truths)
         counted = np.array(
             [
-                (truths.area >= area_range.low) & (truths.area <= area_range.high) & ~self.ignored
+                (ground_truths.area >= area_range.low)
+                & (ground_truths.area <= area_range.high)
+                & ~self.ignored
                 for area_range in protocol.area_ranges
             ]
         )
         if protocol.empty_images == "exclude":
-            counted &= np.isin(truths.image, detections.image)
+            counted &= np.isin(ground_truths.image, detections.image)
         images = len(self.ground_truth.images)
         covered = coverage(
             detections,
-            truths,
+            ground_truths,
             counted=counted,
             images=images,
             max_dets=protocol.max_dets,
@@ -372,12 +374,12 @@ class EvaluationRun:
         bits = reached_thresholds(covered, thresholds, strict=protocol.strict_iou)
         return bits, counted, np.bincount(detections.image, minlength=images)
 
-    def _check_pair_count(self, detections: Boxes, truths: Boxes) -> None:
+    def _check_pair_count(self, detections: Boxes, ground_truths: Boxes) -> None:
         """Raise UsageError if an image has more pairs than int32 can index."""
         images = len(self.ground_truth.images)
         max_dets = self.protocol.max_dets[-1]
         proposals = np.bincount(detections.image, minlength=images)
-        pairs = np.bincount(truths.image, minlength=images) * (
+        pairs = np.bincount(ground_truths.image, minlength=images) * (
             proposals if max_dets is None else np.minimum(proposals, max_dets)
         )
         if pairs.max(initial=0) > MOST_ROWS:

@@ -107,7 +107,7 @@ class SelectedClasses(EvaluationRun):
         The run of all classes.
     labels : list of K int
         The selected classes, as indices of the full run.
-    rows, truths : (N,) and (G,) int64
+    rows, ground_truths : (N,) and (G,) int64
         The detections and ground truths of these classes, as rows of the full tables.
     """
 
@@ -124,7 +124,7 @@ class SelectedClasses(EvaluationRun):
         )
         self.full, self.labels = full, list(labels)
         self.rows = np.flatnonzero(mask[full.detections.label])
-        self.truths = np.flatnonzero(mask[full.ground_truth.label])
+        self.ground_truths = np.flatnonzero(mask[full.ground_truth.label])
 
     @property
     def full_run(self) -> EvaluationRun:
@@ -152,7 +152,7 @@ class SelectedClasses(EvaluationRun):
         """The new index of each row of the full tables; -1 for other classes."""
         tables = (
             (self.rows, len(self.full.detections)),
-            (self.truths, len(self.full.ground_truth)),
+            (self.ground_truths, len(self.full.ground_truth)),
         )
         new_indices = []
         for indices, count in tables:

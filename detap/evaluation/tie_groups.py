@@ -140,7 +140,7 @@ class _RankedOrders:
     def __init__(self, run: EvaluationRun, match_table: MatchTable) -> None:
         self.run, self.match_table = run, match_table
         self.protocol = run.protocol
-        self.detections, self.truths = run.boxes()
+        self.detections, self.ground_truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         image = self.detections.image.astype(np.int64)
         self.class_and_image = self.detections.label * np.int64(len(run.images)) + image
@@ -158,9 +158,11 @@ class _RankedOrders:
             np.searchsorted(self.class_and_image[by_pair], pairs, side=end)
             for end in ("left", "right")
         ]
-        truths = self.truths.label * np.int64(images) + self.truths.image
-        order = np.argsort(truths, kind="stable")
-        truth_ends = [np.searchsorted(truths[order], pairs, side=end) for end in ("left", "right")]
+        ground_truths = self.ground_truths.label * np.int64(images) + self.ground_truths.image
+        order = np.argsort(ground_truths, kind="stable")
+        truth_ends = [
+            np.searchsorted(ground_truths[order], pairs, side=end) for end in ("left", "right")
+        ]
         for n, pair in enumerate(pairs.tolist()):
             rows = by_pair[ends[0][n] : ends[1][n]]
             candidates = _ImageClass(self, rows, order[truth_ends[0][n] : truth_ends[1][n]])
@@ -186,17 +188,17 @@ class _RankedOrders:
 class _ImageClass:
     """The detections of one image and class, some of which may compete."""
 
-    def __init__(self, orders: _RankedOrders, rows: Rows, truths: Rows) -> None:
+    def __init__(self, orders: _RankedOrders, rows: Rows, ground_truths: Rows) -> None:
         self.orders = orders
         run, protocol = orders.run, orders.protocol
         detections = orders.detections
         self.all_rows = rows
         rows = rows[np.argsort(-detections.score[rows], kind="stable")]
         self.rows = rows[orders.rank.first[rows] < orders.limits[-1]]
-        self.truths = truths
+        self.ground_truths = ground_truths
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
         self.first_rows = self.rows[self.starts]
-        self.similarity = run.overlaps((detections, orders.truths), self.rows, truths)
+        self.similarity = run.overlaps((detections, orders.ground_truths), self.rows, ground_truths)
         thresholds = np.array(protocol.search_thresholds)[:, None, None]
         strict = protocol.strict_iou
         self.reached: Flags = np.asarray(
@@ -227,11 +229,11 @@ class _ImageClass:
 
     def _spans(self, a: int, t: int, m: int) -> tuple[CountBounds, ...]:
         """Return the bounds after each tie, for an area range, threshold and limit."""
-        positive = self.orders.match_table.positive[a, self.truths]
+        positive = self.orders.match_table.positive[a, self.ground_truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
         if key not in self.cache:
             options = tuple(self._match_options(index, a, t) for index in range(len(self.rows)))
-            unmatchable = self.orders.run.unmatchable[self.truths]
+            unmatchable = self.orders.run.unmatchable[self.ground_truths]
             bounds = count_bounds(self._ties(options, m), int((positive & ~unmatchable).sum()))
             self.cache[key] = tuple(bounds)
         return self.cache[key]
@@ -251,7 +253,7 @@ class _ImageClass:
         for gt in self.preferred[index]:
             if not self.reached[t, index, gt]:
                 continue
-            row = self.truths[gt]
+            row = self.ground_truths[gt]
             ignored = not orders.match_table.positive[a, row]
             becomes = NEITHER if ignored else otherwise if orders.run.unmatchable[row] else HIT
             shared = ignored and orders.protocol.candidate == "best"
@@ -277,10 +279,10 @@ class _ProposalOrders:
 
     def __init__(self, run: EvaluationRun) -> None:
         self.protocol = run.protocol
-        self.detections, self.truths = run.boxes()
+        self.detections, self.ground_truths = run.boxes()
         self.limits = max_dets_array(self.protocol.max_dets)
         self.rank = _ranks(self.detections.image.astype(np.int64), self.detections.score)
-        area, ignored = self.truths.area, run.ignored
+        area, ignored = self.ground_truths.area, run.ignored
         self.counted = np.array(
             [
                 (area >= area_range.low) & (area <= area_range.high) & ~ignored
@@ -288,18 +290,18 @@ class _ProposalOrders:
             ]
         )
         if self.protocol.empty_images == "exclude":
-            self.counted &= np.isin(self.truths.image, self.detections.image)
+            self.counted &= np.isin(self.ground_truths.image, self.detections.image)
 
     def tie_groups(self) -> Iterator[TieGroup]:
         """Yield the images in which the order of ties changes the coverage."""
         tied = self.rank.first < self.rank.last
         for image in np.unique(self.detections.image[tied]).tolist():
             rows = np.flatnonzero(self.detections.image == image)
-            truths = np.flatnonzero(self.truths.image == image)
-            if not len(truths):
+            ground_truths = np.flatnonzero(self.ground_truths.image == image)
+            if not len(ground_truths):
                 continue
-            reported = self._covered_counts(rows, truths)
-            least, most = self._bounds(rows, truths, reported)
+            reported = self._covered_counts(rows, ground_truths)
+            least, most = self._bounds(rows, ground_truths, reported)
             bounds: dict[tuple[CountBounds, ...], int] = {}
             bounds_index = np.full(reported.shape, -1, np.int32)
             for cell in zip(*np.nonzero((least < reported) | (most > reported)), strict=True):
@@ -315,7 +317,7 @@ class _ProposalOrders:
         thresholds = np.array(self.protocol.search_thresholds).reshape(-1, *[1] * iou.ndim)
         return np.asarray(iou > thresholds if self.protocol.strict_iou else iou >= thresholds)
 
-    def _covered_counts(self, rows: Rows, truths: Rows) -> Rows:
+    def _covered_counts(self, rows: Rows, ground_truths: Rows) -> Rows:
         """Return the number of covered ground truths of an image, (T, A, M) int64."""
         covered = coverage(
             self.detections._replace(
@@ -325,27 +327,27 @@ class _ProposalOrders:
                 },
                 image=np.zeros(len(rows), np.int32),
             ),
-            self.truths._replace(
+            self.ground_truths._replace(
                 **{
-                    name: getattr(self.truths, name)[truths]
+                    name: getattr(self.ground_truths, name)[ground_truths]
                     for name in ("label", "corners", "overlap_area", "area")
                 },
-                image=np.zeros(len(truths), np.int32),
+                image=np.zeros(len(ground_truths), np.int32),
             ),
-            counted=self.counted[:, truths],
+            counted=self.counted[:, ground_truths],
             images=1,
             max_dets=self.protocol.max_dets,
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
-        counted = self.counted[:, None, truths]
+        counted = self.counted[:, None, ground_truths]
         return np.asarray((self._reached(covered) & counted).sum(axis=-1))
 
-    def _bounds(self, rows: Rows, truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
+    def _bounds(self, rows: Rows, ground_truths: Rows, reported: Rows) -> tuple[Rows, Rows]:
         iou = overlaps(
             self.detections.corners[rows],
-            self.truths.corners[truths],
+            self.ground_truths.corners[ground_truths],
             detection_areas=self.detections.overlap_area[rows],
-            truth_areas=self.truths.overlap_area[truths],
+            truth_areas=self.ground_truths.overlap_area[ground_truths],
             inclusive_pixels=self.protocol.inclusive_pixels,
         )
         first, last = self.rank.first[rows], self.rank.last[rows]
@@ -362,16 +364,16 @@ class _ProposalOrders:
         if not groups:
             return reported, reported
         if prod(factorial(min(len(members), 20)) for members in groups) > MAX_ORDERS:
-            return self._wide_bounds(rows, truths, iou)
+            return self._wide_bounds(rows, ground_truths, iou)
         counts = []
         for orders in product(*(permutations(members) for members in groups)):
             moved = rows.copy()
             for members, order in zip(groups, orders, strict=True):
                 moved[members] = rows[list(order)]
-            counts.append(self._covered_counts(moved, truths))
+            counts.append(self._covered_counts(moved, ground_truths))
         return np.min(counts, axis=0), np.max(counts, axis=0)
 
-    def _wide_bounds(self, rows: Rows, truths: Rows, iou: Floats) -> tuple[Rows, Rows]:
+    def _wide_bounds(self, rows: Rows, ground_truths: Rows, iou: Floats) -> tuple[Rows, Rows]:
         """Return loose bounds if there are too many orders to try.
 
         Low: greedy matching by IoU finds at least half as many pairs as any other matching of the
@@ -384,7 +386,7 @@ class _ProposalOrders:
         high = low.copy()
         for m, limit in enumerate(self.limits):
             certain = self.rank.last[rows] < limit
-            low[:, :, m] = (self._covered_counts(rows[certain], truths)[:, :, m] + 1) // 2
+            low[:, :, m] = (self._covered_counts(rows[certain], ground_truths)[:, :, m] + 1) // 2
             reached = np.any(self._reached(iou[self.rank.first[rows] < limit]), axis=1)
-            high[:, :, m] = (reached[:, None] & self.counted[:, truths]).sum(axis=-1)
+            high[:, :, m] = (reached[:, None] & self.counted[:, ground_truths]).sum(axis=-1)
         return low, high

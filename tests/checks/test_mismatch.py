@@ -471,7 +471,7 @@ def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Sample, "overlapped_if", kept)
     sample.chance()
-    assert max(len(part.truths) * len(part.detections) for part in mixed) <= 1_000
+    assert max(len(part.ground_truths) * len(part.detections) for part in mixed) <= 1_000
 
 
 def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,17 +129,17 @@ class COCOeval:
 
     def _prepare(self) -> None:
         """Group the selected annotations by image and category; encode masks."""
-        truths = fast_path.selected_annotations(self.cocoGt, self.params)
+        ground_truths = fast_path.selected_annotations(self.cocoGt, self.params)
         detections = fast_path.selected_annotations(self.cocoDt, self.params)
         if self.params.iouType == "segm":
-            for coco, records in ((self.cocoGt, truths), (self.cocoDt, detections)):
+            for coco, records in ((self.cocoGt, ground_truths), (self.cocoDt, detections)):
                 for record in records:
                     record["segmentation"] = coco.annToRLE(record)
-        for record in truths:
+        for record in ground_truths:
             record["ignore"] = "iscrowd" in record and record["iscrowd"]
             if self.params.iouType == "keypoints":
                 record["ignore"] = record["num_keypoints"] == 0 or record["ignore"]
-        self._gts, self._dts = per_image.grouped(truths), per_image.grouped(detections)
+        self._gts, self._dts = per_image.grouped(ground_truths), per_image.grouped(detections)
         self.evalImgs = defaultdict(list)
         self.eval = {}
 
@@ -185,18 +185,18 @@ class COCOeval:
         -------
         (D, G) float64, or an empty list if D or G is 0
         """
-        truths, detections = per_image.of_image(self, imgId, catId)
-        if not truths and not detections:
+        ground_truths, detections = per_image.of_image(self, imgId, catId)
+        if not ground_truths and not detections:
             return []
         order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
         first = [detections[row] for row in order[: self.params.maxDets[-1]]]
         if self.params.iouType not in ("segm", "bbox"):
             raise Exception("unknown iouType for iou computation")
         key = "segmentation" if self.params.iouType == "segm" else "bbox"
-        crowd = [int(entry["iscrowd"]) for entry in truths]
+        crowd = [int(entry["iscrowd"]) for entry in ground_truths]
         try:
             return maskUtils.iou(
-                [entry[key] for entry in first], [entry[key] for entry in truths], crowd
+                [entry[key] for entry in first], [entry[key] for entry in ground_truths], crowd
             )
         except MaskError as error:
             raise MaskError(f"image {imgId}, category {catId}: {error}") from None
@@ -208,13 +208,15 @@ class COCOeval:
         -------
         (D, G) float64, or an empty list if D or G is 0
         """
-        truths, detections = self._gts[imgId, catId], self._dts[imgId, catId]
+        ground_truths, detections = self._gts[imgId, catId], self._dts[imgId, catId]
         order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
         first = [detections[row] for row in order[: self.params.maxDets[-1]]]
-        if not truths or not first:
+        if not ground_truths or not first:
             return []
         sigmas = self.params.kpt_oks_sigmas
-        return np.stack([per_image.similarity(truth, first, sigmas) for truth in truths], axis=1)
+        return np.stack(
+            [per_image.similarity(truth, first, sigmas) for truth in ground_truths], axis=1
+        )
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
         """Match the detections of an image and category to its ground truths.
@@ -286,12 +288,12 @@ class _State(NamedTuple):
     ----------
     evaluated : Evaluated
         Columns for the core.
-    truths, detections : COCO
+    ground_truths, detections : COCO
         The ground truths and the detections.
     """
 
     evaluated: fast_path.Evaluated
-    truths: Any
+    ground_truths: Any
     detections: Any
 
 
@@ -314,12 +316,12 @@ def _fast_state(evaluator: COCOeval) -> _State | None:
     steps = "_prepare", "computeIoU", "computeOks", "evaluateImg"
     if fast_path.overridden(evaluator, COCOeval, *steps):
         return None
-    truths, detections = evaluator.cocoGt, evaluator.cocoDt
+    ground_truths, detections = evaluator.cocoGt, evaluator.cocoDt
     try:
-        evaluated = fast_path.Evaluated.of(truths, detections, evaluator.params)
+        evaluated = fast_path.Evaluated.of(ground_truths, detections, evaluator.params)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None  # the per-image path raises the error where pycocotools does
-    return None if evaluated is None else _State(evaluated, truths, detections)
+    return None if evaluated is None else _State(evaluated, ground_truths, detections)
 
 
 def _compute(evaluator: COCOeval, name: str) -> Any:
@@ -331,12 +333,14 @@ def _compute(evaluator: COCOeval, name: str) -> Any:
         evaluator.ious = eval_imgs.overlaps_by_image(state.evaluated)
     else:
         params = state.evaluated.params
-        of_truths = per_image.grouped(fast_path.selected_annotations(state.truths, params))
+        of_ground_truths = per_image.grouped(
+            fast_path.selected_annotations(state.ground_truths, params)
+        )
         of_detections = per_image.grouped(fast_path.selected_annotations(state.detections, params))
         for image in params.imgIds:
             for category in params.catIds:
-                of_truths[image, category], of_detections[image, category]
-        vars(evaluator).setdefault("_gts", of_truths)
+                of_ground_truths[image, category], of_detections[image, category]
+        vars(evaluator).setdefault("_gts", of_ground_truths)
         vars(evaluator).setdefault("_dts", of_detections)
     return vars(evaluator)[name]
 

@@ -75,15 +75,17 @@ def _entries(
     matched_gt : (T, n) int32
         Matched ground truth of each ranked detection, or -1.
     """
-    params, truths = evaluated.params, evaluated.truths
+    params, ground_truths = evaluated.params, evaluated.ground_truths
     low, high = evaluated.match_params.area_ranges[a]
-    ignored = truths.ignored | (truths.boxes.area < low) | (truths.boxes.area > high)
-    gt_groups = _Groups(truths.boxes, np.arange(len(ignored)), ignored, evaluated.shape)
+    ignored = (
+        ground_truths.ignored | (ground_truths.boxes.area < low) | (ground_truths.boxes.area > high)
+    )
+    gt_groups = _Groups(ground_truths.boxes, np.arange(len(ignored)), ignored, evaluated.shape)
     area = evaluated.detections.boxes.area[ranked.rows]
     outside = (area < low) | (area > high)
     ids, rows = evaluated.detections.ids, evaluated.detections.rows[ranked.rows]
     dt_ids = [ids[row] for row in rows.tolist()]
-    gt_ids = truths.ids[gt_groups.rows].tolist()
+    gt_ids = ground_truths.ids[gt_groups.rows].tolist()
     scores = [evaluated.scores[row] for row in ranked.rows.tolist()]
     flags = ignored[gt_groups.rows].astype(np.int64)
     position = np.empty(len(ignored) + 1, np.intp)  # the last is for unmatched
@@ -123,8 +125,8 @@ def overlaps_by_image(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
     params, count = evaluated.params, evaluated.shape[1]
     names = params.catIds if params.useCats else [-1]
     ranked = _ranked(evaluated)
-    order = np.arange(len(evaluated.truths.ignored))
-    gt_groups = _Groups(evaluated.truths.boxes, order, np.zeros(len(order)), evaluated.shape)
+    order = np.arange(len(evaluated.ground_truths.ignored))
+    gt_groups = _Groups(evaluated.ground_truths.boxes, order, np.zeros(len(order)), evaluated.shape)
     pairs = evaluated.overlaps()
     result: dict[tuple[Any, Any], Any] = {}
     for image, image_id in enumerate(params.imgIds):
@@ -142,14 +144,14 @@ def overlaps_by_image(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
 
 
 def _box_overlaps(evaluated: Evaluated, dt: Rows, gt: Rows) -> NDArray[np.float64]:
-    truths, detections = evaluated.truths, evaluated.detections.boxes
+    ground_truths, detections = evaluated.ground_truths, evaluated.detections.boxes
     return np.asfortranarray(
         overlaps(
             detections.corners[dt],
-            truths.boxes.corners[gt],
+            ground_truths.boxes.corners[gt],
             detection_areas=detections.overlap_area[dt],
-            truth_areas=truths.boxes.overlap_area[gt],
-            crowd=truths.crowd[gt],
+            truth_areas=ground_truths.boxes.overlap_area[gt],
+            crowd=ground_truths.crowd[gt],
         )
     )
 

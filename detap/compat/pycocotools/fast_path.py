@@ -375,19 +375,19 @@ class Evaluated:
     """
 
     params: Any
-    truths: GroundTruthColumns
+    ground_truths: GroundTruthColumns
     detections: DetectionColumns
     selection: Selection
     match_params: MatchParams
     shapes: Shapes | None
 
     @classmethod
-    def of(cls, truths: Any, detections: Any, params: Any) -> Self | None:
+    def of(cls, ground_truths: Any, detections: Any, params: Any) -> Self | None:
         """Convert two data sets; None if irregular."""
         converted, selection = match_params(params), Selection.of(params)
         if converted is None or selection is None:
             return None
-        gt_columns = read_ground_truths(truths, params, selection)
+        gt_columns = read_ground_truths(ground_truths, params, selection)
         dt_columns = None if gt_columns is None else read_detections(detections, params, selection)
         if gt_columns is None or dt_columns is None:
             return None
@@ -405,8 +405,10 @@ class Evaluated:
         """Return pairs of shapes with a similarity of at least `lowest`; None for boxes."""
         if self.shapes is None:
             return None
-        truths = self.truths
-        return self.shapes.pairs(self.detections.boxes, truths.boxes, truths.crowd, lowest)
+        ground_truths = self.ground_truths
+        return self.shapes.pairs(
+            self.detections.boxes, ground_truths.boxes, ground_truths.crowd, lowest
+        )
 
     @cached_property
     def pairs(self) -> Pairs | None:
@@ -420,31 +422,33 @@ class Evaluated:
 
 
 def _make_shapes(
-    detections: DetectionColumns, truths: GroundTruthColumns, params: Any
+    detections: DetectionColumns, ground_truths: GroundTruthColumns, params: Any
 ) -> Shapes | None:
     """Return pairs of masks or keypoints; None for boxes, or if irregular."""
-    if isinstance(detections.shapes, Masks) and isinstance(truths.shapes, Masks):
-        image = detections.boxes.image, truths.boxes.image
-        return MaskShapes.of(detections.shapes, truths.shapes, image)
-    if not isinstance(detections.shapes, Keypoints) or not isinstance(truths.shapes, Keypoints):
+    if isinstance(detections.shapes, Masks) and isinstance(ground_truths.shapes, Masks):
+        image = detections.boxes.image, ground_truths.boxes.image
+        return MaskShapes.of(detections.shapes, ground_truths.shapes, image)
+    if not isinstance(detections.shapes, Keypoints) or not isinstance(
+        ground_truths.shapes, Keypoints
+    ):
         return None
     sigmas = np.asarray(params.kpt_oks_sigmas)
     regular = sigmas.dtype == np.float64 and sigmas.ndim == 1 and bool((sigmas > 0).all())
-    if not (regular and params.useCats and (truths.boxes.area >= 0).all()):
+    if not (regular and params.useCats and (ground_truths.boxes.area >= 0).all()):
         return None
-    return KeypointShapes(detections.shapes, truths.shapes, tuple(sigmas.tolist()))
+    return KeypointShapes(detections.shapes, ground_truths.shapes, tuple(sigmas.tolist()))
 
 
 def _match(
     evaluated: Evaluated, unmatchable: Flags, area_iou_pairs: Iterable[AreaIouPair]
 ) -> Scores:
-    truths = evaluated.truths
+    ground_truths = evaluated.ground_truths
     classes, images = evaluated.shape
     return match_and_accumulate(
         evaluated.detections.boxes,
-        truths.boxes,
-        ignored=truths.ignored,
-        crowd=truths.crowd,
+        ground_truths.boxes,
+        ignored=ground_truths.ignored,
+        crowd=ground_truths.crowd,
         unmatchable=unmatchable,
         images=images,
         classes=classes,
@@ -465,7 +469,7 @@ def compute_match_table(evaluated: Evaluated) -> MatchTable:
         range(len(params.area_ranges)), range(len(params.thresholds))
     )
     match_table = _match(
-        evaluated, np.zeros_like(evaluated.truths.unmatchable), area_iou_pairs
+        evaluated, np.zeros_like(evaluated.ground_truths.unmatchable), area_iou_pairs
     ).match_table
     assert match_table is not None
     return match_table
@@ -473,7 +477,7 @@ def compute_match_table(evaluated: Evaluated) -> MatchTable:
 
 def accumulate(evaluated: Evaluated) -> Accumulated:
     """Match and accumulate."""
-    scores = _match(evaluated, evaluated.truths.unmatchable, ())
+    scores = _match(evaluated, evaluated.ground_truths.unmatchable, ())
     precision, recall = scores.precision.transpose(2, 3, 4, 1, 0), scores.recall
     for a, positives in enumerate(scores.positives):
         precision[:, :, positives == 0, a] = -1

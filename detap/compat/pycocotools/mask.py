@@ -33,18 +33,18 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[int]) -> Any:
         -1 for masks of different sizes.
     """
     crowd = np.array(pyiscrowd, np.uint8)
-    detections, truths = _shapes(dt), _shapes(gt)
+    detections, ground_truths = _shapes(dt), _shapes(gt)
     if len(pyiscrowd) != len(gt):
         raise AssertionError("iou(iscrowd=) must have the same length as gt")
     if len(dt) == 0 or len(gt) == 0:
         return []
-    if isinstance(detections, _runs.Lists) and isinstance(truths, _runs.Lists):
-        return _runs.overlaps(detections, truths, crowd)
-    if isinstance(detections, _runs.Lists) or isinstance(truths, _runs.Lists):
+    if isinstance(detections, _runs.Lists) and isinstance(ground_truths, _runs.Lists):
+        return _runs.overlaps(detections, ground_truths, crowd)
+    if isinstance(detections, _runs.Lists) or isinstance(ground_truths, _runs.Lists):
         raise Exception(
             "The dt and gt should have the same data type, either RLEs, list or np.ndarray"
         )
-    return np.asfortranarray(_overlaps(detections, truths, crowd != 0))
+    return np.asfortranarray(_overlaps(detections, ground_truths, crowd != 0))
 
 
 def _shapes(objects: Any) -> "Floats | _runs.Lists":
@@ -62,19 +62,22 @@ def _shapes(objects: Any) -> "Floats | _runs.Lists":
     raise Exception("list input can be bounding box (Nx4) or RLEs ([RLE])")
 
 
-def _overlaps(detections: Floats, truths: Floats, crowd: NDArray[np.bool_]) -> Floats:
+def _overlaps(detections: Floats, ground_truths: Floats, crowd: NDArray[np.bool_]) -> Floats:
     """Compute the IoU of boxes with the operations of ``bbIou`` in maskApi.c.
 
     NaN and infinite boxes give the same values as there.
     """
     with np.errstate(all="ignore"):
-        ends, truth_ends = detections[:, 2:] + detections[:, :2], truths[:, 2:] + truths[:, :2]
+        ends, truth_ends = (
+            detections[:, 2:] + detections[:, :2],
+            ground_truths[:, 2:] + ground_truths[:, :2],
+        )
         width_height = np.fmin(ends[:, None], truth_ends) - np.fmax(
-            detections[:, None, :2], truths[:, :2]
+            detections[:, None, :2], ground_truths[:, :2]
         )
         common = width_height[..., 0] * width_height[..., 1]
         area = (detections[:, 2] * detections[:, 3])[:, None]
-        union = np.where(crowd, area, area + truths[:, 2] * truths[:, 3] - common)
+        union = np.where(crowd, area, area + ground_truths[:, 2] * ground_truths[:, 3] - common)
         overlaps: Floats = np.where((width_height <= 0).any(axis=-1), 0.0, common / union)
     return overlaps
 

@@ -50,11 +50,11 @@ def of_image(evaluator: Any, image: Any, category: Any) -> tuple[list[Record], l
     if evaluator.params.useCats:
         return evaluator._gts[image, category], evaluator._dts[image, category]
     categories = evaluator.params.catIds
-    truths, detections = (
+    ground_truths, detections = (
         [entry for name in categories for entry in groups[image, name]]
         for groups in (evaluator._gts, evaluator._dts)
     )
-    return truths, detections
+    return ground_truths, detections
 
 
 def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDArray[np.float64]:
@@ -88,26 +88,28 @@ def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDAr
 
 def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: int) -> Record | None:
     """Compute the result of ``evaluateImg``."""
-    truths, detections = of_image(evaluator, image, category)
-    if not truths and not detections:
+    ground_truths, detections = of_image(evaluator, image, category)
+    if not ground_truths and not detections:
         return None
-    for entry in truths:
+    for entry in ground_truths:
         is_ignored = entry["ignore"] or entry["area"] < aRng[0] or entry["area"] > aRng[1]
         entry["_ignore"] = 1 if is_ignored else 0
-    order = np.argsort([entry["_ignore"] for entry in truths], kind="mergesort")
-    truths = [truths[row] for row in order]
+    order = np.argsort([entry["_ignore"] for entry in ground_truths], kind="mergesort")
+    ground_truths = [ground_truths[row] for row in order]
     ranked = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
     detections = [detections[row] for row in ranked[:maxDet]]
-    crowd = [int(entry["iscrowd"]) for entry in truths]
-    ignored = np.array([entry["_ignore"] for entry in truths])
+    crowd = [int(entry["iscrowd"]) for entry in ground_truths]
+    ignored = np.array([entry["_ignore"] for entry in ground_truths])
     overlaps = evaluator.ious[image, category]
     thresholds = evaluator.params.iouThrs
-    truth_matches = np.zeros((len(thresholds), len(truths)))
+    truth_matches = np.zeros((len(thresholds), len(ground_truths)))
     matches = np.zeros((len(thresholds), len(detections)))
     dt_ignored = np.zeros((len(thresholds), len(detections)))
     if len(overlaps) > 0:
         match = _Matching(ignored.tolist(), crowd, thresholds)
-        match.run(overlaps[:, order], truths, detections, (truth_matches, matches, dt_ignored))
+        match.run(
+            overlaps[:, order], ground_truths, detections, (truth_matches, matches, dt_ignored)
+        )
     outside = np.array(
         [entry["area"] < aRng[0] or entry["area"] > aRng[1] for entry in detections]
     ).reshape((1, len(detections)))
@@ -118,7 +120,7 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
         "aRng": aRng,
         "maxDet": maxDet,
         "dtIds": [entry["id"] for entry in detections],
-        "gtIds": [entry["id"] for entry in truths],
+        "gtIds": [entry["id"] for entry in ground_truths],
         "dtMatches": matches,
         "gtMatches": truth_matches,
         "dtScores": [entry["score"] for entry in detections],
@@ -139,13 +141,13 @@ class _Matching:
     def run(
         self,
         overlaps: NDArray[np.float64],
-        truths: Sequence[Record],
+        ground_truths: Sequence[Record],
         detections: Sequence[Record],
         out: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     ) -> None:
         """Fill in the matched ids and the ignored detections."""
         truth_matches, matches, dt_ignored = out
-        indices = range(len(truths))
+        indices = range(len(ground_truths))
         for index, detection in enumerate(detections):
             row = overlaps[index].tolist()
             # IoU below every threshold cannot match, except next to NaN.
@@ -155,7 +157,7 @@ class _Matching:
                 best = self._best(row, candidates, t, truth_matches[t])
                 if best >= 0:
                     dt_ignored[t, index] = self.ignored[best]
-                    matches[t, index] = truths[best]["id"]
+                    matches[t, index] = ground_truths[best]["id"]
                     truth_matches[t, best] = detection["id"]
 
     def _best(

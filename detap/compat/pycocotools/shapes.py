@@ -71,10 +71,12 @@ class MaskShapes:
     """The masks of detections and of ground truths."""
 
     detections: Masks
-    truths: Masks
+    ground_truths: Masks
 
     @classmethod
-    def of(cls, detections: Masks, truths: Masks, image: tuple[Integers, Integers]) -> Self | None:
+    def of(
+        cls, detections: Masks, ground_truths: Masks, image: tuple[Integers, Integers]
+    ) -> Self | None:
         """Combine both; None if an image has masks of different sizes.
 
         Parameters
@@ -82,17 +84,22 @@ class MaskShapes:
         image : pair of (N,) and (G,) int32
             The image of each row.
         """
-        images, sizes = np.concatenate(image), np.concatenate([detections.sizes, truths.sizes])
+        images, sizes = (
+            np.concatenate(image),
+            np.concatenate([detections.sizes, ground_truths.sizes]),
+        )
         _, first, inverse = np.unique(images, return_index=True, return_inverse=True)
-        return cls(detections, truths) if (sizes == sizes[first][inverse]).all() else None
+        return cls(detections, ground_truths) if (sizes == sizes[first][inverse]).all() else None
 
-    def pairs(self, detections: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
+    def pairs(
+        self, detections: Boxes, ground_truths: Boxes, crowd: Flags, lowest: float = 0.0
+    ) -> Pairs:
         """Compute the IoU of masks of the same image and class."""
         return mask_pairs(
             detections,
-            truths,
-            masks=(self.detections.arrays, self.truths.arrays),
-            numbers=(self.detections.number, self.truths.number),
+            ground_truths,
+            masks=(self.detections.arrays, self.ground_truths.arrays),
+            numbers=(self.detections.number, self.ground_truths.number),
             crowd=crowd,
             min_similarity=lowest,
         )
@@ -150,17 +157,19 @@ class KeypointShapes:
     """
 
     detections: Keypoints
-    truths: Keypoints
+    ground_truths: Keypoints
     sigmas: tuple[float, ...]
 
-    def pairs(self, detections: Boxes, truths: Boxes, crowd: Flags, lowest: float = 0.0) -> Pairs:
+    def pairs(
+        self, detections: Boxes, ground_truths: Boxes, crowd: Flags, lowest: float = 0.0
+    ) -> Pairs:
         """Compute the OKS of keypoints of the same image and class; crowds are as others."""
         del crowd
         return keypoint_pairs(
             detections,
-            truths,
+            ground_truths,
             dt_keypoints=self.detections.points[:, :, :2],
-            gt_keypoints=GroundTruthKeypoints(self.truths.points, self.truths.boxes),
+            gt_keypoints=GroundTruthKeypoints(self.ground_truths.points, self.ground_truths.boxes),
             sigmas=self.sigmas,
             min_similarity=lowest,
         )

@@ -82,7 +82,7 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    detections, truths : ClassColumns
+    detections, ground_truths : ClassColumns
         Detections, and ground truths.
     match_flags : MatchFlags
     kinds : GroundTruthKinds
@@ -93,7 +93,7 @@ class Block(NamedTuple):
     """
 
     detections: ClassColumns
-    truths: ClassColumns
+    ground_truths: ClassColumns
     match_flags: MatchFlags
     kinds: GroundTruthKinds
     proposals: Bits
@@ -130,7 +130,7 @@ class BlockSlice(NamedTuple):
         if not mask.all():
             block = block._replace(
                 detections=block.detections.select_images(mask),
-                truths=block.truths.select_images(mask),
+                ground_truths=block.ground_truths.select_images(mask),
                 ties=None if block.ties is None else block.ties.select_images(mask),
             )
         return self._replace(block=block, images=images)
@@ -142,7 +142,7 @@ class BlockSlice(NamedTuple):
         if not mask.all():
             block = block._replace(
                 detections=block.detections.select_classes(mask),
-                truths=block.truths.select_classes(mask),
+                ground_truths=block.ground_truths.select_classes(mask),
                 ties=None if block.ties is None else block.ties.select_classes(mask),
             )
         return self._replace(block=block, labels=labels[mask])
@@ -194,7 +194,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     rows = group_rows(match_table.image, match_table.images).order if by_image else None
     start, order = group_rows(match_table.label, match_table.classes, rows)
     image = match_table.image.astype(narrowest_dtype(max(match_table.images - 1, 0)))
-    truths, kinds = _truths(
+    ground_truths, kinds = _ground_truths(
         (match_table.truth_label, match_table.truth_image),
         GroundTruthKinds(
             match_table.positive, no_bits(match_table.params, len(match_table.truth_label))
@@ -203,7 +203,7 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     )
     score = match_table.score[order] + 0.0  # -0.0 ties with 0.0
     detections = ClassColumns(start, image[order], match_code[order], score)
-    return Block(detections, truths, match_flags, kinds, np.zeros(0, np.uint8))
+    return Block(detections, ground_truths, match_flags, kinds, np.zeros(0, np.uint8))
 
 
 def block_of_coverage(
@@ -222,21 +222,21 @@ def block_of_coverage(
     empty = np.zeros(0, np.uint8)
     areas_and_limits = bits.shape[0] * bits.shape[1]
     narrower = bits.reshape(areas_and_limits, len(image)).astype(empty_bits(params, 0).dtype)
-    truths, kinds = _truths(
+    ground_truths, kinds = _ground_truths(
         (np.zeros_like(image), image), GroundTruthKinds(counted, narrower), (1, len(proposals))
     )
     return Block(
         ClassColumns(np.zeros(2, np.int64), empty, empty, np.zeros(0)),
-        truths,
+        ground_truths,
         no_match_flags(params),
         kinds,
         proposals.astype(narrowest_dtype(int(proposals.max(initial=0)))),
     )
 
 
-def no_bits(params: MatchParams, truths: int) -> Bits:
+def no_bits(params: MatchParams, ground_truths: int) -> Bits:
     """Return empty coverage bits, (0, G)."""
-    return empty_bits(params, truths)[:0]
+    return empty_bits(params, ground_truths)[:0]
 
 
 def no_match_flags(params: MatchParams) -> MatchFlags:
@@ -245,7 +245,7 @@ def no_match_flags(params: MatchParams) -> MatchFlags:
     return MatchFlags(np.zeros(0, np.uint8), bits, bits, np.zeros(0, np.bool_))
 
 
-def _truths(
+def _ground_truths(
     labels_and_images: tuple[Integers, Integers], tables: GroundTruthKinds, counts: tuple[int, int]
 ) -> tuple[ClassColumns, GroundTruthKinds]:
     (label, image), (classes, images) = labels_and_images, counts

@@ -149,7 +149,7 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
     kinds, kind = _used_entries(
         tables.kinds,
         tables.kind_code,
-        [block_slice.block.truths for block_slice in partial.block_slices],
+        [block_slice.block.ground_truths for block_slice in partial.block_slices],
     )
     counts, images = partial.sizes, len(partial.images)
     detection_count, truth_count = (int(count) for count in counts.sum(axis=1))
@@ -189,10 +189,12 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
             (match_code[rows.code] for rows in partial.detections_in_order(scores=False)),
         ),
         "truth_image": _Column(
-            image, truth_count, (rows.image for rows in partial.truths_in_order())
+            image, truth_count, (rows.image for rows in partial.ground_truths_in_order())
         ),
         "truth_kind": _Column(
-            _dtype_name(kind), truth_count, (kind[rows.code] for rows in partial.truths_in_order())
+            _dtype_name(kind),
+            truth_count,
+            (kind[rows.code] for rows in partial.ground_truths_in_order()),
         ),
         **{name: _Column.whole(column) for name, column in tie_columns.items()},
         "sample_key": _Column.whole(partial.boxes.key),
@@ -434,18 +436,20 @@ class _Reader:
         detections = self._class_columns(
             columns, ("detections", "image", "match_code"), (classes, images)
         )
-        truths = self._class_columns(
+        ground_truths = self._class_columns(
             columns, ("ground_truths", "truth_image", "truth_kind"), (classes, images)
         )
         self.require(
             int(detections.code.max(initial=0)) < max(len(match_flags.max_dets_index), 1),
             "match results",
         )
-        self.require(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
+        self.require(
+            int(ground_truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds"
+        )
         self.require(
             bool(match_flags.max_dets_index.size) or not len(detections.code), "match results"
         )
-        self.require(bool(kinds.positive.size) or not len(truths.code), "kinds")
+        self.require(bool(kinds.positive.size) or not len(ground_truths.code), "kinds")
         score = columns["score"]
         self.require(len(score) == len(detections.image), "scores")
         self.require(bool(np.isfinite(score).all()), "scores")
@@ -456,7 +460,7 @@ class _Reader:
         self.require(with_ties or not len(ties.bounds), "ties")
         return Block(
             detections._replace(score=score),
-            truths,
+            ground_truths,
             match_flags,
             kinds,
             columns["proposals"][: len(proposals)],
@@ -530,7 +534,7 @@ class _Reader:
 
     def _box_counts(self, values: Any) -> BoxCounts:
         counts = BoxCounts(*map(self._count, values))
-        within = counts.truths_backward <= counts.truths
+        within = counts.ground_truths_backward <= counts.ground_truths
         self.require(within and counts.detections_backward <= counts.detections, "boxes")
         self.require(len(values) == len(counts) and counts.known <= 1, "boxes")
         return counts

@@ -211,12 +211,12 @@ def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> Bo
             continue
         dropped = np.append(~mask, False)  # index -1 was dropped before
         for block_slice in part.block_slices:
-            truths, detections = (
+            ground_truths, detections = (
                 int(np.count_nonzero(dropped[block_slice.images][columns.image]))
-                for columns in (block_slice.block.truths, block_slice.block.detections)
+                for columns in (block_slice.block.ground_truths, block_slice.block.detections)
             )
             total = total._replace(
-                truths=total.truths - (0 if part.ground_truth else truths),
+                ground_truths=total.ground_truths - (0 if part.ground_truth else ground_truths),
                 detections=total.detections - detections,
             )
     return total
@@ -430,7 +430,7 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
     if not numbers:
         return {}
     selected = part.select_images(numbers)
-    detections, truths = selected.gather_rows(range(len(selected.classes)))
+    detections, ground_truths = selected.gather_rows(range(len(selected.classes)))
     match_flags, kinds = selected.merged_tables.match_flags, selected.merged_tables.kinds
     tables_of_rows = [
         (
@@ -443,7 +443,7 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
                 match_flags.duplicate,
             ],
         ),
-        (truths, [], [*kinds.positive, *kinds.covered]),
+        (ground_truths, [], [*kinds.positive, *kinds.covered]),
     ]
     digests = dict.fromkeys(numbers, b"")
     for rows, extra, tables in tables_of_rows:

@@ -556,7 +556,7 @@ class Partial:
 
     def match_table_of(self, classes: range) -> MatchTable:
         """Return the match table of some classes, indexed from 0."""
-        detections, truths = self.gather_rows(classes)
+        detections, ground_truths = self.gather_rows(classes)
         tables = self.merged_tables
         return MatchTable(
             label=detections.label,
@@ -570,9 +570,9 @@ class Partial:
             max_iou=np.zeros(0),
             area_iou_pairs=(),
             matched_gt=np.zeros((0, len(detections.label)), np.int32),
-            truth_label=truths.label,
-            truth_image=truths.image,
-            positive=tables.kinds.positive.take(truths.code, axis=1),
+            truth_label=ground_truths.label,
+            truth_image=ground_truths.image,
+            positive=tables.kinds.positive.take(ground_truths.code, axis=1),
             images=len(self.images),
             classes=len(classes),
             params=match_params(self.protocol),
@@ -615,7 +615,7 @@ class Partial:
             If there are more than 2**31 - 1 of either.
         """
         self._check_rows(classes)
-        return gather(self._parts(), classes, self.order), self._gather_truths(classes)
+        return gather(self._parts(), classes, self.order), self._gather_ground_truths(classes)
 
     def _check_rows(self, classes: range) -> None:
         for role, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
@@ -634,13 +634,13 @@ class Partial:
     def _truth_parts(self) -> list[tuple[BlockSlice, ClassColumns, NDArray[np.uint32]]]:
         """Return the ground truths of each slice, with their merged indices."""
         pairs = zip(self.block_slices, self.merged_tables.kind_code, strict=True)
-        return [(block_slice, block_slice.block.truths, code) for block_slice, code in pairs]
+        return [(block_slice, block_slice.block.ground_truths, code) for block_slice, code in pairs]
 
     @cached_property
     def _by_image(self) -> Order:
         return Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
 
-    def _gather_truths(self, classes: range) -> Gathered:
+    def _gather_ground_truths(self, classes: range) -> Gathered:
         return gather(self._truth_parts(), classes, self._by_image)
 
     def detections_in_order(self, *, scores: bool = True) -> Iterator[Gathered]:
@@ -654,7 +654,7 @@ class Partial:
             ]
         return self._ordered_rows(parts, self.sizes[0], self.order)
 
-    def truths_in_order(self) -> Iterator[Gathered]:
+    def ground_truths_in_order(self) -> Iterator[Gathered]:
         """Yield all ground truths in chunks, class by class."""
         return self._ordered_rows(self._truth_parts(), self.sizes[1], self._by_image)
 
@@ -677,7 +677,7 @@ class Partial:
         sizes = np.zeros((2, len(self.classes)), np.int64)
         for block_slice in self.block_slices:
             for columns, rows in enumerate(
-                (block_slice.block.detections, block_slice.block.truths)
+                (block_slice.block.detections, block_slice.block.ground_truths)
             ):
                 np.add.at(sizes[columns], block_slice.labels, np.diff(rows.start))
         return sizes
@@ -762,7 +762,7 @@ class Partial:
         counts = np.zeros((1 + len(positive), len(self.classes)), np.int64)
         counts[0] = self.sizes[1]
         for block_slice, kind in zip(self.block_slices, self.merged_tables.kind_code, strict=True):
-            columns = block_slice.block.truths
+            columns = block_slice.block.ground_truths
             present = np.flatnonzero(np.diff(columns.start))
             if not len(present):
                 continue
@@ -778,11 +778,11 @@ class Partial:
 
     def _accumulate_coverage(self) -> Scores:
         params, tables = match_params(self.protocol), self.merged_tables
-        _, truths = self.gather_rows(range(1))
-        bits = tables.kinds.covered.take(truths.code, axis=1)
+        _, ground_truths = self.gather_rows(range(1))
+        bits = tables.kinds.covered.take(ground_truths.code, axis=1)
         return accumulate_coverage(
-            bits.reshape(len(params.area_ranges), len(params.max_dets), len(truths.code)),
-            tables.kinds.positive.take(truths.code, axis=1),
+            bits.reshape(len(params.area_ranges), len(params.max_dets), len(ground_truths.code)),
+            tables.kinds.positive.take(ground_truths.code, axis=1),
             self.proposals,
             params,
         )

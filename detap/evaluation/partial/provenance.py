@@ -116,9 +116,11 @@ def displayed_path(path: str) -> str:
     return shown(path) if is_url(path) else path
 
 
-def inputs_of(truths: Sequence[SourceFile], detections: Sequence[SourceFile]) -> tuple[Input, ...]:
+def inputs_of(
+    ground_truths: Sequence[SourceFile], detections: Sequence[SourceFile]
+) -> tuple[Input, ...]:
     """Return the files of both tables, with displayed paths."""
-    roles = [("ground_truth", file) for file in truths] + [
+    roles = [("ground_truth", file) for file in ground_truths] + [
         ("detections", file) for file in detections
     ]
     return merge_inputs(

@@ -11,7 +11,7 @@ from detap.checks.tables import (
     perhaps_undefined,
     repeated,
     scores_outside_note,
-    zero_area_truths,
+    zero_area_ground_truths,
 )
 from detap.errors import Note
 from detap.tables.detection import Floats, GroundTruth, Integers
@@ -78,7 +78,7 @@ def ground_truth_notes(
         np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
     if box_format == "xywh":
-        without_area = zero_area_truths(flat)
+        without_area = zero_area_ground_truths(flat)
     else:
         message = (
             "ground-truth boxes begin and end at the same pixel: size 1 with inclusive pixels, "

@@ -17,7 +17,7 @@ from detap.checks.tables import (
     scores_outside_note,
     too_many_backward,
     zero_area_detections,
-    zero_area_truths,
+    zero_area_ground_truths,
 )
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.category_offset import CategoryPairs, sample_categories
@@ -178,7 +178,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
         yield Note("ignore-without-effect", message, ignored)
     empty = survey_values(columns.box_area)[2]
     if empty and columns.keypoints is None:
-        yield zero_area_truths(empty)
+        yield zero_area_ground_truths(empty)
     yield from box_notes(
         "ground-truth", (columns.corners, columns.image), columns.image_sizes, _MARGIN
     )

@@ -86,10 +86,10 @@ def gallery(
         record, index_by_row[number] = _image(results, number, result)
         images.append(record | {"omitted": int(counts[number]) - len(result.detections)})
     for entry in entries:
-        detections, truths = index_by_row[entry["image"]]
+        detections, ground_truths = index_by_row[entry["image"]]
         entry["image"] = chosen.index(entry["image"])
         entry["detection"] = detections.get(entry["detection"], -1)
-        entry["truth"] = truths.get(entry["truth"], -1)
+        entry["truth"] = ground_truths.get(entry["truth"], -1)
     return {"score": score, "images": images, "entries": entries}
 
 
@@ -105,7 +105,7 @@ def _entries(
         for image, before, after in zip(*(column.tolist() for column in changed), strict=True):
             yield _entry("changed", image, before=before, now=after)
     yield from _label_errors(results, types)
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     for row in _confident_errors(results, types, score):
         target = int(types.target[row])
         yield _entry(
@@ -116,7 +116,7 @@ def _entries(
             kind=TYPES[types.kind[row]] if types.kind[row] >= 0 else "true-positive",
             score=float(detections.score[row]),
             label=int(detections.label[row]),
-            truth_label=int(truths.label[target]) if target >= 0 else None,
+            truth_label=int(ground_truths.label[target]) if target >= 0 else None,
         )
 
 
@@ -126,10 +126,10 @@ def _entry(name: str, image: int, **values: Any) -> dict[str, Any]:
 
 def _label_errors(results: MatchResults, types: Errors) -> Iterator[dict[str, Any]]:
     suspected = label_errors(results, types, max_count=_MOST_LABEL_ERRORS)
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     columns = (suspected.reason, suspected.detection, suspected.ground_truth, suspected.weight)
     for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
-        table, index = (detections, row) if row >= 0 else (truths, truth)
+        table, index = (detections, row) if row >= 0 else (ground_truths, truth)
         yield _entry(
             "label_errors",
             int(table.image[index]),
@@ -138,7 +138,7 @@ def _label_errors(results: MatchResults, types: Errors) -> Iterator[dict[str, An
             reason=REASONS[reason],
             weight=weight,
             label=int(table.label[index]),
-            truth_label=int(truths.label[truth]) if truth >= 0 else None,
+            truth_label=int(ground_truths.label[truth]) if truth >= 0 else None,
         )
 
 
@@ -163,10 +163,10 @@ def _confident_errors(results: MatchResults, types: Errors, score: float | None)
 def _of_pairs(results: MatchResults, score: float | None) -> Iterator[int]:
     """Yield the two most confident detections of each of the largest confusions."""
     matrix = confusion(results, score=score)
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     both = (matrix.detection >= 0) & (matrix.ground_truth >= 0)
     pairs = matrix.detection[both], matrix.ground_truth[both]
-    taken = detections.label[pairs[0]], truths.label[pairs[1]]
+    taken = detections.label[pairs[0]], ground_truths.label[pairs[1]]
     order = np.argsort(-detections.score[pairs[0]], kind="stable")
     for cell in matrix.largest(_MOST_PAIRS):
         of_cell = (taken[0][order] == cell.prediction) & (taken[1][order] == cell.ground_truth)
@@ -180,7 +180,7 @@ def _image(
     results: MatchResults, number: int, image_results: ImageResults
 ) -> tuple[dict[str, Any], _IndexByRow]:
     """Return the boxes of an image, and their indices by table row."""
-    detections, truths = results.boxes
+    detections, ground_truths = results.boxes
     detection_index = {result.row: n for n, result in enumerate(image_results.detections)}
     truth_index = {truth.row: n for n, truth in enumerate(image_results.ground_truths)}
     record = {
@@ -205,7 +205,9 @@ def _image(
         "truths": [
             [truth.label, *box, truth.result, detection_index.get(truth.detection, -1)]
             for truth, box in zip(
-                image_results.ground_truths, _boxes(truths.corners[list(truth_index)]), strict=True
+                image_results.ground_truths,
+                _boxes(ground_truths.corners[list(truth_index)]),
+                strict=True,
             )
         ],
         "outlines": _outlines(results, [*detection_index], [*truth_index]),
@@ -225,12 +227,12 @@ def _boxes(corners: NDArray[np.float64]) -> list[list[float]]:
 
 
 def _outlines(
-    results: MatchResults, detections: list[int], truths: list[int]
+    results: MatchResults, detections: list[int], ground_truths: list[int]
 ) -> dict[str, list[str]] | None:
     """Return the SVG paths of rows; None for boxes."""
     run, iou_type = results.run, results.protocol.iou_type
     detection_paths = svg_paths(iou_type, run.detections, detections)
-    truth_paths = svg_paths(iou_type, run.ground_truth, truths)
+    truth_paths = svg_paths(iou_type, run.ground_truth, ground_truths)
     if detection_paths is None or truth_paths is None:
         return None
     return {"detections": detection_paths, "truths": truth_paths}

@@ -83,13 +83,14 @@ def page_data(analysis: Analysis) -> dict[str, Any]:
 
 
 def _lines(result: Confusion) -> list[str]:
-    truths = result.matrix.sum(axis=1)
+    ground_truths = result.matrix.sum(axis=1)
     pairs = result.largest(MOST_PAIRS)
     if not pairs:
         return ["No misclassifications"]
     return [
         f"{escape(result.classes[pair.ground_truth])} predicted as "
-        f"{escape(result.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
+        f"{escape(result.classes[pair.prediction])}: "
+        f"{pair.pairs} of {ground_truths[pair.ground_truth]}"
         for pair in pairs
     ]
 

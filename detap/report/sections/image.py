@@ -84,8 +84,8 @@ def image_report(
     notes : sequence of Note
     """
     formatter = _RowFormatter(result, image_results)
-    truths = [formatter.truth(truth) for truth in image_results.ground_truths]
-    data = {"name": image_results.image, "iou": image_results.iou, "ground_truths": truths}
+    ground_truths = [formatter.truth(truth) for truth in image_results.ground_truths]
+    data = {"name": image_results.image, "iou": image_results.iou, "ground_truths": ground_truths}
     title = f"Ground truths of image {image_results.image}, IoU {image_results.iou:.6g}"
     return Report(
         kind="image",
@@ -94,7 +94,7 @@ def image_report(
         inputs=tuple(inputs),
         table=Table(_DETECTIONS, tuple(map(formatter.detection, image_results.detections))),
         notes=tuple(notes),
-        blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(truths))),),
+        blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(ground_truths))),),
     )
 
 
@@ -104,7 +104,7 @@ class _RowFormatter:
     def __init__(self, result: Result, image_results: ImageResults) -> None:
         self.result, self.iou = result, image_results.iou
         self.detections = {row.row: n for n, row in enumerate(image_results.detections, 1)}
-        self.truths = {row.row: n for n, row in enumerate(image_results.ground_truths, 1)}
+        self.ground_truths = {row.row: n for n, row in enumerate(image_results.ground_truths, 1)}
         self.labels = {row.row: row.label for row in image_results.ground_truths}
 
     def detection(self, detection: DetectionResult) -> dict[str, Cell]:
@@ -116,7 +116,7 @@ class _RowFormatter:
             "score": detection.score,
             "result": detection.result,
             "why": self._why(detection),
-            "ground_truth": self.truths[detection.ground_truth] if near else None,
+            "ground_truth": self.ground_truths[detection.ground_truth] if near else None,
             "iou": detection.similarity if near else None,
             "matched_by": self.detections.get(detection.matched_by),
             **_box(self.result.detections.corners[detection.row]),
@@ -153,7 +153,7 @@ class _RowFormatter:
         return f"{near}, {reason}"
 
     def _truth(self, row: int) -> str:
-        return f"{self.truths[row]} ({self.result.classes[self.labels[row]]})"
+        return f"{self.ground_truths[row]} ({self.result.classes[self.labels[row]]})"
 
     def truth(self, truth: GroundTruthResult) -> dict[str, Cell]:
         """Return the row of a ground truth."""
@@ -166,7 +166,7 @@ class _RowFormatter:
             "outside-area-range": "outside the area range",
         }[truth.result]
         return {
-            "name": str(self.truths[truth.row]),
+            "name": str(self.ground_truths[truth.row]),
             "class": self.result.classes[truth.label],
             "result": truth.result,
             "why": why,
