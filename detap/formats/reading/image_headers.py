@@ -12,9 +12,11 @@ from detap.errors import InputError, Problem
 from detap.io.paths import shown
 from detap.io.stream import open_regular, refuse_os_error
 
-_COMMON = {".bmp", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".webp"}
-IMAGE_SUFFIXES = frozenset(_COMMON | {".avif", ".dng", ".heic", ".mpo", ".pfm", ".tif", ".tiff"})
-"""Suffixes of image files; not all of these headers are supported here."""
+IMAGE_SUFFIXES = (
+    *(".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"),
+    *(".jpe", ".avif", ".dng", ".heic", ".mpo", ".pfm"),
+)
+"""Suffixes of image files, the commonest first; not all of these headers are supported here."""
 
 _HEAD = 32
 _ORIENTATION = 0x0112

@@ -16,6 +16,7 @@ from PIL import Image, ImageOps
 
 from detap.errors import InputError
 from detap.escaping import escape
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.io.stream import open_regular
 
 SIDE = 480
@@ -27,7 +28,6 @@ MOST_PIXELS = 100_000_000
 MOST_FILE_BYTES = 200_000_000
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
-_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _ORIENTATION = 0x0112
 _SIDEWAYS = (5, 6, 7, 8)
 _ALIKE = 0.02
@@ -145,9 +145,9 @@ def _names(image: ImageFile) -> Iterator[str]:
         # The folder may have the files without the subfolders of the annotations.
         yield os.path.basename(name.replace("\\", "/")) or name
     for name in given:
-        for extension in _EXTENSIONS:
-            yield name + extension
-            yield name + extension.upper()
+        for suffix in IMAGE_SUFFIXES:
+            yield name + suffix
+            yield name + suffix.upper()
 
 
 def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[str, tuple[int, int]]:
