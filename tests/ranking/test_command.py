@@ -166,6 +166,45 @@ def test_many_queries_are_shown_on_demand(
     assert len(capsys.readouterr().out.splitlines()) > len(short.splitlines()) + 50
 
 
+def test_metrics_at_k_show_precision_and_recall_at_ranks(
+    fixtures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the first k items are searched, so that levels of recall are unknown.
+
+    The ranking 1 0 1 0 1 of three relevant items: precision 1, 1/2, 2/4 and recall 1/3, 1/3, 2/3
+    after 1, 2 and 4 items.
+    """
+    folder = fixtures / "ranking-list"
+    words = ["--run", str(folder / "run.txt"), "--qrels", str(folder / "qrels.txt")]
+    assert main(["rank", "retrieval", *words, "--measures", "mAP@4"]) == 0
+    _, _, table = capsys.readouterr().out.partition("\nPrecision and recall at ranks\n")
+    assert [line.split() for line in table.splitlines()[:5] if line[0].isalnum()] == [
+        ["rank", "precision", "recall"],
+        ["1", "1.0000", "0.3333"],
+        ["2", "0.5000", "0.3333"],
+        ["4", "0.5000", "0.6667"],
+    ]
+
+
+@pytest.mark.parametrize("output_format", ["table", "markdown"])
+def test_no_heading_without_text(
+    output_format: str, fixtures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run.txt").write_text("")
+    files = [
+        "--run",
+        str(tmp_path / "run.txt"),
+        "--qrels",
+        str(fixtures / "ranking-list/qrels.txt"),
+    ]
+    words = [*files, "--measures", "mAP@4", "--output-format", output_format]
+    assert main(["rank", "retrieval", *words]) == 0
+    out = capsys.readouterr().out
+    assert "Precision" not in out
+    assert "###" not in out
+    assert "\n\n\n" not in out
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [

@@ -126,6 +126,7 @@ _GAP_TITLES = {
     "worst_bound": "largest bound over all orders of the batches",
 }
 _MOST_SHOWN = 50
+_SHOWN_RANKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _DEFINITION = (Column("definition", "definition", "definition", "text"),)
 
 
@@ -203,14 +204,33 @@ def _levels_block(result: "RetrievalResult") -> Block:
         "precision_at_ranks": result.precision_at_ranks.tolist(),
         "recall_at_ranks": result.recall_at_ranks.tolist(),
     }
-    if not levels:
-        return Block("curve", "Precision and recall over ranks", data)
+    if not levels:  # only the first ranks were searched
+        return _ranks_block(data)
     columns = (
         Column("recall", "recall", "recall", "name"),
         Column("precision", "interpolated precision", "int. prec.", "fraction"),
     )
     rows = rows_of({"recall": [f"{level:.1f}" for level in levels], "precision": precision})
     return Block("curve", "Precision at 11 levels of recall", data, table=Table(columns, rows))
+
+
+def _ranks_block(data: Mapping[str, Any]) -> Block:
+    """Return precision and recall at some of the ranks; without a title if there are none."""
+    at_ranks = [*zip(data["precision_at_ranks"], data["recall_at_ranks"], strict=True)]
+    if not at_ranks:
+        return Block("curve", "", data)
+    last = len(at_ranks)
+    columns = (
+        Column("rank", "rank", "rank", "count"),
+        Column("precision", "precision", "precision", "fraction"),
+        Column("recall", "recall", "recall", "fraction"),
+    )
+    rows: list[dict[str, Cell]] = [
+        {"rank": rank, "precision": precision, "recall": recall}
+        for rank, (precision, recall) in enumerate(at_ranks, 1)
+        if rank in _SHOWN_RANKS or rank == last
+    ]
+    return Block("curve", "Precision and recall at ranks", data, table=Table(columns, tuple(rows)))
 
 
 def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:

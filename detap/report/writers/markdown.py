@@ -127,7 +127,7 @@ def _notes(report: Report) -> list[str]:
 
 
 def _block(block: Block, room: int) -> list[str]:
-    lines = [f"### {text_of(block.title)}", ""]
+    lines = [f"### {text_of(block.title)}", ""] if block.title else []
     lines += [f"- {text_of(line)}" for line in block.lines]
     if block.lines:
         lines.append("")

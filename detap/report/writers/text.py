@@ -79,7 +79,8 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
-        lines += [[], *_block_lines(block, style)]
+        if block_lines := [*_block_lines(block, style)]:
+            lines += [[], *block_lines]
     if report.signature:
         lines += [[], [(escape(report.signature), "dim")]]
     return lines[1:]
