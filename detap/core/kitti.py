@@ -249,8 +249,8 @@ class _ClassMatcher:
         return _Pairs(*map(np.concatenate, zip(*pairs, strict=True)))
 
     def _select_pairs(self, candidates: Flags) -> _Pairs:
-        kept = candidates[self.pairs.dt]
-        return _Pairs(self.pairs.gt[kept], self.pairs.dt[kept], self.pairs.iou[kept])
+        mask = candidates[self.pairs.dt]
+        return _Pairs(self.pairs.gt[mask], self.pairs.dt[mask], self.pairs.iou[mask])
 
     def _match_pairs(self, pairs: _Pairs, order: Rows, admitted: Flags | None) -> tuple[Rows, Rows]:
         """Return the matched pairs and the score threshold of each.
@@ -266,21 +266,22 @@ class _ClassMatcher:
         if not len(order):
             return order, order
         truth = pairs.gt[order]
-        claim = np.unique(pairs.dt, return_inverse=True)[1][order]
-        open_pairs = np.ones((len(order), 1), np.bool_) if admitted is None else admitted[order]
-        free = np.ones((int(claim.max()) + 1, open_pairs.shape[1]), np.bool_)
-        chosen, at = [], []
+        detection = np.unique(pairs.dt, return_inverse=True)[1][order]
+        usable = np.ones((len(order), 1), np.bool_) if admitted is None else admitted[order]
+        unmatched = np.ones((int(detection.max()) + 1, usable.shape[1]), np.bool_)
+        matched_pairs, thresholds = [], []
         for rows in _rounds(truth, self.ground_truths.image):
-            able = open_pairs[rows] & free[claim[rows]]
-            begins = np.flatnonzero(np.diff(truth[rows], prepend=-1))
-            candidate = np.where(able, np.arange(len(rows))[:, None], len(rows))
-            first = np.minimum.reduceat(candidate, begins, axis=0)
-            which, score = np.nonzero(first < len(rows))
-            taken = rows[first[which, score]]
-            free[claim[taken], score] = False
-            chosen.append(order[taken])
-            at.append(score)
-        return np.concatenate(chosen), np.concatenate(at)
+            allowed = usable[rows] & unmatched[detection[rows]]
+            starts = np.flatnonzero(np.diff(truth[rows], prepend=-1))
+            # The first allowed pair of each ground truth, at each threshold.
+            candidate = np.where(allowed, np.arange(len(rows))[:, None], len(rows))
+            first = np.minimum.reduceat(candidate, starts, axis=0)
+            truth_index, threshold = np.nonzero(first < len(rows))
+            matched = rows[first[truth_index, threshold]]
+            unmatched[detection[matched], threshold] = False
+            matched_pairs.append(order[matched])
+            thresholds.append(threshold)
+        return np.concatenate(matched_pairs), np.concatenate(thresholds)
 
 
 def sampled(scores: Floats, positives: int) -> Floats:
@@ -296,8 +297,8 @@ def sampled(scores: Floats, positives: int) -> Floats:
     ordered = np.sort(scores)[::-1].tolist()
     points, recall = [], 0.0
     for number, score in enumerate(ordered, 1):
-        here, behind = number / positives, (number + 1) / positives
-        if number < len(ordered) and behind - recall < recall - here:
+        current, following = number / positives, (number + 1) / positives
+        if number < len(ordered) and following - recall < recall - current:
             continue
         points.append(score)
         recall += 1 / (POINTS - 1)

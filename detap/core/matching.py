@@ -83,16 +83,16 @@ class Pairs(NamedTuple):
         """
         if not len(self.truth):
             return np.zeros(len(rows))
-        at, end = self.start[rows], self.start[rows + 1]
-        last, stop = np.maximum(end - 1, 0), end
+        low, end = self.start[rows], self.start[rows + 1]
+        last, high = np.maximum(end - 1, 0), end
         # Vectorized binary search in the pairs of each detection.
-        while (at < stop).any():
-            middle = (at + stop) // 2
-            less = (at < stop) & (self.truth[np.minimum(middle, last)] < gt)
-            stop = np.where(less, stop, np.minimum(middle, stop))
-            at = np.where(less, middle + 1, at)
-        listed = (at < end) & (self.truth[np.minimum(at, last)] == gt)
-        return np.where(listed, self.similarity[np.minimum(at, last)], 0.0)
+        while (low < high).any():
+            middle = (low + high) // 2
+            less = (low < high) & (self.truth[np.minimum(middle, last)] < gt)
+            high = np.where(less, high, np.minimum(middle, high))
+            low = np.where(less, middle + 1, low)
+        listed = (low < end) & (self.truth[np.minimum(low, last)] == gt)
+        return np.where(listed, self.similarity[np.minimum(low, last)], 0.0)
 
     def check(self, detections: Boxes, ground_truths: Boxes) -> None:
         """Raise ValueError if these are not pairs of these detections and ground truths."""
