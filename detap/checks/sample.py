@@ -221,12 +221,12 @@ def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
     images = len(truth.images)
     gt_count = np.bincount(truth.image[~truth.crowd], minlength=images)
     dt_count = np.bincount(detections.image, minlength=images)
-    both = np.flatnonzero((gt_count > 0) & (dt_count > 0))
-    if not len(both):
+    shared = np.flatnonzero((gt_count > 0) & (dt_count > 0))  # images
+    if not len(shared):
         return
-    pairs = int(np.minimum(gt_count[both].astype(np.int64) * dt_count[both], _PAIRS).sum())
-    step = max(1, -(-len(both) // _IMAGES), -(-pairs // _PAIRS))
-    sampled = both[::step]
+    pairs = int(np.minimum(gt_count[shared].astype(np.int64) * dt_count[shared], _PAIRS).sum())
+    step = max(1, -(-len(shared) // _IMAGES), -(-pairs // _PAIRS))
+    sampled = shared[::step]
     selected = np.zeros(images, np.bool_)
     selected[sampled] = True
     rows = [_by_image(table.image, selected) for table in (truth, detections)]

@@ -136,17 +136,17 @@ def box_notes(
     """
     if sizes is None or not len(boxes[1]) or bool(np.isnan(sizes).all()):
         return
-    beyond, fitting = survey_boxes(*boxes, sizes, margin)
-    most = 2 * beyond > len(boxes[1]) and 10 * fitting >= 9 * beyond
-    what = "detections" if kind == "detections" else "ground truth boxes"
-    if beyond and corners and most:
+    beyond, fit_as_corners = survey_boxes(*boxes, sizes, margin)
+    look_xyxy = 2 * beyond > len(boxes[1]) and 10 * fit_as_corners >= 9 * beyond
+    subject = "detections" if kind == "detections" else "ground truth boxes"
+    if beyond and corners and look_xyxy:
         message = (
-            f"{what} look like [x1, y1, x2, y2], expected [x, y, width, height]: most extend "
+            f"{subject} look like [x1, y1, x2, y2], expected [x, y, width, height]: most extend "
             f"beyond the image but fit as corners; use {BOX_OPTIONS[kind]} xyxy"
         )
         yield Note(f"{kind}-look-xyxy", message, beyond)
     if beyond:
-        message = f"{what} extend beyond the image (not clipped)"
+        message = f"{subject} extend beyond the image (not clipped)"
         yield Note(f"{kind}-beyond-image", message, beyond)
 
 

@@ -88,8 +88,8 @@ def _select_pairs(
     if keep[1] is not None and numbers[1] is not None:
         mask = mask & keep[1][label]
         label = numbers[1][label]
-    both = np.stack([numbers[0][image], label], axis=1).astype(np.int32)
-    selected: Integers = both[mask]
+    reindexed = np.stack([numbers[0][image], label], axis=1).astype(np.int32)
+    selected: Integers = reindexed[mask]
     return selected
 
 

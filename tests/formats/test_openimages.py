@@ -461,7 +461,7 @@ def test_a_group_that_is_none(tmp_path: Path) -> None:
 
 def test_a_field_over_several_lines(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX, '"a', 'b",dog,0,1,0,1')
-    assert refused(path) == ["line 4: ends a field of an earlier line; write one row per line"]
+    assert refused(path) == ["line 4: a quoted field spans several lines; write one row per line"]
 
 
 def test_scores_are_any_finite_numbers(tmp_path: Path) -> None:

@@ -275,7 +275,9 @@ def test_what_expands_without_end_is_not_expanded(tmp_path: Path) -> None:
     bomb = npy(np.zeros((1, 40_000_000), np.uint8))
     path = archive(tmp_path / "bomb.npz", {"scores.npy": bomb}, zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 100_000
-    assert "bomb.npz: expands to 40000128 bytes" in refused(read_npz_retrieval, path)
+    message = refused(read_npz_retrieval, path)
+    assert "bomb.npz: expands from " in message
+    assert " to 40000128 bytes" in message
     message = refused(read_npz_retrieval, path, limits=Limits(file_bytes=1000))
     assert "is larger than 1000 bytes" in message
 

@@ -64,7 +64,7 @@ def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDAr
     """
     spread = (sigmas * 2) ** 2
     truth_keypoints = np.array(truth["keypoints"])
-    x, y, labelled = truth_keypoints[0::3], truth_keypoints[1::3], truth_keypoints[2::3] > 0
+    x, y, labeled = truth_keypoints[0::3], truth_keypoints[1::3], truth_keypoints[2::3] > 0
     box = truth["bbox"]
     left, right = box[0] - box[2], box[0] + box[2] * 2
     top, bottom = box[1] - box[3], box[1] + box[3] * 2
@@ -72,16 +72,16 @@ def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDAr
     for index, detection in enumerate(detections):
         keypoints = np.array(detection["keypoints"])
         dt_x, dt_y = keypoints[0::3], keypoints[1::3]
-        if labelled.any():
+        if labeled.any():
             dx, dy = dt_x - x, dt_y - y
         else:
-            none = np.zeros(len(sigmas))
-            dx = np.max((none, left - dt_x), axis=0) + np.max((none, dt_x - right), axis=0)
-            dy = np.max((none, top - dt_y), axis=0) + np.max((none, dt_y - bottom), axis=0)
+            zero = np.zeros(len(sigmas))
+            dx = np.max((zero, left - dt_x), axis=0) + np.max((zero, dt_x - right), axis=0)
+            dy = np.max((zero, top - dt_y), axis=0) + np.max((zero, dt_y - bottom), axis=0)
         # pycocotools' order of operations, for equal bits.
         exponent = (dx**2 + dy**2) / spread / (truth["area"] + np.spacing(1)) / 2
-        if labelled.any():
-            exponent = exponent[labelled]
+        if labeled.any():
+            exponent = exponent[labeled]
         result[index] = np.sum(np.exp(-exponent)) / exponent.shape[0]
     return result
 

@@ -34,15 +34,15 @@ def _labels(table: Table, truth: GroundTruth, as_is: bool) -> tuple[Integers, di
     """Return the label of each row, and the counts of unknown classes."""
     table.check_classes()
     column = table.shape.class_columns[0]
-    both = table.shape.class_columns[1:]
+    has_both = len(table.shape.class_columns) > 1  # ids and names
     known: Sequence[Name] = truth.class_ids
-    if not table.shape.id_column or (both and truth.class_ids == truth.classes):
+    if not table.shape.id_column or (has_both and truth.class_ids == truth.classes):
         column, known = "category", truth.classes
     codes = table.rows.codes[column]
     if table.problems.count:
         return codes.rows(), {}
     _check_type(table, column, codes, known)
-    if both and column == "category_id":
+    if has_both and column == "category_id":
         _check_names(table, table.category_names(), truth)
     unknown = sorted(codes.number.keys() - set(known), key=codes.number.__getitem__)
     if column == "category" and unknown and len(unknown) == len(codes.number) and not as_is:

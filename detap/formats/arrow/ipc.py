@@ -33,16 +33,16 @@ def batches_of(file: BinaryIO) -> tuple[list[int], int]:
     """
     rows: list[int] = []
     size = 0
-    at = start_of(file)
+    position = start_of(file)
     try:
-        while (message := _message(file, at)) is not None:
-            header_type, batch, body, at = message
+        while (message := _message(file, position)) is not None:
+            header_type, batch, body, position = message
             if header_type == _RECORDS:
                 rows.append(batch.long(0))
             if header_type in (_DICTIONARY, _RECORDS):
-                size += _expanded(file, batch, body, at)
+                size += _expanded(file, batch, body, position)
     except (struct.error, IndexError) as error:
-        raise ValueError(f"message at byte {at}: {error}") from None
+        raise ValueError(f"message at byte {position}: {error}") from None
     return rows, size
 
 
@@ -56,59 +56,59 @@ def start_of(file: BinaryIO) -> int:
 class _Table:
     """A flatbuffer table: fields located through a list of offsets."""
 
-    def __init__(self, data: bytes, at: int) -> None:
+    def __init__(self, data: bytes, position: int) -> None:
         self.data = data
-        self.at = at
-        self._fields = at - self._number("<i", at)
+        self.position = position
+        self._fields = position - self._number("<i", position)
 
-    def _number(self, kind: str, at: int) -> int:
-        if at < 0:
-            raise IndexError(at)
-        number: int = struct.unpack_from(kind, self.data, at)[0]
+    def _number(self, kind: str, position: int) -> int:
+        if position < 0:
+            raise IndexError(position)
+        number: int = struct.unpack_from(kind, self.data, position)[0]
         return number
 
     def _field(self, number: int) -> int:
         """Return the position of a field; 0 if absent."""
-        position = 4 + 2 * number
-        if position >= self._number("<H", self._fields):
+        entry = 4 + 2 * number
+        if entry >= self._number("<H", self._fields):
             return 0
-        offset = self._number("<H", self._fields + position)
-        return offset and self.at + offset
+        offset = self._number("<H", self._fields + entry)
+        return offset and self.position + offset
 
     def long(self, number: int) -> int:
         """Return a 64-bit integer, 0 by default."""
-        at = self._field(number)
-        return self._number("<q", at) if at else 0
+        position = self._field(number)
+        return self._number("<q", position) if position else 0
 
     def byte(self, number: int) -> int:
-        at = self._field(number)
-        return self._number("<B", at) if at else 0
+        position = self._field(number)
+        return self._number("<B", position) if position else 0
 
     def table(self, number: int) -> "_Table | None":
-        at = self._field(number)
-        return _Table(self.data, at + self._number("<I", at)) if at else None
+        position = self._field(number)
+        return _Table(self.data, position + self._number("<I", position)) if position else None
 
     def ranges(self, number: int) -> list[tuple[int, int]]:
         """Return the start and length of each buffer."""
-        at = self._field(number)
-        if not at:
+        position = self._field(number)
+        if not position:
             return []
-        start = at + self._number("<I", at)
+        start = position + self._number("<I", position)
         count = self._number("<I", start)
         if start + 4 + 16 * count > len(self.data):
             raise IndexError(count)
         return [struct.unpack_from("<qq", self.data, start + 4 + 16 * k) for k in range(count)]
 
 
-def _message(file: BinaryIO, at: int) -> tuple[int, _Table, int, int] | None:
+def _message(file: BinaryIO, position: int) -> tuple[int, _Table, int, int] | None:
     """Return a message's type, header, body position and the next position.
 
     Returns None at the end marker; a file without one is truncated.
     """
-    file.seek(at)
+    file.seek(position)
     head = file.read(8)
     if head[:4] != CONTINUATION:  # format before Arrow 0.15
-        head, at = head[:4], at - 4
+        head, position = head[:4], position - 4
     else:
         head = head[4:]
     if len(head) < 4:
@@ -118,13 +118,13 @@ def _message(file: BinaryIO, at: int) -> tuple[int, _Table, int, int] | None:
         return None
     if not 0 < length <= _MAX_METADATA:
         raise IndexError(length)
-    file.seek(at + 8)
+    file.seek(position + 8)
     data = file.read(length)
     message = _Table(data, struct.unpack_from("<I", data)[0])
     header, size = message.table(2), message.long(3)
     if header is None or size < 0:
         raise IndexError(size)
-    body = at + 8 + length
+    body = position + 8 + length
     return message.byte(1), header, body, body + size
 
 

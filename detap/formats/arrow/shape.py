@@ -22,13 +22,13 @@ SHAPE_OF_TRUTH = (
 )
 
 BOX = "bbox"
-SIDES = ("x", "y", "width", "height")
+XYWH = ("x", "y", "width", "height")
 CORNERS = ("x1", "y1", "x2", "y2")
 FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
 
 _OBJECTS = "objects"
 _KEY = b"boxes"
-_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
+_BOX_FORMATS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def _check_presence(
 def _box_columns(
     fields: Mapping[str, Any], prefix: str, problems: Problems, hint: str
 ) -> tuple[str, ...]:
-    complete = [names for names in (SIDES, CORNERS, (BOX,)) if set(names) <= fields.keys()]
+    complete = [names for names in (XYWH, CORNERS, (BOX,)) if set(names) <= fields.keys()]
     if len(complete) > 1:
         listed = " and ".join(f"{prefix}{', '.join(names)}" for names in complete)
         problems.add("", f"several box columns: {listed}", "keep one of them")
@@ -247,17 +247,17 @@ def _box_format(
     problems: Problems,
 ) -> str:
     """Return the box format: from the columns, the metadata, or the caller."""
-    named = "xywh" if box == SIDES else "xyxy"
-    where = "the columns"
+    named = "xywh" if box == XYWH else "xyxy"
+    source = "the columns"
     if box == (BOX,):
-        own = fields[BOX].metadata or {}
-        text = own.get(_KEY, metadata.get(_KEY, b"")).decode("utf-8", "replace")
-        if text and text not in _ENCODINGS:
-            expected = ", ".join(_ENCODINGS)
+        box_metadata = fields[BOX].metadata or {}
+        text = box_metadata.get(_KEY, metadata.get(_KEY, b"")).decode("utf-8", "replace")
+        if text and text not in _BOX_FORMATS:
+            expected = ", ".join(_BOX_FORMATS)
             message = f"metadata `boxes` of bbox is {text!r}, expected one of {expected}"
             problems.add("", message)
             return "xywh"
-        named, where = _ENCODINGS.get(text, ""), "the metadata"
+        named, source = _BOX_FORMATS.get(text, ""), "the metadata"
     if not named and boxes is None:
         problems.add(
             "",
@@ -265,7 +265,7 @@ def _box_format(
             "pass boxes='xywh' or 'xyxy' (--boxes), or set the metadata `boxes`",
         )
     elif named and boxes not in (None, named):
-        message = f"boxes are {named} according to {where}, but --boxes is {boxes}"
+        message = f"boxes are {named} according to {source}, but --boxes is {boxes}"
         problems.add("", message, "omit --boxes, or correct the file")
     return named or boxes or "xywh"
 

@@ -46,6 +46,7 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
 
 
 def _name(value: object) -> Name | None:
+    """Return an id as an integer or text; None if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, int | str | float):
         return None
     if isinstance(value, float):

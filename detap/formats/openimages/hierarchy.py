@@ -56,7 +56,7 @@ class Hierarchy:
         root = _json(read_bytes(path, limits), problems)
         problems.raise_any()
         for child in self._children(root, ""):
-            self._enter(child, (), "")
+            self._add(child, (), "")
         if not self.above:
             self._refuse("", "no classes below the root")
 
@@ -70,7 +70,7 @@ class Hierarchy:
         nodes: list[Any] = children
         return nodes
 
-    def _enter(self, node: Any, ancestors: tuple[str, ...], location: str) -> None:
+    def _add(self, node: Any, ancestors: tuple[str, ...], location: str) -> None:
         """Add a class and its descendants; the nearest ancestor comes first."""
         label = node.get(_NAME) if isinstance(node, dict) else None
         if not isinstance(label, str) or not label:
@@ -86,7 +86,7 @@ class Hierarchy:
         for above in (name, *ancestors):
             self.below.setdefault(above, {above: None})[name] = None
         for child in self._children(node, location):
-            self._enter(child, (name, *ancestors), location)
+            self._add(child, (name, *ancestors), location)
 
     def source(self) -> SourceFile:
         """Return the file as an input source."""

@@ -152,10 +152,10 @@ class _Reader:
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
         self.digest = started(stream)
         self.numeric = (_CONFIDENCE,) if labels else (*((_SCORE,) if scored else ()), *CORNERS)
-        self.at: dict[str, int] = {}
+        self.columns: dict[str, int] = {}  # index by name
         self.width = 0
         self.scanner = Scanner([], len(self.numeric), self.low, self.high)
-        self.mark = ""
+        self.decimal_mark = ""
         self.line = 0
         self.blanks: list[int] = []
 
@@ -170,47 +170,47 @@ class _Reader:
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of complete lines."""
-        rest = b""
+        line_start = b""
         first = True
         while block := self.stream.read():
             if self.digest is not None:
                 self.digest.update(block)
             if first:
                 block = block.removeprefix(BYTE_ORDER_MARK)
-                if appearance := looks_like(block):
+                if kind := looks_like(block):
                     hint = f"expected a CSV with the header `{self.form}`"
-                    self._stop("", f"looks like {appearance}", hint)
+                    self._stop("", f"looks like {kind}", hint)
                 first = False
-            whole, newline, behind = block.rpartition(b"\n")
+            lines, newline, remainder = block.rpartition(b"\n")
             if newline:
-                yield rest + whole + newline
-                rest = b""
-            rest += behind
-            if len(rest) > _LONGEST_LINE:
-                here = f"line {self.line + 1}"
-                self._stop(here, f"is longer than {_LONGEST_LINE} bytes", "write one row per line")
-        if rest:
-            yield rest + b"\n"
+                yield line_start + lines + newline
+                line_start = b""
+            line_start += remainder
+            if len(line_start) > _LONGEST_LINE:
+                message = f"is longer than {_LONGEST_LINE} bytes"
+                self._stop(f"line {self.line + 1}", message, "write one row per line")
+        if line_start:
+            yield line_start + b"\n"
 
     def read(self) -> None:
         """Read the file and collect its problems."""
         for block in self._blocks():
             lines = block
-            if not self.at:
+            if not self.columns:
                 first, _, lines = block.partition(b"\n")
                 self._header(next(self._fields(first)))
                 self.line = 1
                 if not lines:
                     continue
             # The fast reader supports only decimal points.
-            if self.mark != "," and self.scanner.scan(lines):
+            if self.decimal_mark != "," and self.scanner.scan(lines):
                 self.line += lines.count(b"\n")
-                self.mark = "." if self.scanner.has_points else self.mark
+                self.decimal_mark = "." if self.scanner.has_points else self.decimal_mark
             else:
                 self._read_fallback(lines)
             if len(self.scanner) > self.limits.records:
                 self._stop("", *self.limits.exceeded)
-        if not self.at:
+        if not self.columns:
             self._header([])
 
     # --- fallback reader
@@ -222,18 +222,18 @@ class _Reader:
         except UnicodeDecodeError as error:
             broken = self.line + 1 + data.count(b"\n", 0, error.start)
             self._stop(f"line {broken}", "is not UTF-8", "save it as UTF-8")
-        before = self.line
+        lines_before = self.line
         rows = csv.reader(text.split("\n"), strict=True, skipinitialspace=True)
         try:
             for number, row in enumerate(rows, 1):
-                self.line = before + rows.line_num
+                self.line = lines_before + rows.line_num
                 if rows.line_num != number:
-                    here = f"line {self.line}"
-                    self._stop(here, "ends a field of an earlier line", "write one row per line")
+                    message = "a quoted field spans several lines"
+                    self._stop(f"line {self.line}", message, "write one row per line")
                 yield row
         except csv.Error as error:
-            here = f"line {before + rows.line_num}"
-            self._stop(here, f"invalid CSV: {error}", "correct the line")
+            location = f"line {lines_before + rows.line_num}"
+            self._stop(location, f"invalid CSV: {error}", "correct the line")
 
     def _read_fallback(self, lines: bytes) -> None:
         for row in self._fields(lines.removesuffix(b"\n")):
@@ -242,9 +242,9 @@ class _Reader:
             elif fault := self._fault(row):
                 self._add(f"line {self.line}", *fault)
             elif not self.problems.count:
-                texts = [row[self.at[name]] for name in self.numeric]
-                image, label = (row[self.at[name]].encode() for name in _NAMES)
-                group = _GROUPS[row[self.at[_GROUP]]] if _GROUP in self.at else 0
+                texts = [row[self.columns[name]] for name in self.numeric]
+                image, label = (row[self.columns[name]].encode() for name in _NAMES)
+                group = _GROUPS[row[self.columns[_GROUP]]] if _GROUP in self.columns else 0
                 values = [float(text.replace(",", ".")) for text in texts]
                 self.scanner.add(image, label, values, group)
 
@@ -268,7 +268,7 @@ class _Reader:
         duplicates = [name for name in (*required, _GROUP) if header.count(name) > 1]
         if duplicates:
             self._stop("line 1", f"duplicate column {duplicates[0]}", "keep one")
-        self.at = {name: header.index(name) for name in (*required, _GROUP) if name in header}
+        self.columns = {name: header.index(name) for name in (*required, _GROUP) if name in header}
         self.width = len(header)
         roles = {_NAMES[0]: -2, _NAMES[1]: -3, _GROUP: -4}
         roles |= {name: index for index, name in enumerate(self.numeric)}
@@ -277,28 +277,30 @@ class _Reader:
 
     def _fault(self, row: list[str]) -> tuple[str, str] | None:
         """Return the message and hint for an invalid row, or None."""
-        at, width = self.at, self.width
-        if len(row) != width:
-            columns = f"has {len(row)} column{'s' * (len(row) != 1)}, expected {width}"
+        if len(row) != self.width:
+            columns = f"has {len(row)} column{'s' * (len(row) != 1)}, expected {self.width}"
             return columns, "write as many as the header has; quote decimal commas"
         for name in _NAMES:
-            word = row[at[name]]
+            word = row[self.columns[name]]
             if not word.strip():
                 return f"has no {name}", "add it"
             if control := _CONTROL.search(word):
                 return f"{name} contains control character {control.group()!r}", "remove it"
         for name in self.numeric:
-            fault = self._number_fault(name, row[at[name]])
+            fault = self._number_fault(name, row[self.columns[name]])
             if fault:
                 return fault
-        if _GROUP in at and row[at[_GROUP]] not in _GROUPS:
-            return f"{_GROUP} is {quote(row[at[_GROUP]])}", "expected 1, 0, or -1 for unknown"
+        if _GROUP in self.columns and row[self.columns[_GROUP]] not in _GROUPS:
+            return (
+                f"{_GROUP} is {quote(row[self.columns[_GROUP]])}",
+                "expected 1, 0, or -1 for unknown",
+            )
         return None
 
     def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
         mark = "," if "," in text else "." if "." in text else ""
-        self.mark = self.mark or mark
-        if mark and mark != self.mark:
+        self.decimal_mark = self.decimal_mark or mark
+        if mark and mark != self.decimal_mark:
             used, other = ("comma", "point") if mark == "," else ("point", "comma")
             message = f"{name} {quote(text)} has a decimal {used}, but others have a {other}"
             return message, "write every number of the file with a point"
@@ -331,7 +333,7 @@ class _Reader:
             values[:, 0].copy() if self.scored else None,
             group == 1,
             int(np.count_nonzero(group == 2)),
-            self.mark == ",",
+            self.decimal_mark == ",",
             self.blanks,
             self.digest.hexdigest() if self.digest is not None else "",
         )

@@ -115,7 +115,7 @@ def _members(
     if size > allowed:
         refuse(
             path,
-            f"expands to {size} bytes, of {compressed}",
+            f"expands from {compressed} to {size} bytes",
             f"the limit is {allowed}; if you trust the file, raise it with --max-expansion",
         )
     return {key: _array(_expanded(archive, members[key], path), path, key) for key in keys}
@@ -127,7 +127,9 @@ def _expanded(archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: str) -> byt
     with archive.open(info) as member:
         data = member.read(info.file_size + 1)
     if len(data) != info.file_size:
-        refuse(path, "is damaged: a member has another length than declared", "", info.filename)
+        refuse(
+            path, "is damaged: the length of a member is not the declared one", "", info.filename
+        )
     return data
 
 
@@ -140,8 +142,8 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
             raise ValueError(f"format version {version[0]}.{version[1]} is unknown")
         shape, fortran, kind = _HEADERS[version](stream)
     except (ValueError, EOFError, MemoryError, RecursionError, SyntaxError) as error:
-        what = " ".join(str(error).split())[:80]
-        refuse(path, f"has a damaged header: {what}", "write it again with numpy.save", location)
+        reason = " ".join(str(error).split())[:80]
+        refuse(path, f"has a damaged header: {reason}", "write it again with numpy.save", location)
     if kind.hasobject:
         refuse(
             path,

@@ -275,8 +275,8 @@ def name_of(value: Any) -> str | None:
 
 def text_fault(text: str) -> str:
     """Return the fault of a text that is not an exact finite number, or ""."""
-    whole = text.lstrip("+-")
-    if len(whole) > 15 and is_whole(whole) and len(whole) <= 309:
+    digits = text.lstrip("+-")
+    if 15 < len(digits) <= 309 and is_whole(digits):
         return value_fault(int(text))
     return number_fault(text)
 

@@ -56,8 +56,8 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
         If a file is invalid, a number is not finite, an item is ranked twice or judged differently
         for a query, or the files have no query in common.
     """
-    both = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
-    if both and os.path.samefile(run, qrels):
+    are_files = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
+    if are_files and os.path.samefile(run, qrels):
         refuse(os.fspath(run), "is both the run and its judgments", "use two files")
     judged = _Judgments(qrels, limits)
     problems = Problems(shown(run), limits.problems)
@@ -379,19 +379,19 @@ def _numbers(array: NDArray[Any], name: str, source: _ArraySource) -> NDArray[An
 def _codes(
     query: NDArray[Any], gallery: NDArray[Any], source: _ArraySource
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
-    both = {"query_codes": query, "gallery_codes": gallery}
-    for name, array in both.items():
+    codes = {"query_codes": query, "gallery_codes": gallery}
+    for name, array in codes.items():
         if array.dtype.kind not in "biuf":
             source.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
-    if all(array.dtype == np.uint8 for array in both.values()) and (
-        max(int(array.max()) for array in both.values()) > 1
+    if all(array.dtype == np.uint8 for array in codes.values()) and (
+        max(int(array.max()) for array in codes.values()) > 1
     ):
-        bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in both.values()]
+        bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in codes.values()]
         _check_bits(bits[0].shape[1], source)
         note = Note("packed-codes", "codes are bytes with 8 bits each", severity="info")
         return bits[0], bits[1], (note,)
-    low = -1 if any((array == -1).any() for array in both.values()) else 0
-    for name, array in both.items():
+    low = -1 if any((array == -1).any() for array in codes.values()) else 0
+    for name, array in codes.items():
         wrong = (array != low) & (array != 1)
         if wrong.any():
             row, column = np.argwhere(wrong)[0].tolist()

@@ -120,12 +120,12 @@ def _class_numbers(
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
         return indices_in(labels.tolist(), classes).astype(np.int64)
-    whole = labels.dtype.kind in "biu" or (
+    are_integers = labels.dtype.kind in "biu" or (
         labels.dtype.kind == "f"
         and bool(np.isfinite(labels).all())
         and bool((labels == np.floor(labels)).all())
     )
-    if not whole:
+    if not are_integers:
         refuse(path, f"is {labels.dtype}, not class numbers", "use whole numbers", location)
     return labels.astype(np.int64)
 
@@ -197,8 +197,8 @@ def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS)
     shape = len(truth.samples), len(scores_read.classes)
     score, scored = np.zeros(shape), np.zeros(shape, np.bool_)
     for (sample, name), value in scores_read.values.items():
-        at = truth.samples[sample], scores_read.classes[name]
-        score[at], scored[at] = value, True
+        cell = truth.samples[sample], scores_read.classes[name]
+        score[cell], scored[cell] = value, True
     flags = np.zeros(shape, np.int8)
     for (sample, name), value in truth.values.items():
         flags[truth.samples[sample], scores_read.classes[name]] = int(value)

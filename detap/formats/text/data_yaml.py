@@ -293,10 +293,10 @@ def _word(number: int, text: str) -> str:
     """Return the word in the rest of a line, without quotes and comment."""
     match = _QUOTED.match(text)
     if match is not None:
-        rest = text[match.end() :]
-        if rest.strip() and not re.match(r"[ ]+#", rest):
+        remainder = text[match.end() :]
+        if remainder.strip() and not re.match(r"[ ]+#", remainder):
             raise _Fault(
-                number, f"unexpected {quote(rest.strip())} after a quoted word", "remove it"
+                number, f"unexpected {quote(remainder.strip())} after a quoted word", "remove it"
             )
         return _unquoted(number, match)
     if text.startswith("#"):
@@ -307,8 +307,8 @@ def _word(number: int, text: str) -> str:
     return word
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.search(text, at)
+def _end(pattern: re.Pattern[str], text: str, start: int) -> int:
+    match = pattern.search(text, start)
     return len(text) if match is None else match.start()
 
 
@@ -331,27 +331,27 @@ def _unquoted(number: int, match: re.Match[str]) -> str:
 def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
     """Yield the words and punctuation of a value in brackets, with their lines."""
     for number, text in lines:
-        at = 0
-        while at < len(text):
-            if text[at] == " ":
-                at += 1
-            elif text[at] == "#" and (at == 0 or text[at - 1] == " "):
+        start = 0
+        while start < len(text):
+            if text[start] == " ":
+                start += 1
+            elif text[start] == "#" and (start == 0 or text[start - 1] == " "):
                 break
-            elif text[at] in "[]{},":
-                yield number, text[at], True
-                at += 1
-            elif text[at] == ":" and text[at + 1 : at + 2] in {"", " ", ",", "]", "}"}:
+            elif text[start] in "[]{},":
+                yield number, text[start], True
+                start += 1
+            elif text[start] == ":" and text[start + 1 : start + 2] in {"", " ", ",", "]", "}"}:
                 yield number, ":", True
-                at += 1
-            elif match := _QUOTED.match(text, at):
+                start += 1
+            elif match := _QUOTED.match(text, start):
                 yield number, _unquoted(number, match), False
-                at = match.end()
-            elif text[at] in _SPECIAL:
-                raise _Fault(number, f"{quote(text[at:])} is not a plain word", _HINT)
+                start = match.end()
+            elif text[start] in _SPECIAL:
+                raise _Fault(number, f"{quote(text[start:])} is not a plain word", _HINT)
             else:
-                end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
-                yield number, text[at:end].rstrip(), False
-                at = end
+                end = max(_end(_FLOW_PLAIN_END, text, start), start + 1)
+                yield number, text[start:end].rstrip(), False
+                start = end
 
 
 def _flow(value: _Value) -> tuple[list[Word], list[Word] | None]:

@@ -281,5 +281,5 @@ def _check_score_column(reader: FolderReader) -> None:
             reader.folder.given,
             f"the last column looks like the score: its values are within 0 and 1, e.g. "
             f"{last[0, 0]:g}; the column after the {key} has {score[0, 0]:g}",
-            f"write `{key} score {' '.join(coordinates)}`; if lines are so, pass {INSIST}",
+            f"write `{key} score {' '.join(coordinates)}`, or pass {INSIST} if that is the order",
         )

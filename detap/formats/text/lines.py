@@ -163,10 +163,10 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
 
 
 def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, str]]:
-    """Return the numbered lines of a list of names, without blank lines."""
-    appearance = looks_like(data)
-    if appearance:
-        problems.add(file, "", f"looks like {appearance}", "expected one name per line")
+    """Return the line numbers (from 1) and names of a list of names."""
+    kind = looks_like(data)
+    if kind:
+        problems.add(file, "", f"looks like {kind}", "expected one name per line")
         return []
     return [(n, text.strip(" \t")) for n, text in decoded_lines(data, file, problems)]
 

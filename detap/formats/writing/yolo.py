@@ -121,7 +121,7 @@ def _texts(
 
 def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
     """Return xc, yc, w, h (N, 4) as fractions of the image size (N, 2)."""
-    what = "detections" if isinstance(table, Detections) else "objects"
+    rows = "detections" if isinstance(table, Detections) else "objects"
     fractions = np.empty((len(table), 4))
     for axis in (0, 1):
         fractions[:, axis], fractions[:, axis + 2] = _normalize(
@@ -132,14 +132,14 @@ def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]
     off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
     if (off.any() or (area != table.box_area).any()) and len(table):
         message = (
-            f"{what}: corners or areas are rounded as fractions, corners by up to "
+            f"{rows}: corners or areas are rounded as fractions, corners by up to "
             f"{off.max():.1g} pixels"
         )
         count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
         notes.append(Note("values-rounded", message, count, severity="info"))
     beyond = np.flatnonzero(((fractions < LOWEST) | (fractions > HIGHEST)).any(axis=1))
     if len(beyond):
-        message = f"{what} extend beyond the image; YOLO readers reject them"
+        message = f"{rows} extend beyond the image; YOLO readers reject them"
         notes.append(Note("data-lost", message, len(beyond)))
     if isinstance(table, GroundTruth):
         repeated = repeats(pair_key(table.image, table.label), fractions)

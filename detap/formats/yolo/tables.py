@@ -171,8 +171,8 @@ def _truth_of(
         sizes=sizes,
         polygons=None if polygons is None else polygons[selected],
     )
-    own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
-    sources = _once((*own, *labels.sources(), *names.source(), *given.source))
+    data_yaml = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
+    sources = _once((*data_yaml, *labels.sources(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(selected))
     notes = (*notes, *labels.notes("ground truth"))
     return ground_truth(objects, labels, sources, notes)
@@ -452,13 +452,13 @@ def read_detections(
     )
     known_paths = {source.path for source in ground_truth.files} | {_TRUTH}
     options = (*names.source(), *given.source)
-    own = (source for source in options if source.path not in known_paths)
+    new_sources = (source for source in options if source.path not in known_paths)
     notes = (
         *_detection_notes(folder, reader, missing_files),
         *order.note,
         *reader.notes("detections"),
     )
-    return detections(objects, ground_truth, reader, (*reader.sources(), *own), notes)
+    return detections(objects, ground_truth, reader, (*reader.sources(), *new_sources), notes)
 
 
 def _sizes_of_rows(

@@ -107,7 +107,7 @@ def _ring(corners: Sequence[Sequence[float]]) -> str:
     return "".join(path) + "Z"
 
 
-_BONES = np.array(
+_SKELETON = np.array(
     [
         *((16, 14), (14, 12), (17, 15), (15, 13), (12, 13), (6, 12), (7, 13), (6, 7), (6, 8)),
         *((7, 9), (8, 10), (9, 11), (2, 3), (1, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)),
@@ -116,28 +116,28 @@ _BONES = np.array(
 """The `skeleton` of COCO's 17 keypoints of a person: pairs counted from 1."""
 
 
-def _pose(table: Table, row: int) -> str:
+def _keypoints(table: Table, row: int) -> str:
     """Return a cross at each labeled keypoint, joined by COCO's skeleton."""
     assert table.keypoints is not None
-    points, labelled = table.keypoints[row, :, :2], table.keypoints[row, :, 2:] > 0
-    seen = labelled[:, 0] if labelled.size else np.ones(len(points), np.bool_)
-    if not seen.any():
+    points, visibility = table.keypoints[row, :, :2], table.keypoints[row, :, 2:]
+    labeled = visibility[:, 0] > 0 if visibility.size else np.ones(len(points), np.bool_)
+    if not labeled.any():
         return _box(table, row)  # OKS compares the boxes then
-    arm = float(np.ptp(points[seen], axis=0).max()) / 40 or 1.0
+    arm = float(np.ptp(points[labeled], axis=0).max()) / 40 or 1.0
     path = [
         f"M{x - arm:.6g} {y:.6g}h{2 * arm:.6g}M{x:.6g} {y - arm:.6g}v{2 * arm:.6g}"
-        for x, y in points[seen].tolist()
+        for x, y in points[labeled].tolist()
     ]
-    for one, other in _BONES - 1 if len(points) == 17 else ():
-        if seen[one] and seen[other]:
-            (x, y), (u, v) = points[one].tolist(), points[other].tolist()
-            path.append(f"M{x:.6g} {y:.6g}L{u:.6g} {v:.6g}")
+    for i, j in _SKELETON - 1 if len(points) == 17 else ():
+        if labeled[i] and labeled[j]:
+            (x1, y1), (x2, y2) = points[i].tolist(), points[j].tolist()
+            path.append(f"M{x1:.6g} {y1:.6g}L{x2:.6g} {y2:.6g}")
     return "".join(path)
 
 
 _DRAWN: dict[str, Callable[[Table, int], str]] = {
     "segm": _mask,
     "boundary": _mask,
-    "keypoints": _pose,
+    "keypoints": _keypoints,
     "polygon": _polygon,
 }
