@@ -63,11 +63,11 @@ class Mutator:
         return self._other_number(data)
 
     def _other_number(self, data: bytes) -> bytes:
-        found = list(_NUMBER.finditer(data))
-        if not found:
+        numbers = list(_NUMBER.finditer(data))
+        if not numbers:
             return data
-        place = self.random.choice(found)
-        return data[: place.start()] + self.number() + data[place.end() :]
+        chosen = self.random.choice(numbers)
+        return data[: chosen.start()] + self.number() + data[chosen.end() :]
 
     def number(self) -> bytes:
         """Return a number as text: plain, or of the kind that is converted wrongly."""

@@ -149,7 +149,7 @@ def coco_truth(data: bytes) -> Truth | None:
 
 def _unique(records: Any) -> list[tuple[Any, Any]]:
     """Return id and record of each, a repeated record once."""
-    found: dict[Any, Any] = {}
+    record_by_id: dict[Any, Any] = {}
     kept: list[tuple[Any, Any]] = []
     _need(isinstance(records, list))
     for record in records:
@@ -158,11 +158,11 @@ def _unique(records: Any) -> list[tuple[Any, Any]]:
             kept.append((None, record))
             continue
         identifier = _identifier(record["id"])
-        if identifier in found:
+        if identifier in record_by_id:
             # Equal as JSON values are: 1 and 1.0 alike, but also true and 1.
-            _need(found[identifier] == record)
+            _need(record_by_id[identifier] == record)
             continue
-        found[identifier] = record
+        record_by_id[identifier] = record
         kept.append((identifier, record))
     return kept
 

@@ -124,8 +124,10 @@ def coco_results(data: bytes) -> str:
     number = {name: i for i, name in enumerate(seeds.IMAGES)}
     label = {name: i for i, name in enumerate(seeds.CATEGORIES)}
     # Categories that the ground truth lacks are numbered behind its own, as they come.
-    due = [(number[row[0]], label.setdefault(row[1], len(label)), *row[2:]) for row in plain or []]
-    _differ(not same(rows, due), "the careful reader reads other values")
+    expected = [
+        (number[row[0]], label.setdefault(row[1], len(label)), *row[2:]) for row in plain or []
+    ]
+    _differ(not same(rows, expected), "the careful reader reads other values")
     if fast is not None:
         _differ(not same(_result_rows(fast), rows), "the readers read different values")
         _differ(not same(fast.unknown, slow.unknown), "the readers count categories differently")
@@ -136,15 +138,15 @@ def coco_split(inputs: Sequence[bytes]) -> list[str]:
     """Read results files by two threads, each from its own place, as those of many MiB are."""
     usual = prefetch.SPLIT_FROM, prefetch.SPLIT_CORES
     prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = 1, 1
-    found = []
+    outcomes = []
     try:
         with _Files() as files:
             for member, data in zip(files.write(inputs), inputs, strict=True):
                 with _Blame(data):
-                    found.append(_coco_split(str(files.path / member), data))
+                    outcomes.append(_coco_split(str(files.path / member), data))
     finally:
         prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = usual
-    return found
+    return outcomes
 
 
 def _coco_split(path: str, data: bytes) -> str:
@@ -189,9 +191,9 @@ def coco_truth(data: bytes) -> str:
     images, categories, annotations = plain or ([], [], [])
     number = {row[0]: i for i, row in enumerate(images)}
     label = {row[0]: i for i, row in enumerate(categories)}
-    due = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
+    expected = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
     rows = _truth_rows(slow)
-    _differ(not same(rows, due), "the careful reader reads other values")
+    _differ(not same(rows, expected), "the careful reader reads other values")
     _differ(not same(list(slow.image_ids), [row[0] for row in images]), "other images")
     _differ(not same(slow.image_sizes.tolist(), [list(row[1:]) for row in images]), "other sizes")
     _differ(
@@ -295,7 +297,7 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
     for number, word, box, flag in columns:
         fast[number].append((words[word].decode(), box, flag))
     left = set(declined)
-    found = []
+    outcomes = []
     for number, data in enumerate(inputs):
         problems = Problems(20)
         annotation = annotations.read_annotation(data, "x", problems, LIMITS)
@@ -305,15 +307,15 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
             if problems.count:
                 check_problems(problems.listed)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
-                found.append("refused")
+                outcomes.append("refused")
                 continue
             if number not in left:
                 _differ(not same(fast[number], slow), "the readers read different objects")
                 size = [annotation.width, annotation.height]
                 _differ(not same(sizes[number].tolist(), size), "the readers read different sizes")
             _compare_with_element_tree(data, slow)
-        found.append("valid")
-    return found
+        outcomes.append("valid")
+    return outcomes
 
 
 def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
@@ -322,7 +324,7 @@ def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
         root = ElementTree.fromstring(data)
     except (ElementTree.ParseError, ValueError, LookupError):
         return
-    due = []
+    expected = []
     for element in root.findall("object"):
         box = element.find("bndbox")
         name = element.findtext("name")
@@ -333,8 +335,8 @@ def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
             (box.findtext(side) or "").strip(" \t\r\n") for side in ("xmin", "ymin", "xmax", "ymax")
         ]
         flag = (element.findtext("difficult") or "0").strip(" \t\r\n") == "1"
-        due.append((name.strip(" \t\r\n"), [float(text) for text in texts], flag))
-    _differ(not same(slow, due), "ElementTree reads different objects")
+        expected.append((name.strip(" \t\r\n"), [float(text) for text in texts], flag))
+    _differ(not same(slow, expected), "ElementTree reads different objects")
 
 
 IMAGES = ("a", "b", "img_03")
@@ -382,7 +384,7 @@ def _text(
     for number, word, values in columns:
         fast[number].append((scanned.names[word], *values))
     left = set(declined)
-    found = []
+    outcomes = []
     for number, data in enumerate(inputs):
         problems = Problems(20)
         read = lines.read_lines(data, "x", form, problems)
@@ -393,14 +395,14 @@ def _text(
                 check_problems(problems.listed)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
                 _differ(plain is not None, "the careful reader refuses what is valid")
-                found.append("refused")
+                outcomes.append("refused")
                 continue
             _differ(plain is None, "the careful reader accepts what is not valid")
             _differ(not same(slow, plain), "the careful reader reads other values")
             if number not in left:
                 _differ(not same(fast[number], slow), "the readers read different values")
-        found.append("valid")
-    return found
+        outcomes.append("valid")
+    return outcomes
 
 
 def cvat(data: bytes) -> str:
@@ -411,13 +413,13 @@ def cvat(data: bytes) -> str:
     check_problems(read.problems.listed)
     if read.problems.count:
         return "refused"
-    found = read.objects()
+    objects = read.objects()
     root = ElementTree.fromstring(data)
     boxes = [box for image in root.findall("image") for box in image.findall("box")]
     plain = [[float(box.get(side, "")) for side in CVAT_CORNERS] for box in boxes]
-    _differ(found.boxes.tolist() != plain, "ElementTree reads other boxes")
+    _differ(objects.boxes.tolist() != plain, "ElementTree reads other boxes")
     labels = [box.get("label") for box in boxes]
-    _differ([found.classes[n] for n in found.label] != labels, "ElementTree reads other labels")
+    _differ([objects.classes[n] for n in objects.label] != labels, "ElementTree reads other labels")
     return "valid"
 
 
@@ -428,12 +430,12 @@ def labelme_shapes(data: bytes) -> str:
     check_problems(read.problems.listed)
     if read.problems.count:
         return "refused"
-    found = read.objects()
+    objects = read.objects()
     plain = []
     for shape in json.loads(data.removeprefix(b"\xef\xbb\xbf"))["shapes"]:
         across, down = ([float(point[axis]) for point in shape["points"]] for axis in (0, 1))
         plain.append([min(across), min(down), max(across), max(down)])
-    _differ(found.boxes.tolist() != plain, "json reads other boxes")
+    _differ(objects.boxes.tolist() != plain, "json reads other boxes")
     return "valid"
 
 
@@ -514,11 +516,11 @@ def _differ(wrong: bool, how: str) -> None:
 
 def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], list[str]]:
     def all_of(inputs: Sequence[bytes]) -> list[str]:
-        found = []
+        outcomes = []
         for data in inputs:
             with _Blame(data):
-                found.append(function(data))
-        return found
+                outcomes.append(function(data))
+        return outcomes
 
     return all_of
 

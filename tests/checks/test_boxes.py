@@ -64,21 +64,21 @@ def read(real_data: Path, name: str) -> Tables:
             pytest.skip(f"real data is absent: {real_data / path}")
     sizes = {k: real_data / v for k, v in options.items() if k == "image_sizes"}
     truth = detap.read_ground_truth(real_data / gt, **{**options, **sizes})
-    found = detap.read_detections(real_data / dt, truth, **sizes)
-    return truth, found.reindex_like(truth)
+    detections = detap.read_detections(real_data / dt, truth, **sizes)
+    return truth, detections.reindex_like(truth)
 
 
 def best(tables: Tables) -> Tables:
     """Return the best detection of each image and class alone, of those that the truth has."""
-    truth, found = tables
-    classes = len(found.classes)
+    truth, detections = tables
+    classes = len(detections.classes)
     cells = set((truth.image * classes + truth.label).tolist())
     first: dict[int, int] = {}
-    cell = (found.image * classes + found.label).tolist()
-    for row in np.argsort(-found.score, kind="stable").tolist():
+    cell = (detections.image * classes + detections.label).tolist()
+    for row in np.argsort(-detections.score, kind="stable").tolist():
         if cell[row] in cells:
             first.setdefault(cell[row], row)
-    return truth, found.select(np.array(sorted(first.values())))
+    return truth, detections.select(np.array(sorted(first.values())))
 
 
 def suspicions(tables: Tables) -> list[Suspicion]:
@@ -94,17 +94,17 @@ def turned(table: Any) -> Any:
 
 def in_network(tables: Tables, size: int, mode: str) -> Tables:
     """Return the detections in the pixels of a network's square input."""
-    truth, found = tables
+    truth, detections = tables
     assert truth.image_sizes is not None
-    sizes = truth.image_sizes[found.image]
+    sizes = truth.image_sizes[detections.image]
     scale = size / sizes
     pad = np.zeros_like(sizes)
     if mode != "stretched":
         scale = np.repeat(scale.min(axis=1, keepdims=True), 2, axis=1)
     if mode == "centered":
         pad = (size - sizes * scale) / 2
-    corners = found.corners * np.hstack((scale, scale)) + np.hstack((pad, pad))
-    return truth, replace(found, corners=corners)
+    corners = detections.corners * np.hstack((scale, scale)) + np.hstack((pad, pad))
+    return truth, replace(detections, corners=corners)
 
 
 # --- over all real pairs
@@ -117,8 +117,8 @@ def test_real_pairs_raise_no_alarm(real_data: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "crowdpose"])
 def test_corners_in_detections_are_noticed(real_data: Path, name: str) -> None:
-    truth, found = best(read(real_data, name))
-    (one,) = suspicions((truth, turned(found)))
+    truth, detections = best(read(real_data, name))
+    (one,) = suspicions((truth, turned(detections)))
     assert one.code == "detections-look-xyxy"
     assert one.problem.file == "dt"
     assert "--dt-boxes xyxy" in one.problem.hint
@@ -130,12 +130,12 @@ SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpo
 
 @pytest.mark.parametrize("name", [*SIZED, "cartucho-85"])
 def test_corners_in_the_ground_truth_are_noticed(real_data: Path, name: str) -> None:
-    truth, found = best(read(real_data, name))
-    (one,) = suspicions((turned(truth), found))
+    truth, detections = best(read(real_data, name))
+    (one,) = suspicions((turned(truth), detections))
     assert one.code == "ground-truth-look-xyxy"
     assert one.problem.file == "gt"
     assert "--gt-boxes xyxy" in one.problem.hint
-    both = suspicions((turned(truth), turned(found)))
+    both = suspicions((turned(truth), turned(detections)))
     assert [each.problem.file for each in both] == ["gt", "dt"]
     assert all("--boxes xyxy" in each.problem.hint for each in both)
 
@@ -155,19 +155,17 @@ def test_network_pixels_are_noticed(real_data: Path, name: str, mode: str) -> No
 def test_the_verdict_is_that_of_the_parts_together(real_data: Path, name: str) -> None:
     """One image a part, as far as the sample goes: the same counts, the same words."""
     tables = read(real_data, name)
-    for truth, found in (tables, (tables[0], turned(tables[1]))):
-        whole = evidence_of(truth, found, whole=True)
+    for truth, dt in (tables, (tables[0], turned(tables[1]))):
+        whole = evidence_of(truth, dt, whole=True)
         places = np.array_split(np.arange(len(truth.images)), min(7, len(truth.images)))
         parts = []
-        for place in places:
-            names = [truth.images[k] for k in place.tolist()]
-            parts.append(evidence_of(*detap.select(truth, found, images=names), whole=True))
+        for images in places:
+            names = [truth.images[k] for k in images.tolist()]
+            parts.append(evidence_of(*detap.select(truth, dt, images=names), whole=True))
         union = merged_evidence([merged_evidence(parts[2:]), *parts[:2]])
         assert union.key.tolist() == whole.key.tolist()
         assert union.counts.tolist() == whole.counts.tolist()
-        assert suspicions_of(union, "gt", "dt") == suspicions_of(
-            evidence_of(truth, found), "gt", "dt"
-        )
+        assert suspicions_of(union, "gt", "dt") == suspicions_of(evidence_of(truth, dt), "gt", "dt")
 
 
 # --- files, commands, Python
@@ -251,8 +249,8 @@ def test_python_refuses_corners_and_reads_them(files: dict[str, Path]) -> None:
     truth = detap.read_ground_truth(files["gt turned"], boxes="xyxy")
     with pytest.raises(InputError, match="--dt-boxes xyxy"):
         detap.evaluate(truth, detap.read_detections(files["dt turned"], truth))
-    found = detap.read_detections(files["dt turned"], truth, boxes="xyxy")
-    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(AP, abs=1e-9)
+    detections = detap.read_detections(files["dt turned"], truth, boxes="xyxy")
+    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(AP, abs=1e-9)
     as_is = detap.read_detections(files["dt turned"], truth, as_is=True)
     with pytest.warns(DetapWarning, match="x1, y1, x2, y2"):
         detap.evaluate(truth, as_is)
@@ -364,11 +362,11 @@ def test_shards_are_judged_together(
 
 def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> None:
     truth = detap.read_ground_truth(files["gt"])
-    found = detap.read_detections(files["dt turned"], truth)
+    detections = detap.read_detections(files["dt turned"], truth)
     evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy", keep_boxes=False)
     blobs = []
-    for rows in (found.image < 50, found.image >= 50):
-        part = found.select(rows)
+    for rows in (detections.image < 50, detections.image >= 50):
+        part = detections.select(rows)
         evaluator.reset()
         for image in np.unique(part.image).tolist():
             own = part.select(part.image == image)
@@ -388,8 +386,8 @@ def test_few_boxes_are_not_judged() -> None:
             "label": [1] * count,
             "boxes": [[30, 30, 60, 60]] * count,
         }
-        found = Detections.from_arrays(**rows, score=[0.5] * count, box_format="xywh")
-        return GroundTruth.from_arrays(**rows), found
+        detections = Detections.from_arrays(**rows, score=[0.5] * count, box_format="xywh")
+        return GroundTruth.from_arrays(**rows), detections
 
     assert detap.evaluate(*tables(9)).summary["AP50"] == 0.0
     with pytest.raises(InputError, match="box_format='xyxy'"):

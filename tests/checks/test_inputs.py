@@ -83,15 +83,15 @@ class Written:
     def path(self, name: str) -> str:
         return str(self.folder / f"{name}.json")
 
-    def write(self, truths: Records, found: Records) -> None:
+    def write(self, truths: Records, detections: Records) -> None:
         for name, images in self.parts.items():
-            few = [record for record in found if record["image_id"] in images]
+            few = [record for record in detections if record["image_id"] in images]
             Path(self.path(f"gt-{name}")).write_text(json.dumps(truth_of(truths, [*images])))
             Path(self.path(f"dt-{name}")).write_text(json.dumps(few))
 
-    def call(self, truths: Sequence[str], found: Sequence[str], *more: str) -> list[str]:
+    def call(self, truths: Sequence[str], detections: Sequence[str], *more: str) -> list[str]:
         words = [word for name in truths for word in ("--gt", self.path(f"gt-{name}"))]
-        words += [word for name in found for word in ("--dt", self.path(f"dt-{name}"))]
+        words += [word for name in detections for word in ("--dt", self.path(f"dt-{name}"))]
         return ["eval", *words, *more]
 
     def statuses(self, *more: str) -> dict[str, int]:
@@ -206,12 +206,12 @@ def test_a_process_of_few_boxes_is_judged_with_the_others(whole: bool) -> None:
     for wrong, refused in (([1], False), ([1, 2, 3], True)):
         blobs = []
         for images in ([1], range(2, IMAGES + 1)):
-            found = made_wrong(results(), turned, wrong)
+            detections = made_wrong(results(), turned, wrong)
             truths = objects() if whole else made_wrong(objects(), turned, wrong)
             # One turned box an image: the second of each is as it was.
-            for many, given in ((found, results()), (truths, objects())):
+            for many, given in ((detections, results()), (truths, objects())):
                 many[1::2] = given[1::2]
-            blobs.append(bytes_of(images, truths, found, whole=whole))
+            blobs.append(bytes_of(images, truths, detections, whole=whole))
         union = detap.merge(blobs, images="seen")
         if not refused:
             union.compute()
@@ -220,7 +220,7 @@ def test_a_process_of_few_boxes_is_judged_with_the_others(whole: bool) -> None:
             union.compute()
 
 
-def bytes_of(images: Sequence[int], truths: Records, found: Records, *, whole: bool) -> bytes:
+def bytes_of(images: Sequence[int], truths: Records, detections: Records, *, whole: bool) -> bytes:
     classes = [1, 2, 3, 4, 5]
     table = (
         detap.GroundTruth.from_arrays(
@@ -246,9 +246,9 @@ def bytes_of(images: Sequence[int], truths: Records, found: Records, *, whole: b
         }
         evaluator.update(
             [image],
-            [of(found, "bbox", image)],
-            [of(found, "score", image)],
-            [of(found, "category_id", image)],
+            [of(detections, "bbox", image)],
+            [of(detections, "score", image)],
+            [of(detections, "category_id", image)],
             ground_truth=None if whole else own,
         )
     return evaluator.to_bytes()

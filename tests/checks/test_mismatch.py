@@ -68,8 +68,8 @@ def with_corners(table: Any, corners: Any) -> Any:
     return replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
 
 
-def codes(table: GroundTruth, found: Detections) -> list[str]:
-    return [note.code for note in suspicions(table, found)]
+def codes(table: GroundTruth, detections: Detections) -> list[str]:
+    return [note.code for note in suspicions(table, detections)]
 
 
 def test_nothing_is_suspected_of_a_good_detector() -> None:
@@ -126,22 +126,22 @@ MISREAD: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("code", MISREAD)
 def test_a_convention_of_detections_is_recognised(code: str) -> None:
     table = truth()
-    found = detector(table)
-    wrong = with_corners(found, MISREAD[code](found.corners))
+    detections = detector(table)
+    wrong = with_corners(detections, MISREAD[code](detections.corners))
     assert codes(table, wrong) == [f"detections-{code}"]
     (note,) = suspicions(table, wrong)
-    assert note.count == len(found)
+    assert note.count == len(detections)
     assert "would be overlapped instead of" in note.message
 
 
 @pytest.mark.parametrize("code", ["look-xyxy", "xy-swapped", "look-normalized"])
 def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
     table = truth()
-    found = detector(table)
+    detections = detector(table)
     wrong = with_corners(table, MISREAD[code](table.corners))
     # Swapped axes look the same from either side.
     side = "detections" if code == "xy-swapped" else "ground-truth"
-    assert codes(wrong, found) == [f"{side}-{code}"]
+    assert codes(wrong, detections) == [f"{side}-{code}"]
 
 
 def test_swapped_sides_are_recognised() -> None:
@@ -150,8 +150,8 @@ def test_swapped_sides_are_recognised() -> None:
     corners[:, 2] = corners[:, 0] + 90
     corners[:, 3] = corners[:, 1] + 15
     table = with_corners(table, corners)
-    found = detector(table, jitter=1.0)
-    wrong = with_corners(found, sides_swapped(found.corners))
+    detections = detector(table, jitter=1.0)
+    wrong = with_corners(detections, sides_swapped(detections.corners))
     assert codes(table, wrong) == ["detections-width-height-swapped"]
 
 
@@ -164,19 +164,19 @@ def test_swapped_shares_are_recognised() -> None:
     turned = np.array((15 / 480 * 640, 90 / 640 * 480)) / 2
     wrong = np.hstack((middle - turned, middle + turned))
     table = with_corners(table, long)
-    found = detector(table, jitter=1.0)
-    found = with_corners(found, np.vstack((wrong, found.corners[len(table) :])))
-    assert codes(table, found) == ["detections-width-height-swapped"]
+    detections = detector(table, jitter=1.0)
+    detections = with_corners(detections, np.vstack((wrong, detections.corners[len(table) :])))
+    assert codes(table, detections) == ["detections-width-height-swapped"]
 
 
 def test_swapped_sizes_of_images_are_recognised() -> None:
     """Fractions times a table of sizes of which the columns are swapped: on which side is moot."""
     table = truth()
-    found = detector(table)
+    detections = detector(table)
     turned = np.array((480 / 640, 640 / 480) * 2)
     for given, other in (
-        (table, with_corners(found, found.corners * turned)),
-        (with_corners(table, table.corners * turned), found),
+        (table, with_corners(detections, detections.corners * turned)),
+        (with_corners(table, table.corners * turned), detections),
     ):
         [code] = codes(given, other)
         assert code.endswith("-sizes-look-swapped")
@@ -184,33 +184,33 @@ def test_swapped_sizes_of_images_are_recognised() -> None:
 
 def test_shares_by_their_centre_are_recognised() -> None:
     table = truth()
-    found = detector(table)
-    wrong = with_corners(found, relative(centred(found.corners)))
+    detections = detector(table)
+    wrong = with_corners(detections, relative(centred(detections.corners)))
     assert codes(table, wrong) == ["detections-look-normalized"]
 
 
 def test_shares_are_recognised_without_the_sizes_of_images() -> None:
     table = replace(truth(), image_sizes=None)
-    found = detector(table)
-    assert codes(table, with_corners(found, relative(found.corners))) == [
+    detections = detector(table)
+    assert codes(table, with_corners(detections, relative(detections.corners))) == [
         "detections-look-normalized"
     ]
 
 
-def relabelled(found: Detections, change: Callable[[Any], Any]) -> Detections:
-    return replace(found, label=change(found.label).astype(np.int32))
+def relabelled(detections: Detections, change: Callable[[Any], Any]) -> Detections:
+    return replace(detections, label=change(detections.label).astype(np.int32))
 
 
 def test_a_few_right_classes_do_not_hide_a_shift() -> None:
     table = truth()
-    found = relabelled(detector(table), lambda label: np.minimum(label + 1, 4))
-    assert codes(table, found) == ["category-id-offset"]
+    detections = relabelled(detector(table), lambda label: np.minimum(label + 1, 4))
+    assert codes(table, detections) == ["category-id-offset"]
 
 
 def test_a_shift_of_classes_is_recognised() -> None:
     table = truth()
-    found = relabelled(detector(table), lambda label: (label + 1) % 5)
-    (note,) = suspicions(table, found)
+    detections = relabelled(detector(table), lambda label: (label + 1) % 5)
+    (note,) = suspicions(table, detections)
     assert note.code == "category-id-offset"
     assert note.message.startswith("class ids of detections look off by +1 (e.g. ")
     assert note.message.endswith("; use the ground truth's ids")
@@ -218,8 +218,8 @@ def test_a_shift_of_classes_is_recognised() -> None:
 
 def test_a_permutation_of_classes_is_recognised() -> None:
     table = truth()
-    found = relabelled(detector(table), lambda label: np.array([3, 0, 4, 2, 1])[label])
-    assert codes(table, found) == ["classes-permuted"]
+    detections = relabelled(detector(table), lambda label: np.array([3, 0, 4, 2, 1])[label])
+    assert codes(table, detections) == ["classes-permuted"]
 
 
 @pytest.mark.parametrize(
@@ -233,10 +233,12 @@ def test_a_permutation_of_classes_is_recognised() -> None:
 def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: str) -> None:
     """AP is .6, .4 or .1: plausible numbers."""
     table = truth()
-    found = relabelled(detector(table), lambda label: np.array(way)[label])
-    found = replace(found, classes=(*table.classes, "more"), class_ids=(*table.class_ids, "more"))
-    assert codes(table, found) == [code]
-    result = evaluate(table, found, protocol="coco")
+    detections = relabelled(detector(table), lambda label: np.array(way)[label])
+    detections = replace(
+        detections, classes=(*table.classes, "more"), class_ids=(*table.class_ids, "more")
+    )
+    assert codes(table, detections) == [code]
+    result = evaluate(table, detections, protocol="coco")
     assert result.summary["AP"] > 0.1
     assert "classes-permuted" in [note.code for note in result.notes]
 
@@ -244,34 +246,36 @@ def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: s
 def test_two_classes_that_a_detector_confuses_are_no_exchange() -> None:
     """All of one are taken for the other, which is found as well: bad, but no other list."""
     table = truth()
-    found = relabelled(detector(table), lambda label: np.array([1, 1, 2, 3, 4])[label])
-    assert codes(table, found) == []
-    notes = evaluate(table, found, protocol="coco").notes
+    detections = relabelled(detector(table), lambda label: np.array([1, 1, 2, 3, 4])[label])
+    assert codes(table, detections) == []
+    notes = evaluate(table, detections, protocol="coco").notes
     assert "classes-permuted" not in [note.code for note in notes]
 
 
 def test_classes_without_any_order_are_recognised() -> None:
     table = truth()
     random = np.random.default_rng(3)
-    found = relabelled(
+    detections = relabelled(
         detector(table), lambda label: (label + random.integers(1, 5, len(label))) % 5
     )
-    assert codes(table, found) == ["classes-disagree"]
+    assert codes(table, detections) == ["classes-disagree"]
 
 
 def test_detections_of_other_images_are_recognised() -> None:
     table = truth()
-    found = detector(truth(seed=9))
-    assert codes(table, found) == ["few-overlaps"]
+    detections = detector(truth(seed=9))
+    assert codes(table, detections) == ["few-overlaps"]
 
 
-@pytest.mark.parametrize(("count", "told"), [(1, []), (9, []), (10, ["few-overlaps"])])
-def test_a_few_objects_that_are_not_found_say_nothing(count: int, told: list[str]) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(1, []), (9, []), (10, ["few-overlaps"])])
+def test_a_few_objects_that_are_not_found_say_nothing(count: int, expected: list[str]) -> None:
     images, boxes = np.arange(count), np.tile([10.0, 10.0, 50.0, 50.0], (count, 1))
     columns: dict[str, Any] = {"image": images, "label": np.ones(count, np.int64)}
     table = GroundTruth.from_arrays(**columns, boxes=boxes)
-    found = Detections.from_arrays(**columns, boxes=boxes + 300, score=np.linspace(0.1, 0.9, count))
-    assert codes(table, found) == told
+    detections = Detections.from_arrays(
+        **columns, boxes=boxes + 300, score=np.linspace(0.1, 0.9, count)
+    )
+    assert codes(table, detections) == expected
 
 
 @pytest.mark.parametrize("code", ["look-xyxy", "look-xywh"])
@@ -279,14 +283,14 @@ def test_a_few_objects_that_are_not_found_say_nothing(count: int, told: list[str
 def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None:
     """Every other box; more than half of the objects may be met for all that."""
     table = truth()
-    found = detector(table)
-    wrong = found if side == "detections" else table
+    detections = detector(table)
+    wrong = detections if side == "detections" else table
     corners = wrong.corners.copy()
     corners[::2] = MISREAD[code](corners[::2])
     given = (
-        (table, with_corners(found, corners))
+        (table, with_corners(detections, corners))
         if side == "detections"
-        else (with_corners(table, corners), found)
+        else (with_corners(table, corners), detections)
     )
     (note,) = suspicions(*given)
     assert note.code == f"{side}-mixed-conventions"
@@ -296,8 +300,8 @@ def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None
 
 def test_images_of_a_small_set_in_another_order() -> None:
     """Eight images of three objects: too few for chance to tell."""
-    table, found = truth(), detector(truth())
-    eight = select(table, found, images=range(8))
+    table, detections = truth(), detector(truth())
+    eight = select(table, detections, images=range(8))
     assert codes(*eight) == []
     moved = replace(eight[1], image=(eight[1].image + 3) % np.int32(8))
     (note,) = suspicions(eight[0], moved)
@@ -310,39 +314,39 @@ def test_images_of_a_small_set_in_another_order() -> None:
 
 
 def test_detections_that_fit_no_image_are_not_those_of_another() -> None:
-    table, found = truth(), detector(truth(seed=9))
-    assert codes(*select(table, found, images=range(8))) == []
+    table, detections = truth(), detector(truth(seed=9))
+    assert codes(*select(table, detections, images=range(8))) == []
 
 
 def test_scores_that_are_distances_are_recognised() -> None:
     table = truth()
-    found = detector(table)
+    detections = detector(table)
     # What lies near an object is 120 of 200, the first.
-    score = np.where(np.arange(len(found)) < 120, 0.5, 0.2) + found.score / 10
-    assert codes(table, replace(found, score=score)) == []
-    (note,) = suspicions(table, replace(found, score=1 - score))
+    score = np.where(np.arange(len(detections)) < 120, 0.5, 0.2) + detections.score / 10
+    assert codes(table, replace(detections, score=score)) == []
+    (note,) = suspicions(table, replace(detections, score=1 - score))
     assert note.code == "scores-look-inverted"
     assert "higher in 0% of pairs" in note.message
     # Each class has its own scale; none is turned.
-    scaled = score + 10.0 * found.label
-    assert codes(table, replace(found, score=scaled)) == []
+    scaled = score + 10.0 * detections.label
+    assert codes(table, replace(detections, score=scaled)) == []
 
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_counting_from_one_or_zero_is_recognised(way: float) -> None:
     table = truth()
-    found = detector(table, jitter=0.05)
-    assert codes(table, with_corners(found, found.corners + way)) == ["one-pixel-off"]
-    wider = found.corners.copy()
+    detections = detector(table, jitter=0.05)
+    assert codes(table, with_corners(detections, detections.corners + way)) == ["one-pixel-off"]
+    wider = detections.corners.copy()
     wider[:, 2:] += way
-    assert codes(table, with_corners(found, wider)) == ["one-pixel-wider"]
+    assert codes(table, with_corners(detections, wider)) == ["one-pixel-wider"]
 
 
 def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     table = truth()
-    found = detector(table)
-    assert suspicions_of(score_tables(table, found)) == ()
-    wrong = with_corners(found, as_sides(found.corners))
+    detections = detector(table)
+    assert suspicions_of(score_tables(table, detections)) == ()
+    wrong = with_corners(detections, as_sides(detections.corners))
     assert [
         note.code for note in suspicions_of(score_tables(table, wrong, check_formats=False))
     ] == ["detections-look-xyxy"]
@@ -354,34 +358,36 @@ def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() 
     corners = table.corners.copy()
     corners[:, 2:] = corners[:, :2] + (90, 15)
     table = with_corners(table, corners)
-    found = detector(table, jitter=1.0)
-    square = np.flatnonzero(np.arange(len(found)) % 4 == 0)
-    wrong = sides_swapped(found.corners)
-    wrong[square] = found.corners[square]
-    found = replace(with_corners(found, wrong), score=1.0 * np.isin(np.arange(len(found)), square))
-    result = score_tables(table, found)
+    detections = detector(table, jitter=1.0)
+    square = np.flatnonzero(np.arange(len(detections)) % 4 == 0)
+    wrong = sides_swapped(detections.corners)
+    wrong[square] = detections.corners[square]
+    detections = replace(
+        with_corners(detections, wrong), score=1.0 * np.isin(np.arange(len(detections)), square)
+    )
+    result = score_tables(table, detections)
     assert result.summary["AP50"] > 0.1
     assert suspicions_of(result) == ()
-    said = Note("detections-beyond-image", "detections reach beyond", len(found) // 10 + 1)
+    said = Note("detections-beyond-image", "detections reach beyond", len(detections) // 10 + 1)
     beyond = replace(result, notes=(*result.notes, said))
     assert [note.code for note in suspicions_of(beyond)] == ["detections-width-height-swapped"]
-    few = replace(result, notes=(*result.notes, replace(said, count=len(found) // 10 - 1)))
+    few = replace(result, notes=(*result.notes, replace(said, count=len(detections) // 10 - 1)))
     assert suspicions_of(few) == ()
 
 
 def test_detections_that_are_there_twice_are_told() -> None:
     table = truth()
-    found = detector(table)
-    twice = found.select(np.tile(np.arange(len(found)), 2))
+    detections = detector(table)
+    twice = detections.select(np.tile(np.arange(len(detections)), 2))
     assert "repeated-detections" not in [
-        n.code for n in add_sanity_notes(score_tables(table, found)).notes
+        n.code for n in add_sanity_notes(score_tables(table, detections)).notes
     ]
     [note] = [
         note
         for note in add_sanity_notes(score_tables(table, twice)).notes
         if note.code == "repeated-detections"
     ]
-    assert (note.count, note.severity) == (len(found), "warning")
+    assert (note.count, note.severity) == (len(detections), "warning")
     said = replace(twice, notes=(Note("repeated-rows", "of a reader", 200),))
     codes_said = [note.code for note in add_sanity_notes(score_tables(table, said)).notes]
     assert "repeated-detections" not in codes_said
@@ -400,14 +406,14 @@ def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
     )
     table = GroundTruth.from_arrays(image=[1, 2, 3], label=[1, 1, 1], boxes=ends)
     table = replace(table, image_sizes=np.array([[9e15, 1], [np.nan, np.nan], [5e-324, 1e308]]))
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[1, 2, 3], label=[1, 1, 1], boxes=ends, score=[1e308, -1e308, 0]
     )
-    found = found.reindex_like(table)
-    assert statistics(examine(table, found))["met"] >= 0
-    shifted = with_corners(found, found.corners[[1, 2, 0]])
+    detections = detections.reindex_like(table)
+    assert statistics(examine(table, detections))["met"] >= 0
+    shifted = with_corners(detections, detections.corners[[1, 2, 0]])
     examine(table, shifted)
-    examine(with_corners(table, ends[[2, 0, 1]]), found)
+    examine(with_corners(table, ends[[2, 0, 1]]), detections)
 
 
 def test_crowds_are_no_objects_to_be_met() -> None:
@@ -432,8 +438,8 @@ def crowded(count: int) -> tuple[GroundTruth, Detections]:
     boxes = np.hstack((at, at, at + 0.9, at + 0.9))
     zeros = np.zeros(count, np.int64)
     table = GroundTruth.from_arrays(image=zeros, label=zeros, boxes=boxes)
-    found = Detections.from_arrays(image=zeros, label=zeros, boxes=boxes + 1e6, score=at[:, 0])
-    return table, found
+    detections = Detections.from_arrays(image=zeros, label=zeros, boxes=boxes + 1e6, score=at[:, 0])
+    return table, detections
 
 
 def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,23 +452,23 @@ def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatc
         return real(one, other, **areas)
 
     monkeypatch.setattr("detap.checks.sample.overlaps", counted)
-    table, found = crowded(4_000)
-    assert codes(table, found) == ["few-overlaps"]
+    table, detections = crowded(4_000)
+    assert codes(table, detections) == ["few-overlaps"]
     assert max(pairs) <= 1_000_000
     assert sum(pairs) <= 20_000_000
-    examine(table, found)
+    examine(table, detections)
     assert max(pairs) <= 1_000_000
 
 
 def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many ground truths in one image, many detections in the next: no pair of them together."""
     monkeypatch.setattr(sampling, "_PAIRS", 1_000)
-    table, found = crowded(200)
+    table, detections = crowded(200)
     table = replace(
         table, images=(0, 1), image=(np.arange(200) == 0).astype(np.int32), classes=("0",)
     )
-    found = replace(found, images=(0, 1), image=(np.arange(200) != 0).astype(np.int32))
-    sample = Sample(table, found)
+    detections = replace(detections, images=(0, 1), image=(np.arange(200) != 0).astype(np.int32))
+    sample = Sample(table, detections)
     mixed: list[Any] = []
 
     def kept(_: Sample, __: None, ___: None, parts: Any) -> Any:
@@ -481,12 +487,12 @@ def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch)
         raise error
 
     monkeypatch.setattr("detap.checks.mismatch.suspicions", fails)
-    table, found = crowded(3)
+    table, detections = crowded(3)
     error: type[Exception] = MemoryError
-    assert suspicions_of(score_tables(table, found)) == ()
+    assert suspicions_of(score_tables(table, detections)) == ()
     error = ZeroDivisionError
     with pytest.raises(ZeroDivisionError):
-        suspicions_of(score_tables(table, found))
+        suspicions_of(score_tables(table, detections))
 
 
 def statistics(examination: checking.DataCheck) -> dict[str, Any]:
@@ -502,13 +508,13 @@ def test_statistics_are_counted() -> None:
         classes=["bird", "cat", "dog"],
     )
     table = replace(table, image_sizes=np.array([[100.0, 100], [100, 100], [100, 100]]))
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[1, 1, 1, 1],
         label=["cat", "cat", "cat", "bird"],
         boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 60, 60], [0, 0, 9, 10]],
         score=[0.5, 0.5, 0.25, 0.5],
     ).reindex_like(table)
-    seen = statistics(examine(table, found))
+    seen = statistics(examine(table, detections))
     assert (
         seen
         | {
@@ -538,7 +544,7 @@ def test_statistics_are_counted() -> None:
         }
         == seen
     )
-    notes = {note.code: note.count for note in examine(table, found).notes}
+    notes = {note.code: note.count for note in examine(table, detections).notes}
     assert notes == {
         "repeated-ground-truth": 1,
         "classes-without-ground-truth": 1,
@@ -550,7 +556,7 @@ def test_statistics_are_counted() -> None:
 def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
     rows: dict[str, Any] = {"image": [1, 1, 1], "label": ["ant", "bee", "cat"]}
     boxes = [[0, 0, 10, 10], [20, 20, 30, 30], [50, 50, 60, 60]]
-    found = Detections.from_arrays(image=[1], label=["ant"], boxes=boxes[:1], score=[0.5])
+    detections = Detections.from_arrays(image=[1], label=["ant"], boxes=boxes[:1], score=[0.5])
     for difficult, more in (
         ([False, True, False], "; undefined if .*, possibly 'bee'"),
         ([True, False, False], ""),
@@ -558,7 +564,7 @@ def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
         table = GroundTruth.from_arrays(**rows, boxes=boxes, difficult=difficult)
         (note,) = (
             note
-            for note in examine(table, found.reindex_like(table)).notes
+            for note in examine(table, detections.reindex_like(table)).notes
             if note.code == "classes-undetected"
         )
         assert re.search(rf"\(bee, cat\): their AP is 0{more}", note.message)
@@ -567,14 +573,14 @@ def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
 
 def test_one_score_for_all_is_noted() -> None:
     table = truth()
-    found = replace(detector(table), score=np.full(200, 0.5))
-    assert "one-score" in [note.code for note in examine(None, found).notes]
+    detections = replace(detector(table), score=np.full(200, 0.5))
+    assert "one-score" in [note.code for note in examine(None, detections).notes]
 
 
 # --- the command
 
 
-def write(folder: Path, found: list[Any]) -> tuple[str, str]:
+def write(folder: Path, detections: list[Any]) -> tuple[str, str]:
     image = {"id": 1, "width": 100, "height": 100}
     annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
     annotation |= {"area": 400, "iscrowd": 0}
@@ -582,7 +588,7 @@ def write(folder: Path, found: list[Any]) -> tuple[str, str]:
     gt, dt = folder / "gt.json", folder / "dt.json"
     content = {"images": [image], "annotations": [annotation], "categories": categories}
     gt.write_text(json.dumps(content))
-    dt.write_text(json.dumps(found))
+    dt.write_text(json.dumps(detections))
     return str(gt), str(dt)
 
 
@@ -769,32 +775,32 @@ MIX: dict[str, dict[str, list[str]]] = {
 
 
 def test_nothing_is_suspected_of_a_real_detector(real: Any) -> None:
-    _, table, found = real
-    assert codes(table, found) == []
+    _, table, detections = real
+    assert codes(table, detections) == []
 
 
 def test_nor_of_a_few_of_its_images(real: Any) -> None:
     """Small sets, where chance is large: nothing but that next to nothing is met."""
-    _, table, found = real
+    _, table, detections = real
     for size in (5, 12):
         for first in range(0, min(300, len(table.images) - size), size):
             part = table.images[first : first + size]
-            told = codes(*select(table, found, images=part))
-            assert set(told) <= {"few-overlaps"}, part
+            reported = codes(*select(table, detections, images=part))
+            assert set(reported) <= {"few-overlaps"}, part
 
 
 @pytest.mark.parametrize("way", MIX)
 def test_what_is_told_of_a_real_detector_that_was_spoilt(real: Any, way: str) -> None:
-    name, table, found = real
+    name, table, detections = real
     random = np.random.default_rng(1)
-    half = found.corners.copy()
+    half = detections.corners.copy()
     taken = random.random(len(half)) < 0.5
     half[taken, 2:] += half[taken, :2]
     other = np.roll(np.arange(len(table.images), dtype=np.int32), 3)
     spoilt = {
-        "turned": replace(found, score=1 - found.score),
-        "percent": replace(found, score=100 * found.score),
-        "half": with_corners(found, half),
-        "shuffled": replace(found, image=other[found.image]),
+        "turned": replace(detections, score=1 - detections.score),
+        "percent": replace(detections, score=100 * detections.score),
+        "half": with_corners(detections, half),
+        "shuffled": replace(detections, image=other[detections.image]),
     }[way]
     assert codes(table, spoilt) == MIX[way].get(name, [])

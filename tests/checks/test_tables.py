@@ -19,29 +19,29 @@ PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
 
 
-def tables(truth: Any, found: Any, times: int = 1) -> tuple[GroundTruth, Detections]:
+def tables(truth: Any, detections: Any, times: int = 1) -> tuple[GroundTruth, Detections]:
     names: dict[str, Any] = {"image": ["a", "b", "c"] * times, "label": ["cat"] * 3 * times}
     return (
         GroundTruth.from_arrays(**names, boxes=truth * times),
-        Detections.from_arrays(**names, boxes=found * times, score=[0.5] * 3 * times),
+        Detections.from_arrays(**names, boxes=detections * times, score=[0.5] * 3 * times),
     )
 
 
-def suspicions(truth: GroundTruth, found: Detections | None) -> list[Suspicion]:
-    return suspicions_of(evidence_of(truth, found), "gt", "dt")
+def suspicions(truth: GroundTruth, detections: Detections | None) -> list[Suspicion]:
+    return suspicions_of(evidence_of(truth, detections), "gt", "dt")
 
 
 @pytest.mark.parametrize(
-    ("truth", "found", "whose"),
+    ("truth", "detections", "whose"),
     [
         (PIXELS, SHARES, ["detections"]),
         (SHARES, PIXELS, ["ground truth"]),
         (SHARES * 2, SHARES * 2, ["ground truth", "detections"]),
     ],
 )
-def test_fractions_on_either_side_are_an_error(truth: Any, found: Any, whose: Any) -> None:
+def test_fractions_on_either_side_are_an_error(truth: Any, detections: Any, whose: Any) -> None:
     times = len(truth) // 3
-    both = tables(truth[:3], found[:3], times)
+    both = tables(truth[:3], detections[:3], times)
     with pytest.raises(InputError, match="look normalized") as caught:
         evaluate(*both, "voc2012")
     assert [problem.file for problem in caught.value.problems] == whose
@@ -53,14 +53,16 @@ def test_fractions_on_either_side_are_an_error(truth: Any, found: Any, whose: An
 
 
 def test_the_remedy_leads_to_the_right_number() -> None:
-    truth, found = tables(PIXELS, SHARES)
+    truth, detections = tables(PIXELS, SHARES)
     sizes = np.array([100, 100, 100, 100])
-    right = replace(found, corners=found.corners * sizes, box_area=found.box_area * 10_000)
+    right = replace(
+        detections, corners=detections.corners * sizes, box_area=detections.box_area * 10_000
+    )
     assert evaluate(truth, right, "coco").summary["AP50"] == 1.0
 
 
 @pytest.mark.parametrize(
-    ("truth", "found"),
+    ("truth", "detections"),
     [
         (PIXELS, PIXELS),
         # Whole numbers: a very small image may have such boxes.
@@ -73,14 +75,14 @@ def test_the_remedy_leads_to_the_right_number() -> None:
         (PIXELS, [*SHARES[:2], [0, 0, 30, 30]]),
     ],
 )
-def test_no_other_boxes_are_refused(truth: Any, found: Any) -> None:
-    assert suspicions(*tables(truth, found)) == []
+def test_no_other_boxes_are_refused(truth: Any, detections: Any) -> None:
+    assert suspicions(*tables(truth, detections)) == []
 
 
 def test_images_of_one_by_one_are_measured_in_fractions() -> None:
-    truth, found = tables(SHARES, SHARES, 4)
-    assert len(suspicions(truth, found)) == 2
-    assert suspicions(replace(truth, image_sizes=np.ones((3, 2))), found) == []
+    truth, detections = tables(SHARES, SHARES, 4)
+    assert len(suspicions(truth, detections)) == 2
+    assert suspicions(replace(truth, image_sizes=np.ones((3, 2))), detections) == []
     large = replace(tables(SHARES, SHARES)[0], image_sizes=np.full((3, 2), 500.0))
     assert len(suspicions(large, None)) == 1
 
@@ -114,8 +116,18 @@ def test_a_data_set_of_yolo_is_refused(
     names = tmp_path / "names"
     lines = (folder / "data.yaml").read_text("utf-8").splitlines()
     names.write_text("".join(f"{n}\n" for n in range(len(lines) + 20)), "utf-8")
-    label, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
-    call = [command, "--gt", label, "--dt", found, "--boxes", boxes, "--class-names", str(names)]
+    label, detections = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    call = [
+        command,
+        "--gt",
+        label,
+        "--dt",
+        detections,
+        "--boxes",
+        boxes,
+        "--class-names",
+        str(names),
+    ]
     call += ["--format", "voc"]  # as which they are not read unless somebody insists
     assert main(call) == 2
     said = capsys.readouterr().err
@@ -132,9 +144,9 @@ def crooked(folder: Path) -> None:
     annotation |= {"area": 400, "iscrowd": 0, "ignore": 1}
     category = {"id": 1, "name": "cat"}
     truth = {"images": [{"id": 1}], "annotations": [annotation], "categories": [category]}
-    found = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.5}
+    record = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.5}
     (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (folder / "dt.json").write_text(json.dumps([found]), "utf-8")
+    (folder / "dt.json").write_text(json.dumps([record]), "utf-8")
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,10 @@ def bare(name: str, folder: Path, **contents: Any) -> None:
 
 
 def by_image(case: Case) -> dict[Any, list[dict[str, Any]]]:
-    found: dict[Any, list[dict[str, Any]]] = {}
+    detections: dict[Any, list[dict[str, Any]]] = {}
     for record in case.results():
-        found.setdefault(record["image_id"], []).append(record)
-    return found
+        detections.setdefault(record["image_id"], []).append(record)
+    return detections
 
 
 def tensors(records: list[dict[str, Any]], kind: str = "bbox") -> dict[str, Any]:
@@ -66,17 +66,17 @@ def tensors(records: list[dict[str, Any]], kind: str = "bbox") -> dict[str, Any]
 
     boxes = [record.get("bbox", [0.0, 0.0, 1.0, 1.0]) for record in records]
     given = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
-    found = {
+    values = {
         "boxes": torch.cat([given[:, :2], given[:, :2] + given[:, 2:]], dim=1),
         "scores": torch.tensor([record["score"] for record in records]),
         "labels": torch.tensor([record["category_id"] for record in records], dtype=torch.int64),
     }
     if kind == "segm":
-        found["masks"] = torch.tensor(_bitmaps(records), dtype=torch.uint8)
+        values["masks"] = torch.tensor(_bitmaps(records), dtype=torch.uint8)
     elif kind == "keypoints":
         given = torch.tensor([record["keypoints"] for record in records], dtype=torch.float32)
-        found["keypoints"] = given.reshape(-1, 17, 3)
-    return found
+        values["keypoints"] = given.reshape(-1, 17, 3)
+    return values
 
 
 def _bitmaps(records: list[dict[str, Any]]) -> Any:
@@ -94,10 +94,10 @@ def coco_evaluator(module: Any, case: Case) -> Seen:
     from pycocotools.coco import COCO
 
     truth = COCO(str(case.truth_file))
-    found = by_image(case)
+    detections = by_image(case)
     evaluator = module.CocoEvaluator(truth, [case.kind])
     for batch in batches(truth, 4):
-        predicted = {image: tensors(found.get(image, []), case.kind) for image in batch}
+        predicted = {image: tensors(detections.get(image, []), case.kind) for image in batch}
         for prediction in predicted.values():
             if case.kind == "segm":
                 prediction["masks"] = prediction["masks"][:, None]
@@ -150,14 +150,14 @@ def mmdetection(folder: Path, case: Case, *, processes: bool = False) -> Seen:
         use_mp_eval=processes,
     )
     names = [category["name"] for category in case.truth()["categories"]]
-    place = {category["id"]: n for n, category in enumerate(case.truth()["categories"])}
+    index_by_id = {category["id"]: n for n, category in enumerate(case.truth()["categories"])}
     metric.dataset_meta = {"classes": names}
-    found = by_image(case)
+    detections = by_image(case)
     samples = []
     for image in case.truth()["images"]:
-        instances = tensors(found.get(image["id"], []), case.kind)
+        instances = tensors(detections.get(image["id"], []), case.kind)
         instances["bboxes"] = instances.pop("boxes")
-        instances["labels"].apply_(lambda label: place[label])
+        instances["labels"].apply_(lambda label: index_by_id[label])
         shape = image.get("height", 480), image.get("width", 640)
         samples.append({"pred_instances": instances, "img_id": image["id"], "ori_shape": shape})
     metric.process({}, samples)
@@ -192,13 +192,13 @@ def detectron2(folder: Path, case: Case) -> Seen:
         thing_classes=[category["name"] for category in categories],
         thing_dataset_id_to_contiguous_id=places,
     )
-    found = by_image(case)
+    detections = by_image(case)
     outcomes = {}
-    for name, chosen in (("all", None), ("some", [*found][:30])):
+    for name, chosen in (("all", None), ("some", [*detections][:30])):
         evaluator = evaluation.COCOEvaluator("made", (case.kind,), False, use_fast_impl=False)
         evaluator.reset()
         for image in case.truth()["images"]:
-            of = tensors(found.get(image["id"], []), case.kind)
+            of = tensors(detections.get(image["id"], []), case.kind)
             of["labels"].apply_(lambda label: places[label])
             output = instances.Instances((image.get("height", 480), image.get("width", 640)))
             output.pred_boxes = boxes.Boxes(of["boxes"])
@@ -260,7 +260,7 @@ def _stub_torchvision() -> None:
 
 
 def _torchmetrics(metric: Any, case: Case) -> Seen:
-    found = by_image(case)
+    detections = by_image(case)
     truths: dict[Any, list[dict[str, Any]]] = {}
     for annotation in case.truth()["annotations"]:
         truths.setdefault(annotation["image_id"], []).append({**annotation, "score": 0.0})
@@ -276,7 +276,7 @@ def _torchmetrics(metric: Any, case: Case) -> Seen:
         target["iscrowd"] = torch.tensor([record["iscrowd"] for record in listed])
         target["area"] = torch.tensor([record["area"] for record in listed])
         del target["scores"]
-        prediction = tensors(found.get(image["id"], []), case.kind)
+        prediction = tensors(detections.get(image["id"], []), case.kind)
         for given in (prediction, target) if case.kind == "segm" else ():
             given["masks"] = given["masks"].bool()
         metric.update([prediction], [target])
@@ -432,8 +432,8 @@ def compare(name: str, arguments: argparse.Namespace, case: Case, work: Path) ->
             return f"{'differs' if drop_in else 'cannot run'}: on {which}: {why}"
         printed = LOG_TIME.sub("", done.stdout).splitlines()
         seen.append({"shown": pickle.loads(out.read_bytes()), "printed": printed})
-    found = differences(seen[1], seen[0])
-    return f"differs: {found[:3]!r:.300}" if found else f"the same{_extent(seen[0])}"
+    differing = differences(seen[1], seen[0])
+    return f"differs: {differing[:3]!r:.300}" if differing else f"the same{_extent(seen[0])}"
 
 
 def _extent(seen: dict[str, Any]) -> str:

@@ -150,5 +150,5 @@ def _keypoints(random: np.random.Generator, box: list[float], labels: list[int])
     if random.random() < 0.5:
         x, y = np.rint(x), np.rint(y)
     rows = zip(x.tolist(), y.tolist(), labels, strict=True)
-    found = [value for row in rows for value in row]
-    return [int(v) for v in found] if random.random() < 0.3 else found
+    values = [value for row in rows for value in row]
+    return [int(v) for v in values] if random.random() < 0.3 else values

@@ -120,14 +120,18 @@ def run(evaluator: Any) -> Any:
 def demo(package: Package, case: Case) -> Seen:
     """The demo: three files' worth of calls, and all that is left behind."""
     truth = package.COCO(str(case.truth_file))
-    found = truth.loadRes(str(case.results_file))
-    evaluator = run(package.COCOeval(truth, found, case.kind))
-    return {**seen_of(evaluator), "truth": shown_by(truth), "found": shown_by(found)}
+    detections = truth.loadRes(str(case.results_file))
+    evaluator = run(package.COCOeval(truth, detections, case.kind))
+    return {
+        **seen_of(evaluator),
+        "ground_truth": shown_by(truth),
+        "detections": shown_by(detections),
+    }
 
 
 def queries(package: Package, case: Case) -> Seen:
     """`dataset` assigned and indexed; results of a path, of records, of an array; questions."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     given = case.results()
     images, categories = truth.getImgIds(), truth.getCatIds()
     others = {
@@ -140,7 +144,7 @@ def queries(package: Package, case: Case) -> Seen:
     return {
         "given": given,
         "numbers": numbers,
-        "found": shown_by(found),
+        "detections": shown_by(detections),
         **{name: shown_by(coco) for name, coco in others.items()},
         "images": images,
         "categories": categories,
@@ -160,7 +164,7 @@ def queries(package: Package, case: Case) -> Seen:
             truth.getAnnIds(areaRng=[1024, 9216], iscrowd=False),
             truth.getAnnIds(imgIds=images, areaRng=[0, 1024]),
             truth.getAnnIds(iscrowd=True),
-            found.getAnnIds(imgIds=images[:2]),
+            detections.getAnnIds(imgIds=images[:2]),
         ],
         "loaded": [
             truth.loadAnns(truth.getAnnIds(imgIds=images[0])),
@@ -196,8 +200,8 @@ def subclass(package: Package, case: Case) -> Seen:
             return self.loadAnns(ids)
 
     truth = Ours(str(case.truth_file))
-    found = truth.loadRes(case.results())
-    evaluator = package.COCOeval(truth, found, case.kind)
+    detections = truth.loadRes(case.results())
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.catIds = truth.get_cat_ids(cat_names=["class 1", "class 3", "person", "dog"])
     evaluator.params.imgIds = truth.get_img_ids()
     evaluator.params.maxDets = [100, 300, 1000]
@@ -208,24 +212,24 @@ def subclass(package: Package, case: Case) -> Seen:
         "maps": [dict(truth.img_ann_map), dict(truth.cat_img_map)],
         "ids": truth.get_ann_ids(img_ids=truth.get_img_ids()[:2]),
         "annotations": truth.load_anns(truth.get_ann_ids(cat_ids=truth.get_cat_ids()[0])),
-        "kind of results": type(found).__name__,
+        "kind of results": type(detections).__name__,
     }
 
 
 def copies(package: Package, case: Case) -> Seen:
     """Copies of everything at every stage, and pickles."""
     truth = package.COCO(str(case.truth_file))
-    found = truth.loadRes(str(case.results_file))
+    detections = truth.loadRes(str(case.results_file))
     seen: Seen = {}
     for name, twin in (("deepcopy", copy.deepcopy), ("pickle", _through_pickle)):
-        evaluator = package.COCOeval(twin(truth), twin(found), case.kind)
+        evaluator = package.COCOeval(twin(truth), twin(detections), case.kind)
         evaluator.evaluate()
         evaluator = twin(evaluator)
         evaluator.accumulate()
         evaluator = twin(evaluator)
         evaluator.summarize()
         seen[name] = seen_of(evaluator)
-        seen[f"{name} of results"] = shown_by(twin(found))
+        seen[f"{name} of results"] = shown_by(twin(detections))
         seen[f"{name} of parameters"] = twin(evaluator.params)
     return seen
 
@@ -256,9 +260,9 @@ def batches(truth: Any, size: int) -> list[list[Any]]:
 
 def images_by_name(package: Package, case: Case) -> Seen:
     """`imgIds` from file names, in any order and twice; `catIds` of a few classes."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     names = {image["file_name"]: image["id"] for image in truth.loadImgs(truth.getImgIds())}
-    evaluator = package.COCOeval(truth, found, case.kind)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.imgIds = [names[name] for name in [*sorted(names, reverse=True)[:5]] * 2]
     evaluator.params.catIds = truth.getCatIds()[1:3]
     return seen_of(run(evaluator))
@@ -266,8 +270,8 @@ def images_by_name(package: Package, case: Case) -> Seen:
 
 def other_params(package: Package, case: Case) -> Seen:
     """Limits, thresholds, recall levels and area ranges of the caller's own."""
-    truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, case.kind)
+    truth, detections = loaded(package, case)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.maxDets = [300, 2, 100]
     evaluator.params.iouThrs = np.array([0.3, 0.5, 0.75, 1.0])
     evaluator.params.recThrs = np.linspace(0, 1, 11)
@@ -286,9 +290,9 @@ def other_params(package: Package, case: Case) -> Seen:
 
 def shown_after(package: Package, case: Case) -> Seen:
     """What evaluations of some images, some classes, and none told apart leave in the records."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     images = truth.getImgIds()
-    evaluator = package.COCOeval(truth, found, case.kind)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.imgIds = images[: len(images) // 2]
     run(evaluator)
     evaluator.params.catIds = truth.getCatIds()[1:]
@@ -299,29 +303,32 @@ def shown_after(package: Package, case: Case) -> Seen:
         evaluator.params.useCats = 0
         evaluator.params.imgIds = images[-1:]
         evaluator.evaluate()
-    return {"truth": shown_by(truth), "found": shown_by(found)}
+    return {"ground_truth": shown_by(truth), "detections": shown_by(detections)}
 
 
 def assigned_later(package: Package, case: Case) -> Seen:
     """Another data set assigned in place of one that was read; what was read of it stays."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     categories, images = truth.cats, truth.imgs
     truth.dataset = case.truth()
     del truth.dataset["annotations"][::3]
-    first = {"not indexed": seen_of(run(package.COCOeval(truth, found, case.kind)))}
+    first = {"not indexed": seen_of(run(package.COCOeval(truth, detections, case.kind)))}
     truth.createIndex()
     _, never_read = loaded(package, case)
-    never_read.dataset = {**found.dataset, "annotations": found.dataset["annotations"][::2]}
+    never_read.dataset = {
+        **detections.dataset,
+        "annotations": detections.dataset["annotations"][::2],
+    }
     never_read.createIndex()
     seen = seen_of(run(package.COCOeval(truth, never_read, case.kind)))
-    shown = {"truth": shown_by(truth), "found": shown_by(never_read)}
+    shown = {"ground_truth": shown_by(truth), "detections": shown_by(never_read)}
     return {**first, "seen": seen, **shown, "before": [categories, images]}
 
 
 def without_categories(package: Package, case: Case) -> Seen:
     """`useCats = 0`, as for proposals; twice, since accumulate() changes `catIds`."""
-    truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, case.kind)
+    truth, detections = loaded(package, case)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.useCats = 0
     evaluator.params.maxDets = [1, 10, 1000]
     seen = {"first": copy.deepcopy(seen_of(run(evaluator)))}
@@ -395,8 +402,8 @@ def step_by_step(package: Package, case: Case) -> Seen:
 def batch_by_batch(package: Package, case: Case) -> Seen:
     """evaluate() for each batch, `evalImgs` merged: the last batch must not be the result."""
     truth = package.COCO(str(case.truth_file))
-    found = truth.loadRes(str(case.results_file))
-    evaluator = package.COCOeval(truth, found, case.kind)
+    detections = truth.loadRes(str(case.results_file))
+    evaluator = package.COCOeval(truth, detections, case.kind)
     by_cell: dict[int, list[Any]] = defaultdict(list)
     images: list[Any] = []
     for batch in batches(truth, 2):
@@ -415,7 +422,7 @@ def batch_by_batch(package: Package, case: Case) -> Seen:
 
 def overridden(package: Package, case: Case) -> Seen:
     """Methods overridden, on the class and on the object; what they do is what counts."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     calls: list[Any] = []
 
     class Larger(package.COCOeval):  # type: ignore[misc, name-defined]
@@ -445,10 +452,10 @@ def overridden(package: Package, case: Case) -> Seen:
         _images = _overlaps = _check_type = _open = _left = _of = _summarize
 
     seen = {
-        kind.__name__: copy.deepcopy(seen_of(run(kind(truth, found, case.kind))))
+        kind.__name__: copy.deepcopy(seen_of(run(kind(truth, detections, case.kind))))
         for kind in (Larger, Fewer, Marking, OfAnyName)
     }
-    evaluator = package.COCOeval(truth, found, case.kind)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.computeIoU = lambda image, category: []
     seen["of the object"] = seen_of(run(evaluator))
     return {**seen, "calls": calls}
@@ -456,8 +463,8 @@ def overridden(package: Package, case: Case) -> Seen:
 
 def read_and_changed(package: Package, case: Case) -> Seen:
     """What evaluate() left is read, changed in place, and accumulated with other parameters."""
-    truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, case.kind)
+    truth, detections = loaded(package, case)
+    evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.evaluate()
     first = next(entry for entry in evaluator.evalImgs if entry is not None)
     first["dtIgnore"][:] = True
@@ -480,27 +487,33 @@ def read_and_changed(package: Package, case: Case) -> Seen:
 
 def edited(package: Package, case: Case) -> Seen:
     """Indices and records edited by hand after they were made: what they hold is what counts."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     images = [image for image, entries in truth.imgToAnns.items() if len(entries) > 1]
     seen = {}
     truth.dataset["annotations"].remove(truth.imgToAnns[images[1]][-1])
-    seen["still indexed"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
+    seen["still indexed"] = copy.deepcopy(
+        seen_of(run(package.COCOeval(truth, detections, case.kind)))
+    )
     truth.imgToAnns[images[0]].reverse()
-    seen["another order"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
+    seen["another order"] = copy.deepcopy(
+        seen_of(run(package.COCOeval(truth, detections, case.kind)))
+    )
     name = truth.imgToAnns[images[-1]][0]["id"]
     moved = {"bbox": [0.0, 0.0, 5.0, 5.0], "segmentation": [[0, 0, 0, 5, 5, 5, 5, 0]]}
     truth.anns[name] = {**truth.anns[name], **moved}
-    seen["another record"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
+    seen["another record"] = copy.deepcopy(
+        seen_of(run(package.COCOeval(truth, detections, case.kind)))
+    )
     truth.imgToAnns[images[-1]].pop()
-    found.imgToAnns[images[0]].pop()
-    seen["one less"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
+    detections.imgToAnns[images[0]].pop()
+    seen["one less"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, detections, case.kind))))
     results = case.results()
-    found = truth.loadRes(results)
+    detections = truth.loadRes(results)
     for record in results[::3]:
         record["category_id"] = truth.getCatIds()[0]
     for record in results[1::3]:
         record["score"] = record["score"] / 2
-    seen["records"] = seen_of(run(package.COCOeval(truth, found, case.kind)))
+    seen["records"] = seen_of(run(package.COCOeval(truth, detections, case.kind)))
     return seen
 
 

@@ -32,10 +32,10 @@ def bitmaps(draw: st.DrawFn, most: int = 4) -> np.ndarray[Any, np.dtype[np.uint8
 
 def both(call: Callable[[Any], Any]) -> Any:
     """Call with each module; return what ours gives, which is the same to the last bit."""
-    mine, due = call(ours), call(theirs)
-    assert differences(mine, due) == []
-    if isinstance(due, np.ndarray):
-        assert mine.flags.f_contiguous == due.flags.f_contiguous
+    mine, expected = call(ours), call(theirs)
+    assert differences(mine, expected) == []
+    if isinstance(expected, np.ndarray):
+        assert mine.flags.f_contiguous == expected.flags.f_contiguous
     return mine
 
 
@@ -140,14 +140,14 @@ def test_the_masks_of_a_data_set(real_data: Path) -> None:
     again = ours.encode(ours.decode(masks[0]))
     assert again["counts"].decode() == masks[0]["counts"]
     staged = real_data / "coco-val2014-100-masks" / "rle_of_ground_truth.json"
-    due = {row[0]: row[1:] for row in json.loads(staged.read_text("utf-8"))["rows"]}
+    expected = {row[0]: row[1:] for row in json.loads(staged.read_text("utf-8"))["rows"]}
     truth = COCO(str(folder / "instances_val2014_100.json"))
-    assert len(truth.anns) == len(due)
+    assert len(truth.anns) == len(expected)
     for name, annotation in truth.anns.items():
         runs = truth.annToRLE(annotation)
-        found = [ours.area(runs), runs["counts"].decode(), ours.toBbox(runs).tolist()]
-        assert found == due[name]
-        assert truth.annToMask(annotation).sum() == due[name][0]
+        actual = [ours.area(runs), runs["counts"].decode(), ours.toBbox(runs).tolist()]
+        assert actual == expected[name]
+        assert truth.annToMask(annotation).sum() == expected[name][0]
 
 
 @given(

@@ -26,19 +26,19 @@ WIDE = SIDE + 16
 """Width of the images that masks lie on."""
 
 
-def each(place: int, key: str, value: Any) -> Callable[[Truth, Results], None]:
+def each(side: int, key: str, value: Any) -> Callable[[Truth, Results], None]:
     """Return an edit that sets a key of every third annotation (0) or result (1)."""
 
     def edit(truth: Truth, results: Results) -> None:
-        for record in (truth["annotations"], results)[place][::3]:
+        for record in (truth["annotations"], results)[side][::3]:
             record[key] = copy.deepcopy(value)
 
     return edit
 
 
-def without(place: int, key: str) -> Callable[[Truth, Results], None]:
+def without(side: int, key: str) -> Callable[[Truth, Results], None]:
     def edit(truth: Truth, results: Results) -> None:
-        del (truth["annotations"], results)[place][4][key]
+        del (truth["annotations"], results)[side][4][key]
 
     return edit
 
@@ -125,7 +125,7 @@ def unlike_one_another(truth: Truth, results: Results) -> None:
             if number % 5 == 2:
                 record["segmentation"] = [[0, 0, 1, 1, 2, 5.5]]
             elif number % 5 == 3:
-                record.update({f"more {place}": place for place in range(30)})
+                record.update({f"more {n}": n for n in range(30)})
 
 
 def unlike_the_first(truth: Truth, results: Results) -> None:
@@ -289,20 +289,20 @@ EDITS_OF_KEYPOINTS = {
 def by_file_and_by_records(package: Package, case: Case) -> Seen:
     """Evaluate twice, from files and from what is in them; the rest is tried after an error."""
     seen: Seen = {"files": PATTERNS["demo"](package, case)}
-    truth, found = loaded(package, case)
-    evaluator = run(package.COCOeval(truth, found, case.kind))
-    return {**seen, "records": seen_of(evaluator), "truth": shown_by(truth)}
+    truth, detections = loaded(package, case)
+    evaluator = run(package.COCOeval(truth, detections, case.kind))
+    return {**seen, "records": seen_of(evaluator), "ground_truth": shown_by(truth)}
 
 
 def records_alone(package: Package, case: Case) -> Seen:
-    truth, found = loaded(package, case)
-    return {"records": seen_of(run(package.COCOeval(truth, found, case.kind)))}
+    truth, detections = loaded(package, case)
+    return {"records": seen_of(run(package.COCOeval(truth, detections, case.kind)))}
 
 
 def records_as_left(package: Package, case: Case) -> Seen:
     """What the records hold once they are loaded, the very ones that were given."""
     truth, results = package.COCO(str(case.truth_file)), case.results()
-    return {"found": shown_by(truth.loadRes(results)), "given": results}
+    return {"detections": shown_by(truth.loadRes(results)), "given": results}
 
 
 def rows(package: Package, case: Case) -> Seen:
@@ -366,10 +366,10 @@ BLOCK = mask.frPyObjects([[0.0, 0.0, 0.0, 40.0, 40.0, 40.0, 40.0, 0.0]], SIDE, W
 def of_boxes_and_masks(package: Package, case: Case) -> Seen:
     """The same data sets by boxes and by masks, in turn."""
     truth = package.COCO(str(case.truth_file))
-    found = truth.loadRes(str(case.results_file))
+    detections = truth.loadRes(str(case.results_file))
     kinds = "bbox", "segm", "bbox", "segm"
     return {
-        f"{n} {kind}": copy.deepcopy(seen_of(run(package.COCOeval(truth, found, kind))))
+        f"{n} {kind}": copy.deepcopy(seen_of(run(package.COCOeval(truth, detections, kind))))
         for n, kind in enumerate(kinds)
     }
 
@@ -383,8 +383,11 @@ def drawn_otherwise(package: Package, case: Case) -> Seen:
             return package.mask.merge([runs, BLOCK])
 
     truth = Own(str(case.truth_file))
-    found = truth.loadRes(str(case.results_file))
-    return {**seen_of(run(package.COCOeval(truth, found, "segm"))), "truth": shown_by(truth)}
+    detections = truth.loadRes(str(case.results_file))
+    return {
+        **seen_of(run(package.COCOeval(truth, detections, "segm"))),
+        "ground_truth": shown_by(truth),
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -444,9 +447,9 @@ def test_what_is_odd_about_a_text_is_as_there(
 
 def numbered_from_zero(package: Package, case: Case) -> Seen:
     """Detections as a data set of the caller's own, whose first id pycocotools takes for none."""
-    truth, found = loaded(package, case)
+    truth, detections = loaded(package, case)
     own = package.COCO()
-    own.dataset = {**truth.dataset, "annotations": found.dataset["annotations"]}
+    own.dataset = {**truth.dataset, "annotations": detections.dataset["annotations"]}
     for number, record in enumerate(own.dataset["annotations"]):
         record["id"] = number
     own.createIndex()
@@ -472,12 +475,14 @@ def captions(truth_of: str, results_of: str) -> Callable[[Package, Case], Seen]:
         if truth_of == "records":
             truth.dataset = case.truth()
             truth.createIndex()
-        found = truth.loadRes(str(case.results_file) if results_of == "file" else case.results())
-        images = found.getImgIds()
-        pairs = {name: (truth.imgToAnns[name], found.imgToAnns[name]) for name in images}
+        detections = truth.loadRes(
+            str(case.results_file) if results_of == "file" else case.results()
+        )
+        images = detections.getImgIds()
+        pairs = {name: (truth.imgToAnns[name], detections.imgToAnns[name]) for name in images}
         return {
-            "truth": shown_by(truth),
-            "found": shown_by(found),
+            "ground_truth": shown_by(truth),
+            "detections": shown_by(detections),
             "captions": pairs,
         }
 

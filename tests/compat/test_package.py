@@ -77,9 +77,9 @@ def test_nothing_is_cross_checked_with_itself() -> None:
         from detap.compat.pycocotools import init_as_pycocotools
         init_as_pycocotools()
         truth = detap.read_ground_truth("fixtures/quickstart/coco/instances.json")
-        found = detap.read_detections("fixtures/quickstart/coco/results.json", truth)
+        detections = detap.read_detections("fixtures/quickstart/coco/results.json", truth)
         try:
-            cross_check(detap.evaluate(truth, found, "coco"))
+            cross_check(detap.evaluate(truth, detections, "coco"))
         except detap.UsageError as error:
             print(error)
         """
@@ -147,7 +147,7 @@ def test_a_type_that_is_none_is_refused() -> None:
 
 def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
     """Return a data set one of whose annotations has this mask, and results that meet it."""
-    due = {"size": [SIDE, SIDE + 16], "counts": [0, SIDE * (SIDE + 16)]}
+    expected = {"size": [SIDE, SIDE + 16], "counts": [0, SIDE * (SIDE + 16)]}
     annotation = {"id": 7, "image_id": 1, "category_id": 2, "iscrowd": 0, "area": 9}
     coco = ours.COCO()
     coco.dataset = {
@@ -155,7 +155,7 @@ def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
         "categories": [{"id": 2, "name": "two"}],
         "annotations": [{**annotation, "segmentation": wrong}],
     }
-    runs = ours.mask.frPyObjects(due, 0, 0)
+    runs = ours.mask.frPyObjects(expected, 0, 0)
     result = {"image_id": 1, "category_id": 2, "score": 0.5}
     with contextlib.redirect_stdout(io.StringIO()):
         coco.createIndex()
@@ -177,9 +177,9 @@ def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
 def test_where_pycocotools_hangs_or_breaks_there_is_a_reason(wrong: Any, message: str) -> None:
     coco, results = masks_of(wrong)
     with contextlib.redirect_stdout(io.StringIO()):
-        found = ours.COCOeval(coco, coco.loadRes(results), "segm")
+        detections = ours.COCOeval(coco, coco.loadRes(results), "segm")
         with pytest.raises(MaskError, match=message):
-            found.evaluate()
+            detections.evaluate()
 
 
 def test_a_result_that_is_no_mask_is_named() -> None:
@@ -234,24 +234,24 @@ def test_a_results_file_may_be_gone_when_its_records_are_read(tmp_path: Path) ->
     case = Case.write(made(5), tmp_path)
     with contextlib.redirect_stdout(io.StringIO()):
         truth = ours.COCO(str(case.truth_file))
-        found = truth.loadRes(str(case.results_file))
-    wanted = case.results()
-    assert found.unopened is not None
+        detections = truth.loadRes(str(case.results_file))
+    expected = case.results()
+    assert detections.unopened is not None
     case.results_file.unlink()
-    assert [record["bbox"] for record in found.dataset["annotations"]] == [
-        record["bbox"] for record in wanted
+    assert [record["bbox"] for record in detections.dataset["annotations"]] == [
+        record["bbox"] for record in expected
     ]
-    assert found.unopened is None
+    assert detections.unopened is None
 
 
 def test_a_ground_truth_file_may_be_gone_when_its_records_are_read(tmp_path: Path) -> None:
     case = Case.write(made(5), tmp_path)
     with contextlib.redirect_stdout(io.StringIO()):
         truth = ours.COCO(str(case.truth_file))
-    wanted = case.truth()
+    expected = case.truth()
     case.truth_file.unlink()
     images, unopened = truth.imgs, [truth.unopened]
-    assert truth.dataset == wanted
+    assert truth.dataset == expected
     assert [held is None for held in (*unopened, truth.unopened)] == [False, True]
     assert all(image is images[image["id"]] for image in truth.dataset["images"])
 
@@ -262,9 +262,9 @@ def test_threads_that_ask_at_once_are_given_the_same_records(tmp_path: Path) -> 
         truth = ours.COCO(str(case.truth_file))
     names = ["anns", "imgToAnns", "dataset", "catToImgs"] * 4
     with ThreadPoolExecutor(len(names)) as pool:
-        found = list(pool.map(lambda name: getattr(truth, name), names))
-    assert all(one is found[place % 4] for place, one in enumerate(found))
-    assert found[0] is truth.anns
+        actual = list(pool.map(lambda name: getattr(truth, name), names))
+    assert all(one is actual[n % 4] for n, one in enumerate(actual))
+    assert actual[0] is truth.anns
 
 
 def test_overlaps_of_boxes_are_those_of_the_mask_module() -> None:
@@ -283,8 +283,8 @@ def test_what_is_usual_goes_through_the_core_at_once(kind: str, tmp_path: Path) 
     """Else all would be right, and as slow as pycocotools."""
     case = Case.write(made_of(kind, 3), tmp_path, kind)
     with contextlib.redirect_stdout(io.StringIO()):
-        truth, found = loaded(OURS, case)
-        evaluated = ours.COCOeval(truth, found, kind)
+        truth, detections = loaded(OURS, case)
+        evaluated = ours.COCOeval(truth, detections, kind)
         evaluated.evaluate()
         evaluated.accumulate()
     assert not {"evalImgs", "ious", "_gts"} & {*vars(evaluated)}
@@ -293,10 +293,10 @@ def test_what_is_usual_goes_through_the_core_at_once(kind: str, tmp_path: Path) 
 def test_files_of_boxes_are_evaluated_without_their_records(tmp_path: Path) -> None:
     case = Case.write(made_of("bbox", 3), tmp_path, by_file=True)
     with contextlib.redirect_stdout(io.StringIO()):
-        truth, found = loaded(OURS, case)
-        evaluated = ours.COCOeval(truth, found, "bbox")
+        truth, detections = loaded(OURS, case)
+        evaluated = ours.COCOeval(truth, detections, "bbox")
         evaluated.evaluate()
         evaluated.accumulate()
         evaluated.summarize()
     assert truth.unopened is not None
-    assert found.unopened is not None
+    assert detections.unopened is not None

@@ -51,15 +51,15 @@ def test_envelope_is_the_largest_precision_from_there_on() -> None:
 def test_average_precision_of_the_worked_ranking(
     arguments: dict[str, object], expected: float
 ) -> None:
-    found = curves.average_precision(WORKED, 3, **arguments)  # type: ignore[arg-type]
-    assert found == pytest.approx(expected, abs=5e-7)
+    actual = curves.average_precision(WORKED, 3, **arguments)  # type: ignore[arg-type]
+    assert actual == pytest.approx(expected, abs=5e-7)
 
 
 def test_interpolated_precision_is_zero_where_recall_is_not_reached() -> None:
     # One hit of two: recall 1/2. Levels 0, .1 ... .5 are reached.
     levels = grid("matlab")
-    found = curves.interpolated_precision(np.array([0], np.int32), 2, levels)
-    assert_array_equal(found, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+    actual = curves.interpolated_precision(np.array([0], np.int32), 2, levels)
+    assert_array_equal(actual, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
 
 
 def test_guard_takes_the_last_bit_of_a_perfect_precision() -> None:
@@ -123,8 +123,8 @@ def as_ultralytics(ranking: list[bool], positives: int) -> tuple[Any, float]:
 
     In the way of Ultralytics: sentinels, envelope, numpy.interp, numpy.trapezoid.
     """
-    found = np.cumsum(ranking)
-    recall, precision = found / positives, found / np.arange(1, len(ranking) + 1)
+    true_positives = np.cumsum(ranking)
+    recall, precision = true_positives / positives, true_positives / np.arange(1, len(ranking) + 1)
     last = recall[-1] if len(ranking) else 1.0
     recall = np.concatenate(([0.0], recall, [last], [1.0]))
     precision = np.concatenate(([1.0], precision, [0.0], [0.0]))
@@ -144,16 +144,16 @@ def test_the_trapezoid_is_that_under_the_line_to_the_last_bit(
         return
     values, area = as_ultralytics(ranking, positives)
     hits, levels = curves.hits_of(ranking), grid("linspace")
-    found = curves.interpolated_precision(hits, positives, levels, summing="trapezoid")
-    assert_array_equal(found, values)
+    actual = curves.interpolated_precision(hits, positives, levels, summing="trapezoid")
+    assert_array_equal(actual, values)
     assert curves.average_precision(hits, positives, levels=levels, summing="trapezoid") == area
 
 
 def test_the_trapezoid_of_a_perfect_ranking_is_not_1() -> None:
     # At recall 1 the line is 0: half a step of .01 is lost.
     perfect = np.zeros(5, np.int32)
-    found = curves.average_precision(perfect, 5, levels=grid("linspace"), summing="trapezoid")
-    assert found == pytest.approx(0.995, abs=1e-15)
+    actual = curves.average_precision(perfect, 5, levels=grid("linspace"), summing="trapezoid")
+    assert actual == pytest.approx(0.995, abs=1e-15)
 
 
 @given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
@@ -162,9 +162,9 @@ def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: 
     positives = sum(ranking) + missing
     if positives == 0:
         return
-    found = np.cumsum(ranking)
-    recall = np.concatenate(([0.0], found / positives, [1.0]))
-    precision = np.concatenate(([0.0], found / np.arange(1, len(ranking) + 1), [0.0]))
+    true_positives = np.cumsum(ranking)
+    recall = np.concatenate(([0.0], true_positives / positives, [1.0]))
+    precision = np.concatenate(([0.0], true_positives / np.arange(1, len(ranking) + 1), [0.0]))
     precision = np.maximum.accumulate(precision[::-1])[::-1]
     steps = np.flatnonzero(recall[1:] != recall[:-1])
     expected = np.sum((recall[steps + 1] - recall[steps]) * precision[steps + 1])
@@ -185,11 +185,11 @@ def test_lists_averaged_at_once_have_the_bits_of_each_alone(
     begin = np.cumsum([0, *map(len, hits)]).astype(np.int32)
     joined = np.concatenate([np.zeros(0, np.int32), *hits])
     options = {"levels": levels, "summing": summing, "precision_eps": COCO_PRECISION_EPS}
-    found = curves.average_precisions(joined, begin, positives, **options)
+    actual = curves.average_precisions(joined, begin, positives, **options)
     alone = [
         curves.average_precision(h, int(p), **options) for h, p in zip(hits, positives, strict=True)
     ]
-    assert_array_equal(found, alone)
+    assert_array_equal(actual, alone)
 
 
 def test_items_of_each_kind_above_a_place_are_those_of_its_list() -> None:

@@ -47,11 +47,11 @@ def both(seed: int, classes: int, rules: MatchParams) -> tuple[Interpolated, np.
     for k, a in zip(*np.nonzero(positives.T), strict=True):
         for t in range(len(rules.thresholds)):
             hits = np.sort(rng.integers(0, 50, rng.integers(0, positives[a, k] + 1)))
-            found = interpolated_precision(
+            precision = interpolated_precision(
                 hits.astype(np.int32), positives[a, k], levels, summing=rules.summing
             )
-            kept.write(k, a, t, found)
-            dense[t, :, k, a] = found
+            kept.write(k, a, t, precision)
+            dense[t, :, k, a] = precision
     return kept, dense
 
 

@@ -47,39 +47,39 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
         threads=threads,
     )
     claim = np.repeat(np.arange(n), np.diff(pairs.start)).tolist()
-    found = dict(zip(zip(claim, pairs.truth.tolist(), strict=True), pairs.similarity, strict=True))
+    actual = dict(zip(zip(claim, pairs.truth.tolist(), strict=True), pairs.similarity, strict=True))
     for row in range(n):
         for truth in range(g):
-            due = 0.0
+            expected = 0.0
             if (image[row], label[row]) == (image[n + truth], label[n + truth]):
-                due = plain.oks(
+                expected = plain.oks(
                     claims[row].tolist(),
                     keypoints[truth].tolist(),
                     box=tuple(around[truth].tolist()),
                     area=float(area[truth]),
                     sigmas=sigmas,
                 )
-            ours = found.pop((row, truth), 0.0)
-            assert ours == (pytest.approx(due, abs=1e-12) if due >= lowest else 0.0)
-    assert not found
+            ours = actual.pop((row, truth), 0.0)
+            assert ours == (pytest.approx(expected, abs=1e-12) if expected >= lowest else 0.0)
+    assert not actual
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20))
 def test_extents(seed: int, count: int) -> None:
     keypoints = np.random.default_rng(seed).normal(0, 50, (5, count, 2))
-    due = [plain.extent([tuple(point) for point in pose]) for pose in keypoints.tolist()]
-    assert list(map(tuple, extents(keypoints).tolist())) == due
+    expected = [plain.extent([tuple(point) for point in pose]) for pose in keypoints.tolist()]
+    assert list(map(tuple, extents(keypoints).tolist())) == expected
 
 
 def test_the_oracle_by_hand() -> None:
     """With 2a(2s)² = 50, a distance of 5 gives exp(-1/2); keypoints that are not labelled none."""
     pose = [(0.0, 0.0, 2.0), (10.0, 0.0, 1.0), (99.0, 99.0, 0.0)]
     sigmas, box = (0.5, 0.5, 0.5), (0.0, 0.0, 10.0, 10.0)
-    found = plain.oks([(3.0, 4.0), (10.0, 0.0), (0.0, 0.0)], pose, box=box, area=25, sigmas=sigmas)
-    assert found == pytest.approx((np.exp(-1 / 2) + 1) / 2, abs=1e-15)
+    actual = plain.oks([(3.0, 4.0), (10.0, 0.0), (0.0, 0.0)], pose, box=box, area=25, sigmas=sigmas)
+    assert actual == pytest.approx((np.exp(-1 / 2) + 1) / 2, abs=1e-15)
     # None is labelled: (-13, 24) is 3 and 4 beyond the box with its size added on every side.
     unlabelled = [(x, y, 0.0) for x, y, _ in pose]
-    found = plain.oks(
+    actual = plain.oks(
         [(-13.0, 24.0)] + 2 * [(5.0, 5.0)], unlabelled, box=box, area=25, sigmas=sigmas
     )
-    assert found == pytest.approx((np.exp(-1 / 2) + 2) / 3, abs=1e-15)
+    assert actual == pytest.approx((np.exp(-1 / 2) + 2) / 3, abs=1e-15)

@@ -94,44 +94,44 @@ bitmaps = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
 
 @given(shape, side, side)
 def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: int) -> None:
-    found = polygons([rings], h, w)
-    due = mask.frPyObjects(rings, h, w)
-    due = mask.merge(due) if len(rings) > 1 else due[0]
-    ours = runs_of(found.arrays, 0)
-    assert mask.frPyObjects({"size": [h, w], "counts": ours.tolist()}, h, w) == due
-    area, box = areas_and_boxes(found.arrays)
-    assert area[0] == mask.area(due)
+    masks = polygons([rings], h, w)
+    expected = mask.frPyObjects(rings, h, w)
+    expected = mask.merge(expected) if len(rings) > 1 else expected[0]
+    ours = runs_of(masks.arrays, 0)
+    assert mask.frPyObjects({"size": [h, w], "counts": ours.tolist()}, h, w) == expected
+    area, box = areas_and_boxes(masks.arrays)
+    assert area[0] == mask.area(expected)
     if area[0]:
-        assert box[0].tolist() == mask.toBbox(due).tolist()
+        assert box[0].tolist() == mask.toBbox(expected).tolist()
 
 
 @given(shape, side, side)
 def test_polygons_are_rasterised_as_point_by_point(rings: Rings, h: int, w: int) -> None:
-    due = rasterise(rings, h, w)
-    found = polygons([rings], h, w)
-    assert (plain.decode(runs_of(found.arrays, 0).tolist(), h, w) == due).all()
-    area, box = areas_and_boxes(found.arrays)
-    assert area.tolist() == [plain.area(due)]
-    assert box.tolist() == [plain.bounding_box(due)]
+    expected = rasterise(rings, h, w)
+    masks = polygons([rings], h, w)
+    assert (plain.decode(runs_of(masks.arrays, 0).tolist(), h, w) == expected).all()
+    area, box = areas_and_boxes(masks.arrays)
+    assert area.tolist() == [plain.area(expected)]
+    assert box.tolist() == [plain.bounding_box(expected)]
 
 
 @given(bitmaps)
 def test_bitmaps_are_encoded_and_measured_pixel_by_pixel(maps: list[Bitmap]) -> None:
     encoded = _runs.encoded(np.array(maps).view(np.uint8))
     assert encoded is not None
-    start, found = encoded
-    due = [plain.encode(one) for one in maps]
-    assert [found[a:b].tolist() for a, b in pairwise(start)] == due
+    start, runs = encoded
+    expected = [plain.encode(one) for one in maps]
+    assert [runs[a:b].tolist() for a, b in pairwise(start)] == expected
     sizes = np.full((len(maps), 2), maps[0].shape, np.int32)
-    areas, boxes = _runs.measured(sizes, start, found)
+    areas, boxes = _runs.measured(sizes, start, runs)
     assert areas.tolist() == [plain.area(one) for one in maps]
     assert boxes.tolist() == [plain.bounding_box(one) for one in maps]
 
 
 @given(shape, side, side)
 def test_the_order_of_polygons_changes_nothing(rings: Rings, h: int, w: int) -> None:
-    found = runs_of(polygons([rings], h, w).arrays, 0)
-    assert found.tolist() == runs_of(polygons([rings[::-1]], h, w).arrays, 0).tolist()
+    actual = runs_of(polygons([rings], h, w).arrays, 0)
+    assert actual.tolist() == runs_of(polygons([rings[::-1]], h, w).arrays, 0).tolist()
 
 
 @pytest.mark.parametrize(
@@ -166,18 +166,18 @@ def test_overlaps_are_those_of_bitmaps(
     assert box.tolist() == [plain.bounding_box(one) for one in sides[0]]
     crowd = np.full(len(sides[1]), absorbs)
     pairs = paired(*stores, crowd=crowd, min_similarity=lowest)
-    found = {
+    actual = {
         (n, int(pairs.truth[at])): pairs.similarity[at]
         for n in range(left)
         for at in range(pairs.start[n], pairs.start[n + 1])
     }
-    due = {}
+    expected = {}
     for n, one in enumerate(sides[0]):
         for g, other in enumerate(sides[1]):
             overlap = plain.iou(one, other, crowd=absorbs)
             if overlap and overlap >= lowest:
-                due[n, g] = overlap
-    assert found == due
+                expected[n, g] = overlap
+    assert actual == expected
 
 
 # --- boundaries
@@ -188,7 +188,7 @@ def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
     """Draw a few bitmaps of one size: boxes with holes, so that there is something to erode."""
     height, width = draw(st.integers(1, 26)), draw(st.integers(1, 26))
     row, column = st.integers(0, height), st.integers(0, width)
-    found = []
+    bitmaps = []
     for _ in range(draw(st.integers(2, 4))):
         one = np.zeros((height, width), np.bool_)
         for filled in (True, True, False):
@@ -198,8 +198,8 @@ def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
             one[top:bottom, left:right] = filled
         for y, x in draw(st.lists(st.tuples(row, column), max_size=3)):
             one[y : y + 1, x : x + 1] ^= True
-        found.append(one)
-    return found
+        bitmaps.append(one)
+    return bitmaps
 
 
 @given(
@@ -218,22 +218,22 @@ def test_boundaries_are_those_of_eroded_bitmaps(
     stores = [of_runs([parted(runs(one), random) for one in side], height, width) for side in sides]
     crowd = np.full(len(sides[1]), absorbs)
     pairs = paired(*stores, crowd=crowd, min_similarity=lowest, dilation_ratio=ratio)
-    found = dict(zip(pairs.truth.tolist(), pairs.similarity.tolist(), strict=True))
-    due = {}
+    actual = dict(zip(pairs.truth.tolist(), pairs.similarity.tolist(), strict=True))
+    expected = {}
     for g, other in enumerate(sides[1]):
         if absorbs:
             overlap = plain.iou(maps[0], other, crowd=True)
         else:
             overlap = plain.boundary_iou(maps[0], other, ratio)
         if overlap and overlap >= lowest:
-            due[g] = overlap
-    assert found == due
+            expected[g] = overlap
+    assert actual == expected
 
 
-def parted(found: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
+def parted(detections: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
     """Return the same runs with some in two, nothing of the other kind between."""
     parts: list[int] = []
-    for length in found.tolist():
+    for length in detections.tolist():
         cut = random.randint(0, length)
         parts += [cut, 0, length - cut] if random.random() < 0.3 else [length]
     return np.array(parts, np.uint32)
@@ -270,9 +270,9 @@ def test_how_deep_boundaries_are(
         rings.append(ring)
     stores = [of_runs([runs(one)], height, width) for one in squares]
     pairs = paired(*stores, dilation_ratio=ratio)
-    due = plain.iou(rings[0], rings[1])
-    assert due < plain.iou(squares[0], squares[1])
-    assert pairs.similarity.tolist() == [due]
+    expected = plain.iou(rings[0], rings[1])
+    assert expected < plain.iou(squares[0], squares[1])
+    assert pairs.similarity.tolist() == [expected]
 
 
 def test_a_square_shifted_by_two() -> None:
@@ -294,11 +294,11 @@ def test_overlaps_of_polygons_are_pycocotools(
     store = polygons(shapes, h, w)
     pairs = paired(store, store, crowd=np.array(crowd))
     rle = [mask.merge(mask.frPyObjects(rings, h, w)) for rings in shapes]
-    due = mask.iou(rle, rle, crowd)
-    ours = np.zeros_like(due)
+    expected = mask.iou(rle, rle, crowd)
+    ours = np.zeros_like(expected)
     claims = np.repeat(np.arange(len(shapes)), np.diff(pairs.start))
     ours[claims, pairs.truth] = pairs.similarity
-    assert ours.tolist() == np.nan_to_num(due).tolist()
+    assert ours.tolist() == np.nan_to_num(expected).tolist()
 
 
 def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
@@ -340,9 +340,9 @@ def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> No
     for one in maps:
         text = mask.encode(np.asfortranarray(one.astype(np.uint8)))["counts"]
         assert plain.compress(plain.encode(one)) == text
-        found = _runs.decoded(text, one.size)
-        assert not isinstance(found, str)
-        assert (plain.decode(found.tolist(), *one.shape) == one).all()
+        runs = _runs.decoded(text, one.size)
+        assert not isinstance(runs, str)
+        assert (plain.decode(runs.tolist(), *one.shape) == one).all()
 
 
 @given(
@@ -353,9 +353,9 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
     """Eight digits at a time, and one by one where they end or one stands for a long run."""
     lengths += [2**30] * more
     text = mask.frPyObjects({"counts": lengths, "size": [1, sum(lengths)]}, 1, sum(lengths))
-    found = _runs.decoded(text["counts"], sum(lengths))
-    assert not isinstance(found, str)
-    assert found.tolist() == lengths == plain.decompress(text["counts"])
+    runs = _runs.decoded(text["counts"], sum(lengths))
+    assert not isinstance(runs, str)
+    assert runs.tolist() == lengths == plain.decompress(text["counts"])
 
 
 @pytest.mark.parametrize(
@@ -372,9 +372,9 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
 def test_what_is_wrong_amid_a_long_string(at: int, byte: bytes, fault: str) -> None:
     """As of short ones: the string is of 64 runs of 5 pixels."""
     text = b"555" + b"0" * 61
-    found = _runs.decoded(text, 320)
-    assert not isinstance(found, str)
-    assert found.tolist() == [5] * 64
+    runs = _runs.decoded(text, 320)
+    assert not isinstance(runs, str)
+    assert runs.tolist() == [5] * 64
     assert _runs.decoded(text[:at] + byte + text[at + 1 :], 320) == fault
 
 
@@ -383,9 +383,9 @@ def test_an_edge_may_cross_a_column_however_often(teeth: int) -> None:
     across = np.resize([2.0, 9.0], 2 * teeth)
     down = np.linspace(0, 997, 2 * teeth)
     ring = np.stack([across, down], axis=1).ravel().tolist()
-    due = mask.frPyObjects([ring], 1000, 12)[0]
+    expected = mask.frPyObjects([ring], 1000, 12)[0]
     ours = runs_of(polygons([[ring]], 1000, 12).arrays, 0)
-    assert mask.frPyObjects({"size": [1000, 12], "counts": ours.tolist()}, 1000, 12) == due
+    assert mask.frPyObjects({"size": [1000, 12], "counts": ours.tolist()}, 1000, 12) == expected
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.booleans())
@@ -399,10 +399,10 @@ def test_what_is_left_out_lies_below_the_overlap_wanted(
     crowd = np.full(len(right), absorbs)
     for other in (right, drawn):
         everything = paired(left, other, crowd=crowd)
-        wanted = paired(left, other, crowd=crowd, min_similarity=0.5)
+        expected = paired(left, other, crowd=crowd, min_similarity=0.5)
         kept = everything.similarity >= 0.5
-        assert wanted.truth.tolist() == everything.truth[kept].tolist()
-        assert wanted.similarity.tolist() == everything.similarity[kept].tolist()
+        assert expected.truth.tolist() == everything.truth[kept].tolist()
+        assert expected.similarity.tolist() == everything.similarity[kept].tolist()
 
 
 @pytest.mark.parametrize(

@@ -37,13 +37,13 @@ def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
         boxes=[[0, 0, 10, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
         crowd=[False, True, False],
     )
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["i"] * 4,
         label=["c"] * 4,
         boxes=[[2, 0, 12, 10], [1, 0, 11, 10], [100, 0, 110, 10], [300, 0, 320, 20]],
         score=[0.9, 0.8, 0.7, 0.6],
     )
-    return evaluate(truth, found, protocol, match_table=match_table)
+    return evaluate(truth, detections, protocol, match_table=match_table)
 
 
 def test_bits_limits_and_truths_by_hand() -> None:
@@ -149,11 +149,11 @@ def test_places_rank_equal_scores_of_different_parts(
     truth = GroundTruth.from_arrays(
         image=["a"], label=["c"], boxes=[[0, 0, 10, 10]], images=["a", "b"]
     )
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=["b", "a"], label=["c", "c"], boxes=[[0, 0, 10, 10]] * 2, score=[0.5, 0.5]
     )
     rules = replace(protocol("voc2012"), tie_break=ties)
-    result = evaluate(truth, found.reindex_like(truth), rules)
+    result = evaluate(truth, detections.reindex_like(truth), rules)
     parts = [
         replace(
             evaluate(truth.select(truths), result.detections.select(rows), rules).match_table,
@@ -177,14 +177,14 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
     truth = GroundTruth.from_arrays(
         image=images, label=names, boxes=np.tile([0, 0, 10, 10], (3, 1)), crowd=[False] * 3
     )
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[images[i] for i in image],
         label=[names[k] for k in label],
         boxes=corners,
         score=score,
     )
     protocol = replace(RULES, tie_break=ties, max_dets=(limit,))
-    match_table = evaluate(truth, found, protocol, match_table=True).match_table
+    match_table = evaluate(truth, detections, protocol, match_table=True).match_table
 
     def key(row: int) -> tuple[float, ...]:
         return (-score[row], image[row], row) if ties == "image" else (-score[row], row)

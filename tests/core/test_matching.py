@@ -26,9 +26,9 @@ def square(x: float, side: float = 10) -> list[float]:
 
 
 def score(
-    truths: list[float], found: list[tuple[float, float]], protocol: Protocol, **flags: list[bool]
+    truths: list[float], dt: list[tuple[float, float]], protocol: Protocol, **flags: list[bool]
 ) -> Result:
-    """Score squares at x of one class on one image; `found` is (x, score)."""
+    """Score squares at x of one class on one image; `dt` is (x, score)."""
     table = GroundTruth.from_arrays(
         image=["i"] * len(truths),
         label=["c"] * len(truths),
@@ -38,10 +38,10 @@ def score(
         **flags,  # type: ignore[arg-type]
     )
     detections = Detections.from_arrays(
-        image=["i"] * len(found),
-        label=["c"] * len(found),
-        boxes=[square(x) for x, _ in found],
-        score=[value for _, value in found],
+        image=["i"] * len(dt),
+        label=["c"] * len(dt),
+        boxes=[square(x) for x, _ in dt],
+        score=[value for _, value in dt],
     )
     return evaluate(table, detections, protocol, matches=True)
 
@@ -61,9 +61,9 @@ def test_the_best_scored_detection_chooses_first() -> None:
 
 def test_best_free_takes_the_second_best_where_best_is_taken() -> None:
     # The second detection overlaps truth 0 (x = 0) by 9/11 and truth 1 (x = 3) by 2/3.
-    truths, found = [0.0, 3.0], [(0.0, 0.9), (1.0, 0.8)]
-    assert matched(score(truths, found, COCO)) == [0, 1]
-    voc = score(truths, found, VOC)
+    truths, detections = [0.0, 3.0], [(0.0, 0.9), (1.0, 0.8)]
+    assert matched(score(truths, detections, COCO)) == [0, 1]
+    voc = score(truths, detections, VOC)
     assert matched(voc) == [0, -1]
     assert voc.duplicates[0] == 1
 

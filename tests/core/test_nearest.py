@@ -63,9 +63,9 @@ def surroundings(case: Pairs) -> GroundTruthIndex:
         same = case.detections.image[:, None] == case.truths.image[None]
         claim, truth = np.nonzero(same & (case.table > 0))
         start = np.searchsorted(claim, np.arange(len(case.detections.image) + 1))
-        found = matching.Pairs(start, truth.astype(np.int32), case.table[claim, truth])
+        pairs = matching.Pairs(start, truth.astype(np.int32), case.table[claim, truth])
         return PairedGroundTruthIndex(
-            found, case.detections, case.truths, case.among, matched=case.taken
+            pairs, case.detections, case.truths, case.among, matched=case.taken
         )
     return GroundTruthIndex(
         case.truths,
@@ -92,7 +92,7 @@ def test_blame_is_the_first_rule_that_holds(
     case: Pairs, threshold: float, strict: bool, threads: int
 ) -> None:
     rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
-    found = surroundings(case).error_types(
+    detections = surroundings(case).error_types(
         case.detections,
         rows,
         background_iou=0.125,
@@ -124,14 +124,18 @@ def test_blame_is_the_first_rule_that_holds(
             expected = (nearest_module.BACKGROUND, -1, 0.0)
         else:
             expected = (nearest_module.BOTH, -1, 0.0)
-        assert (found.kind[row], found.target[row], found.similarity[row]) == expected
+        assert (
+            detections.kind[row],
+            detections.target[row],
+            detections.similarity[row],
+        ) == expected
 
 
 @given(pairs(), st.sampled_from([1, 3]))
 def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)[::-1].copy()
-    found = surroundings(case).nearest(case.detections, rows, threads=threads)
-    for place, row in enumerate(rows.tolist()):
+    detections = surroundings(case).nearest(case.detections, rows, threads=threads)
+    for n, row in enumerate(rows.tolist()):
         here = candidates(case, row)
         own = [g for g in here if case.truths.label[g] == case.detections.label[row]]
         for name, group in (
@@ -143,8 +147,8 @@ def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) 
             for g in group:
                 if case.table[row, g] > largest:
                     best, largest = g, case.table[row, g]
-            assert getattr(found, name)[place] == best
-            assert getattr(found, f"{name}_similarity")[place] == largest
+            assert getattr(detections, name)[n] == best
+            assert getattr(detections, f"{name}_similarity")[n] == largest
 
 
 @given(pairs(), st.sampled_from([0.1, 0.5, 1.0]), st.booleans(), st.booleans(), st.booleans())
@@ -153,7 +157,7 @@ def test_claims_take_what_is_left(
 ) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)
     free = set(np.flatnonzero(~case.taken & case.among).tolist())
-    found = surroundings(case).match(
+    detections = surroundings(case).match(
         case.detections,
         rows,
         ~case.taken,
@@ -171,14 +175,14 @@ def test_claims_take_what_is_left(
             better = value > largest or (last and value == largest)
             if g in free and reached and better and not (others_only and same):
                 best, largest = g, value
-        assert found[row] == best
+        assert detections[row] == best
         free.discard(best)
 
 
 @given(pairs())
 def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
-    row, column = (place.ravel() for place in np.indices(case.table.shape))
-    found = paired_overlaps(
+    row, column = (index.ravel() for index in np.indices(case.table.shape))
+    detections = paired_overlaps(
         case.detections.corners[row],
         case.truths.corners[column],
         detection_areas=case.detections.overlap_area[row],
@@ -186,7 +190,7 @@ def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
         crowd=np.full(len(row), case.absorbing),
         inclusive_pixels=case.edge,
     )
-    assert found.tolist() == case.table.ravel().tolist()
+    assert detections.tolist() == case.table.ravel().tolist()
 
 
 def test_shapes_that_do_not_go_together_are_refused() -> None:

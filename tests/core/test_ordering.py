@@ -26,5 +26,5 @@ def test_one_score_among_equal_ones_finds_its_place(count: int, other: float, at
     score = [0.5] * count
     score[at] = float(other)
     rest = [row for row in range(count) if row != at % count]
-    due = [at % count, *rest] if other > 0.5 else [*rest, at % count]
-    assert ranked(score) == due
+    expected = [at % count, *rest] if other > 0.5 else [*rest, at % count]
+    assert ranked(score) == expected

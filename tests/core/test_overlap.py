@@ -13,14 +13,14 @@ def overlap_of(a: list[float], b: list[float], **options: object) -> float:
         areas = pixel_areas(first), pixel_areas(second)
     else:
         areas = encode_boxes(first, "xyxy")[1], encode_boxes(second, "xyxy")[1]
-    found = overlaps(
+    actual = overlaps(
         first,
         second,
         detection_areas=areas[0],
         truth_areas=areas[1],
         **options,  # type: ignore[arg-type]
     )
-    return float(found[0, 0])
+    return float(actual[0, 0])
 
 
 def test_half_a_box() -> None:
@@ -41,8 +41,8 @@ def test_touching_boxes_share_a_column_only_with_the_inclusive_pixels() -> None:
 
 def test_absorbing_divides_by_the_detection_alone() -> None:
     # A quarter of the detection lies in the crowd.
-    found = overlap_of([0, 0, 10, 10], [5, 5, 100, 100], crowd=np.array([True]))
-    assert found == 0.25
+    actual = overlap_of([0, 0, 10, 10], [5, 5, 100, 100], crowd=np.array([True]))
+    assert actual == 0.25
 
 
 @pytest.mark.parametrize("box", [[3, 3, 3, 9], [3, 3, 3, 3]])

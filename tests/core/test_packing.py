@@ -29,9 +29,9 @@ def tables(draw: st.DrawFn) -> list[NDArray[Any]]:
 
 
 @given(tables())
-def test_equal_columns_have_one_number_by_first_occurrence(found: list[NDArray[Any]]) -> None:
-    codes, first = number_columns(*found)
-    assert (codes.tolist(), first.tolist()) == plain.distinct(columns_of(*found))
+def test_equal_columns_have_one_number_by_first_occurrence(detections: list[NDArray[Any]]) -> None:
+    codes, first = number_columns(*detections)
+    assert (codes.tolist(), first.tolist()) == plain.distinct(columns_of(*detections))
 
 
 def test_more_different_columns_than_there_was_room_for() -> None:
@@ -50,12 +50,12 @@ def test_words_of_which_only_the_high_half_differs() -> None:
 
 
 @given(tables())
-def test_columns_are_numbered_in_their_order(found: list[NDArray[Any]]) -> None:
-    table = np.concatenate([each.astype(np.uint64) for each in found])
+def test_columns_are_numbered_in_their_order(detections: list[NDArray[Any]]) -> None:
+    table = np.concatenate([each.astype(np.uint64) for each in detections])
     there = columns_of(table)
     rank, first = rank_columns(table)
     assert rank.tolist() == plain.ranks(there)
-    assert [there[place] for place in first] == sorted(set(there))
+    assert [there[index] for index in first] == sorted(set(there))
 
 
 @given(st.lists(st.integers(0, 4)), st.randoms(use_true_random=False))
@@ -73,9 +73,9 @@ def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -
 def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort: bool) -> None:
     pairs = sorted(pairs) if sort else pairs
     label, group = ([pair[side] for pair in pairs] for side in (0, 1))
-    found = is_sorted(np.array(label, np.int32), np.array(group, np.int32))
-    assert found == plain.in_order(label, group)
-    assert found or not sort
+    actual = is_sorted(np.array(label, np.int32), np.array(group, np.int32))
+    assert actual == plain.in_order(label, group)
+    assert actual or not sort
 
 
 @pytest.mark.parametrize(

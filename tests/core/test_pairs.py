@@ -115,12 +115,12 @@ def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
     start = np.cumsum([0, *map(len, listed)])
     truth = np.array([g for of_one in listed for g in sorted(of_one)], np.int32)
     pairs = Pairs(start, truth, np.arange(1, len(truth) + 1, dtype=np.float64))
-    rows, found = (grid.ravel() for grid in np.indices((len(listed), 7)))
+    rows, columns = (grid.ravel() for grid in np.indices((len(listed), 7)))
     table = [
         start[n] + sorted(listed[n]).index(g) + 1.0 if g in listed[n] else 0.0
-        for n, g in zip(rows.tolist(), found.tolist(), strict=True)
+        for n, g in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    assert pairs.between(rows, found).tolist() == table
+    assert pairs.between(rows, columns).tolist() == table
 
 
 def test_a_kernel_of_any_shape_decides_who_matches() -> None:

@@ -127,8 +127,8 @@ def test_neither_order_nor_winding_nor_first_corner_matters(
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=16, max_size=16))
 def test_any_numbers_give_no_crash_and_no_overlap_above_one(values: list[float]) -> None:
     with np.errstate(all="ignore"):
-        found = overlap(values[:8], values[8:])
-    assert math.isnan(found) or 0 <= found <= 1
+        actual = overlap(values[:8], values[8:])
+    assert math.isnan(actual) or 0 <= actual <= 1
 
 
 boxes = st.tuples(*[st.floats(-100, 100)] * 2, *[st.floats(0.01, 100)] * 2).map(
@@ -141,8 +141,8 @@ def test_upright_quadrilaterals_overlap_as_boxes(first: Quad, second: Quad) -> N
     a, b = np.array([first]), np.array([second])
     area = [polygon_areas(box_polygons(box)) for box in (a, b)]
     expected = overlaps(a, b, detection_areas=area[0], truth_areas=area[1])[0, 0]
-    found = polygon_overlaps(box_polygons(a), box_polygons(b))[0]
-    assert found == pytest.approx(expected, abs=1e-9)
+    actual = polygon_overlaps(box_polygons(a), box_polygons(b))[0]
+    assert actual == pytest.approx(expected, abs=1e-9)
 
 
 # --- the rest
@@ -156,10 +156,10 @@ def test_bounds_areas_and_crossing_sides() -> None:
 
 
 def test_corners_of_turned_boxes() -> None:
-    found = rotated_boxes(np.array([[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2]]))
-    assert found[0].tolist() == [6, 18, 14, 18, 14, 22, 6, 22]
+    actual = rotated_boxes(np.array([[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2]]))
+    assert actual[0].tolist() == [6, 18, 14, 18, 14, 22, 6, 22]
     # A quarter from x to y: what was the width now goes down.
-    assert found[1] == pytest.approx([12, 16, 12, 24, 8, 24, 8, 16])
+    assert actual[1] == pytest.approx([12, 16, 12, 24, 8, 24, 8, 16])
 
 
 def columns(image: list[int], label: list[int], polygons: np.ndarray) -> Boxes:

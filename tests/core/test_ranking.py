@@ -15,19 +15,19 @@ def sorted_hits(score: Any, relevant: Any, itself: int) -> tuple[list[int], list
     """Return hits, above and level of one query by laying its ranking out."""
     order = [i for i in sorted(range(len(score)), key=lambda i: (-score[i], i)) if i != itself]
     hits, above, level = [], [], []
-    for place, item in enumerate(order):
+    for rank, item in enumerate(order):
         if relevant[item]:
             others = [i for i in order if not relevant[i]]
-            hits.append(sum(not relevant[i] for i in order[:place]))
+            hits.append(sum(not relevant[i] for i in order[:rank]))
             above.append(sum(bool(score[i] > score[item]) for i in others))
             level.append(sum(bool(score[i] == score[item]) for i in others))
     return hits, above, level
 
 
-def check(found: ranking.Hits, scores: Any, relevant: Any, itself: Any) -> None:
+def check(detections: ranking.Hits, scores: Any, relevant: Any, itself: Any) -> None:
     for q in range(len(scores)):
-        own = slice(found.start[q], found.start[q + 1])
-        got = tuple(column[own].tolist() for column in found[1:])
+        own = slice(detections.start[q], detections.start[q + 1])
+        got = tuple(column[own].tolist() for column in detections[1:])
         assert got == sorted_hits(scores[q], relevant[q], itself[q])
 
 
@@ -71,8 +71,8 @@ def test_codes_rank_as_when_sorted(case: dict[str, Any], bits: int) -> None:
     packed = ranking.pack_bits(codes[0]), ranking.pack_bits(codes[1], by_item=True)
     counts = ranking.count_relevant(case["relevance"])
     assert counts.tolist() == case["relevant"].sum(1).tolist()
-    found = ranking.rank_codes(*packed, case["relevance"], counts, threads=2)
-    check(found, scores, case["relevant"], case["itself"])
+    actual = ranking.rank_codes(*packed, case["relevance"], counts, threads=2)
+    check(actual, scores, case["relevant"], case["itself"])
 
 
 @given(galleries(), st.sampled_from((2, 5, 10**6)), st.sampled_from((np.float32, np.float64)))
@@ -80,8 +80,8 @@ def test_scores_rank_as_when_sorted(case: dict[str, Any], levels: int, kind: Any
     scores = (case["random"].integers(-levels, levels, case["shape"]) / 8).astype(kind)
     scores[scores == 0] *= case["random"].choice((-1, 1), (scores == 0).sum())  # -0.0 ties with 0.0
     counts = ranking.count_relevant(case["relevance"])
-    found = ranking.rank_scores(scores, case["relevance"], 0, counts, threads=2)
-    check(found, scores, case["relevant"], case["itself"])
+    actual = ranking.rank_scores(scores, case["relevance"], 0, counts, threads=2)
+    check(actual, scores, case["relevant"], case["itself"])
 
 
 @given(galleries(), st.sampled_from((1, 4, 64)), st.data())
@@ -93,14 +93,14 @@ def test_the_nearest_are_the_first_of_the_sorted(
     most = data.draw(st.integers(0, items - bool((itself >= 0).any())))
     codes = [case["random"].random((n, bits)) < 0.5 for n in (queries, items)]
     scores = -(codes[0][:, None] != codes[1]).sum(-1).astype(np.float64)
-    due = [
+    expected = [
         [i for i in np.argsort(-row, kind="stable").tolist() if i != own][:most]
         for row, own in zip(scores, itself, strict=True)
     ]
     packed = ranking.pack_bits(codes[0]), ranking.pack_bits(codes[1], by_item=True)
-    assert ranking.nearest_codes(*packed, most, itself).tolist() == due
-    assert ranking.nearest_scores(scores, most, itself).tolist() == due
-    assert ranking.nearest_scores(scores.astype(np.float32), most, itself).tolist() == due
+    assert ranking.nearest_codes(*packed, most, itself).tolist() == expected
+    assert ranking.nearest_scores(scores, most, itself).tolist() == expected
+    assert ranking.nearest_scores(scores.astype(np.float32), most, itself).tolist() == expected
 
 
 @pytest.mark.usefixtures("popcount")
@@ -115,14 +115,14 @@ def test_tiles_and_threads_change_nothing(bits: int) -> None:
     relevance = ranking.make_relevance(labels[0], labels[1])
     counts = ranking.count_relevant(relevance)
     for threads in (1, 2, 8):
-        found = ranking.rank_codes(*packed, relevance, counts, threads)
+        actual = ranking.rank_codes(*packed, relevance, counts, threads)
         best = ranking.nearest_codes(*packed, 100, None, threads)
         for q in range(queries):
             order = np.argsort(distance[q], kind="stable")
             assert best[q].tolist() == order[:100].tolist()
             places = np.flatnonzero(labels[1][order] == labels[0][q])
-            own = slice(found.start[q], found.start[q + 1])
-            assert found.hits[own].tolist() == (places - np.arange(len(places))).tolist()
+            own = slice(actual.start[q], actual.start[q + 1])
+            assert actual.hits[own].tolist() == (places - np.arange(len(places))).tolist()
 
 
 def test_lists_rank_by_score_and_then_by_the_tie() -> None:

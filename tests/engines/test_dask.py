@@ -326,29 +326,29 @@ def test_a_run_whose_workers_are_all_gone_ends(
 
 def children(pid: int) -> list[str]:
     """Return the workers that a process has begun."""
-    found = []
+    pids = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
             for child in task.read_text().split():
                 if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
-                    found.append(child)
-    return found
+                    pids.append(child)
+    return pids
 
 
 def sessions(leader: int) -> list[str]:
     """Return the processes of a session that are still there, a moment after their leader."""
-    found: list[str] = []
+    pids: list[str] = []
     for _ in range(200):
-        found = []
+        pids = []
         for path in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 fields = path.read_text().rpartition(")")[2].split()
                 if int(fields[3]) == leader and fields[0] != "Z":
-                    found.append(path.parent.name)
-        if not found:
+                    pids.append(path.parent.name)
+        if not pids:
             break
         time.sleep(0.05)
-    return found
+    return pids
 
 
 def test_workers_that_are_begun_listen_on_this_machine_alone() -> None:

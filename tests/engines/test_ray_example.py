@@ -26,6 +26,6 @@ def test_the_example_over_ray(shards: Path, detap: Callable[..., Ended]) -> None
         timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
-    found = dict(line.split() for line in ran.stdout.splitlines())
+    actual = dict(line.split() for line in ran.stdout.splitlines())
     one = json.loads(detap("eval", *WHOLE, *JSON).out)["summary"]
-    assert found == {name: repr(float("nan") if v is None else v) for name, v in one.items()}
+    assert actual == {name: repr(float("nan") if v is None else v) for name, v in one.items()}

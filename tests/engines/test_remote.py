@@ -51,8 +51,8 @@ def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
     from detap.protocols import protocol
 
     truth = InputFiles("coco", (f"{bucket}/gt.json",), folder="/elsewhere")
-    found = InputFiles("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
-    partial = Partial.from_bytes(shard_to_partial(Shard(truth, found, protocol("coco"))))
+    detections = InputFiles("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
+    partial = Partial.from_bytes(shard_to_partial(Shard(truth, detections, protocol("coco"))))
     named = {record["image_id"] for record in json.loads(Path("dts/1.json").read_text())}
     assert set(partial.images) == named
 

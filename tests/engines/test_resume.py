@@ -96,7 +96,7 @@ def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (("--errors",), "--errors needs all boxes in one process; remove --resume"),
         (("--analysis",), "--analysis needs all boxes in one process; remove --resume"),
@@ -106,11 +106,11 @@ def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> Non
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_what_needs_all_boxes_is_refused(
-    shards: Path, detap: Run, asked: tuple[str, ...], told: str
+    shards: Path, detap: Run, asked: tuple[str, ...], message: str
 ) -> None:
     ended = detap("eval", *SHARDS, "--resume", "kept", *asked)
     assert ended.status == 2
-    assert told in ended.err
+    assert message in ended.err
 
 
 @pytest.mark.parametrize("option", [("--resume", "kept"), ("--engine", "dask")], ids=" ".join)

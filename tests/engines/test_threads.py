@@ -39,11 +39,11 @@ class Here:
 
 
 @pytest.mark.parametrize(
-    ("one_class", "threads", "due"),
+    ("one_class", "threads", "expected"),
     [(True, None, {4}), (True, 3, {3}), (True, 9, {4}), (False, None, {1}), (False, 3, {1})],
 )
 def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
-    shards: Path, one_class: bool, threads: int | None, due: set[int]
+    shards: Path, one_class: bool, threads: int | None, expected: set[int]
 ) -> None:
     engine = Here()
     rules = replace(protocol("coco"), class_agnostic=one_class)
@@ -53,7 +53,7 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
         for path in sorted(shards.glob("dts/*.json"))
     ]
     evaluate(engine, inputs, remaining=Shard(truth, None, rules), threads=threads)
-    assert set(engine.noted) == due
+    assert set(engine.noted) == expected
 
 
 def test_classes_that_an_engine_finished_are_selected(shards: Path) -> None:

@@ -50,9 +50,9 @@ def batch_of(case: Case, images: Sequence[int]) -> tuple[list[int], Arrays, Arra
     rows = [[f for f in case.dt if f.image == image] for image in images]
     return (
         list(images),
-        [np.array([f.box for f in found]).reshape(-1, 4) for found in rows],
-        [np.array([f.score for f in found]) for found in rows],
-        [np.array([f.label for f in found], np.int64) for found in rows],
+        [np.array([f.box for f in detections]).reshape(-1, 4) for detections in rows],
+        [np.array([f.score for f in detections]) for detections in rows],
+        [np.array([f.label for f in detections], np.int64) for detections in rows],
     )
 
 
@@ -70,8 +70,8 @@ def truth_of(case: Case, images: Sequence[int]) -> dict[str, list[Any]]:
     }
 
 
-def in_order_of_images(found: tuple[Detection, ...]) -> tuple[Detection, ...]:
-    return tuple(sorted(found, key=lambda f: f.image))
+def in_order_of_images(detections: tuple[Detection, ...]) -> tuple[Detection, ...]:
+    return tuple(sorted(detections, key=lambda f: f.image))
 
 
 @st.composite
@@ -132,9 +132,9 @@ def test_boxes_of_every_form(form: Any, box: list[float]) -> None:
     for scale, sizes in ((1.0, None), (np.array([10, 20, 10, 20]), [[10, 20]])):
         evaluator = Evaluator(truth(), boxes=form, images="seen")
         evaluator.update([1], [np.array([box]) / scale], [[0.5]], [[17]], sizes=sizes)
-        _, found = tables(evaluator)
-        assert found.corners.tolist() == [[2, 4, 8, 6]]
-        assert found.box_area.tolist() == [12]
+        _, detections = tables(evaluator)
+        assert detections.corners.tolist() == [[2, 4, 8, 6]]
+        assert detections.box_area.tolist() == [12]
 
 
 def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
@@ -152,9 +152,9 @@ def test_the_area_of_a_box_is_that_of_its_form_to_the_last_bit() -> None:
     evaluator = Evaluator(truth(), images="seen")
     boxes = [[0.1, 0.1, 0.2, 0.2], [50, 50, 9, 9]]
     evaluator.update([1], [boxes], [[0.5, 0.5]], [[17, 17]])
-    found = tables(evaluator)[1]
-    assert found.box_area[0] == 0.2 * 0.2
-    assert found.corners[0, 2] - found.corners[0, 0] != 0.2
+    detections = tables(evaluator)[1]
+    assert detections.box_area[0] == 0.2 * 0.2
+    assert detections.corners[0, 2] - detections.corners[0, 0] != 0.2
 
 
 class Lent:
@@ -593,10 +593,10 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
             )
             for n in part:
                 given: Any = {} if shared else {"ground_truth": mine[n]}
-                found = boxes[n] if n % 5 else []  # two images have no detection
+                detections = boxes[n] if n % 5 else []  # two images have no detection
                 labels = [17, 18] if n % 5 else []
                 scores = [0.5, 0.25] if n % 5 else []
-                evaluator.update([n], [found], [scores], [labels], **given)
+                evaluator.update([n], [detections], [scores], [labels], **given)
             blobs.append(evaluator.to_bytes())
         return detap.merge(blobs, images="seen").to_bytes()
 

@@ -208,7 +208,7 @@ def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
     """Beside keypoints, which where none is labelled are measured by them: .1 + .2 - .1 > .2."""
     box, poses = [0.1, 0.1, 0.2, 0.2], POSES[:1]
     assert box[0] + box[2] - box[0] != box[2]
-    for form, given, due in (
+    for form, given, expected in (
         ("xywh", box, [0.2, 0.2]),
         ("cxcywh", [0.3, 0.3, 0.2, 0.2], [0.2, 0.2]),
         ("xyxy", [1.0, 1.0, 3.0, 4.0], [2, 3]),
@@ -218,7 +218,7 @@ def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
         evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[poses], ground_truth=brought)
         width_height = evaluator.compute().ground_truth.width_height
         assert width_height is not None
-        assert width_height.tolist() == [due]
+        assert width_height.tolist() == [expected]
     table = GroundTruth.from_arrays(
         image=["a"], label=[1], boxes=[box], box_format="xywh", keypoints=poses
     )

@@ -42,14 +42,14 @@ def read_detections(
 ) -> Detections:
     del limits
     rows = _rows(path, 7)
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[row[0] for row in rows],
         label=[row[1] for row in rows],
         boxes=_boxes(rows, units),
         score=[float(row[6]) for row in rows],
         box_format="xywh",
     )
-    return found.reindex_like(truth)
+    return detections.reindex_like(truth)
 
 
 MADE_UP = Format(

@@ -106,32 +106,34 @@ def test_images_without_objects_are_rows_by_themselves(
 def test_every_way_to_write_a_box(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
-    truth, found = json_tables
+    truth, detections = json_tables
     columns = result_columns(RESULTS)
     boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
     for kind in (pa.list_(pa.float64(), 4), pa.list_(pa.float64()), pa.large_list(pa.float64())):
         column = pa.array(map(list, boxes), kind)
         plain = table(columns).append_column("bbox", column)
-        same(detections_of(tmp_path, plain, truth, boxes="xywh"), found)
+        same(detections_of(tmp_path, plain, truth, boxes="xywh"), detections)
         field = pa.field("bbox", kind, metadata={"boxes": "xywh"})
-        same(detections_of(tmp_path, table(columns).append_column(field, column), truth), found)
+        same(
+            detections_of(tmp_path, table(columns).append_column(field, column), truth), detections
+        )
         named = plain.replace_schema_metadata({"boxes": "xywh"})
-        same(detections_of(tmp_path, named, truth), found)
+        same(detections_of(tmp_path, named, truth), detections)
     corners = [[x, y, x + w, y + h] for x, y, w, h in boxes]
     sides = dict(zip(("x1", "y1", "x2", "y2"), zip(*corners, strict=True), strict=True))
     flat = detections_of(tmp_path, {**columns, **{k: list(v) for k, v in sides.items()}}, truth)
-    due = Detections.from_arrays(
+    expected = Detections.from_arrays(
         image=columns["image_id"],
         label=columns["category_id"],
         boxes=np.array(corners),
         score=columns["score"],
     ).reindex_like(truth)
-    assert flat.corners.tolist() == due.corners.tolist()
-    assert flat.box_area.tolist() == due.box_area.tolist()
+    assert flat.corners.tolist() == expected.corners.tolist()
+    assert flat.box_area.tolist() == expected.box_area.tolist()
     for name in ("xyxy", "corners"):
         bbox = table(columns).append_column("bbox", pa.array(corners, pa.list_(pa.float64(), 4)))
         bbox = bbox.replace_schema_metadata({"boxes": name})
-        assert detections_of(tmp_path, bbox, truth).corners.tolist() == due.corners.tolist()
+        assert detections_of(tmp_path, bbox, truth).corners.tolist() == expected.corners.tolist()
 
 
 def test_the_numbers_of_bbox_are_never_guessed(
@@ -172,18 +174,19 @@ def test_text_names_images_and_classes(tmp_path: Path) -> None:
     assert truth.images == ("001", "002", "003")
     assert truth.classes == truth.class_ids == ("bird", "cat", "dog")
     assert truth.label.tolist() == [1, 2, 0]
-    found = result_columns(RESULTS)
-    found["image_id"] = [f"{value:03}" for value in found["image_id"]]
+    results = result_columns(RESULTS)
+    results["image_id"] = [f"{value:03}" for value in results["image_id"]]
     names = {entry["id"]: entry["name"] for entry in TRUTH["categories"]}
-    found["category"] = [names[value] for value in found.pop("category_id")]
-    mine = detections_of(tmp_path, found, truth)
-    assert [truth.images[i] for i in mine.image] == found["image_id"]
-    assert [truth.classes[i] for i in mine.label] == found["category"]
+    results["category"] = [names[value] for value in results.pop("category_id")]
+    mine = detections_of(tmp_path, results, truth)
+    assert [truth.images[i] for i in mine.image] == results["image_id"]
+    assert [truth.classes[i] for i in mine.label] == results["category"]
     # Numbered text, with numbers that no row has.
     image = pa.DictionaryArray.from_arrays(
-        pa.array([int(name) for name in found["image_id"]], pa.int8()), ["zzz", "001", "002", "003"]
+        pa.array([int(name) for name in results["image_id"]], pa.int8()),
+        ["zzz", "001", "002", "003"],
     )
-    numbered = table(found).drop_columns(["image_id"]).append_column("image_id", image)
+    numbered = table(results).drop_columns(["image_id"]).append_column("image_id", image)
     same(detections_of(tmp_path, numbered, truth), mine)
     write_stream(numbered, tmp_path / "numbered.arrow")
     same(detap.read_detections(tmp_path / "numbered.arrow", truth), mine)
@@ -192,13 +195,13 @@ def test_text_names_images_and_classes(tmp_path: Path) -> None:
 def test_names_go_with_ids_of_coco(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
-    truth, due = json_tables
+    truth, expected = json_tables
     names = {entry["id"]: entry["name"] for entry in TRUTH["categories"]}
     columns = result_columns(RESULTS)
     columns["category"] = [names[value] for value in columns["category_id"]]
-    same(detections_of(tmp_path, columns, truth), due)
+    same(detections_of(tmp_path, columns, truth), expected)
     by_name = {name: values for name, values in columns.items() if name != "category_id"}
-    same(detections_of(tmp_path, by_name, truth), due)
+    same(detections_of(tmp_path, by_name, truth), expected)
     columns["category"][0] = "dog"
     with pytest.raises(
         InputError, match='category 1 has the name "dog", expected "cat" as in the ground truth'
@@ -220,17 +223,17 @@ def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, D
         '"n1"\N{EN DASH}"n3"; ground truth: "bird"\N{EN DASH}"dog"); use the ground '
         "truth's names, or pass as_is=True (--as-is)"
     )
-    found = detections_of(tmp_path, columns, json_tables[0], as_is=True)
-    assert len(found) == 0
+    detections = detections_of(tmp_path, columns, json_tables[0], as_is=True)
+    assert len(detections) == 0
 
 
 def test_unknown_categories_are_left_out(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
-    truth, due = json_tables
+    truth, expected = json_tables
     columns = result_columns([*RESULTS, {**RESULTS[0], "category_id": 99}])
     mine = detections_of(tmp_path, columns, truth)
-    same(mine, due)
+    same(mine, expected)
     assert [(n.code, n.count) for n in mine.notes if n.severity == "warning"] == [
         ("unknown-categories", 1)
     ]
@@ -239,10 +242,10 @@ def test_unknown_categories_are_left_out(
 def test_whole_floats_are_ids_and_others_are_not(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
-    truth, due = json_tables
+    truth, expected = json_tables
     columns = result_columns(RESULTS)
     columns["image_id"] = list(map(float, columns["image_id"]))
-    same(detections_of(tmp_path, columns, truth), due)
+    same(detections_of(tmp_path, columns, truth), expected)
     columns["image_id"][1] += 0.5
     with pytest.raises(
         InputError, match=rf"row 1 .*image_id is {columns['image_id'][1]}, expected an"
@@ -586,14 +589,14 @@ def test_a_part_of_a_file_is_never_taken_for_all(
     path = tmp_path / f"dt{suffix}"
     write(table(result_columns(RESULTS * 5)), path)
     whole = path.read_bytes()
-    due = detap.read_detections(path, json_tables[0])
+    expected = detap.read_detections(path, json_tables[0])
     for end in range(0, len(whole), max(1, len(whole) // 150)):
         path.write_bytes(whole[:end])
         try:
-            found = detap.read_detections(path, json_tables[0])
+            detections = detap.read_detections(path, json_tables[0])
         except InputError:
             continue
-        same(found, due)  # what stands behind the end mark may be missing
+        same(detections, expected)  # what stands behind the end mark may be missing
 
 
 @pytest.mark.parametrize("form", WRITERS)
@@ -721,10 +724,10 @@ def files(tmp_path: Path) -> Path:
     [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
 )
 def test_eval_takes_either_side(gt: str, dt: str, files: Path) -> None:
-    due = run(files, "eval", "--gt", "gt.json", "--dt", "dt.json", "--output-format", "json")
+    expected = run(files, "eval", "--gt", "gt.json", "--dt", "dt.json", "--output-format", "json")
     ended = run(files, "eval", "--gt", gt, "--dt", dt, "--output-format", "json")
     assert ended.returncode == 0, ended.stderr
-    mine, theirs = json.loads(ended.stdout), json.loads(due.stdout)
+    mine, theirs = json.loads(ended.stdout), json.loads(expected.stdout)
     assert mine["summary"] == theirs["summary"]
     assert mine["signature"] == theirs["signature"]
     for record, path in zip(mine["inputs"], (gt, dt), strict=True):
@@ -738,15 +741,15 @@ def test_detections_from_standard_input(files: Path) -> None:
     call = ("eval", "--gt", "gt.parquet", "--dt", "-", "--output-format", "json")
     ended = run(files, *call, input=content)
     assert ended.returncode == 0, ended.stderr
-    due = run(files, *call[:3], "--dt", "dt.parquet", *call[5:])
-    assert json.loads(ended.stdout)["summary"] == json.loads(due.stdout)["summary"]
+    expected = run(files, *call[:3], "--dt", "dt.parquet", *call[5:])
+    assert json.loads(ended.stdout)["summary"] == json.loads(expected.stdout)["summary"]
 
 
 def test_check_examines_detections_by_themselves(files: Path) -> None:
     ended = run(files, "check", "--dt", "dt.parquet", "--output-format", "json")
     assert ended.returncode == 0, ended.stderr
-    due = run(files, "check", "--dt", "dt.json", "--output-format", "json")
-    mine, theirs = json.loads(ended.stdout), json.loads(due.stdout)
+    expected = run(files, "check", "--dt", "dt.json", "--output-format", "json")
+    mine, theirs = json.loads(ended.stdout), json.loads(expected.stdout)
     for record in (mine, theirs):
         del record["inputs"]
     assert mine == theirs
@@ -779,12 +782,12 @@ def test_slices_by_a_column(files: Path) -> None:
 def test_voc_ground_truth_with_parquet(tmp_path: Path) -> None:
     root = Path(__file__).parents[2] / "fixtures/quickstart/voc"
     truth = detap.read_ground_truth(root)
-    due = detap.read_detections(root / "detections", truth)
-    x1, y1, x2, y2 = due.corners.T
+    expected = detap.read_detections(root / "detections", truth)
+    x1, y1, x2, y2 = expected.corners.T
     columns = {
-        "image_id": [due.images[i] for i in due.image],
-        "category": [due.classes[k] for k in due.label],
-        "score": due.score,
+        "image_id": [expected.images[i] for i in expected.image],
+        "category": [expected.classes[k] for k in expected.label],
+        "score": expected.score,
         "x1": x1,
         "y1": y1,
         "x2": x2,

@@ -68,8 +68,8 @@ def test_the_places_of_names_in_an_order(
     codes = Codes()
     for part in parts:
         codes.add(pa.array(part, kind))
-    found = codes.places(known).tolist()
-    assert found == [known.index(name) if name in known else -1 for name in codes.number]
+    actual = codes.places(known).tolist()
+    assert actual == [known.index(name) if name in known else -1 for name in codes.number]
 
 
 def test_from_close_together_to_far_apart() -> None:

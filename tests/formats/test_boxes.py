@@ -29,9 +29,9 @@ def test_rows_of_yolo(tmp_path: Path, box_format: str) -> None:
     assert truth.corners.tolist() == [[75, 25, 125, 75], [0, 0, 100, 100]]
     assert truth.box_area.tolist() == [2500, 10_000]
     write(tmp_path, {"dt/a.txt": f"0 {ROWS[box_format]} .75\n"})
-    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes=box_format)
-    assert found.corners.tolist() == [[75, 25, 125, 75]]
-    assert found.score.tolist() == [0.75]
+    detections = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes=box_format)
+    assert detections.corners.tolist() == [[75, 25, 125, 75]]
+    assert detections.score.tolist() == [0.75]
 
 
 def test_both_sides_of_yolo_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,10 +51,10 @@ def test_the_confidence_may_stand_before_two_corners(tmp_path: Path) -> None:
     labels(tmp_path, "xyxy")
     truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes="xyxy")
     write(tmp_path, {"dt/a.txt": f"0 .75 {ROWS['xyxy']}\n" * 20})
-    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes="xyxy")
-    assert found.score.tolist() == [0.75] * 20
-    assert found.corners.tolist() == [[75, 25, 125, 75]] * 20
-    assert "columns-conf-first" in {note.code for note in found.notes}
+    detections = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes="xyxy")
+    assert detections.score.tolist() == [0.75] * 20
+    assert detections.corners.tolist() == [[75, 25, 125, 75]] * 20
+    assert "columns-conf-first" in {note.code for note in detections.notes}
 
 
 def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:

@@ -252,9 +252,9 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", TRUTH_ERRORS)
 def test_ground_truth_that_is_refused(files: Files, name: str) -> None:
-    document, due = TRUTH_ERRORS[name]
+    document, expected = TRUTH_ERRORS[name]
     error = files.truth_error(document)
-    assert due in str(error)
+    assert expected in str(error)
     assert str(error).startswith(f"{files.truth_path}: ")
     assert error.exit_status == 2
 
@@ -356,9 +356,9 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", RESULT_ERRORS)
 def test_results_that_are_refused(files: Files, name: str) -> None:
-    document, due = RESULT_ERRORS[name]
+    document, expected = RESULT_ERRORS[name]
     error = files.results_error(document)
-    assert due in str(error)
+    assert expected in str(error)
     assert str(error).startswith(f"{files.results_path}: ")
 
 
@@ -425,9 +425,9 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 
 @pytest.mark.parametrize("name", TRUTH_NOTES)
 def test_ground_truth_that_is_noted(files: Files, name: str) -> None:
-    document, due = TRUTH_NOTES[name]
+    document, expected = TRUTH_NOTES[name]
     table = files.read_truth(document)
-    assert counted(table.notes) == due
+    assert counted(table.notes) == expected
     assert len(table) == 3
 
 
@@ -474,9 +474,9 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 
 @pytest.mark.parametrize("name", RESULT_NOTES)
 def test_results_that_are_noted(files: Files, name: str) -> None:
-    document, due = RESULT_NOTES[name]
+    document, expected = RESULT_NOTES[name]
     table = files.read_results(document)
-    assert counted(table.notes) == due
+    assert counted(table.notes) == expected
 
 
 def test_detections_of_unknown_categories_are_left_out(files: Files) -> None:
@@ -620,7 +620,7 @@ def test_what_is_no_regular_file(files: Files, tmp_path: Path) -> None:
     loop.symlink_to(loop)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "socket"))
-        for path, due in (
+        for path, expected in (
             (fifo, "is a FIFO, expected a file"),
             (tmp_path, "is a folder, expected a file"),
             (tmp_path / "socket", "is a socket, expected a file"),
@@ -629,9 +629,9 @@ def test_what_is_no_regular_file(files: Files, tmp_path: Path) -> None:
             (tmp_path / "absent", "no such file or directory"),
             (tmp_path / ("x" * 5000), "path is too long"),
         ):
-            with pytest.raises(InputError, match=due):
+            with pytest.raises(InputError, match=expected):
                 coco.read_ground_truth(path)
-            with pytest.raises(InputError, match=due):
+            with pytest.raises(InputError, match=expected):
                 coco.read_detections(path, files.read_truth(TRUTH))
     with pytest.raises(InputError, match="NUL character"):
         coco.read_ground_truth("a\0b")
@@ -649,7 +649,7 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
     fine = RESULTS[0] | {"bbox": [1, 2, 3, 4]}
     annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
     for count in (21, 20):
-        found = [fine | ({"bbox": box} if n == 7 else {}) for n in range(count)]
+        records = [fine | ({"bbox": box} if n == 7 else {}) for n in range(count)]
         truth_ = TRUTH | {
             "annotations": [
                 annotation | {"id": n} | ({"bbox": box} if n == 7 else {})
@@ -657,7 +657,7 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
             ]
         }
         if count == 21:
-            table, ground = files.read_results(found), files.read_truth(truth_)
+            table, ground = files.read_results(records), files.read_truth(truth_)
             assert table.corners[7].tolist() == [30, 10, 9.5, 30]
             assert table.box_area[7] == -410
             for notes, kind, first in (
@@ -669,7 +669,7 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
                 assert f"(first: {first})" in note.message
         else:
             for error, location in (
-                (files.results_error(found), "[7]"),
+                (files.results_error(records), "[7]"),
                 (files.truth_error(truth_), "annotations[6]"),
             ):
                 assert f"{location}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
@@ -697,21 +697,21 @@ def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]
             for n, box in enumerate(boxes)
         ]
     }  # fmt: skip
-    found = [
+    records = [
         {"image_id": 1, "category_id": 2 + n % 2 + shift, "bbox": box, "score": 0.5}
         for n, box in enumerate(boxes)
     ]
-    return truth_, found
+    return truth_, records
 
 
 def test_ids_that_are_positions_in_the_list(files: Files) -> None:
     """Of the classes 1, 20, 40 the detections say 0, 1, 2, which no one shift explains."""
-    truth_, found = crossed(12, 0)
+    truth_, detections = crossed(12, 0)
     truth_["categories"] = [{"id": number, "name": str(number)} for number in (1, 20, 40)]
-    for n, (record, claim) in enumerate(zip(truth_["annotations"], found, strict=True)):
+    for n, (record, claim) in enumerate(zip(truth_["annotations"], detections, strict=True)):
         record["category_id"] = (1, 20, 40)[n % 3]
         claim["category_id"] = n % 3
-    said = str(files.results_error(found, truth_))
+    said = str(files.results_error(detections, truth_))
     assert (
         "category_id looks like the 0-based position in the list of categories (e.g. 0 overlaps "
         "class 1); use the ground truth's ids"
@@ -721,14 +721,14 @@ def test_ids_that_are_positions_in_the_list(files: Files) -> None:
 def test_two_boxes_are_no_evidence_of_shifted_ids(files: Files) -> None:
     """Every id is one that the ground truth lists: a detector may be as wrong as that."""
     for count in (2, 9):
-        truth_, found = crossed(count, -1)
-        table = files.read_results(found, truth_)
+        truth_, detections = crossed(count, -1)
+        table = files.read_results(detections, truth_)
         assert (len(table), table.notes) == (count, ())
 
 
 def test_ten_boxes_are_and_who_knows_better_insists(files: Files) -> None:
-    truth_, found = crossed(10, -1)
-    said = str(files.results_error(found, truth_))
+    truth_, detections = crossed(10, -1)
+    said = str(files.results_error(detections, truth_))
     assert "every category_id looks off by -1" in said
     assert "pass as_is=True (--as-is)" in said
     table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)

@@ -54,9 +54,9 @@ def test_both_readers_take_corners_as_they_are(tmp_path: Path) -> None:
     )
     dt = write(tmp_path / "dt.json", [result(box, 0.5) for box in CORNERS])
     truth = read_ground_truth(gt, boxes="xyxy")
-    found = read_detections(dt, truth, boxes="xyxy")
+    detections = read_detections(dt, truth, boxes="xyxy")
     areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in CORNERS]
-    for table in (truth, found):
+    for table in (truth, detections):
         assert table.corners.tolist() == CORNERS
         assert table.box_area.tolist() == areas
     fast = tables.scanned_truth(prefetch.ground_truth(gt, boxes="xyxy").result())
@@ -93,8 +93,8 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
     assert truth.width_height.tolist() == slow.keypoints.width_height.tolist() == [[30, 40]]
     # A detection without a box has that around its keypoints, whatever boxes are.
     dt = write(tmp_path / "dt.json", [boxless])
-    found = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")
-    assert found.corners.tolist() == [[12, 22, 30, 40]]
+    detections = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")
+    assert detections.corners.tolist() == [[12, 22, 30, 40]]
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_an_area_of_a_negative_side_is_scored_as_pycocotools_does(
     evaluation = COCOeval(truth, truth.loadRes(str(dt)), "bbox")
     for step in (evaluation.evaluate, evaluation.accumulate, evaluation.summarize):
         step()
-    due = dict(zip(("AP", "AP50", "AP75"), evaluation.stats.tolist(), strict=False))
-    due |= dict(zip(("APs", "APm", "APl"), evaluation.stats[3:6].tolist(), strict=True))
+    expected = dict(zip(("AP", "AP50", "AP75"), evaluation.stats.tolist(), strict=False))
+    expected |= dict(zip(("APs", "APm", "APl"), evaluation.stats[3:6].tolist(), strict=True))
     summary = json.loads(ended.out)["summary"]
-    for name, value in due.items():
+    for name, value in expected.items():
         assert summary[name] == (None if value == -1 else pytest.approx(value, abs=1e-12)), name
 
 

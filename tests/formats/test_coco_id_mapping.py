@@ -71,11 +71,11 @@ STEMS: dict[str, tuple[list[Any], dict[int, str | None]]] = {
 def test_image_ids_may_be_stems(tmp_path: Path, name: str) -> None:
     ids, files = STEMS[name]
     truth = read_ground_truth(coco_truth(tmp_path, files))
-    found = read_detections(
+    detections = read_detections(
         write(tmp_path / "dt.json", [record(i, 3, [0, 0, 9, 9]) for i in ids]), truth
     )
-    assert [found.images[number] for number in found.image] == [5, 6, 7]
-    assert found.images == truth.images
+    assert [detections.images[number] for number in detections.image] == [5, 6, 7]
+    assert detections.images == truth.images
 
 
 def test_stems_as_text_are_read_by_the_scanner(tmp_path: Path) -> None:
@@ -159,10 +159,10 @@ def both_found(dog: Any, owl: Any, images: Sequence[Any] = range(1, 7)) -> list[
 
 def labels(path: Path, truth_path: Path, **options: Any) -> list[str]:
     truth = read_ground_truth(truth_path)
-    found = read_detections(path, truth, **options)
-    assert {truth.images[number] for number in found.image} == {f"00{n}" for n in range(1, 7)}
-    assert found.images == truth.images
-    return sorted({truth.classes[k] for k in found.label})
+    detections = read_detections(path, truth, **options)
+    assert {truth.images[number] for number in detections.image} == {f"00{n}" for n in range(1, 7)}
+    assert detections.images == truth.images
+    return sorted({truth.classes[k] for k in detections.label})
 
 
 def test_results_that_name_their_images_and_categories(voc: Path, tmp_path: Path) -> None:
@@ -228,14 +228,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, name: str) -> None:
-    options, due = REFUSED[name]
+    options, expected = REFUSED[name]
     names = tmp_path / "names.txt"
     if "class_names" in options:
         options = {**options, "class_names": write(names, options["class_names"])}
     far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_found(1, 2)]
     with pytest.raises(InputError) as caught:
         labels(write(tmp_path / "dt.json", far), voc, **options)
-    assert due.format(names=names) in str(caught.value)
+    assert expected.format(names=names) in str(caught.value)
 
 
 def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path)
         "annotations": [record(1, "c3", [100, 0, 10, 10])],
         "categories": [{"id": "c3", "name": "owl"}],
     }
-    found = read_detections(write(tmp_path / "dt.json", document), truth)
-    assert [found.class_ids[k] for k in found.label] == ["c3"]
+    detections = read_detections(write(tmp_path / "dt.json", document), truth)
+    assert [detections.class_ids[k] for k in detections.label] == ["c3"]
     document["categories"] = [{"id": "c3", "name": "cat"}]
     with pytest.raises(
         InputError, match='category "c3" has the name "cat", expected "owl" as in the'
@@ -268,9 +268,9 @@ def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path)
 def test_names_of_no_class_are_left_out_and_counted(voc: Path, tmp_path: Path) -> None:
     names = write(tmp_path / "names.txt", "dog\nowl\nant\n")
     dt = write(tmp_path / "dt.json", [*both_found(0, 1), record(1, 2, [0, 0, 5, 5])])
-    found = read_detections(dt, read_ground_truth(voc), class_names=names)
-    assert len(found) == 12
-    [note] = [note for note in found.notes if note.code == "unknown-categories"]
+    detections = read_detections(dt, read_ground_truth(voc), class_names=names)
+    assert len(detections) == 12
+    [note] = [note for note in detections.notes if note.code == "unknown-categories"]
     assert (note.count, "ant" in note.message) == (1, True)
 
 
@@ -285,8 +285,8 @@ def test_a_list_of_names_serves_coco_ground_truth_with_gaps_too(tmp_path: Path) 
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
     dt = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
     truth = read_ground_truth(gt)
-    found = read_detections(dt, truth, class_names=names)
-    assert [found.class_ids[k] for k in found.label] == [90]
+    detections = read_detections(dt, truth, class_names=names)
+    assert [detections.class_ids[k] for k in detections.label] == [90]
 
 
 def test_the_command_takes_voc_and_coco_results(voc: Path, tmp_path: Path, detap: Run) -> None:
@@ -336,9 +336,9 @@ def test_results_of_detectron2_and_mmdetection_and_torchvision(tmp_path: Path) -
         ("torchvision.json", {"iscrowd": 0, "id": 1.0, "area": 81.00000762939453}),
     ):
         row = record(1, 3, [100.00000762939453, 0.0, 9.0, 9.0], 0.9700000286102295)
-        found = read_detections(write(tmp_path / name, [row | more]), truth)
-        assert found.corners.tolist() == [[100.00000762939453, 0, 109.00000762939453, 9]]
-        assert found.score.tolist() == [0.9700000286102295]
+        detections = read_detections(write(tmp_path / name, [row | more]), truth)
+        assert detections.corners.tolist() == [[100.00000762939453, 0, 109.00000762939453, 9]]
+        assert detections.score.tolist() == [0.9700000286102295]
 
 
 def test_the_known_number_of_results_beside_voc_xml(
@@ -348,15 +348,15 @@ def test_the_known_number_of_results_beside_voc_xml(
     voc = real_data / "voc-100" / "gt/voc_xml"
     given = real_data / "voc-100" / "dt/coco_dets.json"
     names = real_data / "voc-100" / "voc.names"
-    due = json.loads((real_data / "voc-100" / "expected_coco_all_encodings.json").read_text())
+    expected = json.loads((real_data / "voc-100" / "expected_coco_all_encodings.json").read_text())
     document = json.loads(given.read_text())
     stems = {i["id"]: i["file_name"].removesuffix(".jpg") for i in document["images"]}
-    called = {c["id"]: c["name"] for c in document["categories"]}
+    name_by_id = {c["id"]: c["name"] for c in document["categories"]}
     listed = names.read_text().split()
     rows = [
         record(
             stems[row["image_id"]],
-            listed.index(called[row["category_id"]]) + 1,
+            listed.index(name_by_id[row["category_id"]]) + 1,
             row["bbox"],
             row["score"],
         )
@@ -367,7 +367,7 @@ def test_the_known_number_of_results_beside_voc_xml(
         call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", *words)
         ended = detap(*call, "--output-format", "json")
         assert ended.status == 0, ended.err
-        assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(due["AP"], abs=1e-12)
+        assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(expected["AP"], abs=1e-12)
 
 
 # --- categories by name
@@ -392,14 +392,14 @@ def named_pair(folder: Path, listed: Any, used: list[int], images: int = 1) -> t
             for k in LISTED
         ],
     }
-    found = {
+    record = {
         "categories": [{"id": k, "name": name} for k, name in listed.items()],
         "annotations": [
             {"image_id": 1, "category_id": k, "bbox": [100 * at, 0, 50, 50], "score": 0.5}
             for at, k in enumerate(used, 1)
         ],
     }
-    return write(folder / "gt.json", truth), write(folder / "dt.json", found)
+    return write(folder / "gt.json", truth), write(folder / "dt.json", record)
 
 
 def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str], dict[str, Any]]:
@@ -475,7 +475,7 @@ def test_the_detections_of_voc_100_are_scored_as_aligned(real_data: Path, detap:
     paths = folder / "gt" / "coco_v1" / "instances_default.json", folder / "dt" / "coco_dets.json"
     said = detap("eval", "--gt", paths[0], "--dt", paths[1], "--output-format", "json")
     assert said.status == 0
-    due = json.loads((folder / "expected_coco.json").read_text("utf-8"))["stats"]["AP"]
-    assert json.loads(said.out)["summary"]["AP"] == pytest.approx(due, abs=1e-12)
+    expected = json.loads((folder / "expected_coco.json").read_text("utf-8"))["stats"]["AP"]
+    assert json.loads(said.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
     assert "[categories-matched-by-name]" in said.err
     assert "[images-of-other-names]" not in said.err

@@ -61,17 +61,17 @@ def noted(table: GroundTruth | Detections) -> dict[str, int]:
 
 def test_what_is_read(tmp_path: Path) -> None:
     boxed = {"keypoints": POSE, "bbox": [1, 2, 3, 4]}
-    truth, found = read(tmp_path, {"keypoints": POSE}, boxed, num_keypoints=0)
+    truth, detections = read(tmp_path, {"keypoints": POSE}, boxed, num_keypoints=0)
     assert truth.keypoints is not None
     assert truth.keypoints.tolist() == [[[3, 4, 2], [5.5, 6, 1], [0, 0, 0]]] * 2
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [False, True]  # the field decides
     assert truth.width_height is not None
     assert truth.width_height.tolist() == [[4.1, 5], [4.1, 5]]
-    assert found.keypoints is not None
-    assert found.keypoints.tolist() == [[[3, 4], [5.5, 6], [0, 0]]] * 2
-    assert found.corners.tolist() == [[0, 0, 5.5, 6], [1, 2, 4, 6]]
-    assert found.box_area.tolist() == [33, 12]
+    assert detections.keypoints is not None
+    assert detections.keypoints.tolist() == [[[3, 4], [5.5, 6], [0, 0]]] * 2
+    assert detections.corners.tolist() == [[0, 0, 5.5, 6], [1, 2, 4, 6]]
+    assert detections.box_area.tolist() == [33, 12]
     assert noted(truth) == {"num-keypoints-disagrees": 1}
 
 
@@ -101,19 +101,21 @@ def test_what_has_no_box_has_that_around_its_keypoints(tmp_path: Path) -> None:
     """Where boxes are scored too, as in pycocotools; a mask comes before."""
     truth = read_ground_truth(truth_file(tmp_path))
     mask = {"segmentation": [[2, 2, 6, 2, 6, 6, 2, 6]], "keypoints": POSE}
-    found = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), truth)
-    assert found.corners.tolist() == [[0, 0, 5.5, 6], [2, 2, 6, 6]]
-    assert found.keypoints is None
+    detections = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), truth)
+    assert detections.corners.tolist() == [[0, 0, 5.5, 6], [2, 2, 6, 6]]
+    assert detections.keypoints is None
     posed = read_ground_truth(truth_file(tmp_path), keypoints=True)
-    found = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), posed, keypoints=True)
-    assert found.corners.tolist() == [[0, 0, 5.5, 6]] * 2
-    assert found.masks is None
+    detections = read_detections(
+        result_file(tmp_path, {"keypoints": POSE}, mask), posed, keypoints=True
+    )
+    assert detections.corners.tolist() == [[0, 0, 5.5, 6]] * 2
+    assert detections.masks is None
 
 
 def test_no_detection_has_as_many_keypoints_as_the_ground_truth(tmp_path: Path) -> None:
-    _, found = read(tmp_path)
-    assert found.keypoints is not None
-    assert found.keypoints.shape == (0, 3, 2)
+    _, detections = read(tmp_path)
+    assert detections.keypoints is not None
+    assert detections.keypoints.shape == (0, 3, 2)
 
 
 ROWS: list[dict[str, Any]] = [{"keypoints": POSE}, {"bbox": [1, 2, 3, 4], "keypoints": POSE}]
@@ -132,14 +134,14 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
     assert scan.counts == by_hand.counts
     truth = read_ground_truth(path, keypoints=True)
     path = result_file(tmp_path, *ROWS)
-    found = scanned_detections(prefetch.detections(path, keypoints=True).result(), truth)
-    assert found is not None
-    due = fallback_reader.read_results(
+    detections = scanned_detections(prefetch.detections(path, keypoints=True).result(), truth)
+    assert detections is not None
+    expected = fallback_reader.read_results(
         path.read_bytes(), "dt", DEFAULT_LIMITS, truth, keypoints=True
     )
     for name in ("keypoints", "corners", "box_area"):
-        assert np.array_equal(getattr(found, name), getattr(due, name)), name
-        assert getattr(found, name).dtype == getattr(due, name).dtype
+        assert np.array_equal(getattr(detections, name), getattr(expected, name)), name
+        assert getattr(detections, name).dtype == getattr(expected, name).dtype
 
 
 @pytest.mark.parametrize("side", ["truth", "results"])
@@ -152,24 +154,24 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
     for seed in range(4000):
         text = mutated(random.Random(seed), data)
         source = io.BytesIO(text)
-        found: Any = None
+        table: Any = None
         kind = TruthScan if side == "truth" else ResultsScan
         scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, False, True)
         if scan.run():
-            found = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
-        if found is None:
+            table = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
+        if table is None:
             continue
         accepted += 1
-        due: Any = (
+        expected: Any = (
             fallback_reader.read_truth(text, "gt", DEFAULT_LIMITS, keypoints=True)
             if side == "truth"
             else fallback_reader.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
         )
         if side == "truth":
-            same(found.keypoints, due.keypoints)
+            same(table.keypoints, expected.keypoints)
         else:
-            assert np.array_equal(found.keypoints, due.keypoints)
-            assert np.array_equal(found.corners, due.corners)
+            assert np.array_equal(table.keypoints, expected.keypoints)
+            assert np.array_equal(table.corners, expected.corners)
     assert accepted > 100
 
 
@@ -202,10 +204,10 @@ def test_wrong_keypoints_end_with_their_place(
     assert "gt.json: annotations[1] (id 2): " + message in str(truth.value)
     assert hint in str(truth.value)
     row = {} if pose is ... else {"keypoints": pose}
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as detections:
         read(tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
-    assert "dt.json: [1]: " + message in str(found.value)
-    assert hint in str(found.value)
+    assert "dt.json: [1]: " + message in str(detections.value)
+    assert hint in str(detections.value)
 
 
 @pytest.mark.parametrize("number", ["2", -1, 1.5, None, True, float("nan")])
@@ -228,34 +230,34 @@ def test_other_formats_have_none(fixtures: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         read_any_ground_truth(path, keypoints=True)
     truth = read_any_ground_truth(truth_file(tmp_path), keypoints=True)
-    found = read_any_detections(result_file(tmp_path, *ROWS), truth, keypoints=True)
-    assert found.keypoints is not None
+    detections = read_any_detections(result_file(tmp_path, *ROWS), truth, keypoints=True)
+    assert detections.keypoints is not None
 
 
 def test_inputs_are_joined(tmp_path: Path) -> None:
     """Those without rows need not know how many keypoints a row has."""
-    one, found = read(tmp_path, *ROWS)
+    one, detections = read(tmp_path, *ROWS)
     none = one.select(np.zeros(2, np.bool_))
     rest = none.with_columns({**none.columns(), "keypoints": np.zeros((0, 0, 3))})
     both = join_ground_truths([rest, one], merge_images=True)
     assert both.keypoints is not None
     assert one.keypoints is not None
     assert np.array_equal(both.keypoints, one.keypoints)
-    others = found.with_columns({**found.columns(), "keypoints": np.zeros((3, 5, 2))})
+    others = detections.with_columns({**detections.columns(), "keypoints": np.zeros((3, 5, 2))})
     message = "objects have 5 keypoints here and 3 in .*dt.json; use one skeleton in all inputs"
     with pytest.raises(InputError, match=message):
-        join_detections([found, others], merge_images=True)
+        join_detections([detections, others], merge_images=True)
 
 
 def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:
     flat = {"bbox": [5, 5, 0, 0], "keypoints": POSE}
-    truth, found = read(tmp_path, flat, bbox=[3, 4, 0, 5])
+    truth, detections = read(tmp_path, flat, bbox=[3, 4, 0, 5])
     assert not noted(truth)
-    assert not noted(found)
+    assert not noted(detections)
     truth = read_ground_truth(truth_file(tmp_path, bbox=[3, 4, 0, 5]))
     assert noted(truth) == {"zero-area-ground-truth": 1}
-    found = read_detections(result_file(tmp_path, flat), truth)
-    assert noted(found) == {"zero-area-detections": 1}
+    detections = read_detections(result_file(tmp_path, flat), truth)
+    assert noted(detections) == {"zero-area-detections": 1}
 
 
 @pytest.mark.parametrize(
@@ -270,8 +272,8 @@ def test_v_is_a_number_however_it_is_written(
     tmp_path: Path, text: str, value: float | None
 ) -> None:
     path = truth_file(tmp_path)
-    for place in (b"1, 0, 0, 0]", b"0]"):  # amid the list, and at its end
-        changed = path.read_bytes().replace(place, place.replace(place[:1], text.encode(), 1))
+    for ending in (b"1, 0, 0, 0]", b"0]"):  # amid the list, and at its end
+        changed = path.read_bytes().replace(ending, ending.replace(ending[:1], text.encode(), 1))
         (tmp_path / "changed.json").write_bytes(changed)
         columns = scanned_truth(
             prefetch.ground_truth(tmp_path / "changed.json", keypoints=True).result()
@@ -281,7 +283,7 @@ def test_v_is_a_number_however_it_is_written(
             continue
         assert columns is not None
         assert columns.keypoints is not None
-        where = 1 if len(place) > 2 else 2
+        where = 1 if len(ending) > 2 else 2
         assert columns.keypoints.points[:, where, 2].tolist() == [value] * 2
 
 

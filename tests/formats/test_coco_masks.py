@@ -66,24 +66,24 @@ def read(folder: Path, *rows: dict[str, Any]) -> tuple[GroundTruth, Detections]:
 def drawn(table: GroundTruth | Detections, row: int) -> list[int]:
     assert table.masks is not None
     assert table.mask is not None
-    found: list[int] = runs_of(table.masks.arrays, int(table.mask[row])).tolist()
-    return found
+    runs: list[int] = runs_of(table.masks.arrays, int(table.mask[row])).tolist()
+    return runs
 
 
 def test_every_form_is_the_same_mask(tmp_path: Path) -> None:
-    truth, found = read(
+    truth, detections = read(
         tmp_path,
         {"segmentation": STRING},
         {"segmentation": LISTED},
         {"segmentation": SQUARE},
         {"bbox": [2, 2, 4, 4]},
     )
-    assert [drawn(found, row) for row in range(4)] == [LISTED["counts"]] * 4
+    assert [drawn(detections, row) for row in range(4)] == [LISTED["counts"]] * 4
     assert drawn(truth, 0) == LISTED["counts"]
-    assert found.corners.tolist() == [[2, 2, 6, 6]] * 4
-    assert found.area is not None
-    assert found.area.tolist() == [16] * 4
-    assert {note.code: note.count for note in found.notes} == {
+    assert detections.corners.tolist() == [[2, 2, 6, 6]] * 4
+    assert detections.area is not None
+    assert detections.area.tolist() == [16] * 4
+    assert {note.code: note.count for note in detections.notes} == {
         "boxes-as-masks": 1,
         "results-not-compressed": 2,
     }
@@ -102,15 +102,15 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     path = result_file(
         tmp_path, {"segmentation": segmentation}, {"bbox": [1, 2, 3, 4]}, {"segmentation": STRING}
     )
-    found = scanned_detections(prefetch.detections(path, masks=True).result(), truth)
-    assert found is not None
+    detections = scanned_detections(prefetch.detections(path, masks=True).result(), truth)
+    assert detections is not None
     careful_found = fallback_reader.read_results(
         path.read_bytes(), "dt", DEFAULT_LIMITS, truth, masks=True
     )
-    assert found.segmentations is not None
+    assert detections.segmentations is not None
     assert careful_found.segmentations is not None
-    same(found.segmentations, careful_found.segmentations)
-    assert np.array_equal(found.box_area, careful_found.box_area, equal_nan=True)
+    same(detections.segmentations, careful_found.segmentations)
+    assert np.array_equal(detections.box_area, careful_found.box_area, equal_nan=True)
 
 
 def same(one: Any, other: Any) -> None:
@@ -147,25 +147,25 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
     for seed in range(4000):
         text = mutated(random.Random(seed), data)
         source = io.BytesIO(text)
-        found: Any = None
+        table: Any = None
         kind = TruthScan if side == "truth" else ResultsScan
         scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, True)
         for_boxes = side == "results for boxes"
         if scan.run_for_boxes() if for_boxes else scan.run():
-            found = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
-        if found is None:
+            table = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
+        if table is None:
             continue
         accepted += 1
-        due: Any = (
+        expected: Any = (
             fallback_reader.read_truth(text, "gt", DEFAULT_LIMITS, masks=True)
             if side == "truth"
             else fallback_reader.read_results(
                 text, "dt", DEFAULT_LIMITS, truth, masks=not for_boxes
             )
         )
-        same(found.segmentations, due.segmentations)
-        assert np.array_equal(found.corners, due.corners, equal_nan=True)
-        assert np.array_equal(found.box_area, due.box_area, equal_nan=True)
+        same(table.segmentations, expected.segmentations)
+        assert np.array_equal(table.corners, expected.corners, equal_nan=True)
+        assert np.array_equal(table.box_area, expected.box_area, equal_nan=True)
     assert accepted > 100
 
 
@@ -178,28 +178,30 @@ def test_blocks_end_anywhere(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path), masks=True)
     scan = prefetch.detections(path, masks=True).result()
     assert scan is not None
-    found = scanned_detections(scan, truth)
-    assert found is not None
-    assert found.segmentations is not None
-    assert len(found.segmentations.sizes) == 6000
-    assert found.segmentations.runs.tolist() == LISTED["counts"] * 6000
+    detections = scanned_detections(scan, truth)
+    assert detections is not None
+    assert detections.segmentations is not None
+    assert len(detections.segmentations.sizes) == 6000
+    assert detections.segmentations.runs.tolist() == LISTED["counts"] * 6000
 
 
 def test_nothing_is_kept_where_boxes_are_scored(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path, []))  # not even looked at
-    found = read_detections(result_file(tmp_path, {"segmentation": 5, "bbox": [1, 1, 2, 2]}), truth)
-    kept = truth.masks, found.masks, truth.mask, found.mask, found.area
+    detections = read_detections(
+        result_file(tmp_path, {"segmentation": 5, "bbox": [1, 1, 2, 2]}), truth
+    )
+    kept = truth.masks, detections.masks, truth.mask, detections.mask, detections.area
     assert all(column is None for column in kept)
 
 
 def test_masks_without_boxes_are_boxes_where_boxes_are_scored(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path))
-    found = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth)
-    assert found.corners.tolist() == [[2, 2, 6, 6]]
-    assert found.box_area.tolist() == [16]
-    assert found.area is not None
-    assert found.area.tolist() == [16]
-    assert found.masks is None
+    detections = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth)
+    assert detections.corners.tolist() == [[2, 2, 6, 6]]
+    assert detections.box_area.tolist() == [16]
+    assert detections.area is not None
+    assert detections.area.tolist() == [16]
+    assert detections.masks is None
 
 
 def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
@@ -214,14 +216,16 @@ def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
     )
     scan = prefetch.detections(path).result()
     assert scan is not None
-    found = scanned_detections(scan, truth)
-    assert found is not None
-    due = fallback_reader.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
-    assert found.segmentations is not None
-    same(found.segmentations, due.segmentations)
-    assert found.segmentations.has.tolist() == [True, False, False, True]
+    detections = scanned_detections(scan, truth)
+    assert detections is not None
+    expected = fallback_reader.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
+    assert detections.segmentations is not None
+    same(detections.segmentations, expected.segmentations)
+    assert detections.segmentations.has.tolist() == [True, False, False, True]
     for name in ("image", "label", "corners", "box_area", "score"):
-        assert np.array_equal(getattr(found, name), getattr(due, name), equal_nan=True), name
+        assert np.array_equal(getattr(detections, name), getattr(expected, name), equal_nan=True), (
+            name
+        )
     table = read_detections(path, truth)
     assert table.corners.tolist() == [[2, 2, 6, 6], [1, 2, 4, 6], [1, 1, 3, 3], [2, 2, 6, 6]]
     assert table.masks is None
@@ -247,8 +251,8 @@ def test_annotations_without_a_box_have_that_of_their_mask(tmp_path: Path) -> No
     assert truth.box_area.tolist() == [16, 32]
     assert truth.area.tolist() == [16, 16]  # the box's, and as annotated
     assert {note.code: note.count for note in truth.notes} == {"missing-area": 1}
-    found = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth, masks=True)
-    assert evaluate(truth, found, "coco-segm").summary["AP"] > 0.5
+    detections = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth, masks=True)
+    assert evaluate(truth, detections, "coco-segm").summary["AP"] > 0.5
     with pytest.raises(InputError, match="bbox is missing"):
         read_ground_truth(path)
 
@@ -261,8 +265,8 @@ def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(
     record["annotations"][0]["segmentation"] = STRING
     path.write_text(json.dumps(record))
     truth = read_ground_truth(path, masks=True)
-    found = read_detections(result_file(tmp_path, {"bbox": [2, 2, 4, 4]}), truth, masks=True)
-    assert drawn(found, 0) == LISTED["counts"]
+    detections = read_detections(result_file(tmp_path, {"bbox": [2, 2, 4, 4]}), truth, masks=True)
+    assert drawn(detections, 0) == LISTED["counts"]
 
 
 WRONG: list[tuple[Any, str, str]] = [
@@ -334,8 +338,8 @@ def test_parts_without_pixels_and_empty_boxes_are_scored_as_by_pycocotools(
         evaluator.accumulate()
         evaluator.summarize()
     truth = read_ground_truth(path, masks=True)
-    found = read_detections(results, truth, masks=True)
-    numbers = evaluate(truth, found, "coco-segm").summary
+    detections = read_detections(results, truth, masks=True)
+    numbers = evaluate(truth, detections, "coco-segm").summary
     assert 0 < evaluator.stats[0] < 1
     assert numbers["AP"] == pytest.approx(evaluator.stats[0], rel=1e-12)
     assert numbers["APs"] == pytest.approx(evaluator.stats[3], rel=1e-12)
@@ -444,11 +448,11 @@ def test_several_files_are_read_as_one(tmp_path: Path) -> None:
     for number in (1, 2):
         path = result_file(tmp_path / str(number), {"segmentation": STRING, "image_id": number})
         rows.append(path)
-    found = read_any_detections(rows, truth, masks=True)
-    assert [drawn(found, row) for row in range(2)] == [LISTED["counts"]] * 2
-    assert found.area is not None
-    assert found.area.tolist() == [16, 16]
-    chosen = found.select(np.array([1]))
+    detections = read_any_detections(rows, truth, masks=True)
+    assert [drawn(detections, row) for row in range(2)] == [LISTED["counts"]] * 2
+    assert detections.area is not None
+    assert detections.area.tolist() == [16, 16]
+    chosen = detections.select(np.array([1]))
     assert drawn(chosen, 0) == LISTED["counts"]
 
 

@@ -157,11 +157,11 @@ def test_ids_that_real_tools_write_stay_on_the_fast_path(form: str) -> None:
     fast, _ = fuzz.check_results(chance, as_bytes(records), truth)
     assert fast
     listed = {"info": {"a": [1]}, "images": document["images"], "annotations": records}
-    fast, found = fuzz.check_results(chance, as_bytes(listed), truth)
+    fast, detections = fuzz.check_results(chance, as_bytes(listed), truth)
     assert fast
-    assert found is not None
+    assert detections is not None
     if form != "whole":  # whole floats name no files: neither reader looks them up
-        assert list(found.file_names.values()) == ["a.jpg", "b.jpg", "c.jpg"]
+        assert list(detections.file_names.values()) == ["a.jpg", "b.jpg", "c.jpg"]
 
 
 def fuzz_truth_of(ids: list[int]) -> GroundTruth:
@@ -274,9 +274,9 @@ def test_plain_categories_are_read_as_the_careful_reader_does(
     listed: str, names: dict[int, str | None]
 ) -> None:
     for read in (class_names, fallback_reader.read_categories):
-        found = read(listed.encode())
-        assert found == names
-        assert list(found or {}) == sorted(names)
+        detections = read(listed.encode())
+        assert detections == names
+        assert list(detections or {}) == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -350,10 +350,10 @@ def test_both_readers_agree_on_real_files(
         return
     truth = coco.read_ground_truth(path)
     path = real_data / results_file
-    found = coco.scanned_detections(prefetch.detections(path).result(), truth)
-    assert found is not None
+    detections = coco.scanned_detections(prefetch.detections(path).result(), truth)
+    assert detections is not None
     assert_equal_columns(
-        found, fallback_reader.read_results(read_bytes(path), "file", DEFAULT_LIMITS, truth)
+        detections, fallback_reader.read_results(read_bytes(path), "file", DEFAULT_LIMITS, truth)
     )
 
 

@@ -25,8 +25,8 @@ def test_boxes_beyond_their_image(seed: int, count: int, margin: float) -> None:
     sizes = random.integers(4, 20, (3, 2)).astype(float)
     sizes[random.random(3) < 0.3] = np.nan  # unknown: only what lies left or above is beyond
     boxes, image = some_boxes(random, count), random.integers(0, 3, count).astype(np.int32)
-    due = plain.beyond_image(boxes.tolist(), [tuple(sizes[i].tolist()) for i in image], margin)
-    assert survey_boxes(boxes, image, sizes, margin) == due
+    expected = plain.beyond_image(boxes.tolist(), [tuple(sizes[i].tolist()) for i in image], margin)
+    assert survey_boxes(boxes, image, sizes, margin) == expected
 
 
 @given(st.lists(st.sampled_from((0.0, -0.0, 1.0, 0.5, -1.0, 1.5, 1e-300)) | st.floats(-2, 2)))
@@ -36,25 +36,25 @@ def test_the_range_of_values(values: list[float]) -> None:
 
 @given(seeds, st.integers(0, 6), st.integers(0, 20), st.sampled_from((0.1, 0.5, 1.0)))
 def test_classes_where_ground_truths_are(
-    seed: int, truths: int, found: int, threshold: float
+    seed: int, truths: int, detections: int, threshold: float
 ) -> None:
     random = np.random.default_rng(seed)
-    boxes = some_boxes(random, truths), some_boxes(random, found)
-    boxes[1][: min(found, truths)] = boxes[0][:found][:truths]
+    boxes = some_boxes(random, truths), some_boxes(random, detections)
+    boxes[1][: min(detections, truths)] = boxes[0][:detections][:truths]
     image, label = (
-        [random.integers(0, 3, count).astype(np.int32) for count in (truths, found)]
+        [random.integers(0, 3, count).astype(np.int32) for count in (truths, detections)]
         for _ in range(2)
     )
-    wanted = np.zeros(3, np.uint8)
-    wanted[image[0]] = 1
+    selected = np.zeros(3, np.uint8)
+    selected[image[0]] = 1
     ours = found_classes(
-        boxes[0], image[0], label[0], boxes[1], image[1], label[1], wanted, threshold
+        boxes[0], image[0], label[0], boxes[1], image[1], label[1], selected, threshold
     )
-    due, rows = (
+    expected, rows = (
         list(zip(image[side].tolist(), label[side].tolist(), boxes[side].tolist(), strict=True))
         for side in (0, 1)
     )
-    assert ours == plain.found_classes(due, rows, threshold)
+    assert ours == plain.found_classes(expected, rows, threshold)
 
 
 @given(seeds, st.integers(0, 20), st.booleans())
@@ -63,8 +63,8 @@ def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
     given_boxes = random.normal(0, 10, (count, 4))
     made, areas, wrong = given_boxes.copy(), np.empty(count), np.empty(count, np.uint8)
     _boxes.encode(made, areas, corners)
-    due = [plain.corners_and_area(box, corners=corners) for box in given_boxes.tolist()]
-    assert list(zip(made.tolist(), areas.tolist(), strict=True)) == due
-    backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in due]
+    expected = [plain.corners_and_area(box, corners=corners) for box in given_boxes.tolist()]
+    assert list(zip(made.tolist(), areas.tolist(), strict=True)) == expected
+    backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in expected]
     assert _boxes.mark_backward(made, areas, wrong) == any(backward)
     assert wrong.astype(bool).tolist() == backward

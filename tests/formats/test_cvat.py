@@ -151,10 +151,10 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     path = written(
         tmp_path, document(image(scored, box("cow", inner=attribute("confidence", ".5")))), "d.xml"
     )
-    found = read_detections(path, truth)
-    assert found.score.tolist() == [0.75, 0.5]
-    assert found.classes == ("cat", "dog", "cow")
-    assert found.label.tolist() == [1, 2]
+    detections = read_detections(path, truth)
+    assert detections.score.tolist() == [0.75, 0.5]
+    assert detections.classes == ("cat", "dog", "cow")
+    assert detections.label.tolist() == [1, 2]
     with pytest.raises(InputError, match="<box> has no score, as in ground truth; write"):
         read_detections(tmp_path, truth)
     # Folders count only where the ground truth has some.
@@ -328,7 +328,7 @@ SHAPES = {
         "<box> xbr '3,5' is not a number (use a decimal point, not a comma); {number}",
     ),
     "too large": (box(corners=(1, 2, "1e999", 4)), "<box> xbr '1e999' is too large {for}"),
-    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty, expected a {due}"),
+    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty, expected a {expected}"),
     "area overflows": (
         box(corners=(0, 0, "1e200", "1e200")),
         "<box> box area overflows; correct the box",
@@ -356,7 +356,7 @@ SHAPES = {
 FILLED = {
     "{number}": "use a decimal number",
     "{for}": "for a number; use a decimal number",
-    "{due}": "number; use a decimal number",
+    "{expected}": "number; use a decimal number",
 }
 
 

@@ -77,8 +77,8 @@ def test_what_is_read(
     for ending in ("\n", "\r\n"):
         file = tmp_path / "data.yaml"
         file.write_bytes(text.replace("\n", ending).encode())
-        found = read_data_yaml(file)
-        assert (found.names, found.path, found.splits) == (names, path, splits)
+        content = read_data_yaml(file)
+        assert (content.names, content.path, content.splits) == (names, path, splits)
     yaml = pytest.importorskip("yaml", reason="PyYAML is a second opinion")
     other = yaml.safe_load(text) or {}
     listed = other.get("names", [])

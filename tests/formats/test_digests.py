@@ -85,10 +85,10 @@ def test_a_file_that_changes_after_it_was_scanned(
 
     def late(file: io.FileIO) -> str:
         scanned.wait(60)
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         with path.open("a") as more:
             more.write(" ")
-        return found
+        return sha256
 
     monkeypatch.setattr(digest, "_of_file", late)
     handle = prefetch.ground_truth(path, WANTED)

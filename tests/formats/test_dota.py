@@ -83,14 +83,14 @@ def test_the_folder_around_labels_will_do(labels: Path, truth: GroundTruth) -> N
 
 def test_a_result_is_a_quadrilateral_with_a_score(truth: GroundTruth, tmp_path: Path) -> None:
     folder = results(tmp_path, ship=f"P1 0.9 {SHIP}\nP2 .5 {DIAMOND}", plane="")
-    found = read_detections(folder, truth)
-    assert found.score.tolist() == [0.9, 0.5]
-    assert found.image.tolist() == [0, 1]
-    assert found.label.tolist() == [1, 1]
-    assert found.polygons is not None
-    assert found.polygons[1].tolist() == [100, 95, 105, 100, 100, 105, 95, 100]
-    assert found.corners[1].tolist() == [95, 95, 105, 105]
-    assert not found.notes
+    detections = read_detections(folder, truth)
+    assert detections.score.tolist() == [0.9, 0.5]
+    assert detections.image.tolist() == [0, 1]
+    assert detections.label.tolist() == [1, 1]
+    assert detections.polygons is not None
+    assert detections.polygons[1].tolist() == [100, 95, 105, 100, 100, 105, 95, 100]
+    assert detections.corners[1].tolist() == [95, 95, 105, 105]
+    assert not detections.notes
 
 
 def test_difficult_may_be_absent_and_the_head_too(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
     assert truth.polygons is not None
     assert truth.polygons[0] == pytest.approx([10, -5, 10, 15, 0, 15, 0, -5])
     assert truth.polygons[1].tolist() == [-5, 0, 15, 0, 15, 10, -5, 10]
-    found = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2}")
-    table = read_detections(found, truth, angle_unit="radians")
+    detections = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2}")
+    table = read_detections(detections, truth, angle_unit="radians")
     assert table.polygons is not None
     assert table.polygons[0] == pytest.approx(truth.polygons[0])
     negative = labels_of(tmp_path / "negative", "5 5 -20 10 90 ship 0")
@@ -122,7 +122,7 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "due"),
+    ("line", "expected"),
     [
         (f"{SHIP}", "has 8 columns, expected 10 (or 9 without difficult)"),
         ("0 0 10 0 10 10 0 ship 0", "y4 'ship' is not a number"),
@@ -137,9 +137,9 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
         (f"{SHIP} ship 0\ngsd:0.1", "line 2: has 1 column"),
     ],
 )
-def test_labels_that_are_refused(tmp_path: Path, line: str, due: str) -> None:
+def test_labels_that_are_refused(tmp_path: Path, line: str, expected: str) -> None:
     text = refused(lambda: read_ground_truth(labels_of(tmp_path, line)))
-    assert due in text
+    assert expected in text
     assert "P1.txt, line" in text or "P1.txt: line" in text
 
 
@@ -163,7 +163,7 @@ def test_labels_that_are_absent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "due"),
+    ("line", "expected"),
     [
         (f"P1 {SHIP}", "has 9 columns, expected 10"),
         (f"P1 .9 {SHIP} 1", "has 11 columns"),
@@ -173,10 +173,12 @@ def test_labels_that_are_absent(tmp_path: Path) -> None:
         ("P1 .9 0 0 1e200 0 1e200 1e200 0 1e200", "box area overflows"),
     ],
 )
-def test_results_that_are_refused(truth: GroundTruth, tmp_path: Path, line: str, due: str) -> None:
+def test_results_that_are_refused(
+    truth: GroundTruth, tmp_path: Path, line: str, expected: str
+) -> None:
     folder = results(tmp_path, ship=line)
     text = refused(lambda: read_detections(folder, truth))
-    assert due in text
+    assert expected in text
     assert "Task1_ship.txt" in text
 
 
@@ -221,9 +223,9 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
     assert joined.polygons.shape == (3, 8)
     boxes = GroundTruth.from_arrays(image=["P4"], label=["ship"], boxes=[[0, 0, 1, 1]])
     assert join_ground_truths([truth, boxes]).polygons is None
-    found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
+    detections = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     plain = Detections.from_arrays(image=["P2"], label=["ship"], boxes=[[0, 0, 1, 1]], score=[1])
-    assert join_detections([found, plain.reindex_like(truth)], truth).polygons is None
+    assert join_detections([detections, plain.reindex_like(truth)], truth).polygons is None
 
 
 def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
@@ -254,23 +256,25 @@ def test_other_protocols_see_the_boxes_around_and_say_so(
     truth: GroundTruth, tmp_path: Path
 ) -> None:
     # A square of which the diamond is half: as boxes they are the same.
-    found = read_detections(results(tmp_path, plane="P1 .9 95 95 105 95 105 105 95 105"), truth)
+    detections = read_detections(
+        results(tmp_path, plane="P1 .9 95 95 105 95 105 105 95 105"), truth
+    )
     normal = truth.select(np.array([1]))
     normal = GroundTruth(**{**vars(normal), "difficult": np.zeros(1, np.bool_)})
-    boxes = evaluate(normal, found, "coco")
+    boxes = evaluate(normal, detections, "coco")
     assert boxes.true_positives[0] == 1
     notes = {note.code: note for note in boxes.notes}
     assert notes["polygons-as-boxes"].count == 2
     assert "--iou-type polygon" in notes["polygons-as-boxes"].message
-    whole = evaluate(normal, found, "dota")
+    whole = evaluate(normal, detections, "dota")
     assert whole.true_positives[0] == 0
     assert not [note for note in whole.notes if note.code == "polygons-as-boxes"]
 
 
 def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
-    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     out = tmp_path / "report.json"
-    given = ("--gt", str(labels), "--dt", str(found))
+    given = ("--gt", str(labels), "--dt", str(detections))
     ended = detap("eval", *given, "-o", str(out))
     assert ended.status == 0, ended.err
     report = json.loads(out.read_text())
@@ -286,15 +290,15 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
     assert detap("eval", *given, "--errors").status == 0  # as it says
     ended = detap("eval", *given, "--tie-range", "--curves", str(tmp_path / "curves.csv"))
     assert ended.status == 0, ended.err
-    for command in (["check", *given], ["check", "--dt", str(found)]):
+    for command in (["check", *given], ["check", "--dt", str(detections)]):
         ended = detap(*command)
         assert ended.status == 0, ended.err
 
 
 def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_path: Path) -> None:
     """By quadrilaterals the mean is that of a ship and no plane; of a plane without ship, 0."""
-    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
-    ended = detap("explain", "--gt", str(labels), "--dt", str(found), "--value", "0.500")
+    detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    ended = detap("explain", "--gt", str(labels), "--dt", str(detections), "--value", "0.500")
     assert ended.out.startswith("dota gives mAP 0.5, equal in all 3 digits"), ended.out
     assert "dota" not in ended.out.partition("Not searched")[2]
 
@@ -302,17 +306,17 @@ def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_pa
 def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     """The square around a diamond overlaps it by exactly a half, which is not above it."""
     truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))
-    found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
-    types = evaluate(truth, found, "dota").errors()
+    detections = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
+    types = evaluate(truth, detections, "dota").errors()
     assert [TYPES[kind] for kind in types.kind] == ["localization"]
     assert types.similarity.tolist() == [0.5]
-    assert evaluate(truth, found, "voc2012").errors().kind.tolist() == [-1]
+    assert evaluate(truth, detections, "voc2012").errors().kind.tolist() == [-1]
 
 
 def test_a_partial_is_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:
-    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     part, out = str(tmp_path / "a.part"), tmp_path / "merged.json"
-    given = ("--gt", str(labels), "--dt", str(found))
+    given = ("--gt", str(labels), "--dt", str(detections))
     assert detap("eval", *given, "--partial", part).status == 0
     ended = detap("merge", part, "-o", str(out))
     assert ended.status == 0, ended.err

@@ -59,15 +59,15 @@ def rows() -> Iterator[tuple[str, str, str]]:
         yield truth, "yolo", BY_YOLO if truth == "yolo" else IN_FRACTIONS
         if truth in ("openimages", "yolo"):
             continue
-        for found in FOUND.keys() - {"yolo"}:
-            if not (truth.startswith("coco") and found == "coco"):
-                yield truth, found, IN_PIXELS
+        for detections in FOUND.keys() - {"yolo"}:
+            if not (truth.startswith("coco") and detections == "coco"):
+                yield truth, detections, IN_PIXELS
 
 
 def opened(real_data: Path, entry: tuple[str, dict[str, str]]) -> tuple[Path, dict[str, Any]]:
     path, options = entry
-    found = {name: real_data / v if name in PATHS else v for name, v in options.items()}
-    return real_data / path, found
+    arguments = {name: real_data / v if name in PATHS else v for name, v in options.items()}
+    return real_data / path, arguments
 
 
 def known(real_data: Path, path: str) -> Any:
@@ -75,24 +75,24 @@ def known(real_data: Path, path: str) -> Any:
     return pytest.approx(record.get("stats", record), rel=0, abs=1e-12)
 
 
-def tables(real_data: Path, truth: str, found: str) -> tuple[GroundTruth, Detections]:
+def tables(real_data: Path, truth: str, detections: str) -> tuple[GroundTruth, Detections]:
     path, options = opened(real_data, TRUTHS[truth])
     ground_truth = detap.read_ground_truth(path, **options)
-    path, options = opened(real_data, FOUND[found])
+    path, options = opened(real_data, FOUND[detections])
     return ground_truth, detap.read_detections(path, ground_truth, **options)
 
 
-def summary(truth: GroundTruth, found: Detections) -> Mapping[str, float]:
+def summary(truth: GroundTruth, detections: Detections) -> Mapping[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return detap.evaluate(truth, found, protocol="coco").summary
+        return detap.evaluate(truth, detections, protocol="coco").summary
 
 
-@pytest.mark.parametrize(("truth", "found", "due"), sorted(rows()))
+@pytest.mark.parametrize(("truth", "detections", "expected"), sorted(rows()))
 def test_every_encoding_gives_the_known_numbers(
-    real_data: Path, truth: str, found: str, due: str
+    real_data: Path, truth: str, detections: str, expected: str
 ) -> None:
-    assert summary(*tables(real_data, truth, found)) == known(real_data, due)
+    assert summary(*tables(real_data, truth, detections)) == known(real_data, expected)
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
@@ -100,9 +100,9 @@ def test_every_encoding_gives_the_known_numbers(
 def test_converted_it_gives_the_known_numbers(
     real_data: Path, tmp_path: Path, truth: str, target: str
 ) -> None:
-    ground_truth, found = tables(real_data, truth, "yolo")
+    ground_truth, detections = tables(real_data, truth, "yolo")
     out = tmp_path / "out"
-    detap.convert(out, ground_truth, found, to=target)
+    detap.convert(out, ground_truth, detections, to=target)
     sizes = {"image_sizes": out / "sizes.csv"}
     paths: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
         "coco": ("instances.json", {}, "results.json", {}),
@@ -112,10 +112,10 @@ def test_converted_it_gives_the_known_numbers(
     given, options, results, more = paths[target]
     again = detap.read_ground_truth(out / given, **options)
     read = again, detap.read_detections(out / results, again, **more)
-    due = BY_YOLO if truth == "yolo" else IN_FRACTIONS
+    expected = BY_YOLO if truth == "yolo" else IN_FRACTIONS
     if target == "coco":
-        assert summary(*read) == summary(ground_truth, found)
-    assert summary(*read) == known(real_data, due)
+        assert summary(*read) == summary(ground_truth, detections)
+    assert summary(*read) == known(real_data, expected)
 
 
 # --- lines that are wrong
@@ -199,8 +199,8 @@ def test_a_number_that_is_none_is_named_with_its_place(
 
 def records(real_data: Path) -> list[dict[str, Any]]:
     path = real_data / "voc-100/dt/coco_aligned_to_gt_v1.json"
-    found: list[dict[str, Any]] = json.loads(path.read_text())
-    return found
+    rows: list[dict[str, Any]] = json.loads(path.read_text())
+    return rows
 
 
 def boxed(real_data: Path, order: Callable[..., list[float]]) -> list[dict[str, Any]]:
@@ -341,8 +341,8 @@ def test_sizes_with_width_and_height_swapped_are_named(
     both = command(
         "eval", *truth, "--dt", str(real_data / FOUND["yolo"][0]), "--output-format", "json"
     )
-    due = json.loads((real_data / BY_YOLO).read_text())["AP"]
-    assert json.loads(both.out)["summary"]["AP"] == pytest.approx(due, abs=1e-12)
+    expected = json.loads((real_data / BY_YOLO).read_text())["AP"]
+    assert json.loads(both.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
 
 
 def test_text_written_twice_and_numbered_by_another_list(
@@ -357,21 +357,21 @@ def test_text_written_twice_and_numbered_by_another_list(
     names = ("--class-names", str(real_data / "voc-100/voc.names"))
     assert "[repeated-detections]" in command("eval", *truth, "--dt", str(twice), *names).err
     other = ("--class-names", str(real_data / "yolo-voc-100/data.yaml"))
-    found = ("--dt", str(real_data / FOUND["corners"][0]))
-    assert "[classes-permuted]" in command("eval", *truth, *found, *other).err
+    detections = ("--dt", str(real_data / FOUND["corners"][0]))
+    assert "[classes-permuted]" in command("eval", *truth, *detections, *other).err
     sides = ("--dt", str(real_data / FOUND["sides"][0]))
     ended = command("eval", *truth, *sides, *names)
     assert ended.status == 2
     assert "they look like x, y, width and height" in ended.err
 
 
-@pytest.mark.parametrize("found", ["corners", "sides"])
+@pytest.mark.parametrize("detections", ["corners", "sides"])
 def test_numbers_of_another_list_beside_yolo_are_told_apart(
-    command: Run, real_data: Path, found: str
+    command: Run, real_data: Path, detections: str
 ) -> None:
     """What the message says to give is given, and the number is the known one."""
     truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(real_data / SIZES))
-    path, options = FOUND[found]
+    path, options = FOUND[detections]
     call = (
         "eval",
         *truth,
@@ -385,8 +385,8 @@ def test_numbers_of_another_list_beside_yolo_are_told_apart(
     names = str(real_data / options["class_names"])
     ended = command(*call, "--dt-class-names", names, "--output-format", "json")
     assert ended.status == 0, ended.err
-    due = json.loads((real_data / BY_YOLO).read_text())["AP50"]
-    assert json.loads(ended.out)["summary"]["AP50"] == pytest.approx(due, rel=0, abs=1e-12)
+    expected = json.loads((real_data / BY_YOLO).read_text())["AP50"]
+    assert json.loads(ended.out)["summary"]["AP50"] == pytest.approx(expected, rel=0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -418,17 +418,17 @@ def test_detections_by_themselves_are_called_as_their_list_says(
     assert "dog" in ended.out
 
 
-@pytest.mark.parametrize("found", ["corners", "sides"])
+@pytest.mark.parametrize("detections", ["corners", "sides"])
 def test_text_with_the_score_in_the_last_column_is_named(
-    command: Run, real_data: Path, tmp_path: Path, found: str
+    command: Run, real_data: Path, tmp_path: Path, detections: str
 ) -> None:
-    given = real_data / FOUND[found][0]
+    given = real_data / FOUND[detections][0]
     for path in given.iterdir():
         lines = [line.split() for line in path.read_text().splitlines()]
         text = "".join(" ".join([name, *box, score]) + "\n" for name, score, *box in lines)
         (tmp_path / path.name).write_text(text)
     names = ("--class-names", str(real_data / "voc-100/voc.names"))
-    boxes = ("--dt-boxes", FOUND[found][1].get("boxes", "xyxy"))
+    boxes = ("--dt-boxes", FOUND[detections][1].get("boxes", "xyxy"))
     truth = ("--gt", str(real_data / TRUTHS["voc"][0]))
     ended = command("eval", *truth, "--dt", str(tmp_path), *names, *boxes)
     assert ended.status == 2

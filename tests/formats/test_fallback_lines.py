@@ -143,8 +143,8 @@ def test_what_is_not_utf_8_is_shown_in_part() -> None:
     ],
 )  # fmt: skip
 def test_other_files_are_told_by_their_first_bytes(data: bytes, what: str) -> None:
-    due = "expected lines `class x1 y1 x2 y2`"
-    assert faults(data, TRUTH) == [("", f"looks like {what}", due)]
+    expected = "expected lines `class x1 y1 x2 y2`"
+    assert faults(data, TRUTH) == [("", f"looks like {what}", expected)]
     problems = Problems(9)
     assert plain_lines(data, "l.txt", problems) == []
     (problem,) = problems.listed
@@ -183,13 +183,13 @@ def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> No
         3: Lines(["dog"], [[5.0, 6]], [True], [1]),
         1: Lines(["cow", "cat"], [[7.0, 8], [9, 10]], [False, True], [1, 2]),
     }
-    found = merge(scanned, careful)
-    assert found.file.tolist() == [0, 1, 1, 2, 3]
-    assert found.names == ("cat", "dog", "cow")
-    assert found.name.tolist() == [0, 2, 0, 1, 1]
-    assert found.values.tolist() == [[1, 2], [7, 8], [9, 10], [3, 4], [5, 6]]
-    assert found.flag.tolist() == [True, False, True, False, True]
-    assert found.file.dtype == found.name.dtype == np.dtype(np.int32)
+    merged = merge(scanned, careful)
+    assert merged.file.tolist() == [0, 1, 1, 2, 3]
+    assert merged.names == ("cat", "dog", "cow")
+    assert merged.name.tolist() == [0, 2, 0, 1, 1]
+    assert merged.values.tolist() == [[1, 2], [7, 8], [9, 10], [3, 4], [5, 6]]
+    assert merged.flag.tolist() == [True, False, True, False, True]
+    assert merged.file.dtype == merged.name.dtype == np.dtype(np.int32)
     assert merge(scanned, {1: Lines()}) is scanned
 
 

@@ -149,9 +149,9 @@ def test_the_digest_of_a_folder_is_that_of_its_listing(tmp_path: Path) -> None:
         f"{hashlib.sha256(content).hexdigest()}  {name}\n"
         for name, content in (("a.txt", b"one"), ("b.txt", b"two"))
     )
-    due = hashlib.sha256(listing.encode()).hexdigest()
-    assert sha256(tmp_path, ["a.txt", "b.txt"]) == due
-    assert sha256(tmp_path, ["b.txt", "a.txt"]) == due
+    expected = hashlib.sha256(listing.encode()).hexdigest()
+    assert sha256(tmp_path, ["a.txt", "b.txt"]) == expected
+    assert sha256(tmp_path, ["b.txt", "a.txt"]) == expected
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -183,7 +183,7 @@ def test_a_folder_is_hashed_while_it_is_read(
     # A character reference is for the careful reader: its file is read again, and hashed then.
     careful = regular.replace("<annotation>", "<annotation><folder>&#65;</folder>")
     root = voc_files.tree(tmp_path / "gt", {"b": regular, "a": regular, "c": careful})
-    found = voc_files.write(tmp_path / "dt", {"det_x_dog.txt": "a 0.5 1 2 3 4\n"})
+    detections = voc_files.write(tmp_path / "dt", {"det_x_dog.txt": "a 0.5 1 2 3 4\n"})
     again: list[str] = []
     read = digest._file_digest
 
@@ -197,10 +197,10 @@ def test_a_folder_is_hashed_while_it_is_read(
     assert truth.files[0].members == tuple(names)
     assert truth.files[0].sha256 == voc_listing(root, *names)
     assert again == ["c.xml"]
-    table = voc.read_detections(found, truth, limits=Limits(digests=True))
-    assert table.files[0].sha256 == voc_listing(found, "det_x_dog.txt")
-    one = voc.read_detections(found / "det_x_dog.txt", truth, limits=Limits(digests=True))
-    content = (found / "det_x_dog.txt").read_bytes()
+    table = voc.read_detections(detections, truth, limits=Limits(digests=True))
+    assert table.files[0].sha256 == voc_listing(detections, "det_x_dog.txt")
+    one = voc.read_detections(detections / "det_x_dog.txt", truth, limits=Limits(digests=True))
+    content = (detections / "det_x_dog.txt").read_bytes()
     assert one.files[0].sha256 == hashlib.sha256(content).hexdigest()
     assert again == ["c.xml"]
     assert voc.read_ground_truth(root).files[0].sha256 == ""

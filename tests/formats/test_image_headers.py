@@ -129,12 +129,12 @@ def test_what_is_cut_off_has_its_size_or_is_refused(kind: str, tmp_path: Path) -
 @pytest.mark.parametrize("kind", WHOLE)
 def test_any_byte_may_be_wrong(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
-    for place in range(len(WHOLE[kind])):
+    for offset in range(len(WHOLE[kind])):
         for byte in (0, 1, 2, 0x7F, 0xFF):
             content = bytearray(WHOLE[kind])
-            content[place] = byte
+            content[offset] = byte
             path.write_bytes(content)
-            assert min(size_of(path) or (1, 1)) > 0, (place, byte)
+            assert min(size_of(path) or (1, 1)) > 0, (offset, byte)
 
 
 @pytest.mark.parametrize("suffix", ["jpeg", "png", "bmp", "gif", "webp"])

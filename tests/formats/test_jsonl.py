@@ -82,8 +82,8 @@ def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> 
     ]
     # No corners: the second number pair is left of the first.
     sides = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
-    told = write(tmp_path / "c.jsonl", {"file_name": "a.jpg", "objects": sides})
-    assert read_ground_truth(told).corners.tolist() == [[60, 40, 90, 60]]
+    source = write(tmp_path / "c.jsonl", {"file_name": "a.jpg", "objects": sides})
+    assert read_ground_truth(source).corners.tolist() == [[60, 40, 90, 60]]
 
 
 def test_classes_that_are_numbers(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def pair(folder: Path) -> tuple[GroundTruth, Detections]:
 
 
 def test_detections_have_scores(tmp_path: Path) -> None:
-    truth, found = pair(tmp_path)
-    assert (found.image.tolist(), found.label.tolist()) == ([0, 0], [0, 1])
-    assert found.score.tolist() == [0.5, 0.25]
-    assert evaluate(truth, found, protocol="coco").summary["AR100"] == 0.5  # one of two images
+    truth, detections = pair(tmp_path)
+    assert (detections.image.tolist(), detections.label.tolist()) == ([0, 0], [0, 1])
+    assert detections.score.tolist() == [0.5, 0.25]
+    assert evaluate(truth, detections, protocol="coco").summary["AR100"] == 0.5  # one of two images
 
 
 def test_other_formats_beside_it(tmp_path: Path, detap: Run) -> None:
@@ -126,8 +126,8 @@ def test_other_formats_beside_it(tmp_path: Path, detap: Run) -> None:
     names.write_text("dog\ncat\n")
     coco = tmp_path / "dt.json"
     coco.write_text(json.dumps(results))
-    found = read_detections(coco, truth, class_names=names)
-    assert [truth.classes[k] for k in found.label] == ["cat", "dog"]
+    detections = read_detections(coco, truth, class_names=names)
+    assert [truth.classes[k] for k in detections.label] == ["cat", "dog"]
     voc = tree(tmp_path / "voc", {"a": xml(item("cat", (10, 20, 40, 60)))})
     call = ("--gt", str(voc), "--dt", str(tmp_path / "dt.jsonl"), "--protocol", "coco")
     ended = detap("eval", *call, "--output-format", "json")
@@ -202,9 +202,9 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str) -> None:
-    line, due = BAD[name]
+    line, expected = BAD[name]
     [problem] = refused(write(tmp_path / "a.jsonl", GOOD, line))
-    assert due in problem
+    assert expected in problem
 
 
 def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:

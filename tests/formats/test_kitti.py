@@ -71,11 +71,11 @@ def test_a_label_becomes_a_box_and_its_further_columns(truth: GroundTruth) -> No
 
 
 def test_a_result_becomes_a_box_with_a_score(truth: GroundTruth, tmp_path: Path) -> None:
-    found = read_detections(results(tmp_path), truth)
-    assert found.score.tolist() == [0.9]
-    assert found.image.tolist() == [0]
-    assert found.classes == truth.classes
-    assert_array_equal(found.corners, [[10, 20, 60, 70]])
+    detections = read_detections(results(tmp_path), truth)
+    assert detections.score.tolist() == [0.9]
+    assert detections.image.tolist() == [0]
+    assert detections.classes == truth.classes
+    assert_array_equal(detections.corners, [[10, 20, 60, 70]])
 
 
 def test_types_are_told_apart_without_regard_to_case(tmp_path: Path) -> None:
@@ -83,8 +83,8 @@ def test_types_are_told_apart_without_regard_to_case(tmp_path: Path) -> None:
     truth = read_ground_truth(written(tmp_path / "a", {"1.txt": "\n".join(lines)}))
     assert [truth.classes[label] for label in truth.label] == ["Car", "Car", "Bus", "Bus"]
     shouted = "\n".join(FOUND.replace("Car", word) for word in ("CAR", "BUS", "DOG", "dog"))
-    found = read_detections(written(tmp_path / "b", {"1.txt": shouted}), truth)
-    assert [found.classes[label] for label in found.label] == ["Car", "Bus", "DOG", "DOG"]
+    detections = read_detections(written(tmp_path / "b", {"1.txt": shouted}), truth)
+    assert [detections.classes[label] for label in detections.label] == ["Car", "Bus", "DOG", "DOG"]
 
 
 def test_what_the_scanner_declines_is_read_with_care_to_the_same_bits(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_an_image_set_leaves_images_out(labels: Path, tmp_path: Path) -> None:
     chosen.write_text("000001\n")
     truth = read_ground_truth(labels, image_set=chosen)
     assert truth.images == ("000001",)
-    found = written(tmp_path / "results", {"000001.txt": FOUND})
-    assert len(read_detections(found, truth)) == 1
+    detections = written(tmp_path / "results", {"000001.txt": FOUND})
+    assert len(read_detections(detections, truth)) == 1
 
 
 def test_several_folders_keep_the_further_columns(tmp_path: Path) -> None:
@@ -297,16 +297,16 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
 def test_without_the_preset_it_is_boxes_and_difficult_ones(
     truth: GroundTruth, tmp_path: Path
 ) -> None:
-    found = read_detections(results(tmp_path), truth)
-    result = evaluate(truth, found, "voc2012")
+    detections = read_detections(results(tmp_path), truth)
+    result = evaluate(truth, detections, "voc2012")
     assert result.true_positives.tolist() == [1, 0]
     assert result.ignored.tolist() == [0, 1]
 
 
 def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
-    found = results(tmp_path)
+    detections = results(tmp_path)
     out = tmp_path / "report.json"
-    ended = detap("eval", "--gt", str(labels), "--dt", str(found), "-o", str(out))
+    ended = detap("eval", "--gt", str(labels), "--dt", str(detections), "-o", str(out))
     assert ended.status == 0, ended.err
     report = json.loads(out.read_text())
     assert report["signature"].startswith("protocol:kitti|")
@@ -314,12 +314,12 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
     rows = {row["name"]: row for row in report["classes"]}
     assert (rows["Car"]["true_positives"], rows["Car"]["false_positives"]) == (1, 0)
     for option in ("--tie-range", "--errors", f"--curves={out}.csv", f"--partial={out}.part"):
-        ended = detap("eval", "--gt", str(labels), "--dt", str(found), option)
+        ended = detap("eval", "--gt", str(labels), "--dt", str(detections), option)
         assert ended.status == 2, option
         assert "protocol kitti uses matching kitti, which labels no detection" in ended.err
-    ended = detap("check", "--gt", str(labels), "--dt", str(found))
+    ended = detap("check", "--gt", str(labels), "--dt", str(detections))
     assert ended.status == 0, ended.err
-    ended = detap("check", "--dt", str(found))
+    ended = detap("check", "--dt", str(detections))
     assert ended.status == 0, ended.err
 
 
@@ -332,14 +332,14 @@ def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) 
 
 def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:
     folder = real_data / "kitti-from-voc"
-    due = json.loads((folder / "expected.json").read_text("utf-8"))["numbers"]
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))["numbers"]
     truth = read_ground_truth(folder / "label_2")
     result = evaluate(truth, read_detections(folder / "results", truth), "kitti")
-    for what, numbers in due.items():
+    for what, numbers in expected.items():
         name, level = what.split(".")
         where = result.classes.index(name), result.area_ranges.index(level)
-        found = result.average_precision[0][where]
-        assert found == pytest.approx(numbers["AP_R40"], abs=1e-12), what
+        values = result.average_precision[0][where]
+        assert values == pytest.approx(numbers["AP_R40"], abs=1e-12), what
 
 
 def test_attributes_of_images_are_none(labels: Path) -> None:

@@ -159,9 +159,9 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     truth = read_ground_truth(written(tmp_path, {"a.json": document(shape())}))
     (tmp_path / "dt").mkdir()
     scored = document(shape(score=0.75), shape((2, 2), (9, 9), score=1))
-    found = read_detections(written(tmp_path / "dt", {"a.json": scored}), truth)
-    assert found.score.tolist() == [0.75, 1.0]
-    assert found.label.tolist() == [0, 0]
+    detections = read_detections(written(tmp_path / "dt", {"a.json": scored}), truth)
+    assert detections.score.tolist() == [0.75, 1.0]
+    assert detections.label.tolist() == [0, 0]
     with pytest.raises(InputError, match=r"a.json: shapes\[0\]: score is missing; detections need"):
         read_detections(tmp_path, truth)
     # X-AnyLabeling writes null for what somebody has drawn.

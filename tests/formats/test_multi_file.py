@@ -99,8 +99,8 @@ def test_a_pattern_that_matches_nothing_is_named() -> None:
 def test_a_folder_means_its_files_where_no_folder_is_a_data_set(tmp_path: Path) -> None:
     for name in ("b.json.gz", "a.json", ".c.json", "readme.md"):
         write(tmp_path / name, [])
-    found = expand_folders([str(tmp_path)], coco)
-    assert [os.path.basename(path) for path in found] == ["a.json", "b.json.gz"]
+    paths = expand_folders([str(tmp_path)], coco)
+    assert [os.path.basename(path) for path in paths] == ["a.json", "b.json.gz"]
     assert expand_folders([str(tmp_path)], lambda _: FORMATS["voc"]) == (str(tmp_path),)
 
 
@@ -192,11 +192,11 @@ def test_shards_give_what_one_file_gives(
     interleaved = any(max(a) > min(b) for a, b in pairwise(filter(None, on)))
     if interleaved:
         records.sort(key=lambda record: record["image_id"])
-    found = read_detections(write(folder / "dt.json", records), one)
+    detections = read_detections(write(folder / "dt.json", records), one)
     both = read_detections(dts, several)
-    assert (both.images, both.class_ids) == (found.images, found.class_ids)
-    assert same_rows(both, found)
-    assert both.notes == (*found.notes, *([INTERLEAVED] if interleaved else ()))
+    assert (both.images, both.class_ids) == (detections.images, detections.class_ids)
+    assert same_rows(both, detections)
+    assert both.notes == (*detections.notes, *([INTERLEAVED] if interleaved else ()))
     assert [source.path for source in both.files] == dts
 
 

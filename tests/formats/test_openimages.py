@@ -87,13 +87,13 @@ def test_detections_in_either_order_of_columns(tmp_path: Path) -> None:
     truth = read_ground_truth(written(tmp_path, PLAIN, BOX, "b,cat,0,1,0,1"))
     lines = (SCORED, "a.jpg,dog,.75,.25,.5,.125,.375", "b,cow,1e-3,0,1,0,1")
     other = ("ImageID,LabelName,XMin,YMin,XMax,YMax,Score", "a,dog,.25,.125,.5,.375,.75")
-    found = read_detections(written(tmp_path, *lines, name="1.csv"), truth)
-    assert found.score.tolist() == [0.75, 0.001]
-    assert found.classes == ("cat", "dog", "cow")
-    assert found.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
-    found = read_detections(written(tmp_path, *other, name="2.csv"), truth)
-    assert found.score.tolist() == [0.75]
-    assert found.corners.tolist() == [[0.25, 0.125, 0.5, 0.375]]
+    detections = read_detections(written(tmp_path, *lines, name="1.csv"), truth)
+    assert detections.score.tolist() == [0.75, 0.001]
+    assert detections.classes == ("cat", "dog", "cow")
+    assert detections.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
+    detections = read_detections(written(tmp_path, *other, name="2.csv"), truth)
+    assert detections.score.tolist() == [0.75]
+    assert detections.corners.tolist() == [[0.25, 0.125, 0.5, 0.375]]
 
 
 def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
@@ -108,8 +108,10 @@ def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
     assert [note.code for note in truth.notes] == ["images-without-objects"]
     assert [source.records for source in truth.files] == [1, 2]
     # Detections take the sizes of the ground truth.
-    found = read_detections(written(tmp_path, SCORED, "b,dog,.5,0,1,.5,1", name="d.csv"), truth)
-    assert found.corners.tolist() == [[0, 5, 20, 10]]
+    detections = read_detections(
+        written(tmp_path, SCORED, "b,dog,.5,0,1,.5,1", name="d.csv"), truth
+    )
+    assert detections.corners.tolist() == [[0, 5, 20, 10]]
 
 
 def test_an_image_without_a_size(tmp_path: Path) -> None:
@@ -158,8 +160,8 @@ def test_bad_names_of_classes(tmp_path: Path, case: str) -> None:
     text, expected = NAMES[case]
     names = tmp_path / "names.csv"
     names.write_text(text)
-    found = refused(written(tmp_path, PLAIN, BOX), class_descriptions=names)
-    assert found == [
+    problems = refused(written(tmp_path, PLAIN, BOX), class_descriptions=names)
+    assert problems == [
         f"{names}: {expected}".replace("{form}", "lines `/m/0...,name`, one per class")
     ]
 
@@ -203,11 +205,11 @@ def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
     results = []
     for sizes in (None, tmp_path / "sizes.csv"):
         truth = read_ground_truth(path, image_sizes=sizes)
-        found = read_detections(written(tmp_path, *lines, name="d.csv"), truth)
-        results.append(evaluate(truth, found, protocol_without_areas()).summary["AP"])
+        detections = read_detections(written(tmp_path, *lines, name="d.csv"), truth)
+        results.append(evaluate(truth, detections, protocol_without_areas()).summary["AP"])
         if sizes is None:
             with pytest.raises(InputError) as caught:
-                evaluate(truth, found, "coco")
+                evaluate(truth, detections, "coco")
             assert str(caught.value) == (
                 f"{path}: boxes are normalized and image sizes are unknown, but the protocol coco "
                 "has area ranges in pixels; pass --image-sizes FILE (image_sizes=), or "
@@ -216,9 +218,9 @@ def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
             with pytest.raises(
                 InputError, match=r"voc2007 counts whole pixels; .* --no-inclusive-pixels"
             ):
-                evaluate(truth, found, "voc2007")
+                evaluate(truth, detections, "voc2007")
         else:
-            assert evaluate(truth, found, "coco").summary["AP"] == pytest.approx(results[0])
+            assert evaluate(truth, detections, "coco").summary["AP"] == pytest.approx(results[0])
     assert results[0] == pytest.approx(results[1])
     assert 0 < results[0] < 1
 
@@ -593,7 +595,7 @@ def test_open_images_150(real_data: Path) -> None:
     assert truth.group_of.tolist() == [row["IsGroupOf"] == "1" for row in boxes]
     assert truth.corners[:, 2].tolist() == [float(row["XMax"]) for row in boxes]
     with (folder / "predictions.csv").open(newline="") as file:
-        found = list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
     detections = read_detections(folder / "predictions.csv", truth)
-    assert detections.score.tolist() == [float(row["Score"]) for row in found]
-    assert detections.corners[:, 1].tolist() == [float(row["YMin"]) for row in found]
+    assert detections.score.tolist() == [float(row["Score"]) for row in rows]
+    assert detections.corners[:, 1].tolist() == [float(row["YMin"]) for row in rows]

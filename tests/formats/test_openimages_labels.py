@@ -150,11 +150,11 @@ def test_boxes_and_labels_are_expanded_and_detections_are_not(tmp_path: Path) ->
         ("b", "dog"),
         ("b", "toy"),
     ]
-    found = written(
+    detections = written(
         tmp_path, "dt.csv", "ImageID,LabelName,Score,XMin,XMax,YMin,YMax", "a,dog,.9,0,.5,0,.5"
     )
-    assert len(read_detections(found, truth)) == 1
-    result = evaluate(truth, read_detections(found, truth), "open-images-v2")
+    assert len(read_detections(detections, truth)) == 1
+    result = evaluate(truth, read_detections(detections, truth), "open-images-v2")
     ours = dict(zip(result.classes, result.average_precision[0, :, 0].tolist(), strict=True))
     assert [ours[name] for name in ("dog", "animal", "toy")] == [1.0, 0.0, 0.0]
 
@@ -172,7 +172,7 @@ def test_the_cases_that_tensorflows_script_was_run_on(real_data: Path, tmp_path:
     assert sorted(first.below["a"]) == expected["label a, confidence 0, becomes"]
     assert not set(expected["refused"]) & set(first.above)
     for kin, which in ((second.above, "ancestors"), (second.below, "descendants")):
-        others = {name: [*found][1:] for name, found in kin.items()}
+        others = {name: [*own][1:] for name, own in kin.items()}
         assert others == listed["cases"][1][which]
 
 
@@ -193,10 +193,10 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
         f"these classes; its root is not a class"
     )
     path = tree(tmp_path)
-    (found,) = refused(lambda: read(tmp_path, boxes=lines, hierarchy=path), tmp_path)
-    assert found == message.replace(f"{tmp_path}/", "")
-    (found,) = refused(lambda: read(tmp_path, LABELS, f"a,v,{label},0", hierarchy=path), tmp_path)
-    assert found.startswith(f"labels.csv: line 2: class {label!r} is not in tree.json")
+    (problem,) = refused(lambda: read(tmp_path, boxes=lines, hierarchy=path), tmp_path)
+    assert problem == message.replace(f"{tmp_path}/", "")
+    (problem,) = refused(lambda: read(tmp_path, LABELS, f"a,v,{label},0", hierarchy=path), tmp_path)
+    assert problem.startswith(f"labels.csv: line 2: class {label!r} is not in tree.json")
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
 )
 def test_what_is_no_hierarchy(tmp_path: Path, content: str, message: str) -> None:
     path = written(tmp_path, "tree.json", content)
-    (found,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
-    assert found.startswith(f"tree.json: {message}")
+    (problem,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
+    assert problem.startswith(f"tree.json: {message}")
 
 
 def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
     for depth in range(120):
         node = {"LabelName": f"c{depth}", "Subcategory": [node]}
     path = tree(tmp_path, {"Subcategory": [node]})
-    (found,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
-    assert "is more than 100 levels deep" in found
+    (problem,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
+    assert "is more than 100 levels deep" in problem
 
 
 @pytest.mark.parametrize("confidence", [0, 1])
@@ -255,7 +255,7 @@ def test_the_command_takes_both(tmp_path: Path, detap: Run) -> None:
     """One dog found and its kinds too; the cat of image a is a false positive by its label."""
     boxes = written(tmp_path, "boxes.csv", *BOXES[:2])
     labels = written(tmp_path, "labels.csv", LABELS, "a,v,cat,0", "b,v,cat,1")
-    found = written(
+    detections = written(
         tmp_path,
         "dt.csv",
         "ImageID,LabelName,Score,XMin,XMax,YMin,YMax",
@@ -263,7 +263,7 @@ def test_the_command_takes_both(tmp_path: Path, detap: Run) -> None:
         "b,toy,.95,0,.5,0,.5",
     )
     ended = detap(
-        "eval", "--gt", boxes, "--dt", found, "--image-labels", labels, "--hierarchy",
+        "eval", "--gt", boxes, "--dt", detections, "--image-labels", labels, "--hierarchy",
         tree(tmp_path), "--protocol", "open-images-challenge", "--output-format", "json",
     )  # fmt: skip
     report = json.loads(ended.out)

@@ -199,8 +199,8 @@ def test_settings(files: Path) -> None:
 def test_python(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FORMATS, "made-up", MADE_UP)
     truth = detap.read_ground_truth(files / "gt.boxes")
-    found = detap.read_detections(files / "dt.boxes", truth)
-    assert detap.evaluate(truth, found, "voc2012").summary["mAP"] == 0.5
+    detections = detap.read_detections(files / "dt.boxes", truth)
+    assert detap.evaluate(truth, detections, "voc2012").summary["mAP"] == 0.5
 
 
 def test_an_unknown_format_is_told_with_near_ones() -> None:

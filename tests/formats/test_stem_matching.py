@@ -35,11 +35,11 @@ def truth_file(folder: Path, names: list[str]) -> Path:
 
 
 def text_folder(folder: Path, files: dict[str, str]) -> Path:
-    found = folder / "dt"
-    found.mkdir()
+    detections = folder / "dt"
+    detections.mkdir()
     for name, text in files.items():
-        (found / f"{name}.txt").write_text(text)
-    return found
+        (detections / f"{name}.txt").write_text(text)
+    return detections
 
 
 def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
@@ -57,11 +57,11 @@ def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
 def test_numbers_and_names_come_back(tmp_path: Path) -> None:
     gt = read_ground_truth(truth_file(tmp_path, ["a.jpg", "b.jpg"]))
     dt = text_folder(tmp_path, {"b": "bird .5 0 0 9 9\ncat .9 0 0 10 10\n"})
-    found = read_detections(dt, gt)
-    assert found.images == gt.images == (69, 70)
-    assert [found.images[n] for n in found.image.tolist()] == [69, 69]
-    assert found.class_ids == (3, 9, "bird")
-    assert found.label.tolist() == [2, 1]
+    detections = read_detections(dt, gt)
+    assert detections.images == gt.images == (69, 70)
+    assert [detections.images[n] for n in detections.image.tolist()] == [69, 69]
+    assert detections.class_ids == (3, 9, "bird")
+    assert detections.label.tolist() == [2, 1]
 
 
 def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> None:
@@ -73,7 +73,7 @@ def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("files", "called"),
+    ("files", "stems"),
     [
         (["x/a.jpg", "x/b.jpg"], ("a", "b")),
         (["x\\a.jpg", "y\\b.jpg"], ("a", "b")),  # as Windows writes them
@@ -82,9 +82,9 @@ def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> Non
         (["a_jpg.rf.0b1c", "b"], ("a_jpg.rf.0b1c", "b")),  # no suffix of an image
     ],
 )
-def test_what_images_are_called(files: list[str], called: tuple[str, ...]) -> None:
+def test_what_images_are_called(files: list[str], stems: tuple[str, ...]) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["k"], boxes=np.ones((1, 4)), images=[1, 2])
-    assert by_stem(truth, {1: files[0], 2: files[1]}).images == called
+    assert by_stem(truth, {1: files[0], 2: files[1]}).images == stems
 
 
 def test_images_of_one_file_cannot_be_told_apart(tmp_path: Path, detap: Run) -> None:

@@ -53,13 +53,13 @@ def test_what_is_a_url_and_how_it_is_shown() -> None:
 def test_json_is_read_as_from_a_disk(urls: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
     (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
-    due = detap.read_ground_truth(tmp_path / "gt.json")
+    expected = detap.read_ground_truth(tmp_path / "gt.json")
     truth = detap.read_ground_truth(urls[0])
-    found = detap.read_detections(urls[1], truth)
-    for name, column in due.columns().items():
+    detections = detap.read_detections(urls[1], truth)
+    for name, column in expected.columns().items():
         assert truth.columns()[name].tobytes() == column.tobytes()
-    for name, column in detap.read_detections(tmp_path / "dt.json", due).columns().items():
-        assert found.columns()[name].tobytes() == column.tobytes()
+    for name, column in detap.read_detections(tmp_path / "dt.json", expected).columns().items():
+        assert detections.columns()[name].tobytes() == column.tobytes()
     assert truth.files[0].path == urls[0]
 
 
@@ -265,8 +265,8 @@ def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
         system.pipe("bucket/run/gt.json", json.dumps(TRUTH).encode())
         system.pipe("bucket/run/dt.json.gz", gzip.compress(json.dumps(RESULTS).encode()))
         truth = detap.read_ground_truth("s3://bucket/run/gt.json")
-        found = detap.read_detections("s3://bucket/run/dt.json.gz", truth)
-        assert (len(truth), len(found)) == (len(TRUTH["annotations"]), len(RESULTS))
+        detections = detap.read_detections("s3://bucket/run/dt.json.gz", truth)
+        assert (len(truth), len(detections)) == (len(TRUTH["annotations"]), len(RESULTS))
         with pytest.raises(
             InputError, match=r"^s3://bucket/run/none.json: no such file or directory; check"
         ):
@@ -289,8 +289,8 @@ def test_a_remote_file_is_opened_once_and_hashed_meanwhile(
 
     monkeypatch.setattr(type(memory), "_open", counted)
     truth = detap.read_ground_truth(urls[0], limits=Limits(digests=True))
-    found = detap.read_detections(urls[1], truth, limits=Limits(digests=True))
-    for table, name in ((truth, "/run/gt.json"), (found, "/run/dt.json.gz")):
+    detections = detap.read_detections(urls[1], truth, limits=Limits(digests=True))
+    for table, name in ((truth, "/run/gt.json"), (detections, "/run/dt.json.gz")):
         assert str(table.files[0].sha256) == hashlib.sha256(memory.cat(name)).hexdigest()
         assert opened.count(name) == 1
 
@@ -322,11 +322,11 @@ class Http(BaseHTTPRequestHandler):
 def server() -> Iterator[str]:
     pytest.importorskip("aiohttp", reason="aiohttp is absent: pip install 'detap[test]'")
     Http.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Http) as found:
-        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
+    with ThreadingHTTPServer(("127.0.0.1", 0), Http) as detections:
+        thread = threading.Thread(target=detections.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield f"http://127.0.0.1:{found.server_address[1]}"
-        found.shutdown()
+        yield f"http://127.0.0.1:{detections.server_address[1]}"
+        detections.shutdown()
         thread.join()
 
 

@@ -145,9 +145,9 @@ def test_what_a_size_may_be(tmp_path: Path) -> None:
     tree(tmp_path, {name: xml(item(), size=size) for name, size in sizes.items()})
     read = read_ground_truth(tmp_path).image_sizes
     nan = float("nan")
-    due = np.array([[640.5, 480], [nan, nan], [nan, nan], [nan, 10]])
+    expected = np.array([[640.5, 480], [nan, nan], [nan, nan], [nan, 10]])
     assert read is not None
-    assert np.array_equal(read, due, equal_nan=True)
+    assert np.array_equal(read, expected, equal_nan=True)
 
 
 def test_what_is_noted_of_ground_truth(tmp_path: Path) -> None:

@@ -137,13 +137,13 @@ def test_objects(tmp_path: Path, content: str, message: str) -> None:
 
 @pytest.mark.parametrize(("text", "fault"), NUMBERS.items(), ids=[n[:12] for n in NUMBERS])
 def test_numbers_in_xml(tmp_path: Path, text: str, fault: str) -> None:
-    due = f"object 2, line 4: xmin {quoted(text)} {fault}"
-    assert refused_xml(tmp_path, xml(item(), item(box=(text, 20, 30, 40)))) == [due]
+    expected = f"object 2, line 4: xmin {quoted(text)} {fault}"
+    assert refused_xml(tmp_path, xml(item(), item(box=(text, 20, 30, 40)))) == [expected]
 
 
 def test_an_empty_corner(tmp_path: Path) -> None:
-    due = "object 1, line 3: ymax '' is empty, expected a number; use a decimal number"
-    assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [due]
+    expected = "object 1, line 3: ymax '' is empty, expected a number; use a decimal number"
+    assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [expected]
 
 
 DOCTYPES = {
@@ -158,8 +158,8 @@ DOCTYPES = {
 @pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
 def test_a_doctype(tmp_path: Path, doctype: str) -> None:
     name = "&x;" if "ENTITY x" in doctype else "dog"
-    due = ["contains a DOCTYPE, which is not allowed; remove it"]
-    assert refused_xml(tmp_path, doctype + xml(item(name))) == due
+    expected = ["contains a DOCTYPE, which is not allowed; remove it"]
+    assert refused_xml(tmp_path, doctype + xml(item(name))) == expected
 
 
 def test_an_entity_that_expands_without_end(tmp_path: Path) -> None:
@@ -468,21 +468,21 @@ def test_numbers_in_lines(tmp_path: Path, truth: GroundTruth, text: str, fault: 
     for column, name in ((1, "score"), (2, "x1"), (5, "y2")):
         columns = FINE.split()
         columns[column] = text
-        due = [f"line 2: {name} {quoted(text)} {fault}"]
-        assert refused_lines(tmp_path, truth, FINE, " ".join(columns)) == due
+        expected = [f"line 2: {name} {quoted(text)} {fault}"]
+        assert refused_lines(tmp_path, truth, FINE, " ".join(columns)) == expected
 
 
 def test_an_image_outside_the_image_set(tmp_path: Path, truth: GroundTruth) -> None:
-    place = tmp_path / "truth" / "Annotations" / "c.xml"
-    due = (
-        f"image 'c' is not in the image set, but {place} exists; use the image set that the "
+    path = tmp_path / "truth" / "Annotations" / "c.xml"
+    expected = (
+        f"image 'c' is not in the image set, but {path} exists; use the image set that the "
         f"detector was run on"
     )
-    assert refused_lines(tmp_path, truth, FINE, "c .5 1 2 3 4") == [f"line 2: {due}"]
+    assert refused_lines(tmp_path, truth, FINE, "c .5 1 2 3 4") == [f"line 2: {expected}"]
     write(tmp_path / "images", {"a.txt": "dog .5 1 2 3 4", "c.txt": "dog .5 1 2 3 4"})
     with pytest.raises(InputError) as caught:
         read_detections(tmp_path / "images", truth)
-    assert problems_of(caught.value, tmp_path / "images") == [f"c.txt: {due}"]
+    assert problems_of(caught.value, tmp_path / "images") == [f"c.txt: {expected}"]
 
 
 def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
@@ -551,7 +551,7 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
         write(tmp_path / "dt", {"x_dog.txt": many(f"a .5 {wrong}", "a .5 1 2 3 4", count)})
         write(tmp_path / "gt", {"a.txt": many(f"dog {wrong}", "dog 1 2 3 4", count)})
         if fine:
-            found = read_detections(tmp_path / "dt", truth, boxes=boxes)
+            detections = read_detections(tmp_path / "dt", truth, boxes=boxes)
             table = read_ground_truth(tmp_path / "gt", boxes=boxes)
         else:
             for error in (
@@ -561,10 +561,10 @@ def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
                 assert len(error) == 1
                 assert f"line 3: {location}" in error[0]
                 assert error[0].endswith(INSIST)
-            found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
+            detections = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
             table = read_ground_truth(tmp_path / "gt", boxes=boxes, as_is=True)
         for read, kind, end in (
-            (found, "detections", "x_dog.txt"),
+            (detections, "detections", "x_dog.txt"),
             (table, "ground-truth", "a.txt"),
         ):
             assert len(read) == count
@@ -721,8 +721,8 @@ def test_a_score_in_the_last_column_is_named(
         f"e.g. 0.9; the column after the class has 10; write `class score {sides}`; if lines are "
         f"so, pass as_is=True (--as-is)"
     ]
-    found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
-    assert found.score.tolist() == [10, 12]
+    detections = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
+    assert detections.score.tolist() == [10, 12]
 
 
 def test_percent_is_no_score_in_another_column(tmp_path: Path, truth: GroundTruth) -> None:

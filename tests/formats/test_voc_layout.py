@@ -29,21 +29,21 @@ STEMS = {
 }
 
 
-@pytest.mark.parametrize(("stem", "due"), STEMS.items(), ids=STEMS)
-def test_the_class_of_a_file(stem: str, due: tuple[str, bool, tuple[str, ...]]) -> None:
-    found = class_of_stem(stem, KNOWN)
+@pytest.mark.parametrize(("stem", "expected"), STEMS.items(), ids=STEMS)
+def test_the_class_of_a_file(stem: str, expected: tuple[str, bool, tuple[str, ...]]) -> None:
+    match = class_of_stem(stem, KNOWN)
     if stem == "comp4_det_test_":
-        assert not found.known
+        assert not match.known
         return
-    assert (found.name, found.known, found.candidates) == due
+    assert (match.name, match.known, match.candidates) == expected
 
 
 def test_other_files_resolve_a_doubtful_one() -> None:
     stems = ("res_v2_dog", "res_v2_traffic_light", "res_v2_hot_cat")
-    found = classes_of_stems(stems, KNOWN)
-    assert [found[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]
-    assert not any(found[stem].candidates for stem in stems)
-    assert [found[stem].known for stem in stems] == [True, True, False]
+    matches = classes_of_stems(stems, KNOWN)
+    assert [matches[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]
+    assert not any(matches[stem].candidates for stem in stems)
+    assert [matches[stem].known for stem in stems] == [True, True, False]
     alone = classes_of_stems(("res_traffic_light",), KNOWN)
     assert alone["res_traffic_light"].candidates == ("traffic_light", "light")
 
@@ -68,7 +68,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize(("stems", "words", "due"), LAYOUTS.values(), ids=LAYOUTS)
-def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], due: str | None) -> None:
+@pytest.mark.parametrize(("stems", "words", "expected"), LAYOUTS.values(), ids=LAYOUTS)
+def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], expected: str | None) -> None:
     first = {str(number): word for number, word in enumerate(words)}
-    assert detect_layout(stems, first, IMAGES, KNOWN - {"a"}) == due
+    assert detect_layout(stems, first, IMAGES, KNOWN - {"a"}) == expected

@@ -104,11 +104,11 @@ def row(truth: GroundTruth) -> tuple[str, bool, list[float], tuple[float, float]
 @pytest.mark.parametrize("tool", FILES)
 def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
     """The file's name counts, no matter what it says of itself; images may lie beside it."""
-    stem, content, due = FILES[tool]
+    stem, content, expected = FILES[tool]
     write(tmp_path / "valid", {f"{stem}.xml": content, f"{stem}.jpg": b"\xff\xd8", "x.txt": ""})
     truth = read_ground_truth(tmp_path / "valid", format="voc")
     assert truth.images == (stem,)
-    assert row(truth) == due
+    assert row(truth) == expected
 
 
 @pytest.mark.parametrize("tool", ["labelImg", "Roboflow"])
@@ -120,9 +120,9 @@ def test_regular_files_are_read_by_the_scanner(
 
     monkeypatch.setattr("detap.formats.voc.annotations.read_annotation", refuse)
     assert read_annotations is not None
-    stem, content, due = FILES[tool]
+    stem, content, expected = FILES[tool]
     write(tmp_path, {f"{stem}.xml": content})
-    assert row(read_ground_truth(tmp_path, format="voc")) == due
+    assert row(read_ground_truth(tmp_path, format="voc")) == expected
 
 
 @pytest.mark.parametrize(("flag", "line"), [("truncated", 9), ("occluded", 10), ("difficult", 11)])
@@ -142,8 +142,8 @@ def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(
 def headline(detap: Run, *words: str) -> float:
     ended = detap("eval", *words, "--output-format", "json")
     assert ended.status == 0, ended.err
-    found: float = json.loads(ended.out)["summary"]["mAP"]
-    return found
+    value: float = json.loads(ended.out)["summary"]["mAP"]
+    return value
 
 
 # A cat found with IoU 1 above a false positive; a difficult dog, and an empty image.
@@ -175,7 +175,7 @@ def test_cartucho_85(detap: Run, real_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ap", "edge", "due"),
+    ("ap", "edge", "expected"),
     [
         ("11-point", "--inclusive-pixels", 0.2683982684),
         ("all-point", "--inclusive-pixels", 0.2456866805),
@@ -183,10 +183,10 @@ def test_cartucho_85(detap: Run, real_data: Path) -> None:
     ],
 )
 def test_object_detection_metrics_sample_2(
-    detap: Run, real_data: Path, ap: str, edge: str, due: float
+    detap: Run, real_data: Path, ap: str, edge: str, expected: float
 ) -> None:
     """Padilla's sample: `class [conf] x y w h`, at an IoU of 0.3."""
     folder = real_data / "odm-sample-2"
     words = ("--gt", f"{folder}/groundtruths", "--dt", f"{folder}/detections", "--boxes", "xywh")
-    found = headline(detap, *words, "--iou", "0.3", "--interpolation", ap, edge)
-    assert found == pytest.approx(due, abs=5e-11)
+    value = headline(detap, *words, "--iou", "0.3", "--interpolation", ap, edge)
+    assert value == pytest.approx(expected, abs=5e-11)

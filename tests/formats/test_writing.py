@@ -32,9 +32,9 @@ COLUMNS = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "
 @given(st.lists(BOX, min_size=1, max_size=20))
 def test_sides_lead_back_to_the_bits_that_sides_had_made(boxes: list[tuple[float, ...]]) -> None:
     corners, area = encode_boxes(np.array(boxes), "xywh")
-    found, exact = to_xywh(corners, area)
+    xywh, exact = to_xywh(corners, area)
     assert exact.all()
-    again, area_again = encode_boxes(found, "xywh")
+    again, area_again = encode_boxes(xywh, "xywh")
     assert again.tobytes() == corners.tobytes()
     assert area_again.tobytes() == area.tobytes()
 
@@ -66,14 +66,14 @@ def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Det
     n, m = draw(st.integers(1, 8)), draw(st.integers(0, 8))
 
     def column(of: Any, count: int) -> list[Any]:
-        found: list[Any] = draw(st.lists(of, min_size=count, max_size=count))
-        return found
+        values: list[Any] = draw(st.lists(of, min_size=count, max_size=count))
+        return values
 
     def boxes(count: int) -> Any:
-        found = np.array(column(BOX, count)).reshape(-1, 4)
+        values = np.array(column(BOX, count)).reshape(-1, 4)
         if box_format == "xyxy":
-            found[:, 2:] += found[:, :2]
-        return found
+            values[:, 2:] += values[:, :2]
+        return values
 
     names = ("crowd", "ignore", "group_of") if flags else ("difficult",)
     some: dict[str, Any] = {name: column(st.booleans(), n) for name in names}
@@ -86,24 +86,24 @@ def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Det
         classes=classes,
         **some,
     )
-    found = Detections.from_arrays(
+    values = Detections.from_arrays(
         image=np.array(column(st.sampled_from(images), m), dtype=str),
         label=np.array(column(st.sampled_from(classes), m), dtype=str),
         boxes=boxes(m),
         box_format=box_format,
         score=column(st.floats(-5, 5), m),
     )
-    return truth, found.reindex_like(truth)
+    return truth, values.reindex_like(truth)
 
 
 @given(tables("xywh", flags=True))
 def test_what_coco_can_hold_reads_as_the_same_tables(
     made: tuple[GroundTruth, Detections],
 ) -> None:
-    truth, found = made
+    truth, detections = made
     with TemporaryDirectory() as parent:
         folder = Path(parent, "out")
-        done = detap.convert(folder, truth, found, to="coco")
+        done = detap.convert(folder, truth, detections, to="coco")
         again = detap.read_ground_truth(folder / "instances.json")
         found_again = detap.read_detections(folder / "results.json", again)
         listed = json.loads((folder / "instances.json").read_bytes())["images"]
@@ -114,17 +114,17 @@ def test_what_coco_can_hold_reads_as_the_same_tables(
     for name in COLUMNS:
         assert getattr(truth, name).tobytes() == getattr(again, name).tobytes(), name
     for name in ("image", "label", "corners", "box_area", "score"):
-        assert getattr(found, name).tobytes() == getattr(found_again, name).tobytes(), name
+        assert getattr(detections, name).tobytes() == getattr(found_again, name).tobytes(), name
 
 
 @given(tables("xyxy", flags=False))
 def test_what_voc_can_hold_reads_as_the_same_tables(
     made: tuple[GroundTruth, Detections],
 ) -> None:
-    truth, found = made
+    truth, detections = made
     with TemporaryDirectory() as parent:
         folder = Path(parent, "out")
-        detap.convert(folder, truth, found, to="voc")
+        detap.convert(folder, truth, detections, to="voc")
         again = detap.read_ground_truth(folder, image_set="default")
         found_again = detap.read_detections(
             folder / "detections", again, format="voc", layout="class-files", as_is=True
@@ -135,11 +135,13 @@ def test_what_voc_can_hold_reads_as_the_same_tables(
     assert [again.classes[k] for k in again.label] == [truth.classes[k] for k in truth.label[order]]
     for name in ("image", "corners", "box_area", "area", "difficult"):
         assert getattr(truth, name)[order].tobytes() == getattr(again, name).tobytes(), name
-    rows = sorted(range(len(found)), key=lambda row: found.classes[found.label[row]])
+    rows = sorted(range(len(detections)), key=lambda row: detections.classes[detections.label[row]])
     names = [found_again.classes[k] for k in found_again.label]
-    assert names == [found.classes[found.label[row]] for row in rows]
+    assert names == [detections.classes[detections.label[row]] for row in rows]
     for name in ("image", "corners", "box_area", "score"):
-        assert getattr(found, name)[rows].tobytes() == getattr(found_again, name).tobytes(), name
+        assert getattr(detections, name)[rows].tobytes() == getattr(found_again, name).tobytes(), (
+            name
+        )
 
 
 SHARE = st.integers(0, 10**6).map(lambda n: f"{n / 10**6:.6f}")
@@ -152,14 +154,14 @@ LINE = st.tuples(st.integers(0, 2), SHARE, SHARE, SHARE, SHARE)
     st.tuples(st.integers(1, 4000), st.integers(1, 4000)),
 )
 def test_yolo_reads_as_the_same_tables(
-    labels: list[list[tuple[Any, ...]]], found: list[tuple[Any, ...]], size: tuple[int, int]
+    labels: list[list[tuple[Any, ...]]], predictions: list[tuple[Any, ...]], size: tuple[int, int]
 ) -> None:
     """Fractions of six digits, as tools write them, are found again among the floats."""
     assume(any(labels))
     with TemporaryDirectory() as parent:
         folder = Path(parent, "in")
         files = {f"labels/{k}.txt": [*dict.fromkeys(rows)] for k, rows in enumerate(labels)}
-        files["dt/0.txt"] = [(*row, "0.25") for row in found]
+        files["dt/0.txt"] = [(*row, "0.25") for row in predictions]
         texts = {
             name: "".join(" ".join(map(str, row)) + "\n" for row in rows)
             for name, rows in files.items()
@@ -200,7 +202,7 @@ WHOLE = st.integers(0, 200).map(float)
 @given(st.data())
 def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
     """Whole numbers, where the area of corners is that of sides; nothing that VOC cannot say."""
-    count, found = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 12))
+    count, detected = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 12))
 
     def drawn(of: Any, size: int) -> list[Any]:
         return data.draw(st.lists(of, min_size=size, max_size=size))
@@ -218,25 +220,25 @@ def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
         images=images,
     )
     detections = Detections.from_arrays(
-        image=drawn(st.sampled_from(images), found),
-        label=drawn(st.sampled_from(truth.classes), found),
-        boxes=boxes(found),
+        image=drawn(st.sampled_from(images), detected),
+        label=drawn(st.sampled_from(truth.classes), detected),
+        boxes=boxes(detected),
         box_format="xywh",
-        score=drawn(st.sampled_from([0.1, 0.2, 0.3]), found),
+        score=drawn(st.sampled_from([0.1, 0.2, 0.3]), detected),
     )
-    due = scores(truth, detections)
+    expected = scores(truth, detections)
     with TemporaryDirectory() as parent:
         coco, voc = Path(parent, "coco"), Path(parent, "voc")
         detap.convert(coco, truth, detections, to="coco")
         as_coco = detap.read_ground_truth(coco / "instances.json")
         coco_found = detap.read_detections(coco / "results.json", as_coco)
-        assert scores(as_coco, coco_found) == due
+        assert scores(as_coco, coco_found) == expected
         detap.convert(voc, as_coco, coco_found, to="voc")
         as_voc = detap.read_ground_truth(voc, image_set="default")
         voc_found = detap.read_detections(
             voc / "detections", as_voc, format="voc", layout="class-files"
         )
-    assert scores(as_voc, voc_found) == due
+    assert scores(as_voc, voc_found) == expected
 
 
 def scores(truth: GroundTruth, detections: Detections) -> list[str]:
@@ -321,13 +323,13 @@ def test_coco_to_coco_keeps_ids_and_file_names(
     coco: tuple[GroundTruth, Detections], tmp_path: Path
 ) -> None:
     done = detap.convert(tmp_path / "out", *coco, to="coco")
-    found = json.loads((tmp_path / "out" / "instances.json").read_text())
-    assert [(i["id"], i["file_name"]) for i in found["images"]] == [
+    written = json.loads((tmp_path / "out" / "instances.json").read_text())
+    assert [(i["id"], i["file_name"]) for i in written["images"]] == [
         (3, "val\\y.png"),
         (7, "val/x 1.jpg"),
     ]
-    assert found["categories"] == COCO["categories"]
-    assert [a["id"] for a in found["annotations"]] == [0, 2]
+    assert written["categories"] == COCO["categories"]
+    assert [a["id"] for a in written["annotations"]] == [0, 2]
     assert json.loads((tmp_path / "out" / "results.json").read_text()) == RESULTS
     assert done.notes == ()
 
@@ -401,8 +403,8 @@ def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
 
 
 def test_detections_alone_are_written_with_the_names_of_their_classes(tmp_path: Path) -> None:
-    found = Detections.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 5]], score=[0.5])
-    detap.convert(tmp_path / "out.json", detections=found, to="coco")
+    detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 5]], score=[0.5])
+    detap.convert(tmp_path / "out.json", detections=detections, to="coco")
     assert json.loads((tmp_path / "out.json").read_text()) == {
         "annotations": [{"image_id": "a", "category_id": 1, "bbox": [1, 2, 2, 3], "score": 0.5}],
         "categories": [{"id": 1, "name": "c"}],

@@ -92,12 +92,12 @@ def test_the_folder_of_labels_finds_images_and_names(tmp_path: Path) -> None:
 def test_predictions(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
     write(tmp_path / "run", {"labels/b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "labels/a.txt": FOUND})
-    found = found_in(tmp_path / "run", truth)
-    assert found.image.tolist() == [0, 1]
-    assert found.label.tolist() == [0, 1]
-    assert found.score.tolist() == [0.75, 0.5]
-    assert found.corners.tolist() == [[75, 25, 125, 75], [160, 106.75, 480, 427]]
-    assert codes(found) == {"images-without-file": 1, "polygons-bounded": 1}
+    detections = found_in(tmp_path / "run", truth)
+    assert detections.image.tolist() == [0, 1]
+    assert detections.label.tolist() == [0, 1]
+    assert detections.score.tolist() == [0.75, 0.5]
+    assert detections.corners.tolist() == [[75, 25, 125, 75], [160, 106.75, 480, 427]]
+    assert codes(detections) == {"images-without-file": 1, "polygons-bounded": 1}
 
 
 def test_a_picture_turned_by_a_quarter(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_sizes_of_the_other_side(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has class names") as error:
         found_in(tmp_path / "run", truth)
     assert "--class-names FILE" in str(error.value)
-    found = found_in(tmp_path / "run", truth, class_names=tmp_path / "classes.txt")
-    assert found.corners.tolist() == [[75, 25, 125, 75]]
-    assert detap.evaluate(truth, found, protocol="coco").summary["AP"] == pytest.approx(1)
+    detections = found_in(tmp_path / "run", truth, class_names=tmp_path / "classes.txt")
+    assert detections.corners.tolist() == [[75, 25, 125, 75]]
+    assert detap.evaluate(truth, detections, protocol="coco").summary["AP"] == pytest.approx(1)
     with pytest.raises(InputError, match=r"image 'a' is 200x100 in the ground truth, but 100x200"):
         found_in(
             tmp_path / "run", truth, class_names=tmp_path / "classes.txt", image_size=(100, 200)
@@ -158,10 +158,10 @@ def test_rows_that_repeat_others(tmp_path: Path) -> None:
     assert len(truth) == 3
     assert codes(truth)["repeated-rows"] == 1
     write(tmp_path, {"dt/a.txt": FOUND * 3, "dt/b.txt": FOUND})
-    found = found_in(tmp_path / "dt", truth)
-    assert len(found) == 4
-    assert codes(found)["repeated-rows"] == 2
-    assert "run twice into one folder" in str(found.notes)
+    detections = found_in(tmp_path / "dt", truth)
+    assert len(detections) == 4
+    assert codes(detections)["repeated-rows"] == 2
+    assert "run twice into one folder" in str(detections.notes)
 
 
 # --- where images are
@@ -330,14 +330,14 @@ def test_two_lists_of_names(tmp_path: Path) -> None:
 def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
     """Every box is right and every class wrong: AP 0, and the suspicion named; then the remedy."""
     names = [f"class{number}" for number in range(4)]
-    labels, found = {}, {}
+    labels, predictions = {}, {}
     for image in range(20):
         number = image % 4
         box = f".{image + 20} .5 .25 .25"
         labels[f"labels/{image}.txt"] = f"{number} {box}\n"
-        found[f"run/{image}.txt"] = f"{3 - number} {box} .9\n"
+        predictions[f"run/{image}.txt"] = f"{3 - number} {box} .9\n"
     listed = {"classes.txt": "\n".join(names), "run.names": "\n".join(names[::-1])}
-    write(tmp_path, {**labels, **found, **listed})
+    write(tmp_path, {**labels, **predictions, **listed})
     truth = truth_of(tmp_path / "labels", image_size="200x200")
     with pytest.warns(DetapWarning, match=r"look permuted.*dt-class-names"):
         result = detap.evaluate(truth, found_in(tmp_path / "run", truth), protocol="coco")
@@ -363,9 +363,9 @@ def test_classes_that_are_called_as_the_ground_truth_calls_them(tmp_path: Path) 
     """As Padilla's tools write them; other words are no classes."""
     truth = truth_of(dataset(tmp_path))
     write(tmp_path, {"run/a.txt": "dog .5 .4 .4 .2 .3\n", "odd/a.txt": "cow .5 .4 .4 .2 .3\n"})
-    found = found_in(tmp_path / "run", truth, format="yolo", columns="conf-first")
-    assert [found.classes[k] for k in found.label] == ["dog"]
-    assert found.score.tolist() == [0.5]
+    detections = found_in(tmp_path / "run", truth, format="yolo", columns="conf-first")
+    assert [detections.classes[k] for k in detections.label] == ["dog"]
+    assert detections.score.tolist() == [0.5]
     with pytest.raises(InputError, match="class 'cow' is not a whole number >= 0"):
         found_in(tmp_path / "odd", truth, format="yolo", columns="conf-first")
 
@@ -387,9 +387,9 @@ PADILLA = {"a.txt": "0 .9 .5 .5 .5 .25\n", "b.txt": "0 .25 .3 .7 .2 .5\n"}
 def test_columns_are_told_by_which_of_them_make_boxes(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "gt/b.txt": BOX})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    found = found_in(write(tmp_path / "dt", PADILLA), truth)
-    assert found.score.tolist() == [0.9, 0.25]
-    assert found.corners.tolist() == [[25, 37.5, 75, 62.5], pytest.approx([20, 45, 40, 95])]
+    detections = found_in(write(tmp_path / "dt", PADILLA), truth)
+    assert detections.score.tolist() == [0.9, 0.25]
+    assert detections.corners.tolist() == [[25, 37.5, 75, 62.5], pytest.approx([20, 45, 40, 95])]
     ours = write(tmp_path / "ours", {"a.txt": FOUND})  # 0.75 high around 0.25 does not fit
     assert found_in(ours, truth).score.tolist() == [0.75]
 
@@ -398,13 +398,13 @@ def test_few_rows_that_fit_either_order_are_ultralytics(tmp_path: Path) -> None:
     """On 97fee23 an error in one to three rows of ten such folders, beside correct labels too."""
     write(tmp_path, {"gt/a.txt": BOX, "dt/a.txt": "0 .5 .5 .1 .1 .1\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    found = found_in(tmp_path / "dt", truth)
+    detections = found_in(tmp_path / "dt", truth)
     last = found_in(tmp_path / "dt", truth, columns="conf-last")
     first = found_in(tmp_path / "dt", truth, columns="conf-first")
-    assert found.score.tolist() == last.score.tolist() == [0.1]
+    assert detections.score.tolist() == last.score.tolist() == [0.1]
     assert first.score.tolist() == [0.5]
     assert first.corners.tolist() == [pytest.approx([45, 5, 55, 15])]
-    notes = {note.code: note for note in found.notes}
+    notes = {note.code: note for note in detections.notes}
     assert "--columns conf-first" in notes["columns-conf-last"].message
     assert "columns-conf-last" not in codes(last)
     with pytest.raises(UsageError, match="columns 'x' is unknown"):
@@ -416,11 +416,11 @@ def test_two_rows_that_were_read_as_conf_first(tmp_path: Path) -> None:
     labels = "0 .5 .5 .4 .4\n0 .9 .5 .2 .4\n"
     write(tmp_path, {"gt/a.txt": labels, "dt/a.txt": "0 .5 .5 .4 .4 .3\n0 .92 .5 .2 .4 .3\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    found = found_in(tmp_path / "dt", truth)
-    assert found.score.tolist() == [0.3, 0.3]
-    assert "--columns conf-first" in str(found.notes)
+    detections = found_in(tmp_path / "dt", truth)
+    assert detections.score.tolist() == [0.3, 0.3]
+    assert "--columns conf-first" in str(detections.notes)
     # Overlaps 1 and 18 * 40 / (22 * 40) = .818
-    assert detap.evaluate(truth, found).summary["AP50"] == pytest.approx(1)
+    assert detap.evaluate(truth, detections).summary["AP50"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 10])
@@ -440,8 +440,8 @@ def test_few_rows_of_padillas(rows: int, tmp_path: Path) -> None:
 def test_conf_first_is_chosen_with_a_note(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "gt/b.txt": BOX})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    found = found_in(write(tmp_path / "dt", PADILLA), truth)
-    note = next(note for note in found.notes if note.code == "columns-conf-first")
+    detections = found_in(write(tmp_path / "dt", PADILLA), truth)
+    note = next(note for note in detections.notes if note.code == "columns-conf-first")
     assert "2 of 2 boxes would be outside their image" in note.message
     assert "--columns conf-last" in note.message
     assert note.severity == "info"
@@ -454,8 +454,8 @@ def test_what_fits_neither_order_is_reported_as_ultralytics(tmp_path: Path) -> N
     truth = truth_of(tmp_path / "gt", image_size="100x100")
     with pytest.raises(InputError, match=r"line 2: xc 2 is outside \[0, 1"):
         found_in(tmp_path / "dt", truth)
-    found = found_in(tmp_path / "dt", truth, as_is=True)
-    assert found.score.tolist() == [0.9, 0.9]
+    detections = found_in(tmp_path / "dt", truth, as_is=True)
+    assert detections.score.tolist() == [0.9, 0.9]
 
 
 def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
@@ -463,9 +463,9 @@ def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
     names = tmp_path / "classes.txt"
     truth = truth_of(tmp_path / "gt", image_size="100x100", class_names=names)
     write(tmp_path, {"dt/a.txt": "cat .4 .5 .5 .25 .5\n"})
-    found = found_in(tmp_path / "dt", truth, format="yolo")
-    assert found.score.tolist() == [0.4]
-    assert "rows have class names" in str(codes(found)) + str(found.notes)
+    detections = found_in(tmp_path / "dt", truth, format="yolo")
+    assert detections.score.tolist() == [0.4]
+    assert "rows have class names" in str(codes(detections)) + str(detections.notes)
     write(tmp_path, {"dt/a.txt": "cat .5 .9 .25 .1 .9\n"})  # beyond the image if conf-first
     assert found_in(tmp_path / "dt", truth, format="yolo").score.tolist() == [0.9]
 
@@ -516,16 +516,16 @@ def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:
 
 def test_what_convert_writes_is_read(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
-    found = found_in(write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth)
-    detap.convert(tmp_path / "out", truth, found, to="yolo")
+    detections = found_in(write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth)
+    detap.convert(tmp_path / "out", truth, detections, to="yolo")
     again = truth_of(tmp_path / "out/data.yaml", image_sizes=tmp_path / "out/sizes.csv")
     assert again.images == truth.images
     assert again.classes == truth.classes
     assert again.label.tolist() == truth.label.tolist()
     assert again.corners.tolist() == truth.corners.tolist()
     same = found_in(tmp_path / "out/predictions", again)
-    assert same.corners.tolist() == found.corners.tolist()
-    assert same.score.tolist() == found.score.tolist()
+    assert same.corners.tolist() == detections.corners.tolist()
+    assert same.score.tolist() == detections.score.tolist()
 
 
 def test_an_evaluation_says_nothing_where_all_is_well(tmp_path: Path) -> None:
@@ -644,9 +644,9 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "\n".join(rows), "dt/a.txt": " .9\n".join([*rows, ""])})
     begun = time.process_time()
     truth = truth_of(tmp_path / "gt", image_size="640x480")
-    found = found_in(tmp_path / "dt", truth)
+    detections = found_in(tmp_path / "dt", truth)
     assert time.process_time() - begun < 3
-    assert (len(truth), len(found), len(truth.classes)) == (count, count, count)
+    assert (len(truth), len(detections), len(truth.classes)) == (count, count, count)
     write(tmp_path, {"gt/a.txt": "0 2 .5 .2 .2\n" * count})
     begun = time.process_time()
     with pytest.raises(InputError) as error:

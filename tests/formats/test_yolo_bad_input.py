@@ -187,8 +187,8 @@ def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path, {"run/c.txt": FOUND})
     with pytest.raises(InputError, match="unknown size of image 'c'"):
         detap.read_detections(tmp_path / "run", truth)
-    found = detap.read_detections(tmp_path / "run", truth, image_sizes=_sizes(tmp_path))
-    assert found.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
+    detections = detap.read_detections(tmp_path / "run", truth, image_sizes=_sizes(tmp_path))
+    assert detections.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
 
 
 def _sizes(folder: Path) -> Path:

@@ -31,11 +31,13 @@ def voc(real_data: Path) -> Path:
     return real_data / "voc-100"
 
 
-def summary_of(truth: Path, found: Path, for_truth: Any, for_found: Any) -> Mapping[str, float]:
+def summary_of(
+    truth: Path, predictions: Path, for_truth: Any, for_found: Any
+) -> Mapping[str, float]:
     table = detap.read_ground_truth(truth, **for_truth)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        detections = detap.read_detections(found, table, **for_found)
+        detections = detap.read_detections(predictions, table, **for_found)
         return detap.evaluate(table, detections, protocol="coco").summary
 
 
@@ -46,20 +48,20 @@ def known(folder: Path) -> Any:
 
 def test_the_known_numbers(folder: Path) -> None:
     sizes = {"image_sizes": folder / "sizes.csv"}
-    found = folder / "predictions"
+    detections = folder / "predictions"
     expected = known(folder)
-    assert summary_of(folder / "data.yaml", found, sizes, {}) == expected
-    assert summary_of(folder / "labels" / "val", found / "labels", sizes, sizes) == expected
+    assert summary_of(folder / "data.yaml", detections, sizes, {}) == expected
+    assert summary_of(folder / "labels" / "val", detections / "labels", sizes, sizes) == expected
 
 
 def test_whatever_the_ground_truth_is(folder: Path, voc: Path, tmp_path: Path) -> None:
     numbers = json.loads((voc / "expected_coco_all_encodings.json").read_text())
     expected = pytest.approx(numbers, rel=0, abs=1e-12)
     names = {"class_names": folder / "data.yaml"}
-    found = folder / "predictions"
-    assert summary_of(voc / "gt" / "voc_xml", found, {}, names) == expected
+    detections = folder / "predictions"
+    assert summary_of(voc / "gt" / "voc_xml", detections, {}, names) == expected
     coco = voc / "gt" / "coco_v2" / "instances_v2.json"
-    assert summary_of(coco, found, {}, names) == expected
+    assert summary_of(coco, detections, {}, names) == expected
 
 
 def test_images_have_the_sizes_of_the_table(folder: Path, tmp_path: Path) -> None:
@@ -77,9 +79,11 @@ def test_images_have_the_sizes_of_the_table(folder: Path, tmp_path: Path) -> Non
 
 
 def test_an_image_size_moves_areas_alone(folder: Path) -> None:
-    found = summary_of(folder / "data.yaml", folder / "predictions", {"image_size": "640x640"}, {})
-    assert found["AP"] == pytest.approx(0.3469, abs=1e-4)  # one overlap lies on a threshold
-    assert found["APs"] == pytest.approx(0.0154, abs=5e-5)
+    detections = summary_of(
+        folder / "data.yaml", folder / "predictions", {"image_size": "640x640"}, {}
+    )
+    assert detections["AP"] == pytest.approx(0.3469, abs=1e-4)  # one overlap lies on a threshold
+    assert detections["APs"] == pytest.approx(0.0154, abs=5e-5)
 
 
 def test_columns_of_padillas_tools(folder: Path, voc: Path) -> None:
@@ -98,9 +102,9 @@ def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
     for path in (folder / "predictions" / "labels").iterdir():
         write(tmp_path, {path.name: path.read_text() * 2})
     truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-    found = detap.read_detections(tmp_path, truth)
-    assert {note.code: note.count for note in found.notes}["repeated-rows"] == 452
-    result = detap.evaluate(truth, found, protocol="coco")
+    detections = detap.read_detections(tmp_path, truth)
+    assert {note.code: note.count for note in detections.notes}["repeated-rows"] == 452
+    result = detap.evaluate(truth, detections, protocol="coco")
     assert result.summary["AP"] == pytest.approx(0.2167, abs=5e-5)
 
 
@@ -135,10 +139,10 @@ def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, box_format: str
             write(tmp_path, {f"{side}/{file.name}": text})
     reading: Any = {"image_sizes": folder / "sizes.csv", "boxes": box_format, "format": "yolo"}
     names = {"class_names": folder / "data.yaml"}
-    found = summary_of(tmp_path / "labels", tmp_path / "found", reading | names, reading)
+    actual = summary_of(tmp_path / "labels", tmp_path / "found", reading | names, reading)
     expected = json.loads((folder / "expected_coco.json").read_text())
-    assert found["AP"] == pytest.approx(expected["AP"], abs=1e-4)  # last bits at a threshold
-    assert found["AP50"] == pytest.approx(expected["AP50"], abs=1e-12)
+    assert actual["AP"] == pytest.approx(expected["AP"], abs=1e-4)  # last bits at a threshold
+    assert actual["AP50"] == pytest.approx(expected["AP50"], abs=1e-12)
 
 
 def _by_corner(line: list[str], box_format: str) -> str:
@@ -157,8 +161,8 @@ def test_what_the_error_used_to_advise(
 ) -> None:
     """Fractions taken for pixels gave mAP .4002, status 0 and no warning."""
     names = str(voc / "gt" / "yolo" / "obj.names")
-    labels, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
-    words = ("eval", "--gt", labels, "--dt", found, "--class-names", names)
+    labels, detections = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    words = ("eval", "--gt", labels, "--dt", detections, "--class-names", names)
     insisted = command(*words, "--boxes", "xywh", "--format", "voc")
     assert insisted.status == 2
     assert "look normalized" in insisted.err
@@ -175,17 +179,17 @@ def test_what_the_error_used_to_advise(
 def test_attributes_of_images(folder: Path, command: Callable[..., Ended]) -> None:
     """There are none: it is said, as of any format."""
     sizes = ("--image-sizes", str(folder / "sizes.csv"))
-    data, found = str(folder / "data.yaml"), str(folder / "predictions")
-    done = command("eval", "--gt", data, "--dt", found, *sizes, "--slice-by", "light")
+    data, detections = str(folder / "data.yaml"), str(folder / "predictions")
+    done = command("eval", "--gt", data, "--dt", detections, *sizes, "--slice-by", "light")
     assert done.status == 2
     assert "no image has an attribute 'light'" in done.err
 
 
 def test_what_it_advises_now(folder: Path, voc: Path, command: Callable[..., Ended]) -> None:
-    labels, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    labels, detections = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
     sizes = ("--image-sizes", str(folder / "sizes.csv"))
     done = command(
-        "eval", "--gt", labels, "--dt", found, "--format", "yolo", *sizes,
+        "eval", "--gt", labels, "--dt", detections, "--format", "yolo", *sizes,
         "--protocol", "voc2012", "--output-format", "json",
     )  # fmt: skip
     assert done.status == 0
@@ -212,9 +216,9 @@ def test_checking_either_side(folder: Path, command: Callable[..., Ended]) -> No
     truth = command("check", "--gt", str(folder / "data.yaml"), *sizes)
     assert truth.status == 0
     assert "273" in truth.out
-    found = command("check", "--dt", str(folder / "predictions"), *sizes)
-    assert found.status == 0
-    assert "452" in found.out
+    detections = command("check", "--dt", str(folder / "predictions"), *sizes)
+    assert detections.status == 0
+    assert "452" in detections.out
     unsized = command("check", "--gt", str(folder / "data.yaml"))
     assert unsized.status == 2
     assert "--image-size WxH" in unsized.out + unsized.err

@@ -45,8 +45,8 @@ def data_set(folder: Path, labels: str, predictions: str, yaml: str = "") -> Pat
 
 def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
     truth = detap.read_ground_truth(data, **options)
-    found = detap.read_detections(data.parent / "run", truth, format="yolo", **options)
-    return detap.evaluate(truth, found, protocol=protocol)
+    detections = detap.read_detections(data.parent / "run", truth, format="yolo", **options)
+    return detap.evaluate(truth, detections, protocol=protocol)
 
 
 # --- keypoints
@@ -61,14 +61,14 @@ def test_labels_with_keypoints_are_boxes(
     row = pose(*shape)
     data = data_set(tmp_path, row, f"{row} .9", written.format(*shape) + "\n")
     truth = detap.read_ground_truth(data)
-    found = detap.read_detections(tmp_path / "run", truth)
+    detections = detap.read_detections(tmp_path / "run", truth)
     assert truth.corners.tolist() == [[20, 20, 80, 80]]
-    assert found.corners.tolist() == [[20, 20, 80, 80]]
-    assert found.score.tolist() == [0.9]
+    assert detections.corners.tolist() == [[20, 20, 80, 80]]
+    assert detections.score.tolist() == [0.9]
     assert truth.polygons is None
-    for table in (truth, found):
+    for table in (truth, detections):
         assert codes(table)["keypoints-left-out"] == 1
-    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(1)
+    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) 
     names = write(tmp_path, {"more/classes.txt": "thing\n"}) / "more" / "classes.txt"
     with pytest.raises(InputError, match=r"every row has 40 columns.*--class-names.*--task segm"):
         detap.read_detections(tmp_path / "run", truth, class_names=names)
-    found = detap.read_detections(tmp_path / "run", truth, class_names=data)
-    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(1)
+    detections = detap.read_detections(tmp_path / "run", truth, class_names=data)
+    assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
 
 
 def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
@@ -195,10 +195,10 @@ def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
     assert score(data, "dota", task=task).summary["mAP"] == 0  # above .5, not at .5
     truth = detap.read_ground_truth(data, task=task)
     assert truth.polygons is None  # upright: a box
-    found = detap.read_detections(tmp_path / "run", truth, task=task)
-    assert found.polygons is not None
-    assert found.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
-    notes = {note.code: note for note in detap.evaluate(truth, found).notes}
+    detections = detap.read_detections(tmp_path / "run", truth, task=task)
+    assert detections.polygons is not None
+    assert detections.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
+    notes = {note.code: note for note in detap.evaluate(truth, detections).notes}
     assert notes["polygons-as-boxes"].severity == "warning"
 
 
@@ -230,9 +230,9 @@ def test_corners_beyond_the_image(tmp_path: Path) -> None:
     """As rotated boxes are, in 73 of 446 rows of real predictions."""
     far = "0 .5 -.4 1.4 .5 .5 1.4 -.4 .5"
     truth = detap.read_ground_truth(data_set(tmp_path, far, f"{far} .9"))
-    found = detap.read_detections(tmp_path / "run", truth)
+    detections = detap.read_detections(tmp_path / "run", truth)
     assert codes(truth)["ground-truth-beyond-image"] == 1
-    assert codes(found)["detections-beyond-image"] == 1
+    assert codes(detections)["detections-beyond-image"] == 1
     farther = "0 .5 -.9 1.9 .5 .5 1.9 -.9 .5"
     write(tmp_path, {"run/a.txt": f"{farther} .9\n"})
     detap.read_detections(tmp_path / "run", truth)
@@ -319,14 +319,14 @@ def test_boxes_of_poses_by_pycocotools(real_data: Path, tmp_path: Path) -> None:
     folder, expected = _numbers(real_data, "ultralytics-pose", "boxes of the same files")
     truth = detap.read_ground_truth(_with_images(folder, tmp_path))
     assert (len(truth.images), len(truth)) == (79, 68)
-    found = detap.read_detections(folder / "predictions", truth)
-    summary = detap.evaluate(truth, found, protocol="coco").summary
+    detections = detap.read_detections(folder / "predictions", truth)
+    summary = detap.evaluate(truth, detections, protocol="coco").summary
     assert {name: summary[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
 def test_polygons_of_segments_stay_as_they_were(real_data: Path) -> None:
     folder, _ = _numbers(real_data, "ultralytics-segment", "perfect")
     truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
-    found = detap.read_detections(folder / "predictions" / "labels", truth)
+    detections = detap.read_detections(folder / "predictions" / "labels", truth)
     assert codes(truth)["polygons-bounded"] == 353
-    assert codes(found)["polygons-bounded"] == 311
+    assert codes(detections)["polygons-bounded"] == 311

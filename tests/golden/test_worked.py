@@ -55,13 +55,13 @@ def _name_of(rows: list[Worked]) -> str:
 @pytest.mark.parametrize("rows", RUNS, ids=_name_of)
 def test_the_whole_command_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None:
     report = _report(tuple(rows[0].arguments(FIXTURES)))
-    found = {row.number: _number(report, row.number) for row in rows}
-    due = {row.number: row.expected for row in rows}
-    undefined = {number for number, value in due.items() if value is None}
-    assert {number for number, value in found.items() if value is None} == undefined
-    for number in due.keys() - undefined:
+    actual = {row.number: _number(report, row.number) for row in rows}
+    expected = {row.number: row.expected for row in rows}
+    undefined = {number for number, value in expected.items() if value is None}
+    assert {number for number, value in actual.items() if value is None} == undefined
+    for number in expected.keys() - undefined:
         # pycocotools' guard of 2**-52 in the precision is all that may part them.
-        assert found[number] == pytest.approx(due[number], abs=1e-12, rel=0), number
+        assert actual[number] == pytest.approx(expected[number], abs=1e-12, rel=0), number
 
 
 @pytest.mark.parametrize("rows", some(RUNS, 12), ids=_name_of)

@@ -41,12 +41,12 @@ class Worked:
         suffix = "".join(f"-{word}" for word in variant)
         folder = fixtures / self.case / kind
         if kind == "voc":
-            truth, found = folder / "Annotations", folder / f"detections{suffix}"
+            truth, detections = folder / "Annotations", folder / f"detections{suffix}"
         elif kind == "kitti":
-            truth, found = folder / "label_2", folder / "results"
+            truth, detections = folder / "label_2", folder / "results"
         else:
-            truth, found = folder / "instances.json", folder / f"results{suffix}.json"
-        return ["--format", kind, "--gt", str(truth), "--dt", str(found), *self.options]
+            truth, detections = folder / "instances.json", folder / f"results{suffix}.json"
+        return ["--format", kind, "--gt", str(truth), "--dt", str(detections), *self.options]
 
 
 def calculate(text: str) -> float:
@@ -65,14 +65,14 @@ def calculate(text: str) -> float:
 def table_rows(fixtures: Path, cases: str, columns: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the case and the cells of every row of each table with these columns in a why.md."""
     for why in sorted(fixtures.glob(f"{cases}/why.md")):
-        due = False
+        expected = False
         for line in why.read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             if not line.startswith("|"):
-                due = False
+                expected = False
             elif cells == columns:
-                due = True
-            elif due and not set(line) <= set("|- "):
+                expected = True
+            elif expected and not set(line) <= set("|- "):
                 yield why.parent.name, cells
 
 

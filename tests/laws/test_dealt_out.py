@@ -32,10 +32,10 @@ def dealing_out(stretch: int) -> Iterator[None]:
 def assert_dealing_changes_nothing(
     case: Case, protocol: Protocol, one_class: bool, stretch: int
 ) -> None:
-    truth, found = case.tables_for(protocol)
+    truth, detections = case.tables_for(protocol)
     if one_class:
         truth = replace(truth, label=truth.label * 0)
-        found = replace(found, label=found.label * 0)
+        detections = replace(detections, label=detections.label * 0)
     else:
         # Lists of what was looked for are said class by class.
         every: dict[str, Any] = {
@@ -45,7 +45,7 @@ def assert_dealing_changes_nothing(
             "class_groups": "none",
         }
         protocol = replace(protocol, **every)
-    scene = score_tables(truth, found, protocol)._run
+    scene = score_tables(truth, detections, protocol)._run
     scene.threads = 1
     plain = scene.evaluate_by_score()
     match_table = scene.match_table()

@@ -29,8 +29,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 RULES = protocol("coco-keypoints").with_changes(sigmas=(0.05, 0.1, 0.2))
 Scene = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
-place = st.integers(0, 40)
-pose = st.lists(st.tuples(place, place, st.integers(0, 2)), min_size=3, max_size=3)
+coordinate = st.integers(0, 40)
+pose = st.lists(st.tuples(coordinate, coordinate, st.integers(0, 2)), min_size=3, max_size=3)
 
 
 def flat(points: list[tuple[int, int, int]]) -> list[int]:
@@ -39,7 +39,7 @@ def flat(points: list[tuple[int, int, int]]) -> list[int]:
 
 @st.composite
 def scenes(draw: st.DrawFn) -> Scene:
-    truths, found = [], []
+    truths, detections = [], []
     for number in range(1, draw(st.integers(1, 6)) + 1):
         points = draw(pose)
         here = {"image_id": draw(st.integers(1, 3)), "category_id": draw(st.integers(1, 2))}
@@ -47,7 +47,7 @@ def scenes(draw: st.DrawFn) -> Scene:
             {
                 **here,
                 "id": number,
-                "bbox": [draw(place), draw(place), draw(place), draw(place)],
+                "bbox": [draw(coordinate), draw(coordinate), draw(coordinate), draw(coordinate)],
                 "area": draw(st.sampled_from([200, 1500, 10000])),
                 "iscrowd": int(draw(st.booleans()) and draw(st.booleans())),
                 "num_keypoints": sum(v > 0 for _, _, v in points),
@@ -57,17 +57,17 @@ def scenes(draw: st.DrawFn) -> Scene:
         for _ in range(draw(st.integers(0, 3))):
             moved = [(x + draw(st.integers(-6, 6)), y, 1) for x, y, _ in points]
             score = draw(st.sampled_from([0.25, 0.5, 0.75]))
-            found.append({**here, "score": score, "keypoints": flat(moved)})
-    return truths, found
+            detections.append({**here, "score": score, "keypoints": flat(moved)})
+    return truths, detections
 
 
-def scored(truths: Any, found: Any, rules: Any = RULES, **more: Any) -> Result:
+def scored(truths: Any, results: Any, rules: Any = RULES, **more: Any) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
         images = [{"id": n} for n in (1, 2, 3)]
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         gt.write_text(json.dumps({"images": images, "annotations": truths, "categories": classes}))
-        dt.write_text(json.dumps(found))
+        dt.write_text(json.dumps(results))
         table = read_ground_truth(gt, keypoints=True)
         detections = read_detections(dt, table, keypoints=True)
     return evaluate(table, detections, rules, **more)
@@ -113,19 +113,19 @@ def test_threads_change_nothing(scene: Scene, threads: int) -> None:
 @given(scenes(), st.integers(-500, 500), st.integers(-500, 500))
 def test_an_image_can_be_moved(scene: Scene, x: int, y: int) -> None:
     """By whole pixels, so that no distance is rounded."""
-    truths, found = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in scene)
+    truths, detections = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in scene)
     for record in truths:
         left, top, *sides = record["bbox"]
         record["bbox"] = [left + x, top + y, *sides]
-    same_numbers(scored(truths, found), scored(*scene))
+    same_numbers(scored(truths, detections), scored(*scene))
 
 
 @given(scenes())
 def test_how_visible_a_keypoint_is_does_not_matter(scene: Scene) -> None:
     """Labelled is labelled; what a detection says of it is not read."""
     truths = changed(scene[0], lambda x, y, v: (x, y, 2 * v))
-    found = changed(scene[1], lambda x, y, _: (x, y, 0))
-    same_numbers(scored(truths, found), scored(*scene))
+    detections = changed(scene[1], lambda x, y, _: (x, y, 0))
+    same_numbers(scored(truths, detections), scored(*scene))
 
 
 @given(scenes())
@@ -137,13 +137,13 @@ def test_where_an_unlabelled_keypoint_is_does_not_matter(scene: Scene) -> None:
 @given(scenes(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None:
     """The overlaps are the same; which of equally good ground truths is found is the order's."""
-    truths, found = scene
-    for n, entry in enumerate(found):
+    truths, detections = scene
+    for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 32
-    whole = scored(truths, found, match_table=True)
+    whole = scored(truths, detections, match_table=True)
     random.shuffle(truths)
-    random.shuffle(found)
-    again = scored(truths, found, match_table=True)
+    random.shuffle(detections)
+    again = scored(truths, detections, match_table=True)
     same(again.match_table.max_iou[np.argsort(-again.detections.score)], whole.match_table.max_iou)
 
 
@@ -155,8 +155,8 @@ def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
     merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
     same([*merged.summary.values()], [*whole.summary.values()])
     for name in ("true_positive", "ignored", "duplicate", "score"):
-        ours, due = (getattr(result.match_table, name) for result in (merged, whole))
-        assert np.sort(ours, axis=-1).tobytes() == np.sort(due, axis=-1).tobytes(), name
+        ours, expected = (getattr(result.match_table, name) for result in (merged, whole))
+        assert np.sort(ours, axis=-1).tobytes() == np.sort(expected, axis=-1).tobytes(), name
 
 
 @given(scenes())
@@ -181,10 +181,10 @@ BOXES = np.array([[0.0, 0, 5, 5]])
 
 def test_keypoints_are_asked_for_where_tables_have_none() -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
-    found = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
+    detections = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
     message = "no keypoints of the ground truth were read: read COCO files with keypoints=True"
     with pytest.raises(UsageError, match=message):
-        evaluate(truth, found, "coco-keypoints")
+        evaluate(truth, detections, "coco-keypoints")
 
 
 def test_what_overlaps_brings_what_goes_with_it() -> None:

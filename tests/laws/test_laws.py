@@ -51,7 +51,9 @@ def test_the_order_of_images_and_rows_changes_nothing(
 ) -> None:
     """Scores being distinct; ground truths of one image keep their order, which decides ties."""
     names = dict(zip(case.images, data.draw(st.permutations(range(1, 50))), strict=False))
-    found = tuple(replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.dt)))
+    detections = tuple(
+        replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.dt))
+    )
     order = {image: n for n, image in enumerate(data.draw(st.permutations(case.images)))}
     truths = tuple(
         replace(t, image=names[t.image]) for t in sorted(case.truths, key=lambda t: order[t.image])
@@ -64,7 +66,7 @@ def test_the_order_of_images_and_rows_changes_nothing(
     shuffled = replace(
         case,
         truths=truths,
-        dt=found,
+        dt=detections,
         images=images,
         negative=negative,
         not_exhaustive=open_ended,
@@ -83,13 +85,13 @@ def test_the_order_of_a_coco_file_changes_nothing(
         shuffle(rows)
     (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
     (tmp_path / "results.json").write_text(json.dumps(results), "utf-8")
-    found = []
-    for place in (folder, tmp_path):
-        truth = coco.read_ground_truth(place / "instances.json")
-        detections = coco.read_detections(place / "results.json", truth)
-        found.append(evaluate(truth, detections, "coco"))
-    assert found[0].classes == found[1].classes
-    assert_same_result(*found)
+    runs = []
+    for path in (folder, tmp_path):
+        truth = coco.read_ground_truth(path / "instances.json")
+        detections = coco.read_detections(path / "results.json", truth)
+        runs.append(evaluate(truth, detections, "coco"))
+    assert runs[0].classes == runs[1].classes
+    assert_same_result(*runs)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -157,8 +159,8 @@ def test_removing_a_detection_matched_to_a_crowd_changes_nothing(case: Case) -> 
     rows = np.flatnonzero(ignored.all(axis=(0, 1)))
     assume(len(rows) > 0)
     for row in rows:
-        found = tuple(f for n, f in enumerate(case.dt) if n != row)
-        after = run(case.with_dt(found), rules)
+        detections = tuple(f for n, f in enumerate(case.dt) if n != row)
+        after = run(case.with_dt(detections), rules)
         assert_same_bits(after.average_precision, before.average_precision, "AP")
         assert_same_bits(after.precision, before.precision, "precision")
         assert_same_bits(after.recall, before.recall, "recall")
@@ -259,8 +261,8 @@ def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
 @given(cases(crowds=False))
 def test_the_ground_truth_itself_is_perfect(case: Case) -> None:
     truths = tuple(t for t in case.truths if t.box[2] and t.box[3])
-    found = tuple(Detection(t.image, t.label, t.box, 0.5) for t in truths)
-    result = run(replace(case, truths=truths, dt=found))
+    detections = tuple(Detection(t.image, t.label, t.box, 0.5) for t in truths)
+    result = run(replace(case, truths=truths, dt=detections))
     defined = ~np.isnan(result.average_precision)
     assert result.average_precision[defined] == pytest.approx(1.0, abs=ROUNDING)
     assert (result.recall[:, :, 0, -1][~np.isnan(result.recall[:, :, 0, -1])] == 1).all()

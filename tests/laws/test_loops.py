@@ -35,7 +35,7 @@ class Scene:
     """Rows of `IMAGES`, in their order, each with the fields of a COCO record."""
 
     truths: Rows
-    found: Rows
+    detections: Rows
     sizes: dict[int, tuple[int, int]]
     masks: bool
     boxed: bool  # whether detections have boxes
@@ -48,7 +48,7 @@ class Scene:
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         contents = {"images": images, "annotations": list(map(self.record, self.truths))}
         gt.write_text(json.dumps(contents | {"categories": classes}))
-        dt.write_text(json.dumps([*map(self.record, self.found)]))
+        dt.write_text(json.dumps([*map(self.record, self.detections)]))
         return gt, dt
 
     def record(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def scenes(draw: st.DrawFn, *, masks: bool) -> Scene:
             extra = {"area": random.random() * 2000, "iscrowd": int(random.random() < 0.2)}
             scene.truths.append(row | extra | {"id": len(scene.truths) + 1})
             for _ in range(random.integers(0, 4)):
-                scene.found.append(row | near(random, row))
+                scene.detections.append(row | near(random, row))
     return scene
 
 
@@ -137,11 +137,11 @@ def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str)
         }
     evaluator.update(
         images,
-        of(scene.found, "bbox") if scene.boxed else None,
-        of(scene.found, "score"),
-        of(scene.found, "category_id"),
+        of(scene.detections, "bbox") if scene.boxed else None,
+        of(scene.detections, "score"),
+        of(scene.detections, "category_id"),
         ground_truth=truth,
-        **shapes(scene, scene.found, images, form),
+        **shapes(scene, scene.detections, images, form),
     )
 
 
@@ -150,8 +150,8 @@ def of_files(scene: Scene, protocol: Protocol) -> tuple[GroundTruth, detap.Resul
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = scene.write(folder)
         truth = detap.read_ground_truth(gt, **options)
-        found = detap.read_detections(dt, truth, **options)
-    return truth, detap.evaluate(truth, found, protocol)
+        detections = detap.read_detections(dt, truth, **options)
+    return truth, detap.evaluate(truth, detections, protocol)
 
 
 FORMS = st.sampled_from(["bool", "uint8", "list", "runs"])
@@ -230,13 +230,13 @@ def test_arrays(masks: bool, data: st.DataObject) -> None:
     key, name = ("mask", "masks") if masks else ("points", "keypoints")
 
     def table(rows: Rows, *, boxed: bool = True) -> dict[str, Any]:
-        found = {
+        columns = {
             "image": [row["image_id"] for row in rows],
             "label": [row["category_id"] for row in rows],
             name: [row[key] for row in rows],
         }
         boxes = {"boxes": [row["bbox"] for row in rows], "box_format": "xywh"}
-        return found | (boxes if boxed else {"box_format": "xywh"})
+        return columns | (boxes if boxed else {"box_format": "xywh"})
 
     truth = GroundTruth.from_arrays(
         **table(scene.truths),
@@ -245,10 +245,11 @@ def test_arrays(masks: bool, data: st.DataObject) -> None:
         images=IMAGES,
         classes={1: "a", 2: "b"},
     )
-    found = Detections.from_arrays(
-        **table(scene.found, boxed=scene.boxed), score=[row["score"] for row in scene.found]
+    columns = Detections.from_arrays(
+        **table(scene.detections, boxed=scene.boxed),
+        score=[row["score"] for row in scene.detections],
     )
-    assert_same_result(detap.evaluate(truth, found, rules), whole)
+    assert_same_result(detap.evaluate(truth, columns, rules), whole)
 
 
 @given(scenes(masks=True), scenes(masks=False))
@@ -257,5 +258,5 @@ def test_records(masks: Scene, poses: Scene) -> None:
         if scene.truths:
             truth, whole = of_files(scene, rules)
             evaluator = Evaluator(truth, rules)
-            evaluator.update_records(IMAGES, map(scene.record, scene.found))
+            evaluator.update_records(IMAGES, map(scene.record, scene.detections))
             assert_same_result(evaluator.compute(), whole)

@@ -34,8 +34,8 @@ def ring(sides: tuple[int, ...]) -> list[list[int]]:
 
 
 def record(image: int, label: int, sides: tuple[int, ...], **more: Any) -> dict[str, Any]:
-    found = {"image_id": image, "category_id": label, "bbox": list(sides)}
-    return {**found, "segmentation": ring(sides), **more}
+    fields = {"image_id": image, "category_id": label, "bbox": list(sides)}
+    return {**fields, "segmentation": ring(sides), **more}
 
 
 @st.composite
@@ -44,14 +44,14 @@ def scenes(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
         record(*entry, id=n, area=entry[2][2] * entry[2][3], iscrowd=int(draw(st.booleans())))
         for n, entry in enumerate(draw(st.lists(row, min_size=1, max_size=8)), 1)
     ]
-    found = [
+    detections = [
         record(*entry, score=draw(st.sampled_from([0.25, 0.5, 0.75])))
         for entry in draw(st.lists(row, max_size=10))
     ]
-    return truths, found
+    return truths, detections
 
 
-def scored(truths: Any, found: Any, rules: Protocol | str = "coco-segm", **more: Any) -> Result:
+def scored(truths: Any, results: Any, rules: Protocol | str = "coco-segm", **more: Any) -> Result:
     rules = protocol(rules) if isinstance(rules, str) else rules
     masks = rules.reading.get("masks", False)
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +60,7 @@ def scored(truths: Any, found: Any, rules: Protocol | str = "coco-segm", **more:
         sizes = [{"id": n, "width": SIDE, "height": SIDE, **lists} for n in (1, 2, 3)]
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         gt.write_text(json.dumps({"images": sizes, "annotations": truths, "categories": classes}))
-        dt.write_text(json.dumps(found))
+        dt.write_text(json.dumps(results))
         table = read_ground_truth(gt, masks=masks)
         detections = read_detections(dt, table, masks=masks)
     return evaluate(table, detections, rules, match_table=True, **more)
@@ -82,9 +82,9 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
     for name in ("true_positive", "ignored", "max_iou", "matched_gt", "duplicate"):
         same(getattr(masks.match_table, name), getattr(boxes.match_table, name))
     assert str(tie_range(masks)) == str(tie_range(boxes))
-    types, due = errors(masks), errors(boxes)
+    types, expected = errors(masks), errors(boxes)
     for name in ("kind", "target", "similarity", "missed", "unmatched"):
-        same(getattr(types, name), getattr(due, name))
+        same(getattr(types, name), getattr(expected, name))
     same(confusion(masks).matrix, confusion(boxes).matrix)
     same(count_errors(masks).by_image, count_errors(boxes).by_image)
     one = on_images(masks, [2])
@@ -117,13 +117,13 @@ def test_the_order_of_rows_changes_no_overlap(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
 ) -> None:
     """The overlaps are the same; which of equally good ground truths is found is the order's."""
-    truths, found = scene
-    for n, entry in enumerate(found):
+    truths, detections = scene
+    for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 16
-    whole = scored(truths, found)
+    whole = scored(truths, detections)
     random.shuffle(truths)
-    random.shuffle(found)
-    again = scored(truths, found)
+    random.shuffle(detections)
+    again = scored(truths, detections)
     order = np.argsort(-again.detections.score)
     same(again.match_table.max_iou[order], whole.match_table.max_iou)
 
@@ -145,9 +145,9 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
 
     boxes = np.array([[0.0, 0, 5, 5]])
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=boxes)
-    found = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
+    detections = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
     with pytest.raises(UsageError, match="have no masks: read COCO files with masks=True"):
-        evaluate(truth, found, "coco-segm")
+        evaluate(truth, detections, "coco-segm")
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
             whole.ground_truth.select(truths), whole.detections.select(rows), protocol
         ).match_table
         # Where equal scores rank by image, places in the image are enough.
-        place = alone.order if alone.params.ties_by_image else rows.astype(np.int32)
-        parts.append(replace(alone, order=place))
+        order = alone.order if alone.params.ties_by_image else rows.astype(np.int32)
+        parts.append(replace(alone, order=order))
     return parts
 
 
@@ -112,11 +112,14 @@ def test_a_part_of_the_images_is_chosen_not_matched_again(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
-    truth, found = case.tables_for(protocol)
+    truth, detections = case.tables_for(protocol)
     if protocol.name == "proposals":
-        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    ours = on_images(evaluate(truth, found, protocol), chosen)
-    theirs = evaluate(*select(truth, found, images=chosen), protocol)
+        truth, detections = (
+            replace(truth, label=truth.label * 0),
+            replace(detections, label=detections.label * 0),
+        )
+    ours = on_images(evaluate(truth, detections, protocol), chosen)
+    theirs = evaluate(*select(truth, detections, images=chosen), protocol)
     assert ours.ground_truth.images == theirs.ground_truth.images
     for name in (
         "average_precision",
@@ -161,6 +164,6 @@ def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol)
 
 
 def test_pairing_by_coverage_leaves_no_evidence() -> None:
-    truth, found = Case().tables()
+    truth, detections = Case().tables()
     with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
-        _ = evaluate(truth, found, "proposals").match_table
+        _ = evaluate(truth, detections, "proposals").match_table

@@ -68,13 +68,18 @@ def test_classes_by_chunks_and_scores_by_stretches(
     case: Case, protocol: Protocol, chunk: int, threads: int, data: st.DataObject
 ) -> None:
     """However few rows are held at a time, and by however many threads."""
-    truth, found = case.tables_for(protocol)
-    found = image_by_image(found)
+    truth, detections = case.tables_for(protocol)
+    detections = image_by_image(detections)
     if protocol.matching == "by-iou":
-        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    whole = score_tables(truth, found, protocol)
+        truth, detections = (
+            replace(truth, label=truth.label * 0),
+            replace(detections, label=detections.label * 0),
+        )
+    whole = score_tables(truth, detections, protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
-    parts = [Partial.of(score_tables(*tables, protocol)) for tables in dealt(truth, found, owner)]
+    parts = [
+        Partial.of(score_tables(*tables, protocol)) for tables in dealt(truth, detections, owner)
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_module, "CHUNK", chunk)
         patch.setattr(partial_module, "MAX_CHUNK", chunk)
@@ -90,7 +95,7 @@ def image_by_image(table: Detections) -> Detections:
 
 
 def dealt(
-    truth: GroundTruth, found: Detections, owner: list[int]
+    truth: GroundTruth, detections: Detections, owner: list[int]
 ) -> list[tuple[GroundTruth, Detections]]:
     """Return the tables of each shard, those of shards without any image too."""
     shards = []
@@ -99,7 +104,7 @@ def dealt(
         number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
         images = tuple(name for name, here in zip(truth.images, kept, strict=True) if here)
         one = truth.select(kept[truth.image])
-        two = found.select(kept[found.image])
+        two = detections.select(kept[detections.image])
         listed = {
             name: np.stack([number[pairs[:, 0]], pairs[:, 1]], axis=1)[kept[pairs[:, 0]]]
             for name, pairs in one.listed.items()
@@ -127,17 +132,20 @@ def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
 def test_shards_in_any_order_and_tree_are_the_whole(
     case: Case, protocol: Protocol, shared: bool, ties: bool, data: st.DataObject
 ) -> None:
-    truth, found = case.tables_for(protocol)
-    found = image_by_image(found)
+    truth, detections = case.tables_for(protocol)
+    detections = image_by_image(detections)
     ties = ties and protocol.group_of_weight is None  # which has no bounds of ties
     if protocol.matching == "by-iou":
-        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
-    whole = score_tables(truth, found, protocol)
+        truth, detections = (
+            replace(truth, label=truth.label * 0),
+            replace(detections, label=detections.label * 0),
+        )
+    whole = score_tables(truth, detections, protocol)
     given = truth if shared else None
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
         Partial.of(score_tables(*tables, protocol), ground_truth=given, tie_range=ties)
-        for tables in dealt(truth, found, owner)
+        for tables in dealt(truth, detections, owner)
     ]
     single = Partial.of(whole, ground_truth=given, tie_range=ties)
     merged = merged_in_a_tree(parts, data)
@@ -156,14 +164,14 @@ def test_shards_in_any_order_and_tree_are_the_whole(
 
 @given(cases(), every_rules, st.data())
 def test_some_classes_alone(case: Case, protocol: Protocol, data: st.DataObject) -> None:
-    truth, found = case.tables_for(protocol)
+    truth, detections = case.tables_for(protocol)
     assume(not protocol.class_agnostic and protocol.max_dets_scope == "class")
     assume(protocol.group_of_weight is None)  # which has no bounds of ties
-    found = image_by_image(found)
+    detections = image_by_image(detections)
     chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))
-    partial = Partial.of(score_tables(truth, found, protocol), tie_range=True)
+    partial = Partial.of(score_tables(truth, detections, protocol), tie_range=True)
     ours = Partial.from_bytes(partial.select_classes(chosen).to_bytes()).compute()
     names = [truth.classes[label] for label in chosen]
-    theirs = score_tables(*detap.select(truth, found, classes=names), protocol)
+    theirs = score_tables(*detap.select(truth, detections, classes=names), protocol)
     assert_same_numbers(ours, theirs)
     assert repr(tie_range(ours)) == repr(tie_range(theirs))

@@ -51,12 +51,12 @@ ANY = st.one_of(
 
 def tables_of(case: Case, protocol: Protocol) -> tuple[GroundTruth, Detections]:
     """Return tables with what the rules ask for, KITTI's columns and names of classes too."""
-    truth, found = case.tables_for(protocol)
+    truth, detections = case.tables_for(protocol)
     if protocol.matching != "kitti":
-        return truth, found
+        return truth, detections
     extra = {name: np.zeros(len(truth)) for name in ("truncated", "occluded")}
     names = ("Car", "Van", "Pedestrian")[: len(truth.classes)]
-    return replace(truth, extra=extra, classes=names), replace(found, classes=names)
+    return replace(truth, extra=extra, classes=names), replace(detections, classes=names)
 
 
 def assert_classes_of(part: Result, whole: Result, names: list[str]) -> None:
@@ -82,11 +82,11 @@ def drawn(data: st.DataObject, names: tuple[str, ...]) -> list[str]:
 def test_each_selected_class_has_the_numbers_of_the_whole_run(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    truth, found = tables_of(case, protocol)
-    whole = score_tables(truth, found, protocol)
+    truth, detections = tables_of(case, protocol)
+    whole = score_tables(truth, detections, protocol)
     names = drawn(data, whole.classes)
     for match_table in (False, True):
-        part = score_tables(truth, found, protocol, classes=names, match_table=match_table)
+        part = score_tables(truth, detections, protocol, classes=names, match_table=match_table)
         assert_classes_of(part, whole, names)
         if protocol.matching == "by-score":
             labels = [whole.classes.index(name) for name in names]
@@ -95,8 +95,8 @@ def test_each_selected_class_has_the_numbers_of_the_whole_run(
             )
     images = data.draw(st.lists(st.sampled_from(case.images), min_size=1, unique=True))
     assert_classes_of(on_images(part, images), on_images(whole, images), names)
-    chosen = score_tables(truth, found, protocol, classes=names, images=images)
-    assert_classes_of(chosen, score_tables(truth, found, protocol, images=images), names)
+    chosen = score_tables(truth, detections, protocol, classes=names, images=images)
+    assert_classes_of(chosen, score_tables(truth, detections, protocol, images=images), names)
 
 
 @given(cases(), ANY, st.data())
@@ -104,11 +104,11 @@ def test_partials_of_shards_select_as_one_run_does(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score")
-    truth, found = case.tables_for(protocol)
-    found = found.select(np.argsort(found.image, kind="stable"))
-    one = score_tables(truth, found, protocol)
+    truth, detections = case.tables_for(protocol)
+    detections = detections.select(np.argsort(detections.image, kind="stable"))
+    one = score_tables(truth, detections, protocol)
     names = drawn(data, truth.classes)
-    part = score_tables(truth, found, protocol, classes=names)
+    part = score_tables(truth, detections, protocol, classes=names)
     owner = np.array([data.draw(st.integers(0, 2)) for _ in case.images])
     images = [
         [name for name, at in zip(truth.images, owner.tolist(), strict=True) if at == shard]
@@ -116,9 +116,9 @@ def test_partials_of_shards_select_as_one_run_does(
     ]
     whole_shards, chosen_shards = [], []
     for names_of in filter(None, images):
-        alone = score_tables(truth, found, protocol, images=names_of)
+        alone = score_tables(truth, detections, protocol, images=names_of)
         whole_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
-        alone = score_tables(truth, found, protocol, images=names_of, classes=names)
+        alone = score_tables(truth, detections, protocol, images=names_of, classes=names)
         chosen_shards.append(Partial.of(alone, ground_truth=truth).to_bytes())
     union = merge(whole_shards)
     assert_classes_of(union.select(names).compute(), one, names)
@@ -134,11 +134,11 @@ def test_errors_of_selected_classes_are_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score")
-    truth, found = case.tables_for(protocol)
-    whole = score_tables(truth, found, protocol)
+    truth, detections = case.tables_for(protocol)
+    whole = score_tables(truth, detections, protocol)
     names = drawn(data, whole.classes)
     labels = [whole.classes.index(name) for name in names]
-    part = score_tables(truth, found, protocol, classes=names)
+    part = score_tables(truth, detections, protocol, classes=names)
     conventions: list[Any] = ["protocol"]
     if (
         protocol.iou_type == "bbox"
@@ -158,7 +158,7 @@ def test_errors_of_selected_classes_are_those_among_all(
     cells = confusion(part)
     assert (cells.matrix == confusion(whole).matrix[np.ix_(kept, kept)]).all()
     assert len(cells.detection) == len(cells.ground_truth) == cells.matrix.sum()
-    each = [score_tables(truth, found, protocol, classes=[name]) for name in whole.classes]
+    each = [score_tables(truth, detections, protocol, classes=[name]) for name in whole.classes]
     crowding = np.array([breakdowns(one).crowding.ground_truths for one in each])
     assert crowding.sum(axis=0).tolist() == breakdowns(whole).crowding.ground_truths.tolist()
     kinds = count_errors(part)
@@ -171,12 +171,14 @@ def test_ties_of_selected_classes_are_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score" and protocol.group_of_weight is None)
-    truth, found = case.tables_for(protocol)
-    found = found.select(np.argsort(found.image, kind="stable"))
+    truth, detections = case.tables_for(protocol)
+    detections = detections.select(np.argsort(detections.image, kind="stable"))
     names = drawn(data, truth.classes)
-    part = score_tables(truth, found, protocol, classes=names)
+    part = score_tables(truth, detections, protocol, classes=names)
     ends = tie_range(part)
-    union = Partial.of(score_tables(truth, found, protocol), ground_truth=truth, tie_range=True)
+    union = Partial.of(
+        score_tables(truth, detections, protocol), ground_truth=truth, tie_range=True
+    )
     assert repr(tie_range(union.select(names).compute())) == repr(ends)
     union = Partial.of(part, ground_truth=truth, tie_range=True)
     assert repr(tie_range(Partial.from_bytes(union.to_bytes()).compute())) == repr(ends)
@@ -194,8 +196,8 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
     outcome = MatchResults.of(
         detap.evaluate(result.ground_truth, result.detections, classes=[name])
     )
-    found = label_errors(outcome, part)
-    assert (found.reason != REASONS.index("wrong_label")).all()  # that annotation is not shown
+    suspicious = label_errors(outcome, part)
+    assert (suspicious.reason != REASONS.index("wrong_label")).all()  # that annotation is not shown
 
 
 @pytest.mark.parametrize("keep_boxes", [True, False])
@@ -220,9 +222,9 @@ def test_cars_of_kitti_as_in_the_kit(real_data: Path, tmp_path: Path) -> None:
     with tarfile.open(real_data / "measures" / "kitti_kittibox.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     truth = detap.read_ground_truth(tmp_path / "val_gt", format="kitti")
-    found = detap.read_detections(tmp_path / "val_pred", truth, format="kitti")
+    detections = detap.read_detections(tmp_path / "val_pred", truth, format="kitti")
     with pytest.warns(detap.DetapWarning):
-        result = detap.evaluate(truth, found, "kitti", classes=["Car"])
+        result = detap.evaluate(truth, detections, "kitti", classes=["Car"])
     assert result.classes == ("Car",)
     assert [result.metric(f"mAP-{level}") for level in ("moderate", "easy", "hard")] == [
         pytest.approx(value, abs=1e-6) for value in (0.766823, 0.868199, 0.604959)
@@ -234,14 +236,14 @@ def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
     """Five of these eight classes have other numbers where the other classes are removed before."""
     truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
     results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
-    found = detap.read_detections(results, truth)
+    detections = detap.read_detections(results, truth)
     protocol = replace(PRESETS["lvis"], max_dets=(20,))
-    whole = score_tables(truth, found, protocol)
+    whole = score_tables(truth, detections, protocol)
     most = np.argsort(-whole.ground_truths, kind="stable")[:8]
     names = [whole.classes[label] for label in sorted(most.tolist())]
-    part = score_tables(truth, found, protocol, classes=names)
+    part = score_tables(truth, detections, protocol, classes=names)
     assert_classes_of(part, whole, names)
-    alone = score_tables(*detap.select(truth, found, classes=names), protocol)
+    alone = score_tables(*detap.select(truth, detections, classes=names), protocol)
     changed = np.count_nonzero(alone.by_class["AP"] != part.by_class["AP"])
     assert changed > 0
 
@@ -251,20 +253,20 @@ def test_the_signature_names_what_was_selected() -> None:
     truth = GroundTruth.from_arrays(
         image=[1, 2, 3], label=["cat", "dog", "bird"], boxes=[[0, 0, 9, 9]] * 3
     )
-    found = detap.Detections.from_arrays(
+    detections = detap.Detections.from_arrays(
         image=[1, 2, 3], label=["cat", "dog", "bird"], boxes=[[0, 0, 9, 9]] * 3, score=[1.0] * 3
     )
-    result = detap.evaluate(truth, found, classes=["cat", "bird"], images=[3, 1])
+    result = detap.evaluate(truth, detections, classes=["cat", "bird"], images=[3, 1])
     assert result.signature.split("|")[1:3] == ["classes:2-of-3-07fb7c93", "images:2-of-3-e9348026"]
     assert Protocol.parse(result.signature) == Protocol.preset("coco")
 
 
 def test_unknown_classes_and_text_are_refused() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
-    found = detap.Detections.from_arrays(
+    detections = detap.Detections.from_arrays(
         image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0]
     )
     with pytest.raises(UsageError, match=r"class 'cst' is not in the ground truth; .*cat"):
-        detap.evaluate(truth, found, classes=["cst"])
+        detap.evaluate(truth, detections, classes=["cst"])
     with pytest.raises(UsageError, match="classes is 'cat': give a list of names"):
-        detap.evaluate(truth, found, classes="cat")
+        detap.evaluate(truth, detections, classes="cat")

@@ -43,8 +43,8 @@ def found_classes(
     for image, label, box in truths:
         near = [
             (overlap, other)
-            for on, other, found in detections
-            if on == image and (overlap := box_iou(found, box)) >= threshold
+            for on, other, corners in detections
+            if on == image and (overlap := box_iou(corners, box)) >= threshold
         ]
         if any(other == label for _, other in near):
             pairs.append((label, label))

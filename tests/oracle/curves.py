@@ -9,17 +9,17 @@ from detap.protocols import Protocol
 
 def curve(hits: list[bool], positives: int, guard: float) -> tuple[list[float], list[float]]:
     """Return the precision and the recall after each item of a ranked list."""
-    precision, recall, found = [], [], 0
-    for place, hit in enumerate(hits, start=1):
-        found += hit
-        precision.append(found / (place + guard))
-        recall.append(found / positives)
+    precision, recall, true_positives = [], [], 0
+    for rank, hit in enumerate(hits, start=1):
+        true_positives += hit
+        precision.append(true_positives / (rank + guard))
+        recall.append(true_positives / positives)
     return precision, recall
 
 
 def envelope(precision: list[float]) -> list[float]:
     """Return, at each place, the largest precision from there on."""
-    return [max(precision[place:]) for place in range(len(precision))]
+    return [max(precision[rank:]) for rank in range(len(precision))]
 
 
 def interpolate(

@@ -24,14 +24,14 @@ class _Scene:
         self.protocol = protocol = result.protocol
         matches = result.with_matches().matches
         assert matches is not None
-        truth, found = result.ground_truth, result.detections
+        truth, detections = result.ground_truth, result.detections
         self.t, self.threshold = t, protocol.search_thresholds[t]
-        self.truth_boxes, self.found_boxes = boxes(truth), boxes(found)
-        self.truth_image, self.found_image = truth.image.tolist(), found.image.tolist()
+        self.truth_boxes, self.found_boxes = boxes(truth), boxes(detections)
+        self.truth_image, self.found_image = truth.image.tolist(), detections.image.tolist()
         agnostic = protocol.class_agnostic
         self.truth_label = [0 if agnostic else label for label in truth.label.tolist()]
-        self.found_label = [0 if agnostic else label for label in found.label.tolist()]
-        score = found.score.tolist()
+        self.found_label = [0 if agnostic else label for label in detections.label.tolist()]
+        score = detections.score.tolist()
         image = self.found_image if protocol.tie_break == "image" else [0] * len(score)
         order = sorted(range(len(score)), key=lambda n: (-score[n], image[n], n))
         self.ranked = [n for n in order if matches.counted[n] and not matches.ignored[0, t, n]]

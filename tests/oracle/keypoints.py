@@ -26,17 +26,17 @@ def oks(
     Where none is labelled: over all, with the distance to the box of the ground truth, to which its
     own width and height are added on every side.
     """
-    labelled = [place for place, (_, _, visible) in enumerate(truth) if visible > 0]
+    labelled = [n for n, (_, _, visible) in enumerate(truth) if visible > 0]
     terms = []
-    for place in labelled or range(len(truth)):
-        x, y = detection[place]
+    for n in labelled or range(len(truth)):
+        x, y = detection[n]
         if labelled:
-            dx, dy = x - truth[place][0], y - truth[place][1]
+            dx, dy = x - truth[n][0], y - truth[n][1]
         else:
             left, top, width, height = box
             dx = _outside(x, left - width, left + 2 * width)
             dy = _outside(y, top - height, top + 2 * height)
-        variance = (2 * sigmas[place]) ** 2
+        variance = (2 * sigmas[n]) ** 2
         terms.append(math.exp(-(dx**2 + dy**2) / variance / (area + sys.float_info.epsilon) / 2))
     return math.fsum(terms) / len(terms)
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 Box = tuple[float, float, float, float]
 POINTS = 41
 
-COUNTS, NEUTRAL, ELSEWHERE = "counts", "neutral", "elsewhere"
+COUNTS, IGNORED, ELSEWHERE = "counts", "ignored", "elsewhere"
 
 
 class Level(NamedTuple):
-    """Which objects are due: taller than that, and at most so far hidden and cut off."""
+    """Difficulty limits: minimum height, maximum occlusion and truncation."""
 
     height: float
     occlusion: float
@@ -37,7 +37,7 @@ class Label(NamedTuple):
     box: Box
 
 
-class Found(NamedTuple):
+class Detection(NamedTuple):
     """An object of a results file."""
 
     type: str
@@ -49,7 +49,7 @@ class Image(NamedTuple):
     """The two files of an image."""
 
     labels: list[Label]
-    found: list[Found]
+    detections: list[Detection]
 
 
 class Tally(NamedTuple):
@@ -75,78 +75,80 @@ def iou(one: Box, other: Box) -> float:
     return shared / (area(one) + area(other) - shared) if shared else 0.0
 
 
-def due(label: Label, name: str, level: Level) -> str:
-    """Say what a label is to a class and a level."""
+def label_role(label: Label, name: str, level: Level) -> str:
+    """Return the role of a label for a class and a difficulty level."""
     kind = label.type.lower()
     if kind not in (name, NEIGHBOURS.get(name)):
         return ELSEWHERE
     tall = label.box[3] - label.box[1] > level.height
     plain = label.occluded <= level.occlusion and label.truncated <= level.truncation
-    return COUNTS if kind == name and tall and plain else NEUTRAL
+    return COUNTS if kind == name and tall and plain else IGNORED
 
 
-def role(found: Found, name: str, level: Level) -> str:
-    """Say what a detection is to a class and a level; low ones are of every class."""
-    if abs(found.box[3] - found.box[1]) < level.height:
-        return NEUTRAL
-    return COUNTS if found.type.lower() == name else ELSEWHERE
+def detection_role(detection: Detection, name: str, level: Level) -> str:
+    """Return the role of a detection; those below the height limit are ignored for all classes."""
+    if abs(detection.box[3] - detection.box[1]) < level.height:
+        return IGNORED
+    return COUNTS if detection.type.lower() == name else ELSEWHERE
 
 
-def scores_of_found(image: Image, name: str, level: Level) -> list[float]:
-    """Return the scores of the detections that labels choose by score, where both count."""
+def matched_scores(image: Image, name: str, level: Level) -> list[float]:
+    """Return the scores of matched detections (labels take the best score) if both count."""
     taken: set[int] = set()
     scores = []
     for label in image.labels:
-        kind = due(label, name, level)
+        kind = label_role(label, name, level)
         if kind == ELSEWHERE:
             continue
         best = None
-        for number, found in enumerate(image.found):
-            if number in taken or role(found, name, level) == ELSEWHERE:
+        for number, detection in enumerate(image.detections):
+            if number in taken or detection_role(detection, name, level) == ELSEWHERE:
                 continue
-            if iou(label.box, found.box) > OVERLAP[name] and (
-                best is None or found.score > image.found[best].score
+            if iou(label.box, detection.box) > OVERLAP[name] and (
+                best is None or detection.score > image.detections[best].score
             ):
                 best = number
         if best is None:
             continue
         taken.add(best)
-        if kind == COUNTS and role(image.found[best], name, level) == COUNTS:
-            scores.append(image.found[best].score)
+        if kind == COUNTS and detection_role(image.detections[best], name, level) == COUNTS:
+            scores.append(image.detections[best].score)
     return scores
 
 
 def sampled(scores: list[float], positives: int) -> list[float]:
-    """Return the scores at which precision is taken: nearest to steps of 1/40 in recall."""
+    """Return the scores at which precision is sampled: nearest to recall steps of 1/40."""
     ordered = sorted(scores, reverse=True)
-    wanted, chosen = 0.0, []
+    target, chosen = 0.0, []
     for number, score in enumerate(ordered, 1):
         here, next_one = number / positives, (number + 1) / positives
-        if number < len(ordered) and next_one - wanted < wanted - here:
+        if number < len(ordered) and next_one - target < target - here:
             continue
         chosen.append(score)
-        wanted += 1 / (POINTS - 1)
+        target += 1 / (POINTS - 1)
     return chosen
 
 
 def tally(image: Image, name: str, level: Level, score: float) -> Tally:
-    """Return what an image comes to where detections below a score are not looked at."""
+    """Count TP, FP and FN of an image, without detections below a score."""
     taken: set[int] = set()
     right, missed = 0, 0
-    rest = {n: found for n, found in enumerate(image.found) if found.score >= score}
+    rest = {
+        n: detection for n, detection in enumerate(image.detections) if detection.score >= score
+    }
     for label in image.labels:
-        kind = due(label, name, level)
+        kind = label_role(label, name, level)
         if kind == ELSEWHERE:
             continue
         best, low, most = None, None, 0.0
-        for number, found in rest.items():
-            overlap = iou(label.box, found.box)
+        for number, detection in rest.items():
+            overlap = iou(label.box, detection.box)
             if number in taken or overlap <= OVERLAP[name]:
                 continue
-            what = role(found, name, level)
+            what = detection_role(detection, name, level)
             if what == COUNTS and overlap > most:
                 best, most = number, overlap
-            elif what == NEUTRAL and low is None:
+            elif what == IGNORED and low is None:
                 low = number
         chosen = low if best is None else best
         if chosen is not None:
@@ -157,21 +159,23 @@ def tally(image: Image, name: str, level: Level, score: float) -> Tally:
             right += 1
     wrong = 0
     regions = [label.box for label in image.labels if label.type.lower() == "dontcare"]
-    for number, found in rest.items():
-        if number in taken or role(found, name, level) != COUNTS:
+    for number, detection in rest.items():
+        if number in taken or detection_role(detection, name, level) != COUNTS:
             continue
-        own = area(found.box)
-        hidden = any(own and common(found.box, box) / own > OVERLAP[name] for box in regions)
+        own = area(detection.box)
+        hidden = any(own and common(detection.box, box) / own > OVERLAP[name] for box in regions)
         wrong += not hidden
     return Tally(right, wrong, missed)
 
 
 def precision(images: list[Image], name: str, level: Level) -> list[float] | None:
-    """Return precision at 41 points of recall, each the largest from there on; None undefined."""
-    positives = sum(due(label, name, level) == COUNTS for image in images for label in image.labels)
+    """Return the interpolated precision at 41 recall levels, None if undefined."""
+    positives = sum(
+        label_role(label, name, level) == COUNTS for image in images for label in image.labels
+    )
     if not positives:
         return None
-    scores = [score for image in images for score in scores_of_found(image, name, level)]
+    scores = [score for image in images for score in matched_scores(image, name, level)]
     points = []
     for score in sampled(scores, positives):
         tallies = [tally(image, name, level, score) for image in images]

@@ -79,30 +79,30 @@ def fates(
 ) -> list[bool]:
     """Return of the detections of a class, by falling score, whether each that counts is right."""
     ranked = sorted(claims, key=lambda claim: -claim.score)
-    found: dict[int, bool] = {}
-    for place in sorted({(claim.image, claim.label) for claim in ranked}):
-        here = [truth for truth in truths if (truth.image, truth.label) == place]
+    fate: dict[int, bool] = {}
+    for cell in sorted({(claim.image, claim.label) for claim in ranked}):
+        here = [truth for truth in truths if (truth.image, truth.label) == cell]
         # Those that count are preferred to those that do not, and later ones of equal overlap.
         free = [truth for truth in here if not truth.ignored]
         spare = [truth for truth in here if truth.ignored]
         for rank, claim in enumerate(ranked):
-            if (claim.image, claim.label) != place:
+            if (claim.image, claim.label) != cell:
                 continue
             taken = _best(claim, free, threshold)
             if taken is not None:
                 free.pop(taken)
-                found[rank] = True
+                fate[rank] = True
                 continue
             taken = _best(claim, spare, threshold)
             if taken is not None:
                 spare.pop(taken)
-            elif place not in lists.not_exhaustive:
-                found[rank] = False
-    return [found[rank] for rank in sorted(found)]
+            elif cell not in lists.not_exhaustive:
+                fate[rank] = False
+    return [fate[rank] for rank in sorted(fate)]
 
 
 def _best(claim: Claimed, truths: list[Labelled], threshold: float) -> int | None:
-    overlaps = [(overlap(claim.box, truth.box), place) for place, truth in enumerate(truths)]
+    overlaps = [(overlap(claim.box, truth.box), row) for row, truth in enumerate(truths)]
     reached = [each for each in overlaps if each[0] >= threshold]
     return max(reached)[1] if reached else None
 

@@ -11,8 +11,8 @@ def distinct(columns: Sequence[Column]) -> tuple[list[int], list[int]]:
     Numbers are given by first occurrence.
     """
     first: dict[Column, int] = {}
-    for place, column in enumerate(columns):
-        first.setdefault(column, place)
+    for n, column in enumerate(columns):
+        first.setdefault(column, n)
     number = {column: number for number, column in enumerate(first)}
     return [number[column] for column in columns], list(first.values())
 

@@ -29,8 +29,8 @@ def _one(polygon: Sequence[float], height: int, width: int) -> Bitmap:
     """Fill one polygon: below each crossing of a column, inside and outside change places."""
     changes = [False] * (height * width + 1)
     for x, y in _crossings(polygon, height, width):
-        place = x * height + y  # one beyond the last row is the first of the next column
-        changes[place] = not changes[place]
+        pixel = x * height + y  # one beyond the last row is the first of the next column
+        changes[pixel] = not changes[pixel]
     inside = False
     pixels = []
     for change in changes[:-1]:
@@ -150,13 +150,13 @@ def _touch(one: Side, other: Side) -> bool:
 
 def _heights(sides: list[Side]) -> list[Fraction]:
     """Return all heights at which a side ends or crosses another."""
-    found = {point[1] for side in sides for point in side}
+    heights = {point[1] for side in sides for point in side}
     for (a, b), (c, d) in combinations(sides, 2):
         across = (b[0] - a[0]) * (d[1] - c[1]) - (b[1] - a[1]) * (d[0] - c[0])
         if across:
             part = ((c[0] - a[0]) * (d[1] - c[1]) - (c[1] - a[1]) * (d[0] - c[0])) / across
-            found.add(a[1] + part * (b[1] - a[1]))
-    return sorted(found)
+            heights.add(a[1] + part * (b[1] - a[1]))
+    return sorted(heights)
 
 
 def _section(sides: list[Side], y: Fraction) -> list[tuple[Fraction, Fraction]]:

@@ -141,16 +141,16 @@ class _OneClass:
             here = targets[int(self.detections.image[row])]
             overlaps = {t.row: self.overlap(row, t) for t in here}
             single = [t for t in here if not self.is_group(t.row)]
-            found = match(single, [overlaps[t.row] for t in single], threshold, self.protocol)
-            found.overlap = max(overlaps.values(), default=0.0)
+            outcome = match(single, [overlaps[t.row] for t in single], threshold, self.protocol)
+            outcome.overlap = max(overlaps.values(), default=0.0)
             own = area(self.detection_boxes[row], self.protocol)
-            if found.truth == -1 and not self.band.low <= own <= self.band.high:
-                found.neutral = True
-            if found.truth == -1 and not found.neutral:
+            if outcome.truth == -1 and not self.band.low <= own <= self.band.high:
+                outcome.neutral = True
+            if outcome.truth == -1 and not outcome.neutral:
                 groups = [(t, overlaps[t.row]) for t in here if self.is_group(t.row)]
                 score = float(self.detections.score[row])
-                found = in_group(found, groups, score, threshold, self.protocol)
-            result[row] = found
+                outcome = in_group(outcome, groups, score, threshold, self.protocol)
+            result[row] = outcome
         return result
 
     def fill(self, result: Scores, k: int, a: int) -> None:
@@ -204,9 +204,9 @@ class _OneClass:
             for image, targets in self.targets().items():
                 if self.protocol.empty_images == "exclude" and image not in occupied:
                     continue
-                due = [target for target in targets if not target.neutral]
+                expected = [target for target in targets if not target.neutral]
                 overlaps += covered(
-                    [[self.overlap(row, t) for row in proposals[image]] for t in due]
+                    [[self.overlap(row, t) for row in proposals[image]] for t in expected]
                 )
             for t, threshold in enumerate(thresholds):
                 if overlaps:

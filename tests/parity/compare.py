@@ -61,9 +61,9 @@ def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list
     theirs = {}
     for cell in cells:
         columns = zip(cell.matches.T.tolist(), cell.neutral.T.tolist(), strict=True)
-        found = [([int(name) for name in names], flags) for names, flags in columns]
-        if found:
-            theirs[cell.image, cell.label, cell.area] = found
+        rows = [([int(name) for name in names], flags) for names, flags in columns]
+        if rows:
+            theirs[cell.image, cell.label, cell.area] = rows
     assert ours == theirs
 
 

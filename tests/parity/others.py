@@ -26,24 +26,24 @@ def _found(name: str, package: str) -> ModuleType:
 
 
 def _image_by_image(
-    truth: GroundTruth, found: Detections
+    truth: GroundTruth, detections: Detections
 ) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
     for image in range(len(truth.images)):
-        yield image, np.flatnonzero(truth.image == image), np.flatnonzero(found.image == image)
+        yield image, np.flatnonzero(truth.image == image), np.flatnonzero(detections.image == image)
 
 
 def _xywh(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.hstack([corners[:, :2], corners[:, 2:] - corners[:, :2]])
 
 
-def torchmetrics(truth: GroundTruth, found: Detections) -> Numbers:
+def torchmetrics(truth: GroundTruth, detections: Detections) -> Numbers:
     metric = torchmetrics_map()(box_format="xyxy")
     tensor = importlib.import_module("torch").tensor
-    for _, there, here in _image_by_image(truth, found):
+    for _, there, here in _image_by_image(truth, detections):
         preds = {
-            "boxes": tensor(found.corners[here]),
-            "scores": tensor(found.score[here]),
-            "labels": tensor(found.label[here].astype(np.int64)),
+            "boxes": tensor(detections.corners[here]),
+            "scores": tensor(detections.score[here]),
+            "labels": tensor(detections.label[here].astype(np.int64)),
         }
         target = {
             "boxes": tensor(truth.corners[there]),
@@ -57,7 +57,7 @@ def torchmetrics(truth: GroundTruth, found: Detections) -> Numbers:
     return {name: values[key].item() for name, key in names.items()}
 
 
-def ultralytics(truth: GroundTruth, found: Detections) -> Numbers:
+def ultralytics(truth: GroundTruth, detections: Detections) -> Numbers:
     """Its validator's matching and its AP, of what its non-maximum suppression would leave."""
     torchvision()
     # Importing it writes settings, and asks the network whether it is there.
@@ -67,30 +67,30 @@ def ultralytics(truth: GroundTruth, found: Detections) -> Numbers:
     metrics, torch = (importlib.import_module(m) for m in ("ultralytics.utils.metrics", "torch"))
     one = type("Validator", (), {"iouv": torch.linspace(0.5, 0.95, 10)})()
     right, rows = [], []
-    for _, there, kept in _image_by_image(truth, found):
-        here = kept[found.score[kept] >= 0.001]
-        here = here[np.argsort(-found.score[here], kind="stable")][:300]
+    for _, there, kept in _image_by_image(truth, detections):
+        here = kept[detections.score[kept] >= 0.001]
+        here = here[np.argsort(-detections.score[here], kind="stable")][:300]
         rows.append(here)
         correct = np.zeros((len(here), 10), bool)
         if len(there) and len(here):
             overlap = metrics.box_iou(
                 *(
                     torch.tensor(table.corners[at], dtype=torch.float32)
-                    for table, at in ((truth, there), (found, here))
+                    for table, at in ((truth, there), (detections, here))
                 )
             )
-            labels = (torch.tensor(t.label[at]) for t, at in ((found, here), (truth, there)))
+            labels = (torch.tensor(t.label[at]) for t, at in ((detections, here), (truth, there)))
             correct = validator.match_predictions(one, *labels, overlap).numpy()
         right.append(correct)
     every = np.concatenate(rows)
     average = metrics.ap_per_class(
-        np.concatenate(right), found.score[every], found.label[every], truth.label
+        np.concatenate(right), detections.score[every], detections.label[every], truth.label
     )[5]
     columns = {"mAP50": average[:, 0], "mAP75": average[:, 5]}
     return {"mAP": float(average.mean())} | {n: float(v.mean()) for n, v in columns.items()}
 
 
-def tidecv(truth: GroundTruth, found: Detections) -> Numbers:
+def tidecv(truth: GroundTruth, detections: Detections) -> Numbers:
     module = _found("tidecv", "tidecv")
     there, here = module.Data("truth"), module.Data("found")
     for number in range(len(truth.images)):
@@ -104,10 +104,10 @@ def tidecv(truth: GroundTruth, found: Detections) -> Numbers:
     ):
         (there.add_ignore_region if crowd else there.add_ground_truth)(image, label, box=box)
     for image, label, score, box in zip(
-        found.image.tolist(),
-        found.label.tolist(),
-        found.score.tolist(),
-        _xywh(found.corners).tolist(),
+        detections.image.tolist(),
+        detections.label.tolist(),
+        detections.score.tolist(),
+        _xywh(detections.corners).tolist(),
         strict=True,
     ):
         here.add_detection(image, label, score, box=box)
@@ -117,7 +117,7 @@ def tidecv(truth: GroundTruth, found: Detections) -> Numbers:
     return {"AP": float(np.mean(averages)), "AP50": averages[0], "AP75": averages[5]}
 
 
-def globox(truth: GroundTruth, found: Detections) -> Numbers:
+def globox(truth: GroundTruth, detections: Detections) -> Numbers:
     module = _found("globox", "globox")
 
     def boxes(table: GroundTruth | Detections, rows: NDArray[np.intp]) -> list[Any]:
@@ -132,10 +132,10 @@ def globox(truth: GroundTruth, found: Detections) -> Numbers:
         ]
 
     truths, claims = [], []
-    for image, there, here in _image_by_image(truth, found):
+    for image, there, here in _image_by_image(truth, detections):
         name = f"{image:06}"
         truths.append(module.Annotation(name, boxes=boxes(truth, there)))
-        claims.append(module.Annotation(name, boxes=boxes(found, here)))
+        claims.append(module.Annotation(name, boxes=boxes(detections, here)))
     evaluator = module.COCOEvaluator(
         ground_truths=module.AnnotationSet(truths), predictions=module.AnnotationSet(claims)
     )
@@ -143,7 +143,7 @@ def globox(truth: GroundTruth, found: Detections) -> Numbers:
     return {name: getattr(evaluator, method)() for name, method in methods.items()}
 
 
-def podm(truth: GroundTruth, found: Detections) -> Numbers:
+def podm(truth: GroundTruth, detections: Detections) -> Numbers:
     metrics = _found("podm.metrics", "object-detection-metrics")
 
     def boxes(table: GroundTruth | Detections) -> list[Any]:
@@ -152,38 +152,40 @@ def podm(truth: GroundTruth, found: Detections) -> Numbers:
         rows = zip(*columns, score.tolist(), strict=True)
         return [metrics.BoundingBox.of_bbox(*row) for row in rows]
 
-    classes = metrics.get_pascal_voc_metrics(boxes(truth), boxes(found), 0.5)
+    classes = metrics.get_pascal_voc_metrics(boxes(truth), boxes(detections), 0.5)
     return {"mAP": float(metrics.MetricPerClass.mAP(classes))}
 
 
-def supervision(truth: GroundTruth, found: Detections) -> Numbers:
+def supervision(truth: GroundTruth, detections: Detections) -> Numbers:
     module = _found("supervision", "supervision")
     metric = importlib.import_module("supervision.metrics").MeanAveragePrecision()
-    for _, there, here in _image_by_image(truth, found):
+    for _, there, here in _image_by_image(truth, detections):
         target = module.Detections(
             xyxy=truth.corners[there],
             class_id=truth.label[there].astype(int),
             data={"iscrowd": truth.crowd[there].astype(int), "area": truth.area[there]},
         )
         preds = module.Detections(
-            xyxy=found.corners[here],
-            class_id=found.label[here].astype(int),
-            confidence=found.score[here],
+            xyxy=detections.corners[here],
+            class_id=detections.label[here].astype(int),
+            confidence=detections.score[here],
         )
         metric.update([preds], [target])
     values = metric.compute()
     return {"AP": values.map50_95, "AP50": values.map50, "AP75": values.map75}
 
 
-def mean_average_precision(truth: GroundTruth, found: Detections) -> Numbers:
+def mean_average_precision(truth: GroundTruth, detections: Detections) -> Numbers:
     module = _found("mean_average_precision", "mean-average-precision")
     metric = module.MetricBuilder.build_evaluation_metric(
-        "map_2d", async_mode=False, num_classes=len(found.classes)
+        "map_2d", async_mode=False, num_classes=len(detections.classes)
     )
-    for _, there, here in _image_by_image(truth, found):
+    for _, there, here in _image_by_image(truth, detections):
         nothing = np.zeros((len(there), 2))
         metric.add(
-            np.column_stack([found.corners[here], found.label[here], found.score[here]]),
+            np.column_stack(
+                [detections.corners[here], detections.label[here], detections.score[here]]
+            ),
             np.column_stack([truth.corners[there], truth.label[there], nothing]),
         )
     return {"mAP": float(metric.value(iou_thresholds=0.5)["mAP"])}

@@ -118,8 +118,8 @@ def _pair(
         annotation["id"] = number if renumber else annotation["id"]
     truth.createIndex()
     # loadRes cannot take an empty list, and would raise on detections of unknown images.
-    found = COCO()
-    found.dataset = {
+    coco = COCO()
+    coco.dataset = {
         "images": truth.dataset["images"],
         "categories": truth.dataset["categories"],
         "annotations": [
@@ -132,8 +132,8 @@ def _pair(
             for number, row in enumerate(results, start=1)
         ],
     }
-    found.createIndex()
-    return truth, found
+    coco.createIndex()
+    return truth, coco
 
 
 def _configure(params: Any, protocol: Protocol) -> None:

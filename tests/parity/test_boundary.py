@@ -37,13 +37,13 @@ Files = tuple[Path, Path]
 
 def scored(files: Files, ratio: float = 0.02, **more: Any) -> Result:
     truth = read_ground_truth(files[0], masks=True)
-    found = read_detections(files[1], truth, masks=True)
+    detections = read_detections(files[1], truth, masks=True)
     rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
-    return evaluate(truth, found, rules, **more)
+    return evaluate(truth, detections, rules, **more)
 
 
-def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
-    for name, value in due.items():
+def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
+    for name, value in expected.items():
         ours = result.summary[name]
         assert np.isnan(ours) if value is None else ours == value, name
 
@@ -66,8 +66,8 @@ def test_published_numbers(real_data: Path, files: Files, ratio: float) -> None:
     averages = result.by_class["AP"].tolist()
     ours = {str(k): value for k, value in zip(result.class_ids, averages, strict=True)}
     for category, value in listed[name]["per_category_AP"].items():
-        due = np.nan if value is None else value
-        assert ours[category] == pytest.approx(due, abs=1e-12, nan_ok=True)
+        expected = np.nan if value is None else value
+        assert ours[category] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 CASES = ["shift by 2 pixels, boundary", "boundary and crowd", "boundary honours ignore"]
@@ -138,8 +138,8 @@ def assert_same(files: Files, ratio: float, kind: Any, **options: Any) -> Result
         made.accumulate()
     result = scored(files, ratio, matches=True)
     for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        due = made.eval[name]
-        assert_same_bits(ours, np.where(due == -1, np.nan, due), name)
+        expected = made.eval[name]
+        assert_same_bits(ours, np.where(expected == -1, np.nan, expected), name)
     annotations = [each["id"] for each in made.cocoGt.dataset["annotations"]]
     assert_same_matches(result, cells_of_coco(made), annotations)
     return result
@@ -148,9 +148,9 @@ def assert_same(files: Files, ratio: float, kind: Any, **options: Any) -> Result
 def assert_as_on_pycocotools(files: Files, ratio: float) -> Result:
     with contextlib.redirect_stdout(io.StringIO()):
         truths = COCO(str(files[0]))
-        found = truths.loadRes(str(files[1]))
+        detections = truths.loadRes(str(files[1]))
     kind = type("Eval", (BoundaryEval,), {"ratio": ratio})
-    return assert_same(files, ratio, kind, cocoGt=truths, cocoDt=found, iouType="segm")
+    return assert_same(files, ratio, kind, cocoGt=truths, cocoDt=detections, iouType="segm")
 
 
 @pytest.mark.parametrize("ratio", [0.02, 0.008])
@@ -184,19 +184,24 @@ def test_every_array_and_match_of_the_reference_itself(
         truths = api.COCO(get_boundary=True, dilation_ratio=ratio)  # it leaves files open
         truths.dataset = json.loads(files[0].read_text("utf-8"))
         truths.createIndex()
-        found = truths.loadRes(json.loads(files[1].read_text("utf-8")))
-    options = {"cocoGt": truths, "cocoDt": found, "iouType": "boundary", "dilation_ratio": ratio}
+        detections = truths.loadRes(json.loads(files[1].read_text("utf-8")))
+    options = {
+        "cocoGt": truths,
+        "cocoDt": detections,
+        "iouType": "boundary",
+        "dilation_ratio": ratio,
+    }
     assert_same(files, ratio, evaluator, **options)
 
 
 def blobs(random: np.random.Generator, height: int, width: int) -> NDArray[np.uint8]:
     """Return a few boxes with a hole."""
-    found = np.zeros((height, width), np.uint8)
+    detections = np.zeros((height, width), np.uint8)
     for filled in (1, 1, 0):
         top, left = random.integers(0, [height, width]) // 2
         rows, columns = random.integers(2, [height, width])
-        found[top : top + rows, left : left + columns] = filled
-    return found
+        detections[top : top + rows, left : left + columns] = filled
+    return detections
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -209,7 +214,7 @@ def test_made_masks_with_crowds_and_ignored_ones(tmp_path: Path, seed: int) -> N
         text = mask.encode(np.asfortranarray(of))["counts"].decode()
         return {"size": [height, width], "counts": text}
 
-    truths, found = [], []
+    truths, detections = [], []
     for n in range(1, 13):
         whole = blobs(random, height, width)
         common = {"image_id": n % 2 + 1, "category_id": n % 3 + 1}
@@ -219,12 +224,12 @@ def test_made_masks_with_crowds_and_ignored_ones(tmp_path: Path, seed: int) -> N
         for _ in range(3):
             moved = np.roll(whole, random.integers(-3, 4, 2), (0, 1))
             score = float(random.random())
-            found.append({**common, "score": score, "segmentation": segmentation(moved)})
+            detections.append({**common, "score": score, "segmentation": segmentation(moved)})
     categories = [{"id": n, "name": str(n)} for n in (1, 2, 3)]
     record = {"images": sizes, "annotations": truths, "categories": categories}
     files = tmp_path / "gt.json", tmp_path / "dt.json"
     files[0].write_text(json.dumps(record), "utf-8")
-    files[1].write_text(json.dumps(found), "utf-8")
+    files[1].write_text(json.dumps(detections), "utf-8")
     result = assert_as_on_pycocotools(files, [0.02, 0.05, 0.1][seed % 3])
     assert result.ignored.sum() == 5  # 4, 5, 8, 10 and 12: some of them are either
     assert result.summary["AP50"] > 0

@@ -227,10 +227,10 @@ def test_coco_val2014_100_has_the_official_numbers(
     assert ours.summary == expected["stats"]
     per_class = dict(zip(ours.classes, range(len(ours.classes)), strict=True))
     for name, numbers in expected["per_class"].items():
-        found = ours.class_metrics(per_class[name])
+        metrics = ours.class_metrics(per_class[name])
         for key, value in numbers.items():
-            due = np.nan if value == -1 else value  # -1 is pycocotools' "undefined"
-            assert found[key] == pytest.approx(due, abs=1e-15, nan_ok=True), (name, key)
+            required = np.nan if value == -1 else value  # -1 is pycocotools' "undefined"
+            assert metrics[key] == pytest.approx(required, abs=1e-15, nan_ok=True), (name, key)
     printed = (folder / "val2014_fake_eval_res.txt").read_text("utf-8")
     printed = printed.partition("type=bbox")[2].partition("type=")[0]
     official = [line.rpartition("=")[2].strip() for line in printed.splitlines() if "@[" in line]

@@ -67,8 +67,8 @@ def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, thre
 def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> None:
     for curve in ours.curves():
         t = int(np.flatnonzero(ours.iou_thresholds == curve.threshold)[0])
-        found = np.cumsum(hits[t, curve.label])
-        assert_same_bits(curve.recall, found / ours.ground_truths[curve.label], "curve")
+        true_positives = np.cumsum(hits[t, curve.label])
+        assert_same_bits(curve.recall, true_positives / ours.ground_truths[curve.label], "curve")
         assert (np.diff(curve.score) <= 0).all()
 
 

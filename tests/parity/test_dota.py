@@ -35,7 +35,7 @@ def truths(polygons: Floats, **columns: object) -> GroundTruth:
     return replace(table, polygons=polygons)
 
 
-def found(
+def detections_of(
     polygons: Floats, score: Sequence[float] | Floats | None = None, **columns: object
 ) -> Detections:
     columns = {"image": ["i"] * len(polygons), "label": ["ship"] * len(polygons)} | columns
@@ -46,7 +46,7 @@ def found(
 
 def row(*places: int) -> Floats:
     """Return squares 20 apart."""
-    return np.vstack([SQUARE + [20 * place, 0] * 4 for place in places])
+    return np.vstack([SQUARE + [20 * n, 0] * 4 for n in places])
 
 
 def ap(result: Result) -> float:
@@ -54,13 +54,13 @@ def ap(result: Result) -> float:
 
 
 def test_seven_of_ten_found() -> None:
-    given = truths(row(*range(10))), found(row(*range(7)))
+    given = truths(row(*range(10))), detections_of(row(*range(7)))
     assert ap(evaluate(*given, "dota")) == pytest.approx(0.636364, abs=5e-7)  # 7/11, not 8/11
     assert ap(evaluate(*given, "dota-allpoint")) == pytest.approx(0.7, abs=1e-15)
 
 
 def test_exactly_one_half_is_no_match() -> None:
-    given = truths(SQUARE), found(DIAMOND)
+    given = truths(SQUARE), detections_of(DIAMOND)
     assert ap(evaluate(*given, "dota")) == 0
     at_least = replace(protocol("dota"), strict_iou=False)
     assert ap(evaluate(*given, at_least)) == pytest.approx(1)
@@ -70,7 +70,7 @@ def test_exactly_one_half_is_no_match() -> None:
 
 def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() -> None:
     twice = truths(np.vstack([SQUARE, SQUARE]))
-    result = evaluate(twice, found(np.vstack([SQUARE, SQUARE])), "dota")
+    result = evaluate(twice, detections_of(np.vstack([SQUARE, SQUARE])), "dota")
     assert result.true_positives.tolist() == [1]
     assert result.duplicates.tolist() == [1]
     assert result.match_table.matched_gt_at(0, 0).tolist() == [0, -1]
@@ -78,7 +78,7 @@ def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() ->
 
 def test_difficult_ones_count_neither_way_and_are_never_used_up() -> None:
     truth = truths(row(0, 1), difficult=[True, False])
-    result = evaluate(truth, found(row(0, 0, 1)), "dota")
+    result = evaluate(truth, detections_of(row(0, 0, 1)), "dota")
     assert result.true_positives.tolist() == [1]
     assert result.false_positives.tolist() == [0]
     assert ap(result) == pytest.approx(1)
@@ -86,19 +86,19 @@ def test_difficult_ones_count_neither_way_and_are_never_used_up() -> None:
 
 def test_a_class_without_anything_to_find_is_0_in_the_mean_of_11_points() -> None:
     truth = truths(row(0, 1), label=["plane", "ship"], difficult=[True, False])
-    detections = found(row(0, 1), label=["plane", "ship"])
+    detections = detections_of(row(0, 1), label=["plane", "ship"])
     assert evaluate(truth, detections, "dota").summary["mAP"] == pytest.approx(0.5)
     assert evaluate(truth, detections, "dota-allpoint").summary["mAP"] == pytest.approx(1)
 
 
 def test_a_bow_tie_of_equal_halves_finds_nothing() -> None:
     bow_tie = np.array([[0, 0, 10, 10, 10, 0, 0, 10]], float)
-    assert ap(evaluate(truths(SQUARE), found(bow_tie), "dota")) == 0
-    assert ap(evaluate(truths(bow_tie), found(bow_tie), "dota")) == 0
+    assert ap(evaluate(truths(SQUARE), detections_of(bow_tie), "dota")) == 0
+    assert ap(evaluate(truths(bow_tie), detections_of(bow_tie), "dota")) == 0
 
 
 def test_ties_may_move_it_and_the_range_says_how_far() -> None:
-    given = truths(row(0)), found(row(0, 5), [0.5, 0.5])
+    given = truths(row(0)), detections_of(row(0, 5), [0.5, 0.5])
     result = evaluate(*given, "dota-allpoint")
     low, value, high = tie_range(result)["mAP"]
     assert (low, value, high) == pytest.approx((0.5, 1, 1))
@@ -106,14 +106,14 @@ def test_ties_may_move_it_and_the_range_says_how_far() -> None:
 
 def test_boxes_are_quadrilaterals_too() -> None:
     boxes = GroundTruth.from_arrays(image=["i"], label=["ship"], boxes=[[0, 0, 10, 10]])
-    assert ap(evaluate(boxes, found(SQUARE), "dota")) == pytest.approx(1)
-    assert ap(evaluate(boxes, found(DIAMOND), "dota")) == 0
+    assert ap(evaluate(boxes, detections_of(SQUARE), "dota")) == pytest.approx(1)
+    assert ap(evaluate(boxes, detections_of(DIAMOND), "dota")) == 0
 
 
 def test_a_crowd_absorbs_what_lies_in_it() -> None:
     rules = replace(protocol("coco"), iou_type="polygon")
     truth = truths(np.vstack([2 * SQUARE, row(5)]), crowd=[True, False])
-    result = evaluate(truth, found(np.vstack([DIAMOND, DIAMOND, row(5)])), rules)
+    result = evaluate(truth, detections_of(np.vstack([DIAMOND, DIAMOND, row(5)])), rules)
     assert result.false_positives[0] == 0
     assert result.summary["AP"] == pytest.approx(1)
 
@@ -121,7 +121,9 @@ def test_a_crowd_absorbs_what_lies_in_it() -> None:
 def test_areas_are_those_of_quadrilaterals() -> None:
     # The box around has 40 * 40, beyond 32 * 32: the diamond in it half of that.
     result = evaluate(
-        truths(4 * DIAMOND), found(4 * DIAMOND), replace(protocol("coco"), iou_type="polygon")
+        truths(4 * DIAMOND),
+        detections_of(4 * DIAMOND),
+        replace(protocol("coco"), iou_type="polygon"),
     )
     assert result.summary["APs"] == pytest.approx(1)
     assert np.isnan(result.summary["APm"])
@@ -143,8 +145,8 @@ def test_corners_are_rounded_where_boxes_are() -> None:
     # Rounded, the half becomes more than that.
     half = np.array([[0, 0, 10, 0, 10, 5, 0, 5.6]], float)
     narrow = half * [1, 1, 1, 1, 1, 0.9, 1, 0.9]
-    assert ap(evaluate(truths(SQUARE), found(narrow), "dota")) == 0
-    assert ap(evaluate(truths(SQUARE), found(half), rules)) == pytest.approx(1)
+    assert ap(evaluate(truths(SQUARE), detections_of(narrow), "dota")) == 0
+    assert ap(evaluate(truths(SQUARE), detections_of(half), rules)) == pytest.approx(1)
 
 
 # --- against a plain evaluator
@@ -165,28 +167,30 @@ def plain_ap(truth: GroundTruth, detections: Detections, protocol: Protocol) -> 
         elif not truth.difficult[best]:
             hits.append(best not in taken)
             taken.add(best)
-    due = int((~truth.difficult).sum())
+    expected = int((~truth.difficult).sum())
     true = np.cumsum(hits)
-    recall, precision = true / due, true / np.arange(1, len(hits) + 1)
+    recall, precision = true / expected, true / np.arange(1, len(hits) + 1)
     reached = [precision[recall >= level] for level in np.arange(0.0, 1.1, 0.1)]
     return sum(float(part.max()) / 11 for part in reached if len(part))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 30))
 @examples(60)
-def test_any_quadrilaterals_as_a_plain_evaluator_has_them(seed: int, due: int, count: int) -> None:
+def test_any_quadrilaterals_as_a_plain_evaluator_has_them(
+    seed: int, required: int, count: int
+) -> None:
     made = np.random.default_rng(seed)
-    centres = made.integers(0, 3, (due, 1, 2)) * 6.0
+    centres = made.integers(0, 3, (required, 1, 2)) * 6.0
     shapes = np.array([[0, 0], [10, 1], [11, 12], [1, 10]]) + centres
-    true = (shapes + made.normal(0, 1.5, (due, 4, 2))).reshape(-1, 8)
-    claims = true[made.integers(0, due, count)] + made.normal(0, 1.2, (count, 8))
-    difficult = made.random(due) < 0.2
+    true = (shapes + made.normal(0, 1.5, (required, 4, 2))).reshape(-1, 8)
+    claims = true[made.integers(0, required, count)] + made.normal(0, 1.2, (count, 8))
+    difficult = made.random(required) < 0.2
     difficult[0] = False
     names = np.array(["a", "b"])
     truth = truths(
-        true, image=names[made.integers(0, 2, due)], difficult=difficult, images=["a", "b"]
+        true, image=names[made.integers(0, 2, required)], difficult=difficult, images=["a", "b"]
     )
-    detections = found(
+    detections = detections_of(
         claims, made.permutation(count) / count, image=names[made.integers(0, 2, count)]
     ).reindex_like(truth)
     rules = protocol("dota")

@@ -44,31 +44,31 @@ def folder(real_data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "expected.json").read_text())
-    return found
+    values: dict[str, Any] = json.loads((folder / "expected.json").read_text())
+    return values
 
 
 def load(folder: Path, *names: str) -> list[Any]:
     return [json.loads((folder / f"{name}.json").read_text()) for name in names]
 
 
-def scored(truth: Any, found: Any, protocol: Protocol = RULES, **more: Any) -> Result:
+def scored(truth: Any, results: Any, protocol: Protocol = RULES, **more: Any) -> Result:
     """Return the result of two files of such contents."""
     with tempfile.TemporaryDirectory() as made:
         gt, dt = Path(made, "gt.json"), Path(made, "dt.json")
         gt.write_text(json.dumps(truth))
-        dt.write_text(json.dumps(found))
+        dt.write_text(json.dumps(results))
         table = read_ground_truth(gt, keypoints=True)
         return evaluate(table, read_detections(dt, table, keypoints=True), protocol, **more)
 
 
-def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
-    for name, value in due.items():
+def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
+    for name, value in expected.items():
         ours = result.summary[name]
         assert np.isnan(ours) if value is None else ours == value, name
 
 
-def referee(truth: Any, found: Any, protocol: Protocol = RULES) -> COCOeval:
+def referee(truth: Any, detections: Any, protocol: Protocol = RULES) -> COCOeval:
     """Return pycocotools, having scored the same; annotations are numbered from 1."""
     truths = COCO()
     truths.dataset = copy.deepcopy(truth)
@@ -76,20 +76,20 @@ def referee(truth: Any, found: Any, protocol: Protocol = RULES) -> COCOeval:
         record["id"] = number
     with contextlib.redirect_stdout(io.StringIO()):
         truths.createIndex()
-        reference = COCOeval(truths, truths.loadRes(copy.deepcopy(found)), "keypoints")
+        reference = COCOeval(truths, truths.loadRes(copy.deepcopy(detections)), "keypoints")
         reference.params.kpt_oks_sigmas = np.array(protocol.sigmas)
         reference.evaluate()
         reference.accumulate()
     return reference
 
 
-def assert_same(truth: Any, found: Any, protocol: Protocol = RULES) -> None:
+def assert_same(truth: Any, detections: Any, protocol: Protocol = RULES) -> None:
     """Check every overlap, match, precision and recall."""
-    reference = referee(truth, found, protocol)
-    result = scored(truth, found, protocol, matches=True)
+    reference = referee(truth, detections, protocol)
+    result = scored(truth, detections, protocol, matches=True)
     assert_same_overlaps(result, reference)
     assert result.matches is not None
-    matched, neutral, counted = _matches(reference, len(found))
+    matched, neutral, counted = _matches(reference, len(detections))
     assert_same_bits(result.matches.ground_truth, matched, "matches")
     assert_same_bits(result.matches.ignored, neutral, "neutral")
     assert_same_bits(result.matches.counted, counted, "counted")
@@ -100,15 +100,17 @@ def assert_same(truth: Any, found: Any, protocol: Protocol = RULES) -> None:
 def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
     scene = result._run
     truths, claims = scene.ground_truth, scene.detections
-    for (image, label), due in reference.ious.items():
-        place = truths.images.index(image), truths.class_ids.index(label)
+    for (image, label), expected in reference.ious.items():
+        cell = truths.images.index(image), truths.class_ids.index(label)
         rows, among = (
-            np.flatnonzero((table.image == place[0]) & (table.label == place[1]))
+            np.flatnonzero((table.image == cell[0]) & (table.label == cell[1]))
             for table in (claims, truths)
         )
-        ranked = rows[np.argsort(-claims.score[rows], kind="stable")][: len(due)]
-        if len(due):
-            assert_same_bits(scene.overlaps(scene.boxes(), ranked, among), due, f"image {image}")
+        ranked = rows[np.argsort(-claims.score[rows], kind="stable")][: len(expected)]
+        if len(expected):
+            assert_same_bits(
+                scene.overlaps(scene.boxes(), ranked, among), expected, f"image {image}"
+            )
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -116,8 +118,8 @@ def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
 def test_published_numbers(
     folder: Path, expected: dict[str, Any], name: str, match_table: bool
 ) -> None:
-    truth, found = load(folder, *FILES[name])
-    result = scored(truth, found, match_table=match_table)
+    truth, detections = load(folder, *FILES[name])
+    result = scored(truth, detections, match_table=match_table)
     assert_numbers(result, expected[name]["stats"])
     assert result.summary["AP"] == expected[name]["per_category_AP"]["1"]
     assert [*result.summary] == [*expected[name]["stats"]]
@@ -136,45 +138,47 @@ def boxed(row: dict[str, Any]) -> dict[str, Any]:
 def test_a_bbox_around_the_keypoints_changes_nothing(
     folder: Path, expected: dict[str, Any]
 ) -> None:
-    truth, found = load(folder, "coco79_gt", "coco79_dt")
-    result = scored(truth, [boxed(row) for row in found])
+    truth, detections = load(folder, "coco79_gt", "coco79_dt")
+    result = scored(truth, [boxed(row) for row in detections])
     assert_numbers(result, expected[WITH_BOXES]["stats"])
 
 
 def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
     """Of rows that have one, each by itself; a note says how many another area would move."""
-    truth, found = load(folder, "coco79_gt", "coco79_dt")
-    small = [row | {"bbox": [5, 5, 40, 40]} for row in found]
+    truth, detections = load(folder, "coco79_gt", "coco79_dt")
+    small = [row | {"bbox": [5, 5, 40, 40]} for row in detections]
     assert_same(truth, small)
-    moved, plain = scored(truth, small), scored(truth, found)
+    moved, plain = scored(truth, small), scored(truth, detections)
     assert moved.summary["AP"] == plain.summary["AP"]
     assert moved.summary["APm"] < plain.summary["APm"]
     (note,) = [note for note in moved.notes if note.code == "detection-area-of-box"]
     assert "another area range than their keypoints;" in note.message
     extent = RULES.with_changes(detection_area="extent")
     assert scored(truth, small, extent).summary == plain.summary
-    mixed = scored(truth, small[:200] + found[200:])
-    due = np.array([1600.0] * 200 + [w * h for *_, w, h in (boxed(r)["bbox"] for r in found[200:])])
-    assert_same_bits(mixed._run.boxes()[0].area, due, "areas")
+    mixed = scored(truth, small[:200] + detections[200:])
+    expected = np.array(
+        [1600.0] * 200 + [w * h for *_, w, h in (boxed(r)["bbox"] for r in detections[200:])]
+    )
+    assert_same_bits(mixed._run.boxes()[0].area, expected, "areas")
 
 
 def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
     """Of 14 keypoints, an area of .53 of the box, and no ranges."""
-    truth, found = load(folder, "example_crowdpose_val", "example_crowdpose_preds")
+    truth, detections = load(folder, "example_crowdpose_val", "example_crowdpose_preds")
     for record in truth["annotations"]:
         record["area"] = record["bbox"][2] * record["bbox"][3] * 0.53
     with pytest.raises(
         UsageError, match=r"the protocol has 17 sigmas, but rows of the .* have 14 keypoints"
     ):
-        scored(truth, found)
+        scored(truth, detections)
     protocol = RULES.with_changes(sigmas=tuple(expected[CROWD_POSE]["sigmas"]))
     assert Protocol.parse("coco-keypoints|sigmas:crowdpose") == protocol
     stats = expected[CROWD_POSE]["stats"]
     numbers = {name: value for name, value in stats.items() if "P " not in name}
     assert len(numbers) == 6
-    result = scored(truth, found, protocol)
+    result = scored(truth, detections, protocol)
     assert_numbers(result, numbers)
-    assert_same(truth, found, protocol)
+    assert_same(truth, detections, protocol)
     # Its three parts, by how crowded an image is, are slices; it rounds them.
     crowded = [(image["id"], image["crowdIndex"]) for image in truth["images"]]
     for name, low, high in (("easy", -1, 0.2), ("medium", 0.2, 0.8), ("hard", 0.8, 1)):
@@ -215,9 +219,9 @@ def test_worked_cases(real_data: Path, name: str) -> None:
 @pytest.mark.parametrize("changes", [{}, {"detection_area": "extent"}, {"area_source": "box"}])
 @pytest.mark.parametrize("name", FILES)
 def test_cross_check(folder: Path, name: str, changes: dict[str, Any]) -> None:
-    truth, found = load(folder, *FILES[name])
+    truth, detections = load(folder, *FILES[name])
     protocol = RULES.with_changes(iou_thresholds=(0.5, 0.75), **changes)
-    check = cross_check(scored(truth, found, protocol))
+    check = cross_check(scored(truth, detections, protocol))
     assert check.equal
     assert check.metrics["AP50"][0] > 0.3
 
@@ -236,9 +240,9 @@ def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
     def placed(values: Any) -> list[Any]:
         return [int(v) for v in values] if whole else [float(v) for v in values]
 
-    truths, found = [], []
+    truths, detections = [], []
     for number in range(1, draw(st.integers(1, 7)) + 1):
-        place = random.uniform(0, 100, (count, 2))
+        points = random.uniform(0, 100, (count, 2))
         share = draw(st.sampled_from([0.0, 0.3, 1.0]))
         seen = (random.random(count) < share) * random.integers(1, 3, count)
         truth = {
@@ -249,12 +253,12 @@ def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
             "area": float(random.choice([0, 900, 1024, 4000, 9216, 20000.5])),
             "iscrowd": int(random.random() < 0.2),
             "num_keypoints": int(np.count_nonzero(seen)) if draw(st.booleans()) else 0,
-            "keypoints": placed(np.column_stack([place, seen]).ravel()),
+            "keypoints": placed(np.column_stack([points, seen]).ravel()),
         }
         truths.append(truth)
         for _ in range(draw(st.integers(0, 3))):
-            moved = place + random.normal(0, draw(st.sampled_from([0.0, 2.0, 9.0])), place.shape)
-            found.append(
+            moved = points + random.normal(0, draw(st.sampled_from([0.0, 2.0, 9.0])), points.shape)
+            detections.append(
                 {
                     "image_id": truth["image_id"],
                     "category_id": int(random.integers(1, 3)),
@@ -262,13 +266,13 @@ def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
                     "keypoints": placed(np.column_stack([moved, np.ones(count)]).ravel()),
                 }
             )
-    found = found or [found_nowhere(count)]
+    detections = detections or [found_nowhere(count)]
     instances = {
         "images": [{"id": 1}, {"id": 2}],
         "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
         "annotations": truths,
     }
-    return instances, found, RULES.with_changes(sigmas=sigmas)
+    return instances, detections, RULES.with_changes(sigmas=sigmas)
 
 
 def found_nowhere(count: int) -> dict[str, Any]:

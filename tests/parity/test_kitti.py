@@ -21,7 +21,7 @@ from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.depth import examples
 from tests.oracle import kitti as oracle
-from tests.oracle.kitti import Found, Image, Label
+from tests.oracle.kitti import Detection, Image, Label
 
 LEVELS = {"easy": oracle.EASY, "moderate": oracle.MODERATE, "hard": oracle.HARD}
 NAMES = ("Car", "Pedestrian", "Cyclist")
@@ -31,7 +31,7 @@ BOX = (0.0, 0.0, 50.0, 50.0)
 
 def tables(images: list[Image]) -> tuple[GroundTruth, Detections]:
     labels = [(n, label) for n, image in enumerate(images) for label in image.labels]
-    found = [(n, each) for n, image in enumerate(images) for each in image.found]
+    rows = [(n, each) for n, image in enumerate(images) for each in image.detections]
     truth = GroundTruth.from_arrays(
         image=np.array([n for n, _ in labels], np.int64),
         label=np.array([label.type for _, label in labels], str),
@@ -45,10 +45,10 @@ def tables(images: list[Image]) -> tuple[GroundTruth, Detections]:
         classes=sorted({label.type for _, label in labels} | {*NAMES}),
     )
     detections = Detections.from_arrays(
-        image=np.array([n for n, _ in found], np.int64),
-        label=np.array([each.type for _, each in found], str),
-        boxes=np.array([each.box for _, each in found]).reshape(-1, 4),
-        score=np.array([each.score for _, each in found], float),
+        image=np.array([n for n, _ in rows], np.int64),
+        label=np.array([each.type for _, each in rows], str),
+        boxes=np.array([each.box for _, each in rows]).reshape(-1, 4),
+        score=np.array([each.score for _, each in rows], float),
     )
     return truth, detections
 
@@ -67,8 +67,8 @@ def cyclist(box: oracle.Box = BOX) -> Label:
     return Label("Cyclist", 0.0, 0, box)
 
 
-def claim(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -> Found:
-    return Found(type, box, score)
+def claim(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -> Detection:
+    return Detection(type, box, score)
 
 
 # --- numbers of the kit
@@ -78,14 +78,14 @@ def real(folder: Path) -> list[Image]:
     images = []
     for file in sorted((folder / "label_2").iterdir()):
         labels = [line.split() for line in file.read_text("utf-8").splitlines()]
-        found = [
+        detections = [
             line.split()
             for line in (folder / "results/data" / file.name).read_text("utf-8").splitlines()
         ]
         images.append(
             Image(
                 [Label(c[0], float(c[1]), float(c[2]), _box(c)) for c in labels],
-                [Found(c[0], _box(c), float(c[15])) for c in found],
+                [Detection(c[0], _box(c), float(c[15])) for c in detections],
             )
         )
     return images
@@ -108,22 +108,24 @@ def test_the_numbers_of_the_kit(staged: tuple[list[Image], dict[str, dict[str, f
     assert len(numbers) == 9
     for rules, key in ((R40, "AP_R40"), (R11, "AP_R11")):
         result = run(images, rules)
-        for what, due in numbers.items():
+        for what, expected in numbers.items():
             name, level = what.split(".")
             where = result.classes.index(name), result.area_ranges.index(level)
-            assert result.average_precision[0][where] == pytest.approx(due[key], abs=1e-12), what
+            assert result.average_precision[0][where] == pytest.approx(expected[key], abs=1e-12), (
+                what
+            )
 
 
 def test_the_oracle_has_them_too(
     staged: tuple[list[Image], dict[str, dict[str, float]]],
 ) -> None:
     images, numbers = staged
-    for what, due in numbers.items():
+    for what, expected in numbers.items():
         name, level = what.split(".")
         points = oracle.precision(images, name.lower(), LEVELS[level])
         assert points is not None
-        assert oracle.r40(points) == pytest.approx(due["AP_R40"], abs=1e-12)
-        assert oracle.r11(points) == pytest.approx(due["AP_R11"], abs=1e-12)
+        assert oracle.r40(points) == pytest.approx(expected["AP_R40"], abs=1e-12)
+        assert oracle.r11(points) == pytest.approx(expected["AP_R11"], abs=1e-12)
 
 
 # --- the oracle
@@ -151,7 +153,7 @@ IMAGES = st.lists(
         ),
         st.lists(
             st.builds(
-                Found,
+                Detection,
                 st.sampled_from((*NAMES, "Van", "Truck")),
                 BOXES,
                 st.sampled_from((0.1, 0.5, 0.9, -2.0)),
@@ -219,11 +221,13 @@ def _same_counts(result: Result, label: int, images: list[Image], name: str) -> 
     assert result.true_positives[label] == sum(tally.right for tally in tallies)
     assert result.false_positives[label] == sum(tally.wrong for tally in tallies)
     of_class = [label for image in images for label in image.labels if label.type == name]
-    due = [oracle.due(each, name.lower(), oracle.MODERATE) == oracle.COUNTS for each in of_class]
-    assert result.ground_truths[label] == sum(due)
-    assert result.ignored[label] == len(due) - sum(due)
+    expected = [
+        oracle.label_role(each, name.lower(), oracle.MODERATE) == oracle.COUNTS for each in of_class
+    ]
+    assert result.ground_truths[label] == sum(expected)
+    assert result.ignored[label] == len(expected) - sum(expected)
     missed = sum(tally.missed for tally in tallies)
-    if sum(due):
+    if sum(expected):
         right = result.true_positives[label]
         assert result.recall[0, label, 0, 0] == (right / (right + missed) if right else 0.0)
 
@@ -246,8 +250,8 @@ def test_two_objects_of_which_one_costs_a_false_positive() -> None:
 def test_few_objects_fill_few_of_the_points(count: int) -> None:
     """Each score found is a point, up to 41: one object, found, has a point at recall 0 alone."""
     images = [Image([cyclist()], [claim(1 - 0.01 * n)]) for n in range(count)]
-    due = min(count - 1, 40) / 40
-    assert average(images, "Cyclist", "easy") == pytest.approx(due)
+    expected = min(count - 1, 40) / 40
+    assert average(images, "Cyclist", "easy") == pytest.approx(expected)
 
 
 def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
@@ -262,8 +266,8 @@ def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
 
 def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
     for positives in range(1, 300):
-        for found in {positives, positives // 2}:
-            scores = np.arange(found, 0, -1.0)
+        for count in {positives, positives // 2}:
+            scores = np.arange(count, 0, -1.0)
             points = kitti.sampled(scores, positives).tolist()
             assert points == oracle.sampled(scores.tolist(), positives)
 
@@ -271,9 +275,9 @@ def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
 def test_the_overlap_must_exceed_the_threshold() -> None:
     exactly_half = claim(0.9, (0, 0, 50, 25))
     more = claim(0.9, (0, 0, 50, 26))
-    for found, due in ((exactly_half, 0), (more, 1)):
-        result = run([Image([cyclist()], [found])])
-        assert result.true_positives[result.classes.index("Cyclist")] == due
+    for detection, expected in ((exactly_half, 0), (more, 1)):
+        result = run([Image([cyclist()], [detection])])
+        assert result.true_positives[result.classes.index("Cyclist")] == expected
 
 
 def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
@@ -286,7 +290,7 @@ def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
         "cut off": Label("Cyclist", 0.31, 0, (0, 0, 50, 41)),
         "too low": Label("Cyclist", 0.0, 0, (0, 0, 50, 25)),
     }
-    due = {
+    expected = {
         "easy": ("moderate", "easy", "hard"),
         "as low as easy": ("moderate", "hard"),
         "partly hidden": ("moderate", "hard"),
@@ -298,7 +302,7 @@ def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
     for name, label in labels.items():
         result = run([Image([label], [])])
         defined = ~np.isnan(result.average_precision[0, result.classes.index("Cyclist")])
-        assert tuple(np.array(result.area_ranges)[defined]) == due[name], name
+        assert tuple(np.array(result.area_ranges)[defined]) == expected[name], name
 
 
 def test_a_van_is_neutral_to_cars_and_a_truck_is_not() -> None:
@@ -312,8 +316,8 @@ def test_what_lies_in_a_region_not_cared_about_is_taken_out() -> None:
     """By the share of the detection's own area: the region is far larger."""
     region = Label("DontCare", -1, -1, (100, 0, 400, 300))
     inside, across = claim(0.9, (150, 0, 200, 50)), claim(0.9, (75, 0, 125, 50))
-    for found, wrong in ((inside, 0), (across, 1)):  # half of a detection is not more than .5
-        result = run([Image([cyclist(), region], [found])])
+    for detection, wrong in ((inside, 0), (across, 1)):  # half of a detection is not more than .5
+        result = run([Image([cyclist(), region], [detection])])
         assert result.false_positives[result.classes.index("Cyclist")] == wrong
 
 
@@ -338,24 +342,24 @@ def test_a_region_takes_no_detection_from_an_object() -> None:
 def test_a_detection_upside_down_is_as_high_as_it_is() -> None:
     """The kit takes the height without its sign: this one is not low, and wrong."""
     truth, _ = tables([Image([cyclist()], [])])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[0], label=["Cyclist"], boxes=[(0.0, 50, 50, 0)], score=[0.9], as_is=True
     )
-    result = evaluate(truth, found, "kitti", as_is=True)
+    result = evaluate(truth, detections, "kitti", as_is=True)
     assert result.false_positives[result.classes.index("Cyclist")] == 1
 
 
 def test_what_counts_neither_way_is_no_duplicate() -> None:
-    label, found = cyclist((0, 0, 50, 30)), claim(0.9, (0, 0, 50, 30))
+    label, detections = cyclist((0, 0, 50, 30)), claim(0.9, (0, 0, 50, 30))
     low, again = claim(0.8, (0, 0, 50, 24)), claim(0.7, (0, 0, 50, 28))
     region = Label("DontCare", -1, -1, (0, 0, 100, 100))
-    for labels, rest, due in (
+    for labels, rest, expected in (
         ([label], [low], 0),
         ([label], [again], 1),
         ([label, region], [again], 0),
     ):
-        result = run([Image(labels, [found, *rest])])
-        assert result.duplicates[result.classes.index("Cyclist")] == due
+        result = run([Image(labels, [detections, *rest])])
+        assert result.duplicates[result.classes.index("Cyclist")] == expected
 
 
 def test_the_overlap_decides_at_each_score_and_not_the_score() -> None:
@@ -388,7 +392,7 @@ def test_summary_titles_and_counts() -> None:
 def test_the_other_axes_have_their_say() -> None:
     """On a cyclist of 50 by 50 and a detection of its upper half, but for half a pixel."""
     half, images = claim(0.9, (0, 0, 50, 25)), []
-    for rules, due in (
+    for rules, expected in (
         (R40, 0),  # exactly .5 is not above it
         (R40.with_changes(strict_iou=False), 1),
         (R40.with_changes(inclusive_pixels=True), 1),  # 26 of 51 rows
@@ -398,7 +402,7 @@ def test_the_other_axes_have_their_say() -> None:
     ):
         images = [Image([cyclist()], [half])]
         result = run(images, rules)
-        assert result.true_positives[result.classes.index("Cyclist")] == due, rules
+        assert result.true_positives[result.classes.index("Cyclist")] == expected, rules
 
 
 def test_the_guard_and_areas_have_their_say() -> None:
@@ -417,24 +421,27 @@ def test_the_guard_and_areas_have_their_say() -> None:
 
 
 def test_a_neutral_object_of_the_class_is_no_positive() -> None:
-    truth, found = tables([Image([cyclist()], [claim(0.9)])])
+    truth, detections = tables([Image([cyclist()], [claim(0.9)])])
     marked = replace(truth, crowd=np.array([True]))
     for absorbing in ((), ("crowd",)):
         protocol = R40.with_changes(ignore_flags=("crowd",), crowd_flags=absorbing)
-        result = evaluate(marked, found, protocol)
+        result = evaluate(marked, detections, protocol)
         at = result.classes.index("Cyclist")
         assert (result.ignored[at], result.false_positives[at]) == (1, 0)
 
 
 def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
-    truth, found = tables([Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])])
+    truth, detections = tables([Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])])
     evaluator = Evaluator(truth, R40, boxes="xyxy")
     for image in range(2):
-        rows = found.image == image
+        rows = detections.image == image
         evaluator.update(
-            [image], [found.corners[rows]], [found.score[rows]], [["Cyclist"] * int(rows.sum())]
+            [image],
+            [detections.corners[rows]],
+            [detections.score[rows]],
+            [["Cyclist"] * int(rows.sum())],
         )
-    assert evaluator.compute().summary == evaluate(truth, found, R40).summary
+    assert evaluator.compute().summary == evaluate(truth, detections, R40).summary
     with pytest.raises(UsageError, match="evaluate all images in one run"):
         evaluator.to_bytes()
 
@@ -485,20 +492,20 @@ def test_what_ranks_detections_is_refused() -> None:
 
 def test_columns_that_are_missing_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["Car"], boxes=[BOX])
-    found = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
+    detections = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match=r"column 'occluded'.*--max-occlusion"):
-        evaluate(truth, found, "kitti")
+        evaluate(truth, detections, "kitti")
     protocol = R40.with_changes(max_occlusion=(), max_truncation=())
-    assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
+    assert evaluate(truth, detections, protocol).true_positives.tolist() == [1]
 
 
 def test_other_classes_than_are_scored_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["bird"], boxes=[BOX])
-    found = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
+    detections = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match="evaluates only Car, Pedestrian, Cyclist"):
-        evaluate(truth, found, R40.with_changes(max_occlusion=(), max_truncation=()))
+        evaluate(truth, detections, R40.with_changes(max_occlusion=(), max_truncation=()))
     protocol = R40.with_changes(max_occlusion=(), max_truncation=(), class_iou=())
-    assert evaluate(truth, found, protocol).true_positives.tolist() == [1]
+    assert evaluate(truth, detections, protocol).true_positives.tolist() == [1]
 
 
 @pytest.mark.parametrize(

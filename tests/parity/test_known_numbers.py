@@ -45,13 +45,13 @@ def test_voc2007_test_is_what_py_faster_rcnn_says(
 ) -> None:
     truth, detections = voc2007
     result = evaluate(truth, detections, f"voc20{year}-py", threads=threads)
-    found = per_class(result)
-    assert set(found) == set(voc2007_expected["per_class"])
-    for name, due in voc2007_expected["per_class"].items():
-        assert found[name]["AP"] == pytest.approx(due[f"ap_{year}"], abs=1e-5), name
+    actual = per_class(result)
+    assert set(actual) == set(voc2007_expected["per_class"])
+    for name, expected in voc2007_expected["per_class"].items():
+        assert actual[name]["AP"] == pytest.approx(expected[f"ap_{year}"], abs=1e-5), name
         label = result.classes.index(name)
-        assert result.detections_count[label] == due["detections"]
-        assert result.recall[0, label, 0, 0] == pytest.approx(due["max_recall"], abs=1e-9)
+        assert result.detections_count[label] == expected["detections"]
+        assert result.recall[0, label, 0, 0] == pytest.approx(expected["max_recall"], abs=1e-9)
     assert result.summary["mAP"] == pytest.approx(voc2007_expected[f"map_{year}"], abs=1e-6)
 
 
@@ -60,7 +60,7 @@ ALL_NORMAL: dict[str, Any] = {"ignore_flags": ()}
 
 
 @pytest.mark.parametrize(
-    ("preset", "changes", "due"),
+    ("preset", "changes", "expected"),
     [
         ("voc2007-py", NO_EDGE, 0.743535),
         ("voc2012-py", NO_EDGE, 0.766942),
@@ -69,10 +69,10 @@ ALL_NORMAL: dict[str, Any] = {"ignore_flags": ()}
     ],
 )
 def test_voc2007_test_by_other_rules(
-    voc2007: Tables, preset: str, changes: dict[str, Any], due: float
+    voc2007: Tables, preset: str, changes: dict[str, Any], expected: float
 ) -> None:
     result = evaluate(*voc2007, replace(protocol(preset), **changes))
-    assert result.summary["mAP"] == pytest.approx(due, abs=1e-6)
+    assert result.summary["mAP"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("label", [0, 4, 14])  # aeroplane, bottle, person: 3400 to 32,000 rows
@@ -91,14 +91,14 @@ def test_voc2007_test_is_what_our_own_voc_eval_says(voc2007: Tables, label: int)
 
 def _voc_100(folder: Path, boxes: str, ground_truth: str = "voc_xml") -> Tables:
     truth = voc.read_ground_truth(folder / "gt" / ground_truth)
-    found = {"xyxy": "abs_xyx2y2", "xywh": "abs_xywh"}[boxes]
+    name = {"xyxy": "abs_xyx2y2", "xywh": "abs_xywh"}[boxes]
     names = folder / "voc.names"
-    return truth, voc.read_detections(folder / "dt" / found, truth, class_names=names, boxes=boxes)
+    return truth, voc.read_detections(folder / "dt" / name, truth, class_names=names, boxes=boxes)
 
 
 @pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 @pytest.mark.parametrize(
-    ("preset", "neutral", "due"),
+    ("preset", "neutral", "expected"),
     [
         ("voc2012", ("difficult",), 0.613875),
         ("voc2007-py", ("difficult",), 0.607511),
@@ -108,11 +108,11 @@ def _voc_100(folder: Path, boxes: str, ground_truth: str = "voc_xml") -> Tables:
     ],
 )
 def test_voc_100(
-    real_data: Path, boxes: str, preset: str, neutral: tuple[str, ...], due: float
+    real_data: Path, boxes: str, preset: str, neutral: tuple[str, ...], expected: float
 ) -> None:
     truth, detections = _voc_100(real_data / "voc-100", boxes)
     result = evaluate(truth, detections, replace(protocol(preset), ignore_flags=neutral))
-    assert result.summary["mAP"] == pytest.approx(due, abs=1e-6)
+    assert result.summary["mAP"] == pytest.approx(expected, abs=1e-6)
 
 
 def _expected(path: Path) -> dict[str, Any]:
@@ -121,13 +121,16 @@ def _expected(path: Path) -> dict[str, Any]:
 
 def _is(result: Result, expected: dict[str, Any]) -> None:
     """Hold the summary and the classes to a reference's file, where -1 stands for undefined."""
-    due = {n: math.nan if v == -1 else v for n, v in expected["stats"].items()}
-    assert result.summary == pytest.approx(due, abs=1e-6, nan_ok=True)
-    found = per_class(result)
+    required = {n: math.nan if v == -1 else v for n, v in expected["stats"].items()}
+    assert result.summary == pytest.approx(required, abs=1e-6, nan_ok=True)
+    actual = per_class(result)
     for name, numbers in expected.get("per_class", {}).items():
         for key, value in numbers.items():
-            wanted = math.nan if value == -1 else value
-            assert found[name][key] == pytest.approx(wanted, abs=1e-6, nan_ok=True), (name, key)
+            value_or_nan = math.nan if value == -1 else value
+            assert actual[name][key] == pytest.approx(value_or_nan, abs=1e-6, nan_ok=True), (
+                name,
+                key,
+            )
 
 
 def test_voc_100_in_coco_form(real_data: Path) -> None:
@@ -156,9 +159,9 @@ def test_voc_toy_known_numbers_have_the_id_0_of_pycocotools(real_data: Path) -> 
     folder = real_data / "voc-toy"
     assert any(row["id"] == 0 for row in _toy(folder)[0]["annotations"])
     truth = coco.read_ground_truth(folder / "gts_coco_format" / "toy_example_coco.JSON")
-    found = coco.read_detections(folder / "dets_coco_format" / "coco_dets.json", truth)
+    detections = coco.read_detections(folder / "dets_coco_format" / "coco_dets.json", truth)
     theirs = reference.run(*_toy(folder), renumber=False).summary
-    for summary in (evaluate(truth, found, "coco-strict").summary, theirs):
+    for summary in (evaluate(truth, detections, "coco-strict").summary, theirs):
         assert summary["AP"] == pytest.approx(0.495216879, abs=1e-6)
         assert summary["AP50"] == pytest.approx(0.759488449, abs=1e-6)
 
@@ -166,8 +169,8 @@ def test_voc_toy_known_numbers_have_the_id_0_of_pycocotools(real_data: Path) -> 
 def test_voc_toy_in_coco_form(real_data: Path) -> None:
     folder = real_data / "voc-toy"
     truth = coco.read_ground_truth(folder / "gts_coco_format" / "toy_example_coco.JSON")
-    found = folder / "dets_coco_format" / "coco_dets.json"
-    _is_toy(evaluate(truth, coco.read_detections(found, truth), "coco"), folder)
+    detections = folder / "dets_coco_format" / "coco_dets.json"
+    _is_toy(evaluate(truth, coco.read_detections(detections, truth), "coco"), folder)
 
 
 @pytest.mark.parametrize("names", ["classid", "classname"])
@@ -193,15 +196,15 @@ def test_cartucho_85_as_text(real_data: Path) -> None:
     """All points, inclusive pixels, IoU .5; 8 classes occur only in detections and stay outside."""
     folder = real_data / "cartucho-85"
     expected = _expected(folder / "expected0_5.json")
-    due = {name: numbers for name, numbers in expected.items() if isinstance(numbers, dict)}
+    required = {name: numbers for name, numbers in expected.items() if isinstance(numbers, dict)}
     result = evaluate(*_cartucho(folder), "voc2012")
-    assert set(result.classes) == set(due)
+    assert set(result.classes) == set(required)
     for k, name in enumerate(result.classes):
-        found = result.class_metrics(k)["AP"]
-        assert found == pytest.approx(due[name]["ap"], abs=1e-12, nan_ok=True), name
-        assert result.true_positives[k] == due[name]["tp"]
-        assert result.false_positives[k] == due[name]["fp"]
-        assert result.ground_truths[k] == due[name]["num_groundtruth"]
+        actual = result.class_metrics(k)["AP"]
+        assert actual == pytest.approx(required[name]["ap"], abs=1e-12, nan_ok=True), name
+        assert result.true_positives[k] == required[name]["tp"]
+        assert result.false_positives[k] == required[name]["fp"]
+        assert result.ground_truths[k] == required[name]["num_groundtruth"]
     assert int((result.ground_truths > 0).sum()) == 30
     assert result.summary["mAP"] == pytest.approx(0.31047718500906324, abs=1e-12)
 
@@ -212,9 +215,9 @@ def test_cartucho_85_curves(real_data: Path) -> None:
     expected = _expected(folder / "expected0_5.json")
     result = evaluate(*_cartucho(folder), "voc2012")
     for curve in result.curves():
-        due = expected[result.classes[curve.label]]
-        assert curve.precision.tolist() == pytest.approx(due["precision"], abs=1e-12)
-        assert curve.recall.tolist() == pytest.approx(due["recall"], abs=1e-12)
+        required = expected[result.classes[curve.label]]
+        assert curve.precision.tolist() == pytest.approx(required["precision"], abs=1e-12)
+        assert curve.recall.tolist() == pytest.approx(required["recall"], abs=1e-12)
 
 
 def test_cartucho_85_in_coco_form(real_data: Path) -> None:
@@ -225,7 +228,7 @@ def test_cartucho_85_in_coco_form(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "inclusive_pixels", "due"),
+    ("preset", "inclusive_pixels", "expected"),
     [
         # numpy's levels and MATLAB's give the same here.
         ("voc2007", True, 0.2683982684),
@@ -234,12 +237,14 @@ def test_cartucho_85_in_coco_form(real_data: Path) -> None:
         ("voc2012", False, 0.2253968254),
     ],
 )
-def test_odm_sample_2(real_data: Path, preset: str, inclusive_pixels: bool, due: float) -> None:
+def test_odm_sample_2(
+    real_data: Path, preset: str, inclusive_pixels: bool, expected: float
+) -> None:
     folder = real_data / "odm-sample-2"
     truth = voc.read_ground_truth(folder / "groundtruths", boxes="xywh")
     detections = voc.read_detections(folder / "detections", truth, boxes="xywh")
     rules = replace(protocol(preset), iou_thresholds=(0.3,), inclusive_pixels=inclusive_pixels)
-    assert evaluate(truth, detections, rules).summary["mAP"] == pytest.approx(due, abs=1e-6)
+    assert evaluate(truth, detections, rules).summary["mAP"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_detectron_style_proposals_on_coco_val2014_100(real_data: Path) -> None:

@@ -101,11 +101,11 @@ def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, protocol
     gold = real_data / "lvis-val-100" / "lvis_val_100.json"
     result = evaluate(*read(gold, folder / f"lvis_results_{kind}.json", protocol), protocol)
     assert len(expected["stats"]) == 13 == len(result.summary)
-    for name, due in expected["stats"].items():
-        assert result.summary[NUMBERS.get(name, name)] == due, name
+    for name, required in expected["stats"].items():
+        assert result.summary[NUMBERS.get(name, name)] == required, name
     averages = dict(zip(result.class_ids, result.by_class["AP"].tolist(), strict=True))
-    due = {int(name): value for name, value in expected["per_category_AP"].items()}
-    assert {name: v for name, v in averages.items() if not math.isnan(v)} == due
+    required = {int(name): value for name, value in expected["per_category_AP"].items()}
+    assert {name: v for name, v in averages.items() if not math.isnan(v)} == required
     codes = [note.code for note in result.notes]
     assert "unverified" in codes
     assert "missing-iscrowd" not in codes  # which means nothing here
@@ -152,21 +152,21 @@ def _cells(made: Any) -> Iterable[Cell]:
 @pytest.fixture(scope="module")
 def cases(real_data: Path) -> list[dict[str, Any]]:
     listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text("utf-8"))
-    found = [case for case in listed if case["protocol"] == "lvis"]
-    assert len(found) >= 9
-    return found
+    selected = [case for case in listed if case["protocol"] == "lvis"]
+    assert len(selected) >= 9
+    return selected
 
 
 def test_the_staged_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
     for case in cases:
-        gold, found = tmp_path / "gt.json", tmp_path / "dt.json"
+        gold, detections = tmp_path / "gt.json", tmp_path / "dt.json"
         gold.write_text(json.dumps(case["ground_truth"]), "utf-8")
-        found.write_text(json.dumps(case["detections"]), "utf-8")
+        detections.write_text(json.dumps(case["detections"]), "utf-8")
         truth = read_ground_truth(gold)
-        result = evaluate(truth, read_detections(found, truth), RULES)
-        for name, due in case["expected"].items():
+        result = evaluate(truth, read_detections(detections, truth), RULES)
+        for name, expected in case["expected"].items():
             ours = result.summary[NUMBERS.get(name, name)]
-            assert same(ours, due), (case["name"], name, ours, due)
+            assert same(ours, expected), (case["name"], name, ours, expected)
 
 
 # --- by hand
@@ -178,24 +178,26 @@ def crowded(count: int) -> Result:
     return run([Labelled(1, 1, BOX)], [*rows, Claimed(1, 1, BOX, 0.1)])
 
 
-@pytest.mark.parametrize(("count", "due"), [(300, 0.0), (299, 1.0)])
-def test_the_limit_comes_before_the_filter(count: int, due: float) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(300, 0.0), (299, 1.0)])
+def test_the_limit_comes_before_the_filter(count: int, expected: float) -> None:
     result = crowded(count)
-    assert result.summary["AP"] == pytest.approx(due)
-    assert int(result.within_max_dets.sum()) == int(due)
+    assert result.summary["AP"] == pytest.approx(expected)
+    assert int(result.within_max_dets.sum()) == int(expected)
     assert int(result.false_positives.sum()) == 0
 
 
 @pytest.mark.parametrize(
-    ("negative", "not_exhaustive", "due"),
+    ("negative", "not_exhaustive", "expected"),
     [(False, False, 1.0), (True, False, 0.5), (True, True, 1.0)],
 )
-def test_a_better_score_in_another_image(negative: bool, not_exhaustive: bool, due: float) -> None:
+def test_a_better_score_in_another_image(
+    negative: bool, not_exhaustive: bool, expected: float
+) -> None:
     """The hit has .8; .95 stands where the class is unverified, absent, or both and open-ended."""
-    place = frozenset({(2, 1)})
-    lists = Lists(place if negative else frozenset(), place if not_exhaustive else frozenset())
+    pairs = frozenset({(2, 1)})
+    lists = Lists(pairs if negative else frozenset(), pairs if not_exhaustive else frozenset())
     claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
-    assert run([Labelled(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(due)
+    assert run([Labelled(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(expected)
 
 
 def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> None:
@@ -221,10 +223,10 @@ def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> No
 def test_verdicts_say_what_is_not_judged_and_why() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
     claims = [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8), Claimed(1, 2, BOX, 0.7)]
-    found = image_results(run([Labelled(1, 1, BOX)], claims, lists), 1)
-    said = [entry.result for entry in found.detections]
+    detections = image_results(run([Labelled(1, 1, BOX)], claims, lists), 1)
+    said = [entry.result for entry in detections.detections]
     assert said == ["true-positive", "not-exhaustive", "unverified"]
-    report = image_report(run([Labelled(1, 1, BOX)], claims, lists), found)
+    report = image_report(run([Labelled(1, 1, BOX)], claims, lists), detections)
     assert [row["why"] for row in report.table.rows][1:] == [
         "unmatched; its class is not exhaustively annotated in this image",
         "its class is not verified in this image",
@@ -301,14 +303,14 @@ def test_any_scene_scores_as_the_oracle_says(
     result = run(truths, claims, lists, limit)
     kept = lvis.judged(truths, claims, lists, limit)
     averages = {k: lvis.average_precision(truths, kept, lists, k) for k in (1, 2, 3)}
-    for label, due in averages.items():
+    for label, expected in averages.items():
         ours = float(result.by_class["AP"][label - 1])
-        assert (due is None) == math.isnan(ours)
-        assert due is None or ours == pytest.approx(due, abs=1e-9)
+        assert (expected is None) == math.isnan(ours)
+        assert expected is None or ours == pytest.approx(expected, abs=1e-9)
     for label, suffix in ((1, "r"), (2, "c"), (3, "f")):
-        due = lvis.mean_over(averages, {label})
+        expected = lvis.mean_over(averages, {label})
         ours = result.summary[f"AP{suffix}"]
-        assert math.isnan(ours) if due is None else ours == pytest.approx(due, abs=1e-9)
+        assert math.isnan(ours) if expected is None else ours == pytest.approx(expected, abs=1e-9)
 
 
 @examples(40)
@@ -327,8 +329,8 @@ def test_parts_that_are_merged_give_the_very_numbers(
         n: repr(v) for n, v in whole.summary.items()
     }
     ends = tie_range(merged)
-    for name, due in tie_range(whole).items():
-        assert tuple(ends[name]) == pytest.approx(tuple(due), nan_ok=True), name
+    for name, expected in tie_range(whole).items():
+        assert tuple(ends[name]) == pytest.approx(tuple(expected), nan_ok=True), name
     detections = detections.reindex_like(truth)
     loop = Evaluator(truth, RULES, keep_boxes=False)
     for image in (1, 2):
@@ -349,9 +351,9 @@ def test_no_order_of_the_ties_leaves_their_range(
     ends = tie_range(run(truths, claims, lists, limit))
     for _ in range(3):
         random.shuffle(claims)
-        found = run(truths, claims, lists, limit).summary
+        summary = run(truths, claims, lists, limit).summary
         for name, (low, _, high) in ends.items():
-            assert math.isnan(found[name]) or low - 1e-9 <= found[name] <= high + 1e-9, name
+            assert math.isnan(summary[name]) or low - 1e-9 <= summary[name] <= high + 1e-9, name
 
 
 FLAT = (10.0, 10.0, 0.0, 50.0)
@@ -366,10 +368,10 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     claims = [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)]
     limited = run([Labelled(1, 1, BOX)], claims, NOTHING, limit)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
-    found = image_results(result, 1)
-    assert [entry.result for entry in found.detections] == ["zero-area", "true-positive"]
+    detections = image_results(result, 1)
+    assert [entry.result for entry in detections.detections] == ["zero-area", "true-positive"]
     why = "zero area; dropped by the protocol"
-    assert next(row["why"] for row in image_report(result, found).table.rows) == why
+    assert next(row["why"] for row in image_report(result, detections).table.rows) == why
     counted = replace(RULES, zero_area="count")
     kept = evaluate(result.ground_truth, result.detections, counted)
     assert kept.summary["AP"] == pytest.approx(0.5)
@@ -417,11 +419,11 @@ def test_images_taken_from_a_result_keep_what_they_list() -> None:
 def test_resamples_of_a_group_are_of_its_classes() -> None:
     truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
     result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(2, 1, BOX, 0.9)])
-    found = resampled(result, draw_weights(2, 20, 0), ["AP", "APr", "APc", "APf"])
-    assert found.overall["APr"] == pytest.approx(np.ones(20))
-    assert found.overall["APc"] == pytest.approx(np.zeros(20))
-    assert found.overall["AP"] == pytest.approx(np.full(20, 0.5))
-    assert np.isnan(found.overall["APf"]).all()
+    actual = resampled(result, draw_weights(2, 20, 0), ["AP", "APr", "APc", "APf"])
+    assert actual.overall["APr"] == pytest.approx(np.ones(20))
+    assert actual.overall["APc"] == pytest.approx(np.zeros(20))
+    assert actual.overall["AP"] == pytest.approx(np.full(20, 0.5))
+    assert np.isnan(actual.overall["APf"]).all()
 
 
 def test_a_group_counts_the_ground_truths_of_its_classes() -> None:

@@ -36,8 +36,8 @@ def files(real_data: Path) -> dict[str, Path]:
 @pytest.fixture(scope="module")
 def expected(real_data: Path) -> dict[str, Any]:
     text = (real_data / "coco-val2014-100-masks" / "expected.json").read_text()
-    found: dict[str, Any] = json.loads(text)
-    return found
+    values: dict[str, Any] = json.loads(text)
+    return values
 
 
 def scored(truth: Path, results: Path, rules: Any = "coco-segm", **more: Any) -> Result:
@@ -46,8 +46,8 @@ def scored(truth: Path, results: Path, rules: Any = "coco-segm", **more: Any) ->
     return evaluate(table, read_detections(results, table, masks=masks), rules, **more)
 
 
-def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
-    for name, value in due.items():
+def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
+    for name, value in expected.items():
         ours = result.summary[name]
         assert np.isnan(ours) if value is None else ours == value, name
 
@@ -80,8 +80,8 @@ def test_published_numbers(
     values = np.mean(result.average_precision[:, :, 0], axis=0)
     ours = dict(zip(ids, values, strict=True))
     for category, value in expected[name]["per_category_AP"].items():
-        due = np.nan if value is None else value
-        assert ours[category] == pytest.approx(due, abs=1e-12, nan_ok=True)
+        required = np.nan if value is None else value
+        assert ours[category] == pytest.approx(required, abs=1e-12, nan_ok=True)
 
 
 def test_the_bbox_beside_a_mask_decides_its_range(
@@ -164,8 +164,8 @@ def test_every_array_and_match_is_that_of_pycocotools(files: dict[str, Path]) ->
         reference.accumulate()
     result = scored(files["truth"], files["masks"], matches=True)
     for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
-        due = reference.eval[name]
-        assert_same_bits(ours, np.where(due == -1, np.nan, due), name)
+        expected = reference.eval[name]
+        assert_same_bits(ours, np.where(expected == -1, np.nan, expected), name)
     annotations = [each["id"] for each in truths.dataset["annotations"]]
     assert_same_matches(result, cells_of_coco(reference), annotations)
 

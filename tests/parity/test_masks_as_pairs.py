@@ -23,8 +23,8 @@ def reference(real_data: Path) -> COCOeval:
     folder = real_data / "coco-val2014-100"
     with contextlib.redirect_stdout(io.StringIO()):
         truths = COCO(str(folder / "instances_val2014_100.json"))
-        found = truths.loadRes(str(folder / "instances_val2014_fakesegm100_results.json"))
-        evaluator = COCOeval(truths, found, "segm")
+        detections = truths.loadRes(str(folder / "instances_val2014_fakesegm100_results.json"))
+        evaluator = COCOeval(truths, detections, "segm")
         evaluator.params.imgIds = sorted(truths.getImgIds())
         evaluator.evaluate()
         evaluator.accumulate()
@@ -45,7 +45,11 @@ def columns(records: list[dict[str, Any]], evaluator: COCOeval) -> Boxes:
 
 
 def mask_pairs(
-    detections: Boxes, truths: Boxes, found: list[Any], annotated: list[Any], crowd: list[int]
+    detections: Boxes,
+    truths: Boxes,
+    segmentations: list[Any],
+    annotated: list[Any],
+    crowd: list[int],
 ) -> Pairs:
     """Return the pairs of masks of one image and class that overlap at all."""
     cells: dict[tuple[int, int], list[int]] = {}
@@ -53,7 +57,9 @@ def mask_pairs(
         cells.setdefault(cell, []).append(row)
     counts, rows, values = [], [], []
     for one, cell in zip(
-        found, zip(detections.image.tolist(), detections.label.tolist(), strict=True), strict=True
+        segmentations,
+        zip(detections.image.tolist(), detections.label.tolist(), strict=True),
+        strict=True,
     ):
         there = cells.get(cell, [])
         table = mask.iou([one], [annotated[row] for row in there], [crowd[row] for row in there])
@@ -66,8 +72,8 @@ def mask_pairs(
 
 
 def test_segmentation_is_pycocotools_to_the_last_bit(reference: COCOeval) -> None:
-    truths, found = reference.cocoGt, reference.cocoDt
-    records, results = truths.dataset["annotations"], found.dataset["annotations"]
+    truths, results_coco = reference.cocoGt, reference.cocoDt
+    records, results = truths.dataset["annotations"], results_coco.dataset["annotations"]
     left, right = columns(results, reference), columns(records, reference)
     crowd = np.array([record["iscrowd"] for record in records])
     pairs = mask_pairs(

@@ -27,8 +27,8 @@ def test_a_real_detector_with_its_negative_sides(real_data: Path, tmp_path: Path
     """VOC 2007 test as COCO, w = xmax - xmin, the 1,970 negative sides kept."""
     tree = real_data / "voc2007-test"
     truth = voc.read_ground_truth(tree, image_set="test")
-    found = voc.read_detections(tree / "detections", truth)
-    instances, results, *_ = reference.as_coco(truth, found)
+    dt = voc.read_detections(tree / "detections", truth)
+    instances, results, *_ = reference.as_coco(truth, dt)
     for number, annotation in enumerate(instances["annotations"], 1):
         annotation["id"] = number
     _, detections = written(instances, results, tmp_path)

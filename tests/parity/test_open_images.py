@@ -38,8 +38,8 @@ INSIDE, ALSO = (50.0, 50.0, 20.0, 20.0), (70.0, 70.0, 20.0, 20.0)
 
 def tables(case: Case) -> tuple[GroundTruth, Detections]:
     """Return those of a case with labels of images, of which there are none."""
-    truth, found = case.tables()
-    return replace(truth, listed={"negative": np.zeros((0, 2), np.int32)}), found
+    truth, detections = case.tables()
+    return replace(truth, listed={"negative": np.zeros((0, 2), np.int32)}), detections
 
 
 def average(case: Case, protocol: Protocol) -> float:
@@ -51,8 +51,8 @@ def around(*groups: tuple[float, float, float, float], box: bool = True) -> tupl
     return (*single, *(Truth(1, 1, group, group=True) for group in groups))
 
 
-def claims(*found: tuple[tuple[float, float, float, float], float]) -> tuple[Detection, ...]:
-    return tuple(Detection(1, 1, box, score) for box, score in found)
+def claims(*detections: tuple[tuple[float, float, float, float], float]) -> tuple[Detection, ...]:
+    return tuple(Detection(1, 1, box, score) for box, score in detections)
 
 
 # --- numbers of TensorFlow
@@ -65,9 +65,11 @@ def test_the_average_precision_of_every_class_is_tensorflows(real_data: Path, na
     truth = read_ground_truth(folder / "boxes.csv", image_labels=folder / "labels.csv")
     result = evaluate(truth, read_detections(folder / "predictions.csv", truth), REFERENCE[name])
     ours = dict(zip(result.classes, result.average_precision[0, :, 0].tolist(), strict=True))
-    for called, value in expected["per_class"].items():
-        due = np.nan if value is None else value
-        np.testing.assert_allclose(ours[called], due, rtol=0, atol=1e-12, err_msg=called)
+    for class_name, value in expected["per_class"].items():
+        required = np.nan if value is None else value
+        np.testing.assert_allclose(
+            ours[class_name], required, rtol=0, atol=1e-12, err_msg=class_name
+        )
     assert abs(result.summary["mAP"] - expected["mAP"]) < 1e-12
 
 
@@ -88,7 +90,7 @@ def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
         image, label, boxes = map(list, zip(*rows, strict=True))
         return {"image": image, "label": label, "boxes": boxes, "as_is": True}
 
-    truths, found = case["ground_truth"], case["detections"]
+    truths, detections = case["ground_truth"], case["detections"]
     return GroundTruth.from_arrays(
         **columns("ground_truth"),
         group_of=[bool(flag) for entry in truths.values() for flag in entry["group_of"]],
@@ -98,7 +100,7 @@ def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
         images=[*truths],
         classes=[*names.values()],
     ), Detections.from_arrays(
-        **columns("detections"), score=[s for entry in found.values() for s in entry["scores"]]
+        **columns("detections"), score=[s for entry in detections.values() for s in entry["scores"]]
     )
 
 
@@ -109,16 +111,16 @@ def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
         result = evaluate(*tables_of(case), case["protocol"], as_is=True)
         for name, value in case["expected"]["per_class"].items():
             ours = result.average_precision[0, result.classes.index(name), 0]
-            due = np.nan if value is None else value
-            told = f"{case['name']}, {case['protocol']}, {name}"
-            np.testing.assert_allclose(ours, due, rtol=0, atol=1e-12, err_msg=told)
+            expected = np.nan if value is None else value
+            message = f"{case['name']}, {case['protocol']}, {name}"
+            np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-12, err_msg=message)
 
 
 # --- cases by hand
 
 
 @pytest.mark.parametrize(
-    ("truths", "found", "v2", "challenge"),
+    ("truths", "detections", "v2", "challenge"),
     [
         # False positive, box, group: 0 1 over one box; 0 1 1 over two.
         (around(GROUP), claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2)), 1 / 2, 2 / 3),
@@ -145,9 +147,9 @@ def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
     ],
 )  # fmt: skip
 def test_by_hand(
-    truths: tuple[Truth, ...], found: tuple[Detection, ...], v2: float, challenge: float
+    truths: tuple[Truth, ...], detections: tuple[Detection, ...], v2: float, challenge: float
 ) -> None:
-    case = Case(truths, found)
+    case = Case(truths, detections)
     np.testing.assert_allclose(average(case, V2), v2, rtol=0, atol=1e-15)
     np.testing.assert_allclose(average(case, CHALLENGE), challenge, rtol=0, atol=1e-15)
 
@@ -169,7 +171,7 @@ def test_a_group_is_reached_at_each_threshold_by_itself() -> None:
 def test_only_verified_classes_count() -> None:
     """Class 2 of image 1: a false positive where something says that it is not there."""
     truth: dict[str, Any] = {"image": [1, 2], "label": [1, 2], "boxes": [(0, 0, 20, 20)] * 2}
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[1, 1, 2],
         label=[1, 2, 2],
         boxes=[(0, 0, 20, 20), (50, 0, 70, 20), (0, 0, 20, 20)],
@@ -177,7 +179,7 @@ def test_only_verified_classes_count() -> None:
     )
 
     def run(listed: dict[str, list[tuple[Name, Name]]], protocol: Protocol) -> Result:
-        return evaluate(GroundTruth.from_arrays(**truth, listed=listed), found, protocol)
+        return evaluate(GroundTruth.from_arrays(**truth, listed=listed), detections, protocol)
 
     nothing: list[tuple[Name, Name]] = []
     assert run({}, V2).summary["mAP"] == 0.75
@@ -197,14 +199,14 @@ def test_only_verified_classes_count() -> None:
 def test_what_is_unverified_might_as_well_not_be_there(
     case: Case, pairs: set[tuple[int, int]]
 ) -> None:
-    truth, found = case.tables()
+    truth, detections = case.tables()
     places = {(i, k) for i, k in pairs if i < len(truth.images) and k < len(truth.classes)}
     negative = np.array(sorted(places), np.int32).reshape(-1, 2)
     truth = replace(truth, listed={"negative": negative})
     known = places | set(zip(truth.image.tolist(), truth.label.tolist(), strict=True))
-    where = zip(found.image.tolist(), found.label.tolist(), strict=True)
-    kept = found.select(np.array([pair in known for pair in where], np.bool_))
-    ours = evaluate(truth, found, CHALLENGE)
+    where = zip(detections.image.tolist(), detections.label.tolist(), strict=True)
+    kept = detections.select(np.array([pair in known for pair in where], np.bool_))
+    ours = evaluate(truth, detections, CHALLENGE)
     theirs = evaluate(truth, kept, replace(CHALLENGE, verified="all"))
     assert_same_bits(ours.average_precision, theirs.average_precision, "average")
     assert_same_bits(ours.false_positives, theirs.false_positives, "false positives")
@@ -232,8 +234,8 @@ def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
 
 def test_partials_have_the_bits_of_the_whole() -> None:
     truths = tuple(replace(t, image=i) for i in (1, 2) for t in around(GROUP))
-    found = claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
-    case = Case(truths, (*found, replace(found[2], image=2, score=0.97)), images=(1, 2))
+    dt = claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
+    case = Case(truths, (*dt, replace(dt[2], image=2, score=0.97)), images=(1, 2))
     truth, detections = tables(case)
     for rules in BOTH:
         whole = evaluate(truth, detections, rules)

@@ -60,7 +60,7 @@ def test_coco_val2014_100(real_data: Path, tmp_path: Path) -> None:
     gt = folder / "instances_val2014_100.json"
     dt = folder / "instances_val2014_fakebbox100_results.json"
     truth = read_ground_truth(gt)
-    found = read_detections(dt, truth)
+    detections = read_detections(dt, truth)
     records = json.loads(gt.read_bytes())["annotations"]
     box = np.array([record["bbox"] for record in records], np.float64)
     flags = {"iscrowd": truth.crowd, "area": truth.area, "id": [r["id"] for r in records]}
@@ -68,13 +68,13 @@ def test_coco_val2014_100(real_data: Path, tmp_path: Path) -> None:
     gt_parquet = written(tmp_path / "gt.parquet", truth, {**sides, **flags}, names=False)
     box = boxes_of(dt)
     sides = dict(zip(("x", "y", "width", "height"), box.T, strict=True))
-    rows = {**sides, "score": found.score}
-    dt_parquet = written(tmp_path / "dt.parquet", found, rows, names=False)
-    due = evaluate(truth, found, "coco")
+    rows = {**sides, "score": detections.score}
+    dt_parquet = written(tmp_path / "dt.parquet", detections, rows, names=False)
+    expected = evaluate(truth, detections, "coco")
     mine = read_ground_truth(gt_parquet)
     assert len(mine.images) == len(truth.images)
-    assert_same(evaluate(mine, read_detections(dt_parquet, mine), "coco"), _only(due, mine))
-    assert_same(evaluate(truth, read_detections(dt_parquet, truth), "coco"), due)
+    assert_same(evaluate(mine, read_detections(dt_parquet, mine), "coco"), _only(expected, mine))
+    assert_same(evaluate(truth, read_detections(dt_parquet, truth), "coco"), expected)
 
 
 def _only(result: Result, truth: GroundTruth) -> Result:
@@ -89,14 +89,14 @@ def _only(result: Result, truth: GroundTruth) -> Result:
 def test_voc2007_test(protocol: str, real_data: Path, tmp_path: Path) -> None:
     folder = real_data / "voc2007-test"
     truth = read_ground_truth(folder, image_set="test")
-    found = read_detections(folder / "detections", truth)
+    detections = read_detections(folder / "detections", truth)
     corners = ("x1", "y1", "x2", "y2")
     rows = dict(zip(corners, truth.corners.T, strict=True)) | {"difficult": truth.difficult}
     gt = written(tmp_path / "gt.parquet", truth, rows, names=True)
-    rows = dict(zip(corners, found.corners.T, strict=True)) | {"score": found.score}
-    dt = written(tmp_path / "dt.parquet", found, rows, names=True)
-    due = evaluate(truth, found, protocol)
+    rows = dict(zip(corners, detections.corners.T, strict=True)) | {"score": detections.score}
+    dt = written(tmp_path / "dt.parquet", detections, rows, names=True)
+    expected = evaluate(truth, detections, protocol)
     mine = read_ground_truth(gt)
     assert mine.images == truth.images
-    assert_same(evaluate(mine, read_detections(dt, mine), protocol), due)
-    assert_same(evaluate(truth, read_detections(dt, truth), protocol), due)
+    assert_same(evaluate(mine, read_detections(dt, mine), protocol), expected)
+    assert_same(evaluate(truth, read_detections(dt, truth), protocol), expected)

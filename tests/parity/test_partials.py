@@ -41,14 +41,14 @@ def coco_sample(data: Path) -> Tables:
     return truth, coco.read_detections(folder / "instances_val2014_fakebbox100_results.json", truth)
 
 
-def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol) -> Result:
+def merged(truth: detap.GroundTruth, detections: detap.Detections, protocol: Protocol) -> Result:
     """Return the result of seven shards of random images, merged in random order, by bytes."""
     random = np.random.default_rng(11)
     owner = random.integers(0, 7, len(truth.images))
     blobs = []
     for shard in random.permutation(7):
         images = [truth.images[n] for n in np.flatnonzero(owner == shard)]
-        share = detap.select(truth, found, images=images)
+        share = detap.select(truth, detections, images=images)
         result = score_tables(*share, protocol, match_table=protocol.matching == "by-score")
         blobs.append(Partial.of(result, ground_truth=truth, input="").to_bytes())
     return detap.merge(blobs, truth).compute()
@@ -59,10 +59,10 @@ def merged(truth: detap.GroundTruth, found: detap.Detections, protocol: Protocol
 def test_shards_of_real_data(
     read: Callable[[Path], Tables], protocol: Protocol, real_data: Path
 ) -> None:
-    truth, found = read(real_data)
+    truth, detections = read(real_data)
     # As a file that lists image after image, for protocols by which rows rank.
-    found = found.select(np.argsort(found.image, kind="stable"))
-    whole, ours = score_tables(truth, found, protocol), merged(truth, found, protocol)
+    detections = detections.select(np.argsort(detections.image, kind="stable"))
+    whole, ours = score_tables(truth, detections, protocol), merged(truth, detections, protocol)
     for name in ("average_precision", "recall", "precision", "within_max_dets", "duplicates"):
         assert_same_bits(getattr(ours, name), getattr(whole, name), name)
     for name in ("ground_truths", "ignored", "detections_count", "true_positives"):

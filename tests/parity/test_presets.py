@@ -50,24 +50,26 @@ def _coco(folder: Path, truth_name: str, found_name: str) -> Tables:
 def _voc2007(folder: Path) -> Tables:
     """Return VOC as a COCO file has it: no side is negative."""
     truth = voc.read_ground_truth(folder, image_set="test")
-    found = voc.read_detections(folder / "detections", truth)
-    corners = found.corners.copy()
+    detections = voc.read_detections(folder / "detections", truth)
+    corners = detections.corners.copy()
     assert ((corners[:, 2:] < corners[:, :2]).any(axis=1)).sum() == 1970
     corners[:, 2:] = np.maximum(corners[:, 2:], corners[:, :2])
     sides = corners[:, 2:] - corners[:, :2]
-    return truth, replace(found, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+    return truth, replace(detections, corners=corners, box_area=sides[:, 0] * sides[:, 1])
 
 
 def _in_file_order(folder: Path) -> Tables:
     """Return COCO's sample with its images numbered as the file lists them, not by their ids."""
-    truth, found = _coco(folder, "instances_val2014_100", "instances_val2014_fakebbox100_results")
+    truth, detections = _coco(
+        folder, "instances_val2014_100", "instances_val2014_fakebbox100_results"
+    )
     record = json.loads((folder / "instances_val2014_100.json").read_text("utf-8"))
     images = tuple(image["id"] for image in record["images"])
     assert any(later < earlier for earlier, later in pairwise(images))
-    place = {name: number for number, name in enumerate(images)}
-    number = np.array([place[name] for name in truth.images], np.int32)
+    index = {name: number for number, name in enumerate(images)}
+    number = np.array([index[name] for name in truth.images], np.int32)
     truth = replace(truth, images=images, image=number[truth.image], image_sizes=None)
-    return truth, replace(found, images=images, image=number[found.image])
+    return truth, replace(detections, images=images, image=number[detections.image])
 
 
 NO_EDGE: dict[str, Any] = {"inclusive_pixels": False}
@@ -113,8 +115,8 @@ def value(tables: Tables, protocol: Protocol, name: str) -> float:
 
 
 def difference(data: dict[str, Tables], row: Row) -> float:
-    preset, changes, where, name, due = row
-    return abs(value(data[where], protocol(preset).with_changes(**changes), name) - due)
+    preset, changes, where, name, expected = row
+    return abs(value(data[where], protocol(preset).with_changes(**changes), name) - expected)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -173,18 +175,18 @@ def test_the_bits_of_globox(data: dict[str, Tables]) -> None:
 
 def test_detectron2_with_a_stable_sort(data: dict[str, Tables]) -> None:
     """A voc_eval of the usual kind, of what Detectron2 would write: the same to the last sum."""
-    truth, found = data["voc07"]
+    truth, detections = data["voc07"]
     written = replace(
-        found,
-        score=np.array([float(f"{score:.3f}") for score in found.score]),
-        corners=np.array([[float(f"{c:.1f}") for c in box] for box in found.corners.tolist()]),
+        detections,
+        score=np.array([float(f"{score:.3f}") for score in detections.score]),
+        corners=np.array([[float(f"{c:.1f}") for c in box] for box in detections.corners.tolist()]),
     )
     for name, label in (("aeroplane", 0), ("bottle", 4)):
-        result = evaluate(truth, found, "detectron2-voc")
+        result = evaluate(truth, detections, "detectron2-voc")
         assert result.classes[label] == name
-        for place, iou in ((0, 0.5), (5, 0.75)):
-            due = voc_eval(truth, written, label, iou=iou, eleven_points=True)[2]
-            assert result.average_precision[place, label, 0] == pytest.approx(due, abs=1e-14)
+        for index, iou in ((0, 0.5), (5, 0.75)):
+            expected = voc_eval(truth, written, label, iou=iou, eleven_points=True)[2]
+            assert result.average_precision[index, label, 0] == pytest.approx(expected, abs=1e-14)
 
 
 def test_two_orders_of_images_are_within_the_range_of_the_ties(data: dict[str, Tables]) -> None:
@@ -241,15 +243,15 @@ def made(seed: int) -> Tables:
     truth = GroundTruth.from_arrays(
         image=image, label=label, boxes=boxes, images=range(9), classes=range(6)
     )
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=np.concatenate([image[source], random.integers(0, 9, strangers)]),
         # The last class is nowhere, the one before it only detected.
         label=np.concatenate([label[source], random.integers(0, 5, strangers)]),
         boxes=np.concatenate([close, moved]),
         score=random.permutation(320) / 320,
     ).reindex_like(truth)
-    order = np.argsort(found.image, kind="stable")
-    return truth, found.select(order)
+    order = np.argsort(detections.image, kind="stable")
+    return truth, detections.select(order)
 
 
 REFERENCES: list[tuple[str, dict[str, Any], Callable[[GroundTruth, Detections], dict[str, float]]]]
@@ -269,8 +271,10 @@ def _hold(tables: Tables, preset: str, changes: dict[str, Any], theirs: dict[str
     assert rules.tolerance is not None
     result = evaluate(*tables, rules)
     # Sums in another order are all that is allowed where the bits of arrays are equal.
-    due = {name: pytest.approx(v, abs=max(rules.tolerance, 1e-12)) for name, v in theirs.items()}
-    assert {name: result.metric(name) for name in theirs} == due
+    expected = {
+        name: pytest.approx(v, abs=max(rules.tolerance, 1e-12)) for name, v in theirs.items()
+    }
+    assert {name: result.metric(name) for name in theirs} == expected
 
 
 @pytest.mark.parametrize(("preset", "changes", "reference"), REFERENCES)

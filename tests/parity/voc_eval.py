@@ -40,24 +40,24 @@ def voc_eval(
     mine = np.flatnonzero(detections.label == label)
     mine = mine[np.argsort(-detections.score[mine], kind="stable")]
     true, false = np.zeros(len(mine)), np.zeros(len(mine))
-    for place, row in enumerate(mine):
+    for rank, row in enumerate(mine):
         here = objects[int(detections.image[row])]
         overlaps = _overlaps(detections.corners[row], here["boxes"], pixel)
         best = int(np.argmax(overlaps)) if len(overlaps) else -1
         enough = best >= 0 and (overlaps[best] > iou if strict else overlaps[best] >= iou)
         if not enough:
-            false[place] = 1
+            false[rank] = 1
         elif not here["difficult"][best]:
             if here["taken"][best]:
-                false[place] = 1
+                false[rank] = 1
             else:
-                true[place] = 1
+                true[rank] = 1
                 here["taken"][best] = True
-    found, wrong = np.cumsum(true), np.cumsum(false)
+    true_positives, wrong = np.cumsum(true), np.cumsum(false)
     if positives == 0:
-        return found, found, float("nan")
-    recall = found / positives
-    precision = found / np.maximum(found + wrong, np.finfo(np.float64).eps)
+        return true_positives, true_positives, float("nan")
+    recall = true_positives / positives
+    precision = true_positives / np.maximum(true_positives + wrong, np.finfo(np.float64).eps)
     return recall, precision, _average(recall, precision, eleven_points)
 
 

@@ -33,12 +33,12 @@ def tables(missed: float) -> tuple[GroundTruth, Detections]:
 @cache
 def both(missed: float) -> tuple[Result, Result]:
     """Return a result of one run, and of three partials."""
-    truth, found = tables(missed)
+    truth, detections = tables(missed)
     parts = []
     for first in range(3):
-        share = detap.select(truth, found, images=truth.images[first::3])
+        share = detap.select(truth, detections, images=truth.images[first::3])
         parts.append(Partial.of(score_tables(*share, "coco", match_table=True), ground_truth=truth))
-    return score_tables(truth, found, "coco"), detap.merge(parts).compute()
+    return score_tables(truth, detections, "coco"), detap.merge(parts).compute()
 
 
 def judged(now: Result, before: Result) -> GateResults:

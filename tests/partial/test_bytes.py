@@ -65,11 +65,11 @@ def closed(record: dict[str, Any], columns: bytes) -> bytes:
 
 
 def columns_of(record: dict[str, Any], columns: bytes) -> dict[str, np.ndarray[Any, Any]]:
-    found, begin = {}, 0
+    arrays, begin = {}, 0
     for name, kind, count in record["columns"]:
-        found[name] = np.frombuffer(columns, kind, count, begin)
-        begin += found[name].nbytes + -found[name].nbytes % 8
-    return found
+        arrays[name] = np.frombuffer(columns, kind, count, begin)
+        begin += arrays[name].nbytes + -arrays[name].nbytes % 8
+    return arrays
 
 
 def changed(data: bytes, name: str, value: Any) -> bytes:
@@ -300,8 +300,8 @@ def test_another_spelling_of_the_heading_is_refused() -> None:
 def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
     data = changed(partial_of().to_bytes(), "match_code", np.array([2, 2, 2], U1))
     record, columns = opened(data)
-    found = columns_of(record, columns)["match_true_positive"].reshape(4, -1)[0]
-    data = changed(data, "match_code", np.full(3, int(found.argmax()), U1))
+    true_positive = columns_of(record, columns)["match_true_positive"].reshape(4, -1)[0]
+    data = changed(data, "match_code", np.full(3, int(true_positive.argmax()), U1))
     with pytest.raises(InputError, match="more true positives than ground truths; recreate it"):
         Partial.from_bytes(data).compute()
 
@@ -386,8 +386,8 @@ def survives(data: bytes) -> None:
 def test_any_change_is_refused_or_harmless(data: bytes, draw: st.DataObject) -> None:
     body = bytearray(data[:-32])
     for _ in range(draw.draw(st.integers(1, 4))):
-        place = draw.draw(st.integers(0, len(body) - 1))
-        body[place] = draw.draw(st.integers(0, 255))
+        offset = draw.draw(st.integers(0, len(body) - 1))
+        body[offset] = draw.draw(st.integers(0, 255))
     survives(bytes(body) + data[-32:])
     survives(sealed(bytes(body)))
 
@@ -397,8 +397,8 @@ def test_any_bytes_of_columns_are_refused_or_harmless(data: bytes, draw: st.Data
     size = int.from_bytes(data[8:16], "little")
     body = bytearray(data[:-32])
     for _ in range(draw.draw(st.integers(1, 6))):
-        place = draw.draw(st.integers(16 + size, len(body) - 1))
-        body[place] = draw.draw(st.sampled_from((0, 1, 2, 3, 127, 128, 255)))
+        offset = draw.draw(st.integers(16 + size, len(body) - 1))
+        body[offset] = draw.draw(st.sampled_from((0, 1, 2, 3, 127, 128, 255)))
     survives(sealed(bytes(body)))
 
 

@@ -45,13 +45,13 @@ def some_union(classes: int) -> Partial:
             label=np.tile(label, IMAGES),
             boxes=np.tile([10.0, 10.0, 90.0, 90.0], (IMAGES * classes, 1)),
         )
-        found = Detections.from_arrays(
+        detections = Detections.from_arrays(
             image=np.repeat(images, EACH),
             label=random.integers(0, classes, len(corner)),
             boxes=np.hstack([corner, corner + 80.0]),
             score=random.random(len(corner)),
         )
-        parts.append(Partial.of(score_tables(truth, found, "coco", match_table=True)))
+        parts.append(Partial.of(score_tables(truth, detections, "coco", match_table=True)))
     return detap.merge(parts)
 
 
@@ -59,9 +59,9 @@ def some_union(classes: int) -> Partial:
 def union(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Partial:
     for name in ("CHUNK", "MAX_CHUNK"):
         monkeypatch.setattr(partial_module, name, 1 << 11)
-    found = some_union(request.param)
-    assert len(found) == DETECTIONS
-    return found
+    merged = some_union(request.param)
+    assert len(merged) == DETECTIONS
+    return merged
 
 
 def test_columns_are_written_some_rows_at_a_time(union: Partial) -> None:

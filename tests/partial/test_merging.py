@@ -128,7 +128,7 @@ def test_how_repeats_are_spelt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "told"),
+    ("protocol", "message"),
     [
         ("voc2012", "protocol: name is 'voc2012', but 'coco' in partial 1"),
         (
@@ -142,9 +142,9 @@ def test_how_repeats_are_spelt() -> None:
         ),
     ],
 )
-def test_another_protocol(protocol: Protocol | str, told: str) -> None:
+def test_another_protocol(protocol: Protocol | str, message: str) -> None:
     assert refusal(part(1), part(2, rules=protocol)) == (
-        f"partial 2: {told}; evaluate both with the same protocol"
+        f"partial 2: {message}; evaluate both with the same protocol"
     )
 
 
@@ -189,9 +189,9 @@ def test_the_digest_is_of_every_column_and_name() -> None:
 
 
 def test_a_class_that_is_called_otherwise() -> None:
-    truth, found = detap.select(*WHOLE.tables(), images=[2])
+    truth, detections = detap.select(*WHOLE.tables(), images=[2])
     names = ("7", "nine")
-    tables = replace(truth, classes=names), replace(found, classes=names)
+    tables = replace(truth, classes=names), replace(detections, classes=names)
     other = Partial.of(detap.evaluate(*tables, "coco"))
     assert refusal(part(1), other) == (
         "partial 2: class 9 is 'nine', but '9' in another partial; evaluate both with the "
@@ -213,13 +213,15 @@ def text_names(*images: str) -> Partial:
     truth = GroundTruth.from_arrays(
         image=list(images), label=["a"] * len(images), boxes=[[0, 0, 9, 9]] * len(images)
     )
-    found = Detections.from_arrays(image=[], label=[], boxes=np.zeros((0, 4)), score=[])
-    return Partial.of(detap.evaluate(truth, found, "coco"))
+    detections = Detections.from_arrays(image=[], label=[], boxes=np.zeros((0, 4)), score=[])
+    return Partial.of(detap.evaluate(truth, detections, "coco"))
 
 
 def test_names_of_two_kinds() -> None:
-    told = refusal(part(1), text_names("x"))
-    assert told.startswith("partial 2: class names are text in one partial and numbers in another")
+    message = refusal(part(1), text_names("x"))
+    assert message.startswith(
+        "partial 2: class names are text in one partial and numbers in another"
+    )
 
 
 def test_one_input_in_two_partials_where_its_rows_rank() -> None:
@@ -375,7 +377,7 @@ of: Any = Partial.of
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (
             lambda: merge(part(1)),
@@ -396,8 +398,8 @@ of: Any = Partial.of
         (lambda: part(1).compute(threads=-1), "threads"),
     ],
 )
-def test_arguments_of_another_kind(call: Callable[[], Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_arguments_of_another_kind(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         call()
 
 
@@ -405,9 +407,12 @@ def test_arguments_of_another_kind(call: Callable[[], Any], told: str) -> None:
 
 
 def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
-    def alone(image: int, truth: int, found: int) -> Partial:
+    def alone(image: int, truth: int, detections: int) -> Partial:
         case = Case(
-            (Truth(image, truth, BOX),), (Detection(image, found, BOX, 0.5),), (image,), (truth,)
+            (Truth(image, truth, BOX),),
+            (Detection(image, detections, BOX, 0.5),),
+            (image,),
+            (truth,),
         )
         return Partial.of(detap.evaluate(*case.tables(), "coco"))
 
@@ -438,11 +443,11 @@ def test_notes_are_summed_and_those_of_the_ground_truth_said_once() -> None:
 
 def test_files_are_kept_with_their_digests() -> None:
     def read(image: int, path: str) -> Partial:
-        truth, found = detap.select(*WHOLE.tables(), images=[image])
+        truth, detections = detap.select(*WHOLE.tables(), images=[image])
         truth = replace(truth, files=(SourceFile("gt.json", 6, sha256="ab"),))
         how = (("boxes", "xywh"),)
-        found = replace(found, files=(SourceFile(path, 2, ("x", "y"), "cd", how),))
-        return Partial.of(detap.evaluate(truth, found, "coco"))
+        detections = replace(detections, files=(SourceFile(path, 2, ("x", "y"), "cd", how),))
+        return Partial.of(detap.evaluate(truth, detections, "coco"))
 
     merged = Partial.from_bytes(detap.merge([read(2, "b"), read(1, "a")]).to_bytes())
     assert [tuple(entry) for entry in merged.inputs] == [

@@ -20,11 +20,11 @@ def run_kills(count: int, seed: int) -> int:
     began = time.monotonic()
     for run, what in ((kills.run_writes, "while writing"), (kills.run, "of whole runs")):
         with tempfile.TemporaryDirectory() as folder:
-            found = run(Path(folder), count, seed)
+            result = run(Path(folder), count, seed)
         seconds = time.monotonic() - began
         print(
-            f"{count} kills {what}, {seconds:.0f} s: {dict(found.reports)}; statuses "
-            f"{dict(found.statuses)}; {found.leftovers} unfinished files beside it",
+            f"{count} kills {what}, {seconds:.0f} s: {dict(result.reports)}; statuses "
+            f"{dict(result.statuses)}; {result.leftovers} unfinished files beside it",
             flush=True,
         )
     return 0
@@ -44,11 +44,11 @@ def run_comparison(part: str, keep: Path | None) -> int:
     from benchmarks import peers
     from tests.reliability import comparison
 
-    found = comparison.compare(part, lambda line: print(line, file=sys.stderr, flush=True))
+    verdicts = comparison.compare(part, lambda line: print(line, file=sys.stderr, flush=True))
     if keep is not None:
-        keep.write_text(json.dumps(found, indent=1))
+        keep.write_text(json.dumps(verdicts, indent=1))
     versions = peers.versions() | {"detap": __version__}
-    lines = "\n".join(comparison.table(part, found, versions))
+    lines = "\n".join(comparison.table(part, verdicts, versions))
     write_between(f"comparison of {part}", lines)
     print(lines)
     return 0

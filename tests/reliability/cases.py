@@ -106,7 +106,7 @@ class Refused:
     """
 
     file: str
-    place: str
+    location: str
     says: str
 
 

@@ -53,16 +53,16 @@ def annotation(identifier: Any, image: Any, category: Any, box: list[Any]) -> di
     }
 
 
-def found(image: Any, category: Any, box: list[Any], score: Any) -> dict[str, Any]:
+def detection(image: Any, category: Any, box: list[Any], score: Any) -> dict[str, Any]:
     return {"image_id": image, "category_id": category, "bbox": box, "score": score}
 
 
 def results() -> Results:
     return [
-        found(1, 1, [10, 10, 20, 20], 0.9),
-        found(1, 1, [60, 10, 20, 20], 0.8),
-        found(2, 1, [10, 10, 20, 20], 0.7),
-        found(1, 2, [50, 50, 30, 30], 0.6),
+        detection(1, 1, [10, 10, 20, 20], 0.9),
+        detection(1, 1, [60, 10, 20, 20], 0.8),
+        detection(2, 1, [10, 10, 20, 20], 0.7),
+        detection(1, 2, [50, 50, 30, 30], 0.6),
     ]
 
 
@@ -247,7 +247,7 @@ scored(
     "extra",
     BASE,
     ("unknown-categories",),
-    dt=lambda r: r.append(found(1, 7, [1, 1, 5, 5], 0.95)),
+    dt=lambda r: r.append(detection(1, 7, [1, 1, 5, 5], 0.95)),
 )
 refused(
     "unknown-category",
@@ -419,8 +419,8 @@ def _with_birds(
             value["annotations"].append(annotation(number, 2, 3, box) | {"area": 9})
 
     def dt(value: Results) -> None:
-        value += [found(2, 3, box, 0.5) for box in BIRDS[:count]]
-        value += [found(1, category, box, score) for category, box, score in more_dt]
+        value += [detection(2, 3, box, 0.5) for box in BIRDS[:count]]
+        value += [detection(1, category, box, score) for category, box, score in more_dt]
 
     return {"gt": gt, "dt": dt}
 
@@ -559,7 +559,7 @@ scored(
     0.0,
     ("detections-look-xyxy", "detections-beyond-image"),
     gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 20, 20]) for i in (1, 2)]},
-    dt=[found(1, 1, [60, 60, 80, 80], 0.9), found(2, 1, [60, 60, 80, 80], 0.8)],
+    dt=[detection(1, 1, [60, 60, 80, 80], 0.9), detection(2, 1, [60, 60, 80, 80], 0.8)],
 )
 scored(
     "corners-for-sides",
@@ -567,7 +567,7 @@ scored(
     0.0,
     ("ground-truth-look-xyxy", "ground-truth-beyond-image"),
     gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 80, 80]) for i in (1, 2)]},
-    dt=[found(1, 1, [60, 60, 20, 20], 0.9), found(2, 1, [60, 60, 20, 20], 0.8)],
+    dt=[detection(1, 1, [60, 60, 20, 20], 0.9), detection(2, 1, [60, 60, 20, 20], 0.8)],
 )
 
 scored("empty-detection", "elsewhere", BASE, dt=edit_result(1, bbox=[60, 10, 0, 20]))
@@ -979,21 +979,21 @@ scored(
     "ties",
     "file-order-right-first",
     1.0,
-    dt=[found(1, 1, [10, 10, 20, 20], 0.5), found(1, 1, [60, 60, 20, 20], 0.5)],
+    dt=[detection(1, 1, [10, 10, 20, 20], 0.5), detection(1, 1, [60, 60, 20, 20], 0.5)],
     **TIE,
 )
 scored(
     "ties",
     "file-order-wrong-first",
     0.5,
-    dt=[found(1, 1, [60, 60, 20, 20], 0.5), found(1, 1, [10, 10, 20, 20], 0.5)],
+    dt=[detection(1, 1, [60, 60, 20, 20], 0.5), detection(1, 1, [10, 10, 20, 20], 0.5)],
     **TIE,
 )
 scored(
     "ties",
     "image-before-file",
     1.0,
-    dt=[found(2, 1, [60, 60, 20, 20], 0.5), found(1, 1, [10, 10, 20, 20], 0.5)],
+    dt=[detection(2, 1, [60, 60, 20, 20], 0.5), detection(1, 1, [10, 10, 20, 20], 0.5)],
     **TIE,
 )
 # dog is all crowd: its detection is absorbed and its AP undefined.
@@ -1245,5 +1245,5 @@ NAMES = {
     "emoji": "\U0001f408",
     "line-separator": "a\u2028b",
 }
-for label, called in NAMES.items():
-    scored("names", label, BASE, (), {called: CAT}, gt=edit("categories", 0, name=called))
+for label, class_name in NAMES.items():
+    scored("names", label, BASE, (), {class_name: CAT}, gt=edit("categories", 0, name=class_name))

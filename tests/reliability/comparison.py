@@ -75,12 +75,12 @@ def judge(case: Case, average_precision: float | None, said: str) -> str:
     """
     failed = bool(said.strip()) and average_precision is None
     if isinstance(case.expect, Scored):
-        due = case.expect.summary["AP"]
-        if due is None or average_precision is None:
-            if due is None and average_precision is None and not failed:
+        expected = case.expect.summary["AP"]
+        if expected is None or average_precision is None:
+            if expected is None and average_precision is None and not failed:
                 return "correct"
             return "refused" if failed else "wrong"
-        return "correct" if abs(due - average_precision) <= TOLERANCE else "wrong"
+        return "correct" if abs(expected - average_precision) <= TOLERANCE else "wrong"
     if not failed:
         return "wrong"
     last = said.strip().splitlines()[-1]
@@ -104,39 +104,41 @@ def compare(part: str, tell: Callable[[str], None]) -> dict[str, dict[str, str]]
     """Return every verdict on a part, by evaluator and case."""
     peers.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    found: dict[str, dict[str, str]] = {"detap": {}}
+    verdicts: dict[str, dict[str, str]] = {"detap": {}}
     worker = Worker()
     for case in cases(part):
         with tempfile.TemporaryDirectory() as work:
-            found["detap"][case.id] = verdict_of_detap(case, worker, Path(work))
+            verdicts["detap"][case.id] = verdict_of_detap(case, worker, Path(work))
     worker.close()
     for name in ASKED:
-        found[name] = {}
+        verdicts[name] = {}
         for case in cases(part):
             with tempfile.TemporaryDirectory() as work:
-                found[name][case.id] = verdict_of_peer(case, peers.PEERS[name], Path(work))
-        tell(f"{name}: {dict(Counter(found[name].values()))}")
-    return found
+                verdicts[name][case.id] = verdict_of_peer(case, peers.PEERS[name], Path(work))
+        tell(f"{name}: {dict(Counter(verdicts[name].values()))}")
+    return verdicts
 
 
-def table(part: str, found: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterator[str]:
+def table(
+    part: str, detections: dict[str, dict[str, str]], versions: dict[str, str]
+) -> Iterator[str]:
     """Give the lines of a part's tables of docs/reliability.md."""
     yield "| evaluator | version | " + " | ".join(VERDICTS) + " |"
     yield "|---|---|" + "---:|" * len(VERDICTS)
-    for name, verdicts in found.items():
+    for name, verdicts in detections.items():
         counts = Counter(verdicts.values())
         cells = [name, versions.get(name, ""), *(str(counts[key]) for key in VERDICTS)]
         yield "| " + " | ".join(cells) + " |"
     yield ""
     yield "Kinds of input with most wrong results:"
     yield ""
-    yield "| input | cases | " + " | ".join(found) + " |"
-    yield "|---|---:|" + "---:|" * len(found)
+    yield "| input | cases | " + " | ".join(detections) + " |"
+    yield "|---|---:|" + "---:|" * len(detections)
     rows: dict[str, list[str]] = {}
     for case in cases(part):
         rows.setdefault(case.row, []).append(case.id)
     wrong = {
-        row: [sum(verdicts[i] == "wrong" for i in ids) for verdicts in found.values()]
+        row: [sum(verdicts[i] == "wrong" for i in ids) for verdicts in detections.values()]
         for row, ids in rows.items()
     }
     for row in sorted(wrong, key=lambda row: -sum(wrong[row]))[:SHOWN_ROWS]:

@@ -15,32 +15,32 @@ MOST_BYTES = 700 << 20
 
 def faults(case: Case, outcome: Outcome) -> list[str]:
     """Return what is wrong with a run of ``detap eval``; nothing where all is well."""
-    found = universal_faults(outcome)
+    problems = universal_faults(outcome)
     if isinstance(case.expect, Refused):
-        found += _refused_faults(case, case.expect, outcome)
+        problems += _refused_faults(case, case.expect, outcome)
     else:
-        found += _scored_faults(case.expect, outcome)
-    return found
+        problems += _scored_faults(case.expect, outcome)
+    return problems
 
 
 def universal_faults(outcome: Outcome) -> list[str]:
     """Return what may be true of no run, whatever its input."""
-    found = []
+    problems = []
     if outcome.late:
-        found.append("it hangs")
+        problems.append("it hangs")
     elif outcome.seconds > MOST_SECONDS:
-        found.append(f"it takes {outcome.seconds:.0f} s")
+        problems.append(f"it takes {outcome.seconds:.0f} s")
     if outcome.peak > MOST_BYTES and not SANITIZED:
-        found.append(f"it takes {outcome.peak >> 20} MiB")
+        problems.append(f"it takes {outcome.peak >> 20} MiB")
     if outcome.status not in (0, 2):
-        found.append(f"its status is {outcome.status}")
+        problems.append(f"its status is {outcome.status}")
     for name, said in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
-        found += [f"{name} {fault}" for fault in text_faults(said)]
+        problems += [f"{name} {fault}" for fault in text_faults(said)]
     if b"Traceback (most recent call last)" in outcome.stderr + outcome.stdout:
-        found.append("there is a traceback")
+        problems.append("there is a traceback")
     if outcome.strangers:
-        found.append(f"it leaves {outcome.strangers} behind")
-    return found
+        problems.append(f"it leaves {outcome.strangers} behind")
+    return problems
 
 
 def text_faults(said: bytes) -> list[str]:
@@ -54,22 +54,22 @@ def text_faults(said: bytes) -> list[str]:
 
 
 def _refused_faults(case: Case, expect: Refused, outcome: Outcome) -> list[str]:
-    found = []
+    problems = []
     said = outcome.stderr.decode("utf-8", "replace")
     if outcome.status != 2:
-        found.append(f"its status is {outcome.status} where 2 is due")
+        problems.append(f"its status is {outcome.status} where 2 is due")
     if outcome.stdout:
-        found.append("it says something on stdout")
+        problems.append("it says something on stdout")
     if case.row != "target" and outcome.report != OLD:
-        found.append("the old report is not what it was")
+        problems.append("the old report is not what it was")
     if not said.startswith("Error: "):
-        found.append("it does not say `Error: `")
+        problems.append("it does not say `Error: `")
     name = re.escape(expect.file)
-    if not re.search(rf"{name}\S*: {expect.place}", said):
-        found.append(f"the message does not say {expect.file!r} and then {expect.place!r}")
+    if not re.search(rf"{name}\S*: {expect.location}", said):
+        problems.append(f"the message does not say {expect.file!r} and then {expect.location!r}")
     if not re.search(expect.says, said, re.DOTALL):
-        found.append(f"the message does not say {expect.says!r}")
-    return found
+        problems.append(f"the message does not say {expect.says!r}")
+    return problems
 
 
 def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
@@ -79,33 +79,33 @@ def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
         report = strict_json(outcome.report or b"")
     except ValueError as error:
         return [f"the report is no strict JSON: {error}"]
-    found = []
+    problems = []
     classes = {row["name"]: row["AP"] for row in report["classes"]}
-    for due, have in ((expect.summary, report["summary"]), (expect.classes, classes)):
-        for name, value in due.items():
+    for expected, have in ((expect.summary, report["summary"]), (expect.classes, classes)):
+        for name, value in expected.items():
             if name not in have:
-                found.append(f"{name} is not there, but {list(have)} are")
+                problems.append(f"{name} is not there, but {list(have)} are")
             elif not same(value, have[name]):
-                found.append(f"{name} is {have[name]} where {value} is due")
+                problems.append(f"{name} is {have[name]} where {value} is due")
     codes = {note["code"]: note for note in report["notes"]}
-    found += [f"the note {code} is missing" for code in expect.notes if code not in codes]
-    found += [
+    problems += [f"the note {code} is missing" for code in expect.notes if code not in codes]
+    problems += [
         f"the note {code} is not due"
         for code, note in codes.items()
         if note["severity"] == "warning" and code not in expect.notes
     ]
     said = outcome.stderr.decode("utf-8", "replace")
-    found += [
+    problems += [
         f"stderr does not say {code}" for code in expect.notes if code in codes and code not in said
     ]
-    return found
+    return problems
 
 
-def same(due: float | None, have: Any) -> bool:
+def same(expected: float | None, have: Any) -> bool:
     """Return whether a number of a report is the one that is due."""
-    if due is None or have is None:
-        return due is None and have is None
-    return math.isclose(due, have, rel_tol=0, abs_tol=TOLERANCE)
+    if expected is None or have is None:
+        return expected is None and have is None
+    return math.isclose(expected, have, rel_tol=0, abs_tol=TOLERANCE)
 
 
 def strict_json(data: bytes) -> Any:

@@ -41,21 +41,21 @@ class Kills:
 def write_inputs(folder: Path, classes: int = 400) -> None:
     """Write inputs of many classes, so that their report takes a while to be written."""
     chance = random.Random(5)
-    annotations, found = [], []
+    annotations, detections = [], []
     for number in range(3 * classes):
         box = [chance.randrange(400), chance.randrange(400), 40, 30]
         image, category = number % IMAGES + 1, number % classes + 1
         record = {"image_id": image, "category_id": category, "bbox": box}
         annotations.append(record | {"id": number + 1, "area": 1200, "iscrowd": 0})
-        found.append(record | {"score": round(chance.random(), 4)})
+        detections.append(record | {"score": round(chance.random(), 4)})
     truth = {
         "images": [{"id": i + 1, "width": 500, "height": 500} for i in range(IMAGES)],
         "annotations": annotations,
         "categories": [{"id": i + 1, "name": f"class {i + 1}"} for i in range(classes)],
     }
     (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(found))
-    (folder / "fewer.json").write_text(json.dumps(found[::2]))
+    (folder / "dt.json").write_text(json.dumps(detections))
+    (folder / "fewer.json").write_text(json.dumps(detections[::2]))
 
 
 def command(detections: str) -> list[str]:
@@ -125,7 +125,7 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         versions[name] = report.read_bytes()
     assert versions["dt.json"] != versions["fewer.json"]
     chance = random.Random(seed)
-    found = Kills()
+    kills = Kills()
     before = "fewer.json"
     for number in range(count):
         after = "dt.json" if before == "fewer.json" else "fewer.json"
@@ -135,22 +135,22 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         time.sleep(share * seconds)
         process.send_signal(how)
         said = finish(process)
-        found.statuses[-how if is_unborn(said) else process.returncode] += 1
+        kills.statuses[-how if is_unborn(said) else process.returncode] += 1
         # An interrupt before the command line is loaded is shown by Python itself.
         assert b"Traceback" not in said or b"detap/cli/" not in said, said
         now = report.read_bytes() if report.exists() else b""
         left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
-        found.leftovers += len(left)
+        kills.leftovers += len(left)
         for entry in left:
             entry.unlink()
         if now == versions[after]:
-            found.reports["new"] += 1
+            kills.reports["new"] += 1
             before = after
         elif now == versions[before]:
-            found.reports["old"] += 1
+            kills.reports["old"] += 1
         else:
             raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")
-    return found
+    return kills
 
 
 WRITING = """
@@ -169,7 +169,7 @@ def run_writes(folder: Path, count: int, seed: int = 1) -> Kills:
     report = folder / "report.json"
     report.write_bytes(b"A" * 300_000)
     chance = random.Random(seed)
-    found = Kills()
+    kills = Kills()
     for number in range(count):
         process = subprocess.Popen(
             [sys.executable, "-c", WRITING],
@@ -183,13 +183,13 @@ def run_writes(folder: Path, count: int, seed: int = 1) -> Kills:
             time.sleep(chance.uniform(0, 0.05))
             process.kill()
             process.wait(60)
-        found.statuses[process.returncode] += 1
+        kills.statuses[process.returncode] += 1
         left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
-        found.leftovers += len(left)
+        kills.leftovers += len(left)
         for entry in left:
             entry.unlink()
         now = report.read_bytes()
         if now not in (b"A" * 300_000, b"B" * 900_000):
             raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")
-        found.reports["old" if now[:1] == b"A" else "new"] += 1
-    return found
+        kills.reports["old" if now[:1] == b"A" else "new"] += 1
+    return kills

@@ -59,7 +59,7 @@ class Outcome:
 
 def arguments(case: Case, command: str = "eval") -> list[str]:
     """Return the command line of a case."""
-    found = [command, "--format", case.format, "--gt", case.gt, "--dt", case.dt]
+    detections = [command, "--format", case.format, "--gt", case.gt, "--dt", case.dt]
     options = [*(("--iou-type", case.iou_type) if case.iou_type else ()), *case.options]
     if command == "compare":
         return [
@@ -73,9 +73,9 @@ def arguments(case: Case, command: str = "eval") -> list[str]:
             case.dt,
         ]
     if command == "eval" or case.row == "target":
-        found += ["-o", case.output]
+        detections += ["-o", case.output]
     # What only an evaluation takes is no part of an examination.
-    return [*found, *options]
+    return [*detections, *options]
 
 
 def report_path(case: Case, folder: Path) -> Path:
@@ -186,8 +186,8 @@ def run_process(
         )
         late = False
         while True:
-            found, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if found:
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if ended:
                 break
             if time.monotonic() - started > seconds:
                 late = True

@@ -82,8 +82,8 @@ def test_strict_refuses_each_warning_and_nothing_else(
 
 
 def test_every_row_has_a_case_for_each_format_it_applies_to() -> None:
-    due = {(row, name) for row, (_, formats) in ROWS.items() for name in formats}
-    assert due == {(case.row, case.format) for case in CASES}
+    expected = {(row, name) for row, (_, formats) in ROWS.items() for name in formats}
+    assert expected == {(case.row, case.format) for case in CASES}
 
 
 def test_names_are_unique() -> None:

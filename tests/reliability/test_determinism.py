@@ -34,8 +34,8 @@ main()
 
 def locales() -> list[str]:
     listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False).stdout
-    wanted = ("C", "C.utf8", "tr_TR.utf8", "de_DE.utf8")
-    return [name for name in wanted if name in listed.split()]
+    names = ("C", "C.utf8", "tr_TR.utf8", "de_DE.utf8")
+    return [name for name in names if name in listed.split()]
 
 
 @pytest.fixture(scope="module")
@@ -91,49 +91,49 @@ def first(request: pytest.FixtureRequest, inputs: Path) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("seed", ["0", "1", "4294967295"])
 def test_hash_seeds(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
-    kind, due = first
-    assert report(kind, inputs, environment={"PYTHONHASHSEED": seed}) == due
+    kind, expected = first
+    assert report(kind, inputs, environment={"PYTHONHASHSEED": seed}) == expected
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "8"])
 def test_threads(inputs: Path, first: tuple[str, bytes], threads: str) -> None:
-    kind, due = first
-    assert report(kind, inputs, "--threads", threads) == due
+    kind, expected = first
+    assert report(kind, inputs, "--threads", threads) == expected
 
 
 @pytest.mark.parametrize("name", locales())
 def test_locales(inputs: Path, first: tuple[str, bytes], name: str) -> None:
-    kind, due = first
+    kind, expected = first
     for more in ({}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         if more and kind == "voc" and name == "C":
             continue  # names beyond ASCII then are other names to the system itself
         environment = {"LC_ALL": name, "LANG": name, **more}
-        assert report(kind, inputs, environment=environment) == due
+        assert report(kind, inputs, environment=environment) == expected
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
 def test_time_zones(inputs: Path, first: tuple[str, bytes], zone: str) -> None:
-    kind, due = first
-    assert report(kind, inputs, environment={"TZ": zone}) == due
+    kind, expected = first
+    assert report(kind, inputs, environment={"TZ": zone}) == expected
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 def test_orders_of_folder_entries(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
-    kind, due = first
-    assert report(kind, inputs, program=("-c", SHUFFLED, seed)) == due
+    kind, expected = first
+    assert report(kind, inputs, program=("-c", SHUFFLED, seed)) == expected
 
 
 def test_working_folders_and_homes(inputs: Path, first: tuple[str, bytes], tmp_path: Path) -> None:
-    kind, due = first
+    kind, expected = first
     home = {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent", "TMPDIR": "/nonexistent"}
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o555)
-    assert report(kind, inputs, environment=home, cwd=closed) == due
+    assert report(kind, inputs, environment=home, cwd=closed) == expected
     assert list(closed.iterdir()) == []
 
 
 @pytest.mark.parametrize("columns", ["1", "40", "10000"])
 def test_widths_of_the_terminal(inputs: Path, first: tuple[str, bytes], columns: str) -> None:
-    kind, due = first
-    assert report(kind, inputs, environment={"COLUMNS": columns, "TERM": "dumb"}) == due
+    kind, expected = first
+    assert report(kind, inputs, environment={"COLUMNS": columns, "TERM": "dumb"}) == expected

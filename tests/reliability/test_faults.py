@@ -60,15 +60,15 @@ def check_said(done: "subprocess.CompletedProcess[bytes]", statuses: set[int]) -
 
 
 def test_a_kill_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
-    found = kills.run(tmp_path, 16)
-    assert set(found.reports) <= {"old", "new"}
-    assert sum(found.reports.values()) == 16
+    result = kills.run(tmp_path, 16)
+    assert set(result.reports) <= {"old", "new"}
+    assert sum(result.reports.values()) == 16
 
 
 def test_a_kill_in_the_middle_of_writing(tmp_path: Path) -> None:
-    found = kills.run_writes(tmp_path, 15)
-    assert sum(found.reports.values()) == 15
-    assert found.leftovers  # or none hit the writing
+    result = kills.run_writes(tmp_path, 15)
+    assert sum(result.reports.values()) == 15
+    assert result.leftovers  # or none hit the writing
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_a_kill_in_the_middle_of_writing(tmp_path: Path) -> None:
 def test_a_signal_leaves_a_whole_report_and_nothing_else(
     tmp_path: Path, how: signal.Signals, status: int
 ) -> None:
-    found = kills.run(tmp_path, 10, how=how)
+    result = kills.run(tmp_path, 10, how=how)
     # Before Python has started, and while it ends, the signal does what it does to any process.
-    assert set(found.statuses) <= {0, status, -how}
-    assert found.leftovers == 0
+    assert set(result.statuses) <= {0, status, -how}
+    assert result.leftovers == 0
 
 
 INTERRUPTED = """
@@ -161,8 +161,8 @@ def test_what_ends_the_process_before_a_number_is_no_failed_gate(tmp_path: Path,
     if mode == "OpenBLAS":
         assert b"Error: out of memory: this input needs more than the process may" in done.stderr
     else:
-        due = b"Error: detap cannot start (ZeroDivisionError: division by zero)\n"
-        assert done.stderr == due
+        expected = b"Error: detap cannot start (ZeroDivisionError: division by zero)\n"
+        assert done.stderr == expected
 
 
 def test_the_harness_sees_a_partial_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,8 +82,8 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_stays_mended(name: str) -> None:
-    target, data, due = FOUND[name]
-    assert TARGETS[target]([data]) == [due]
+    target, data, expected = FOUND[name]
+    assert TARGETS[target]([data]) == [expected]
 
 
 # --- structure, by hypothesis: valid files of any content, then one thing in them changed

@@ -34,31 +34,31 @@ WRONG: list[Any] = [
 ]  # fmt: skip
 
 
-def places(record: Any, place: Place = ()) -> Iterator[Place]:
+def places(record: Any, location: Place = ()) -> Iterator[Place]:
     """Yield the place of every value of a JSON record; of a list, those of the first two."""
-    if place:
-        yield place
+    if location:
+        yield location
     if isinstance(record, dict):
         for key, value in record.items():
-            yield from places(value, (*place, key))
+            yield from places(value, (*location, key))
     elif isinstance(record, list):
         for at, value in enumerate(record[:2]):
-            yield from places(value, (*place, at))
+            yield from places(value, (*location, at))
 
 
-def replaced(record: Any, place: Place, value: Any) -> Any:
+def replaced(record: Any, location: Place, value: Any) -> Any:
     """Return a copy of a record with another value at a place."""
-    found = copy.deepcopy(record)
-    target = found
-    for key in place[:-1]:
+    actual = copy.deepcopy(record)
+    target = actual
+    for key in location[:-1]:
         target = target[key]
-    target[place[-1]] = value
-    return found
+    target[location[-1]] = value
+    return actual
 
 
 def mutants(record: Any, count: int, seed: int) -> list[tuple[Place, Any]]:
     """Return a sample of what may be replaced by what."""
-    pairs = [(place, value) for place in places(record) for value in WRONG]
+    pairs = [(location, value) for location in places(record) for value in WRONG]
     return random.Random(seed).sample(pairs, min(count, len(pairs)))
 
 
@@ -89,20 +89,20 @@ def test_reports_with_a_field_of_a_wrong_type(good: Path, detap: Run) -> None:
     wrong, spare = good.with_name("wrong.json"), good.with_name("spare.json")
     report = json.loads(good.read_text())
     refused = 0
-    for place, value in mutants(report, SAMPLE, 24):
-        text = json.dumps(replaced(report, place, value))
+    for location, value in mutants(report, SAMPLE, 24):
+        text = json.dumps(replaced(report, location, value))
         for line in commands(wrong, good, spare):
             wrong.write_text(text)
             spare.write_text(good.read_text())
             ended = detap(*line)
-            assert ended.status in (0, 1, 2), (place, value, line, ended.err)
+            assert ended.status in (0, 1, 2), (location, value, line, ended.err)
             assert "Traceback" not in ended.err
             refused += ended.status == 2
     assert refused > SAMPLE
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("location", "value", "message"),
     [
         (("inputs", 0, "sha256"), [[]], "report with missing or invalid values"),
         (("classes", 0, "name"), HALF, "surrogates not allowed"),
@@ -111,10 +111,10 @@ def test_reports_with_a_field_of_a_wrong_type(good: Path, detap: Run) -> None:
     ],
 )
 def test_such_a_report_is_refused_by_name(
-    place: Place, value: Any, message: str, good: Path, detap: Run
+    location: Place, value: Any, message: str, good: Path, detap: Run
 ) -> None:
     wrong = good.with_name("wrong.json")
-    wrong.write_text(json.dumps(replaced(json.loads(good.read_text()), place, value)))
+    wrong.write_text(json.dumps(replaced(json.loads(good.read_text()), location, value)))
     ended = detap("explain", wrong, good)
     assert ended.status == 2
     said = " ".join(ended.err.split())
@@ -127,8 +127,8 @@ def test_such_a_report_is_refused_by_name(
 def test_partials_with_a_field_of_a_wrong_type() -> None:
     for number, data in enumerate(WHOLE):
         record, columns = opened(data)
-        for place, value in mutants(record, 150, number):
-            survives(closed(replaced(record, place, value), columns))
+        for location, value in mutants(record, 150, number):
+            survives(closed(replaced(record, location, value), columns))
 
 
 @pytest.mark.parametrize("value", [float("nan"), 1, None, HALF, ["s"]])
@@ -140,12 +140,12 @@ def test_area_ranges_of_a_partial_have_names(field: str, value: Any) -> None:
         Partial.from_bytes(closed(wrong, columns))
 
 
-@pytest.mark.parametrize("place", [("classes", 0, 1), ("sources", 0), ("notes",)])
-def test_half_of_a_surrogate_pair_in_a_partial(place: Place) -> None:
+@pytest.mark.parametrize("location", [("classes", 0, 1), ("sources", 0), ("notes",)])
+def test_half_of_a_surrogate_pair_in_a_partial(location: Place) -> None:
     record, columns = opened(WHOLE[1])
-    value: Any = [[HALF, HALF, 1, True]] if place == ("notes",) else HALF
+    value: Any = [[HALF, HALF, 1, True]] if location == ("notes",) else HALF
     with pytest.raises(InputError, match="surrogates not allowed"):
-        Partial.from_bytes(closed(replaced(record, place, value), columns))
+        Partial.from_bytes(closed(replaced(record, location, value), columns))
 
 
 LONG = "9" * 5000
@@ -165,16 +165,16 @@ def test_an_integer_of_many_digits_that_nobody_asks_for(
             '"categories": [{"id": 1, "name": "cat"}], "annotations": [{"id": 1, "image_id": 1, '
             f'"category_id": 1, "area": 81, "iscrowd": 0, {box}}}]}}'
         )
-        found = f'[{{"image_id": 1, "category_id": 1, "score": 0.9, {box}}}]'
+        detections = f'[{{"image_id": 1, "category_id": 1, "score": 0.9, {box}}}]'
     else:
         text = (
             '{{"file_name": "a.jpg", "tag": "day", "info": {}, '
             '"objects": [{{"category": "cat", {}}}]}}'
         )
         gt.write_text(text.format(LONG, box))
-        found = text.format(LONG, f'"score": 0.9, {box}')
+        detections = text.format(LONG, f'"score": 0.9, {box}')
     dt = gt.with_name(f"dt{gt.suffix}")
-    dt.write_text(found)
+    dt.write_text(detections)
     line = ["eval", "--gt", gt, "--dt", dt, *(["--boxes", "xywh"] if kind == "jsonl" else [])]
     ended = detap(*line, "--slice-by", "tag", "--fail-under", "slice:tag=day.AP=0.9")
     assert ended.status == 0, ended.err

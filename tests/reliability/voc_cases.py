@@ -1018,13 +1018,13 @@ NAMES = {
     "long": "n" * 300,
     "line-separator": "a\u2028b",
 }
-for label, called in NAMES.items():
-    shown = called.replace("&lt;", "<").replace("&gt;", ">")
+for label, class_name in NAMES.items():
+    shown = class_name.replace("&lt;", "<").replace("&gt;", ">")
     scored(
         "names",
         label,
         1 / 2,
         ("classes-without-file",),
         {shown: 0.0},
-        {A: usual_a(cat=thing(called, CAT_BOX)), B: xml(), CATS: None},
+        {A: usual_a(cat=thing(class_name, CAT_BOX)), B: xml(), CATS: None},
     )

@@ -25,15 +25,15 @@ def torch() -> Any:
 def torchvision() -> ModuleType:
     """Import torchvision, or skip the test."""
     torch()
-    found = importlib.util.find_spec("torchvision")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or spec.origin is None:
         pytest.skip("torchvision is absent")
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:
         if "operator torchvision::" not in str(error):
             raise
-    _name_operators(Path(found.origin).parent)
+    _name_operators(Path(spec.origin).parent)
     module = importlib.import_module("torchvision")
     extension = importlib.import_module("torchvision.extension")
     extension._has_ops = lambda: True  # type: ignore[attr-defined]

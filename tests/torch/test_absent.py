@@ -18,5 +18,5 @@ for ask in ("import detap.torch", "detap.torch.MeanAveragePrecision"):
 
 def test_the_module_says_what_is_missing() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    told = "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself\n"
-    assert done.stdout == 2 * told
+    message = "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself\n"
+    assert done.stdout == 2 * message

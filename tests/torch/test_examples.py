@@ -101,20 +101,20 @@ def test_torchvision(tmp_path: Path) -> None:
         ([torch.rand(3, 120, 96)], [{"image_id": torch.tensor([8])}]),
     ]
     with torch.inference_mode():
-        found = [item for images, _ in loader for item in model(images)]
+        outputs = [item for images, _ in loader for item in model(images)]
     rows = [
         (name, int(item["labels"][at]), item["boxes"][at].tolist())
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, outputs, strict=True)
         for at in range(0, len(item["labels"]), 3)
     ]
     truth = detap.read_ground_truth(instances(tmp_path / "own.json", rows, names))
     evaluator = Evaluator(truth, boxes="xyxy")
     result = example("torchvision_detector")["validate"](model, loader, evaluator)
     table = detap.Detections.from_arrays(
-        image=np.repeat(names, [len(item["labels"]) for item in found]),
-        label=torch.cat([item["labels"] for item in found]),
-        boxes=torch.cat([item["boxes"] for item in found]),
-        score=torch.cat([item["scores"] for item in found]),
+        image=np.repeat(names, [len(item["labels"]) for item in outputs]),
+        label=torch.cat([item["labels"] for item in outputs]),
+        boxes=torch.cat([item["boxes"] for item in outputs]),
+        score=torch.cat([item["scores"] for item in outputs]),
     )
     assert len(table) > 20
     expected = detap.evaluate(truth, table).summary
@@ -146,12 +146,12 @@ def test_transformers(tmp_path: Path) -> None:
     model.eval()
     with torch.inference_mode():
         outputs = model(pixel_values=pixels)
-        found = processor.post_process_object_detection(outputs, 0.0, target_sizes=heights)
+        processed = processor.post_process_object_detection(outputs, 0.0, target_sizes=heights)
     ids = np.array([17, 18])
     # The first box of each image is there; the others are false.
     rows = [
         (name, int(ids[item["labels"][0]]), item["boxes"][0].tolist())
-        for name, item in zip(names, found, strict=True)
+        for name, item in zip(names, processed, strict=True)
     ]
     truth = detap.read_ground_truth(instances(tmp_path / "own.json", rows, names))
     batches = [
@@ -182,13 +182,13 @@ def test_mmdetection(pets: Path) -> None:
             samples = []
             for name in batch:
                 boxes, scores, labels = FOUND[name]
-                found = InstanceData(
+                instances = InstanceData(
                     bboxes=torch.tensor(boxes).reshape(-1, 4),
                     scores=torch.tensor(scores),
                     labels=torch.tensor(labels, dtype=torch.int64),
                 )
                 sample = BaseDataElement(metainfo={"img_id": name, "ori_shape": (480, 640)})
-                sample.pred_instances = found
+                sample.pred_instances = instances
                 samples.append(sample)
             runner.process(data_samples=samples, data_batch=None)
         values = runner.evaluate(3)
@@ -279,13 +279,13 @@ class Knowing(DetectionValidator):
         return self.now
 
     def postprocess(self, preds):
-        found = []
+        outputs = []
         for at in range(len(self.now["im_file"])):
             image = self._prepare_batch(at, self.now)
             cat = image["cls"] == 0
             one = {"bboxes": image["bboxes"][cat], "cls": image["cls"][cat]}
-            found.append(one | {"conf": one["cls"] + 0.5, "extra": one["bboxes"][:, :0]})
-        return found
+            outputs.append(one | {"conf": one["cls"] + 0.5, "extra": one["bboxes"][:, :0]})
+        return outputs
 
 
 model = YOLO("yolo11n.yaml")
@@ -330,9 +330,9 @@ def test_ultralytics(tmp_path: Path) -> None:
         | {"YOLO_OFFLINE": "true", "YOLO_AUTOINSTALL": "false"},
     )
     assert done.returncode == 0, done.stderr
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert len(told) == 2
-    for values in told:
+    printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(printed) == 2
+    for values in printed:
         assert values["images"] == ["a.png", "b.png"]
         assert values["classes"] == ["cat", "dog"]
         assert np.allclose(values["corners"], [[20, 10, 80, 60], [9, 18, 45, 90]], atol=1e-3)

@@ -62,19 +62,19 @@ def scene(generator: Any, form: str, classes: int, *, extras: bool) -> tuple[Any
             return torch.cat([corner + size / 2, size], 1)
         return torch.cat([corner, corner + size], 1)
 
-    there, found = torch.randint(0, 6, (2,), generator=generator).tolist()
-    found *= 5
+    there, detected = torch.randint(0, 6, (2,), generator=generator).tolist()
+    detected *= 5
     target = {"boxes": boxes(there), "labels": torch.randint(0, classes, (there,))}
     if extras:
         target["iscrowd"] = (torch.rand(there, generator=generator) < 0.2).long()
         area = torch.rand(there, generator=generator)
         target["area"] = torch.where(area < 0.2, 0.0, area * 12_000)
     preds = {
-        "boxes": boxes(found),
-        "scores": (torch.rand(found, generator=generator) * 10).round() / 10,
-        "labels": torch.randint(0, classes, (found,)),
+        "boxes": boxes(detected),
+        "scores": (torch.rand(detected, generator=generator) * 10).round() / 10,
+        "labels": torch.randint(0, classes, (detected,)),
     }
-    near = min(there, found)
+    near = min(there, detected)
     shift = torch.rand(near, 4, generator=generator) * 3
     preds["boxes"][:near] = target["boxes"][:near] + shift
     preds["labels"][:near] = target["labels"][:near]
@@ -240,7 +240,7 @@ def sample(folder: Path) -> tuple[list[Any], list[Any]]:
     preds, target = [], []
     for image in images:
         here = [row for row in truth if row["image_id"] == image]
-        found = [row for row in results if row["image_id"] == image]
+        rows = [row for row in results if row["image_id"] == image]
         target.append(
             {
                 "boxes": torch.tensor([row["bbox"] for row in here]),
@@ -251,9 +251,9 @@ def sample(folder: Path) -> tuple[list[Any], list[Any]]:
         )
         preds.append(
             {
-                "boxes": torch.tensor([row["bbox"] for row in found]).reshape(-1, 4),
-                "labels": torch.tensor([row["category_id"] for row in found], dtype=torch.int64),
-                "scores": torch.tensor([row["score"] for row in found]),
+                "boxes": torch.tensor([row["bbox"] for row in rows]).reshape(-1, 4),
+                "labels": torch.tensor([row["category_id"] for row in rows], dtype=torch.int64),
+                "scores": torch.tensor([row["score"] for row in rows]),
             }
         )
     return preds, target
@@ -361,8 +361,8 @@ def test_fractions_are_scored_as_torchmetrics_does_but_not_without_a_word() -> N
     ours = metric()
     boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5]]).repeat(12, 1)
     labels = torch.zeros(12, dtype=torch.int64)
-    found = {"boxes": boxes, "labels": labels, "scores": torch.ones(12)}
-    ours.update([found], [{"boxes": boxes, "labels": labels}])
+    prediction = {"boxes": boxes, "labels": labels, "scores": torch.ones(12)}
+    ours.update([prediction], [{"boxes": boxes, "labels": labels}])
     with pytest.warns(DetapWarning, match="fractions"):
         assert ours.compute()["map"].item() == pytest.approx(1)
 

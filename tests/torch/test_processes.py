@@ -29,16 +29,16 @@ def in_one_process() -> list[str]:
     example: dict[str, Any] = {"__name__": "example"}
     exec(code, example)
     rows = [(image, example["detect"](image)) for image in example["IMAGES"]]
-    found = detap.Detections.from_arrays(
+    detections = detap.Detections.from_arrays(
         image=[image for image, item in rows for _ in item["labels"]],
         label=[example["CLASSES"][label] for _, item in rows for label in item["labels"].tolist()],
         boxes=torch.cat([item["boxes"] for _, item in rows]),
         score=torch.cat([item["scores"] for _, item in rows]),
     )
-    result = detap.evaluate(example["ground_truth"](), found)
+    result = detap.evaluate(example["ground_truth"](), detections)
     assert 0.1 < result.summary["AP"] < 0.9
     return [
-        f"{len(rows)} images, {len(found)} detections",
+        f"{len(rows)} images, {len(detections)} detections",
         *(f"{name} {value.hex()}" for name, value in result.summary.items()),
     ]
 
@@ -63,8 +63,8 @@ def item(number):
     boxes = torch.rand(number, 2, generator=random) * 100
     boxes = torch.cat([boxes, boxes + 30], 1)
     labels = torch.arange(number) % 2 + (number > 5)
-    found = {"boxes": boxes + 2, "labels": labels, "scores": torch.full((number,), 0.5)}
-    return found, {"boxes": boxes, "labels": labels}
+    prediction = {"boxes": boxes + 2, "labels": labels, "scores": torch.full((number,), 0.5)}
+    return prediction, {"boxes": boxes, "labels": labels}
 
 def work(rank, processes, meeting_point, average):
     distributed.init_process_group(
@@ -72,13 +72,13 @@ def work(rank, processes, meeting_point, average):
     )
     metric = MeanAveragePrecision(class_metrics=True, average=average)
     for number in share(rank, processes):
-        found, target = item(number)
-        metric.update([found], [target])
+        prediction, target = item(number)
+        metric.update([prediction], [target])
     values = metric.compute()
     alone = MeanAveragePrecision(class_metrics=True, average=average, sync_on_compute=False)
     for number in range(7):
-        found, target = item(number)
-        alone.update([found], [target])
+        prediction, target = item(number)
+        alone.update([prediction], [target])
     for key, value in alone.compute().items():
         assert torch.equal(values[key], value), (key, values[key], value)
     metric.reset()

@@ -41,9 +41,9 @@ def check(random: np.random.Generator, folder: Path) -> None:
         gold = api.COCO(get_boundary=True, dilation_ratio=ratio)  # given a path, it leaves it open
         gold.dataset = json.loads(paths[0].read_text("utf-8"))
         gold.createIndex()
-        found = gold.loadRes(json.loads(paths[1].read_text("utf-8")))
+        detections = gold.loadRes(json.loads(paths[1].read_text("utf-8")))
         evaluator = import_module(f"{name}.cocoeval").COCOeval(
-            gold, found, "boundary", dilation_ratio=ratio
+            gold, detections, "boundary", dilation_ratio=ratio
         )
         evaluator.evaluate()
         evaluator.accumulate()

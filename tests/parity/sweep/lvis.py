@@ -50,8 +50,8 @@ def check(random: Random, folder: Path) -> None:
     for path, content in zip(paths, (truth, results), strict=True):
         path.write_text(json.dumps(content), "utf-8")
     gold = package.LVIS(str(paths[0]))
-    found = package.LVISResults(gold, str(paths[1]), max_dets=limit)
-    evaluator = import_module("lvis.eval").LVISEval(gold, found, kind)
+    loaded = package.LVISResults(gold, str(paths[1]), max_dets=limit)
+    evaluator = import_module("lvis.eval").LVISEval(gold, loaded, kind)
     with patch.object(np, "float", float, create=True):  # removed in NumPy 1.24
         evaluator.run()
 

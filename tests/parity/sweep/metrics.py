@@ -50,12 +50,12 @@ def check(random: np.random.Generator, folder: Path) -> None:
             "iscrowd": torch.tensor([row["iscrowd"] for row in there], dtype=torch.long),
             "area": torch.tensor([row["area"] for row in there]),
         }
-        found = {
+        prediction = {
             "boxes": torch.tensor([row["bbox"] for row in here]).reshape(-1, 4),
             "labels": torch.tensor([row["category_id"] for row in here], dtype=torch.long),
             "scores": torch.tensor([row["score"] for row in here]),
         }
-        metric.update([found], [target])
+        metric.update([prediction], [target])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = metric.compute()

@@ -29,8 +29,8 @@ def check(random: np.random.Generator, folder: Path) -> None:
     absorbing = random.random(len(first)) < 0.3
     whole = np.where(absorbing, areas[0], areas[0] + areas[1] - shared)
     sound = whole > 1e-6 * scale**2
-    found = polygon_overlaps(first, second, absorbing)[sound]
-    assert found == pytest.approx((shared / np.where(sound, whole, 1))[sound], abs=1e-9)
+    actual = polygon_overlaps(first, second, absorbing)[sound]
+    assert actual == pytest.approx((shared / np.where(sound, whole, 1))[sound], abs=1e-9)
 
 
 def _quadrilaterals(random: np.random.Generator, scale: float) -> np.ndarray:

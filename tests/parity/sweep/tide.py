@@ -27,10 +27,10 @@ def check(random: np.random.Generator, folder: Path) -> None:
     tide = package.TIDE()
     run = tide.evaluate(*data, mode=package.TIDE.BOX, pos_threshold=threshold)
 
-    found = evaluate(*tables, "coco").errors("tidecv", iou=threshold)
-    assert 100 * found.average_precision == pytest.approx(run.ap, abs=1e-9)
+    detections = evaluate(*tables, "coco").errors("tidecv", iou=threshold)
+    assert 100 * detections.average_precision == pytest.approx(run.ap, abs=1e-9)
     counts = {kind.__name__: count for kind, count in run.count_errors().items()}
-    assert found.count[:6].tolist() == [counts[f"{name}Error"] for name in NAMES]
+    assert detections.count[:6].tolist() == [counts[f"{name}Error"] for name in NAMES]
     changes = [_change(run, kind) for kind in package.TIDE._error_types]
     by_name = dict(zip(counts, changes, strict=True))
     theirs = [by_name[f"{name}Error"] for name in NAMES]
@@ -38,7 +38,7 @@ def check(random: np.random.Generator, folder: Path) -> None:
         _or_nan(lambda: run.fix_errors(transform=_without_false_positives).get_mAP() - run.ap),
         _or_nan(lambda: run.fix_errors(false_neg_dict=run.false_negatives).get_mAP() - run.ap),
     ]
-    assert (100 * found.delta_ap).tolist() == pytest.approx(theirs, abs=1e-9, nan_ok=True)
+    assert (100 * detections.delta_ap).tolist() == pytest.approx(theirs, abs=1e-9, nan_ok=True)
 
     tide = package.TIDE()
     tide.evaluate_range(_truth(package, truth), _results(package, results), mode=package.TIDE.BOX)
