@@ -1,4 +1,4 @@
-"""A class put together from stretches of its ranking, by hand."""
+"""Accumulation of a class from chunks of its ranking, worked by hand."""
 
 from collections.abc import Callable, Sequence
 from threading import Event
@@ -35,7 +35,7 @@ OUTCOMES = MatchFlags(
 TRUTHS = np.array([5])
 
 
-def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
+def chunk(score: Sequence[float], code: Sequence[int]) -> Coded:
     return Coded(
         label=np.zeros(len(score), np.int32),
         score=np.array(score),
@@ -47,48 +47,48 @@ def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
 
 
 def check(scores: Scores) -> None:
-    """True, false, true, false, duplicate, true: precision 1, 2/3 and 1/2 at each quarter."""
+    """Matches: TP, FP, TP, FP, duplicate, TP. Precision at each recall quarter: 1, 2/3, 1/2."""
     assert scores.average[0, 0, 0] == pytest.approx((1 + 2 / 3 + 1 / 2) / 4, abs=1e-15)
     assert scores.recall[0, 0, 0, 0] == 0.75
     assert scores.counts[:, 0].tolist() == [4, 1, 6, 3, 3, 1, 6]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_false_positives_of_the_stretches_before_are_added(threads: int) -> None:
+def test_false_positives_of_earlier_chunks_are_added(threads: int) -> None:
     parts = [
-        stretch([0.8, 0.9], [1, 0]),
-        stretch([], []),
-        stretch([0.7, 0.5, 0.6], [0, 2, 1]),
-        stretch([0.1], [0]),
+        chunk([0.8, 0.9], [1, 0]),
+        chunk([], []),
+        chunk([0.7, 0.5, 0.6], [0, 2, 1]),
+        chunk([0.1], [0]),
     ]
     made: list[Callable[[], Coded]] = [lambda part=part: part for part in parts]  # type: ignore[misc]
     check(accumulate_chunks(made, RULES, truth_counts=TRUTHS, max_hits=3, threads=threads))
 
 
-def test_a_stretch_waits_for_the_ones_above_it() -> None:
+def test_a_chunk_waits_for_the_chunks_of_higher_scores() -> None:
     last_begun = Event()
 
     def first() -> Coded:
         assert last_begun.wait(60)
-        return stretch([0.8, 0.9], [1, 0])
+        return chunk([0.8, 0.9], [1, 0])
 
     def second() -> Coded:
-        return stretch([0.7, 0.5, 0.6], [0, 2, 1])
+        return chunk([0.7, 0.5, 0.6], [0, 2, 1])
 
     def last() -> Coded:
         last_begun.set()
-        return stretch([0.1], [0])
+        return chunk([0.1], [0])
 
     check(
         accumulate_chunks([first, second, last], RULES, truth_counts=TRUTHS, max_hits=3, threads=2)
     )
 
 
-def test_what_a_thread_ends_with_is_raised() -> None:
+def test_an_exception_in_a_thread_is_raised() -> None:
     def lost() -> Coded:
-        raise MemoryError("of this stretch")
+        raise MemoryError("of this chunk")
 
-    with pytest.raises(MemoryError, match="of this stretch"):
+    with pytest.raises(MemoryError, match="of this chunk"):
         accumulate_chunks(
-            [lost, lambda: stretch([0.1], [0])], RULES, truth_counts=TRUTHS, max_hits=1, threads=2
+            [lost, lambda: chunk([0.1], [0])], RULES, truth_counts=TRUTHS, max_hits=1, threads=2
         )

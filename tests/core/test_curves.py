@@ -1,4 +1,4 @@
-"""The hinge, by numbers worked by hand (metrics.md, sections 1 and 2) and against numpy's sums."""
+"""Precision, recall and AP, against values worked by hand and NumPy's sums."""
 
 from typing import Any
 
@@ -21,17 +21,17 @@ def grid(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.array(RECALL_GRIDS[name])
 
 
-def test_hits_of_the_worked_ranking() -> None:
+def test_true_positives_of_the_worked_ranking() -> None:
     assert_array_equal(curves.hits_of([1, 0, 1, 0, 1]), WORKED)
     assert curves.hits_of([]).shape == (0,)
     assert curves.hits_of([False, False]).shape == (0,)
 
 
-def test_precision_at_hits_of_the_worked_ranking() -> None:
+def test_precision_at_true_positives_of_the_worked_ranking() -> None:
     assert_array_equal(curves.precision_at_hits(WORKED), [1, 2 / 3, 3 / 5])
 
 
-def test_envelope_is_the_largest_precision_from_there_on() -> None:
+def test_envelope_is_the_maximum_precision_at_higher_recall() -> None:
     # 0 0 1 1 1: precision 1/3, 2/4, 3/5 rises, so that all of the envelope is 3/5.
     assert_array_equal(curves.envelope(np.array([2, 2, 2], np.int32)), [0.6, 0.6, 0.6])
 
@@ -62,7 +62,7 @@ def test_interpolated_precision_is_zero_where_recall_is_not_reached() -> None:
     assert_array_equal(actual, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
 
 
-def test_guard_takes_the_last_bit_of_a_perfect_precision() -> None:
+def test_precision_eps_changes_the_last_bit_of_a_perfect_precision() -> None:
     guarded = curves.precision_at_hits(np.array([0, 0], np.int32), precision_eps=COCO_PRECISION_EPS)
     assert_array_equal(guarded, [0.9999999999999998, 1.0])
 
@@ -71,36 +71,36 @@ def test_average_precision_without_positives_is_undefined() -> None:
     assert np.isnan(curves.average_precision(np.zeros(0, np.int32), 0))
 
 
-def test_average_precision_without_hits_is_zero() -> None:
+def test_average_precision_without_true_positives_is_zero() -> None:
     for levels in (None, grid("linspace")):
         assert curves.average_precision(np.zeros(0, np.int32), 4, levels=levels) == 0
 
 
 def mean_precision(values: Any, summing: Any) -> float:
-    """Return the average of values at as many levels, whose places only the trapezoid asks for."""
+    """Return the mean of precision values at equally spaced recall levels."""
     levels = np.linspace(0, 1, len(values))
     return average_precision(np.array(values), levels, SUMMINGS.index(summing))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=400))
-def test_means_are_numpy_means_to_the_last_bit(values: list[float]) -> None:
+def test_means_equal_numpy_mean_to_the_last_bit(values: list[float]) -> None:
     column = np.array(values)
     assert mean_precision(column, "pairwise") == np.mean(column)
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 127, 128, 129, 136, 200, 256, 264, 1000])
-def test_means_are_numpy_means_at_the_lengths_where_it_adds_differently(count: int) -> None:
+def test_means_equal_numpy_mean_at_lengths_of_pairwise_summation(count: int) -> None:
     # numpy adds one by one below 8, by eights up to 128, and in halves of whole eights above.
     for seed in range(20):
         column = np.random.default_rng(seed).random(count)
         assert mean_precision(column, "pairwise") == np.mean(column)
 
 
-def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
+def test_sequential_summation_is_plain_addition_capped_at_1() -> None:
     total = 0.0
     for _ in range(11):
         total += 1 / 11
-    assert total > 1  # by one unit in the last place
+    assert total > 1  # by one unit in the last digit
     assert mean_precision(np.ones(11), "one-by-one") == 1
     values = np.array([0.9, 0.7, 0.7, 0.3, 0.1, 0.0])
     expected = 0.0
@@ -109,7 +109,7 @@ def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
     assert mean_precision(values, "one-by-one") == expected
 
 
-def test_levels_are_added_as_asked() -> None:
+def test_levels_are_added_in_the_order_of_the_summing_option() -> None:
     # One hit of one, with one false positive above: precision 1/2 at each of eleven levels.
     hits, levels = np.array([9], np.int32), grid("matlab")
     one_by_one = sum([0.1 / 11] * 11)
@@ -119,9 +119,9 @@ def test_levels_are_added_as_asked() -> None:
 
 
 def as_ultralytics(ranking: list[bool], positives: int) -> tuple[Any, float]:
-    """Return what a line through the curve has at 101 recalls, and the area under it.
+    """Return the precision at 101 recall levels and the area under the curve, as Ultralytics.
 
-    In the way of Ultralytics: sentinels, envelope, numpy.interp, numpy.trapezoid.
+    It uses sentinels, the envelope, numpy.interp and numpy.trapezoid.
     """
     true_positives = np.cumsum(ranking)
     recall, precision = true_positives / positives, true_positives / np.arange(1, len(ranking) + 1)
@@ -135,10 +135,10 @@ def as_ultralytics(ranking: list[bool], positives: int) -> tuple[Any, float]:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=300), st.integers(0, 50))
-def test_the_trapezoid_is_that_under_the_line_to_the_last_bit(
+def test_the_trapezoid_rule_equals_ultralytics_to_the_last_bit(
     ranking: list[bool], missing: int
 ) -> None:
-    """The line falls only at a recall itself: which is why it can be read like the levels."""
+    """The line falls only at recall values, so it can be read at the recall levels."""
     positives = sum(ranking) + missing
     if positives == 0:
         return
@@ -157,8 +157,10 @@ def test_the_trapezoid_of_a_perfect_ranking_is_not_1() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
-def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: int) -> None:
-    """Against the well-known way of writing it: sentinels, envelope, steps, one numpy.sum."""
+def test_area_equals_the_numpy_implementation_to_the_last_bit(
+    ranking: list[bool], missing: int
+) -> None:
+    """The usual NumPy code: sentinels, envelope, steps, one numpy.sum."""
     positives = sum(ranking) + missing
     if positives == 0:
         return
@@ -176,11 +178,11 @@ def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: 
     st.sampled_from([None, grid("matlab"), grid("linspace")]),
     st.sampled_from(SUMMINGS),
 )
-def test_lists_averaged_at_once_have_the_bits_of_each_alone(
+def test_lists_averaged_together_equal_each_list_alone_bitwise(
     lists: list[tuple[list[bool], int]], levels: Any, summing: Any
 ) -> None:
     hits = [curves.hits_of(relevant) for relevant, _ in lists]
-    # As many relevant items as were found, and some more.
+    # All relevant items that were retrieved, and some more.
     positives = np.array([len(h) + more for h, (_, more) in zip(hits, lists, strict=True)], int)
     begin = np.cumsum([0, *map(len, hits)]).astype(np.int32)
     joined = np.concatenate([np.zeros(0, np.int32), *hits])
@@ -192,7 +194,7 @@ def test_lists_averaged_at_once_have_the_bits_of_each_alone(
     assert_array_equal(actual, alone)
 
 
-def test_items_of_each_kind_above_a_place_are_those_of_its_list() -> None:
+def test_counts_above_a_rank_are_those_of_its_own_list() -> None:
     # Two lists: kinds 0 1 - 1 (the third is not counted) and 1 0.
     kind = np.array([0, 1, -1, 1, 1, 0], np.int8)
     start, begin = np.array([[0, 4, 6], [0, 3, 4]], np.int32)

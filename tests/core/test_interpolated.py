@@ -1,4 +1,4 @@
-"""Interpolated precision without repetitions has the values, and the means, of the dense array."""
+"""Interpolated precision stored without repetitions equals the dense array, values and means."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ GRIDS = {
 }
 
 
-def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> MatchParams:
+def params_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> MatchParams:
     return MatchParams(
         thresholds=(0.5,) * thresholds,
         strict=False,
@@ -37,7 +37,7 @@ def rules_of(levels: tuple[float, ...], summing: Summing, thresholds: int) -> Ma
 
 
 def both(seed: int, classes: int, rules: MatchParams) -> tuple[Interpolated, np.ndarray]:
-    """Return random curves as kept and as a dense array (T, R, K, A), written level by level."""
+    """Return random curves in compact form and as a dense array (T, R, K, A)."""
     rng = np.random.default_rng(seed)
     truths = rng.integers(0, 4, classes) ** rng.integers(0, 5, classes)
     positives = np.array([truths, rng.integers(0, truths + 1)])
@@ -77,10 +77,10 @@ def check(kept: Interpolated, dense: np.ndarray, some: np.ndarray) -> None:
     st.sampled_from(SUMMINGS),
     st.integers(1, 3),
 )
-def test_values_and_means_are_those_of_the_dense_array(
+def test_values_and_means_equal_the_dense_array(
     seed: int, classes: int, grid: str, summing: Summing, thresholds: int
 ) -> None:
-    kept, dense = both(seed, classes, rules_of(GRIDS[grid], summing, thresholds))
+    kept, dense = both(seed, classes, params_of(GRIDS[grid], summing, thresholds))
     some = np.random.default_rng(seed).random(classes) < 0.7
     check(kept, dense, some)
     labels = np.flatnonzero(some)[::-1].tolist()
@@ -96,13 +96,13 @@ def test_values_and_means_are_those_of_the_dense_array(
 
 
 @pytest.mark.parametrize("classes", [79, 80, 1203, 2001])
-def test_means_of_many_classes_are_numpys(classes: int) -> None:
-    kept, dense = both(classes, classes, rules_of(GRIDS["coco"], "pairwise", 3))
+def test_means_of_many_classes_equal_numpy_mean(classes: int) -> None:
+    kept, dense = both(classes, classes, params_of(GRIDS["coco"], "pairwise", 3))
     check(kept, dense, np.ones(classes, np.bool_))
 
 
-def test_a_class_takes_no_more_than_its_ground_truths() -> None:
-    rules = rules_of(GRIDS["coco"], "pairwise", 10)
+def test_a_class_stores_at_most_one_value_per_ground_truth() -> None:
+    rules = params_of(GRIDS["coco"], "pairwise", 10)
     truths = np.array([0, 1, 100, 101, 5000])
     kept = Interpolated.undefined(rules, truths, np.stack([truths, truths]), 1)
     assert np.diff(kept.start).tolist() == [1, 2, 101, 102, 102]

@@ -1,4 +1,4 @@
-"""Object keypoint similarity (OKS), held to the oracle keypoint by keypoint."""
+"""Object keypoint similarity (OKS), compared with the oracle."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
     around = random.uniform(0, 60, (g, 4))
     area = random.choice([0.0, 1.0, 200.0, 4000.0], g)
     image, label = random.integers(0, 2, (2, n + g)).astype(np.int32)
-    for row in range(min(n, g)):  # beside a ground truth, or no two would be alike
+    for row in range(min(n, g)):  # near a ground truth, for a similarity above 0
         claims[row] = keypoints[row, :, :2] + random.normal(0, 2, (count, 2))
         image[row], label[row] = image[n + row], label[n + row]
     sigmas = tuple(random.uniform(0.02, 0.2, count).tolist())
@@ -65,14 +65,14 @@ def test_oks_of_every_pair(seed: int, count: int, lowest: float, threads: int) -
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20))
-def test_extents(seed: int, count: int) -> None:
+def test_bounding_boxes_of_keypoints(seed: int, count: int) -> None:
     keypoints = np.random.default_rng(seed).normal(0, 50, (5, count, 2))
     expected = [plain.extent([tuple(point) for point in pose]) for pose in keypoints.tolist()]
     assert list(map(tuple, extents(keypoints).tolist())) == expected
 
 
-def test_the_oracle_by_hand() -> None:
-    """With 2a(2s)² = 50, a distance of 5 gives exp(-1/2); keypoints that are not labelled none."""
+def test_the_oracle_equals_values_worked_by_hand() -> None:
+    """With 2a(2s)² = 50, a distance of 5 gives exp(-1/2). Unlabeled keypoints do not count."""
     pose = [(0.0, 0.0, 2.0), (10.0, 0.0, 1.0), (99.0, 99.0, 0.0)]
     sigmas, box = (0.5, 0.5, 0.5), (0.0, 0.0, 10.0, 10.0)
     actual = plain.oks([(3.0, 4.0), (10.0, 0.0), (0.0, 0.0)], pose, box=box, area=25, sigmas=sigmas)

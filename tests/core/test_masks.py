@@ -1,4 +1,4 @@
-"""Masks as runs: pycocotools.mask, bit for bit, and the bitmaps of the oracle."""
+"""Run-length masks, compared bit for bit with pycocotools.mask and with bitmaps of the oracle."""
 
 from itertools import pairwise
 from typing import Any
@@ -93,7 +93,7 @@ bitmaps = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
 
 
 @given(shape, side, side)
-def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: int) -> None:
+def test_polygons_are_rasterized_as_by_pycocotools(rings: Rings, h: int, w: int) -> None:
     masks = polygons([rings], h, w)
     expected = mask.frPyObjects(rings, h, w)
     expected = mask.merge(expected) if len(rings) > 1 else expected[0]
@@ -106,7 +106,7 @@ def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: in
 
 
 @given(shape, side, side)
-def test_polygons_are_rasterised_as_point_by_point(rings: Rings, h: int, w: int) -> None:
+def test_polygons_are_rasterized_as_by_the_oracle(rings: Rings, h: int, w: int) -> None:
     expected = rasterise(rings, h, w)
     masks = polygons([rings], h, w)
     assert (plain.decode(runs_of(masks.arrays, 0).tolist(), h, w) == expected).all()
@@ -116,7 +116,7 @@ def test_polygons_are_rasterised_as_point_by_point(rings: Rings, h: int, w: int)
 
 
 @given(bitmaps)
-def test_bitmaps_are_encoded_and_measured_pixel_by_pixel(maps: list[Bitmap]) -> None:
+def test_bitmap_runs_areas_and_boxes_equal_the_oracle(maps: list[Bitmap]) -> None:
     encoded = _runs.encoded(np.array(maps).view(np.uint8))
     assert encoded is not None
     start, runs = encoded
@@ -129,7 +129,7 @@ def test_bitmaps_are_encoded_and_measured_pixel_by_pixel(maps: list[Bitmap]) -> 
 
 
 @given(shape, side, side)
-def test_the_order_of_polygons_changes_nothing(rings: Rings, h: int, w: int) -> None:
+def test_the_order_of_polygons_does_not_matter(rings: Rings, h: int, w: int) -> None:
     actual = runs_of(polygons([rings], h, w).arrays, 0)
     assert actual.tolist() == runs_of(polygons([rings[::-1]], h, w).arrays, 0).tolist()
 
@@ -147,16 +147,16 @@ def test_the_order_of_polygons_changes_nothing(rings: Rings, h: int, w: int) -> 
         ([[0, 0, 10, 0, 10, 10, 0, 10], [3, 3, 7, 3, 7, 7, 3, 7]], 100),
     ],
 )
-def test_pixels_of_polygons(rings: Rings, pixels: int) -> None:
-    """The figures of the specification, worked by running pycocotools."""
+def test_pixel_counts_of_known_polygons(rings: Rings, pixels: int) -> None:
+    """The expected counts are pycocotools'."""
     assert areas_and_boxes(polygons([rings], 20, 20).arrays)[0][0] == pixels
 
 
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-def test_overlaps_are_those_of_bitmaps(
-    maps: list[Bitmap], left: int, absorbs: bool, lowest: float
+def test_iou_of_runs_equals_iou_of_bitmaps(
+    maps: list[Bitmap], left: int, is_crowd: bool, lowest: float
 ) -> None:
-    """Union, intersection and area of runs are those of the pixels."""
+    """Union, intersection and area of runs equal those of the pixels."""
     height, width = maps[0].shape
     left = min(left, len(maps) - 1)
     sides = maps[:left], maps[left:]
@@ -164,7 +164,7 @@ def test_overlaps_are_those_of_bitmaps(
     area, box = areas_and_boxes(stores[0].arrays)
     assert area.tolist() == [plain.area(one) for one in sides[0]]
     assert box.tolist() == [plain.bounding_box(one) for one in sides[0]]
-    crowd = np.full(len(sides[1]), absorbs)
+    crowd = np.full(len(sides[1]), is_crowd)
     pairs = paired(*stores, crowd=crowd, min_similarity=lowest)
     actual = {
         (n, int(pairs.truth[at])): pairs.similarity[at]
@@ -174,7 +174,7 @@ def test_overlaps_are_those_of_bitmaps(
     expected = {}
     for n, one in enumerate(sides[0]):
         for g, other in enumerate(sides[1]):
-            overlap = plain.iou(one, other, crowd=absorbs)
+            overlap = plain.iou(one, other, crowd=is_crowd)
             if overlap and overlap >= lowest:
                 expected[n, g] = overlap
     assert actual == expected
@@ -185,7 +185,7 @@ def test_overlaps_are_those_of_bitmaps(
 
 @st.composite
 def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
-    """Draw a few bitmaps of one size: boxes with holes, so that there is something to erode."""
+    """Draw a few bitmaps of one size: boxes with holes, for erosion."""
     height, width = draw(st.integers(1, 26)), draw(st.integers(1, 26))
     row, column = st.integers(0, height), st.integers(0, width)
     bitmaps = []
@@ -209,19 +209,19 @@ def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
     st.sampled_from([0.0, 0.3, 0.7]),
     st.randoms(use_true_random=False),
 )
-def test_boundaries_are_those_of_eroded_bitmaps(
-    maps: list[Bitmap], ratio: float, absorbs: bool, lowest: float, random: Any
+def test_boundary_iou_equals_that_of_eroded_bitmaps(
+    maps: list[Bitmap], ratio: float, is_crowd: bool, lowest: float, random: Any
 ) -> None:
-    """A crowd goes by its mask alone; of others the lesser overlap counts."""
+    """Crowds use mask IoU only; others the smaller of mask and boundary IoU."""
     height, width = maps[0].shape
     sides = maps[:1], maps[1:]
     stores = [of_runs([parted(runs(one), random) for one in side], height, width) for side in sides]
-    crowd = np.full(len(sides[1]), absorbs)
+    crowd = np.full(len(sides[1]), is_crowd)
     pairs = paired(*stores, crowd=crowd, min_similarity=lowest, dilation_ratio=ratio)
     actual = dict(zip(pairs.truth.tolist(), pairs.similarity.tolist(), strict=True))
     expected = {}
     for g, other in enumerate(sides[1]):
-        if absorbs:
+        if is_crowd:
             overlap = plain.iou(maps[0], other, crowd=True)
         else:
             overlap = plain.boundary_iou(maps[0], other, ratio)
@@ -231,7 +231,7 @@ def test_boundaries_are_those_of_eroded_bitmaps(
 
 
 def parted(detections: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
-    """Return the same runs with some in two, nothing of the other kind between."""
+    """Split some runs in two, with an empty run between them."""
     parts: list[int] = []
     for length in detections.tolist():
         cut = random.randint(0, length)
@@ -254,10 +254,8 @@ def parted(detections: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
     ],
 )
 @pytest.mark.parametrize("at", [0, 2])
-def test_how_deep_boundaries_are(
-    height: int, width: int, ratio: float, depth: int, at: int
-) -> None:
-    """A square and the same one column on; the border of the image is no other side."""
+def test_boundary_depth(height: int, width: int, ratio: float, depth: int, at: int) -> None:
+    """A square and the same shifted by one column; the image border is not a boundary."""
     side = min(height - at, 40)
     squares, rings = [], []
     for left in (at, at + 1):
@@ -275,8 +273,8 @@ def test_how_deep_boundaries_are(
     assert pairs.similarity.tolist() == [expected]
 
 
-def test_a_square_shifted_by_two() -> None:
-    """The rings of the specification's example: 444 pixels each, 296 of them in common."""
+def test_boundary_iou_of_a_square_shifted_by_two() -> None:
+    """Two boundaries of 444 pixels each, 296 of them in common."""
     stores = []
     for left in (40, 42):
         one = np.zeros((100, 100), np.bool_)
@@ -287,7 +285,7 @@ def test_a_square_shifted_by_two() -> None:
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())
-def test_overlaps_of_polygons_are_pycocotools(
+def test_iou_of_polygons_equals_pycocotools(
     shapes: list[Rings], h: int, w: int, data: st.DataObject
 ) -> None:
     crowd = [data.draw(st.booleans()) for _ in shapes]
@@ -301,7 +299,7 @@ def test_overlaps_of_polygons_are_pycocotools(
     assert ours.tolist() == np.nan_to_num(expected).tolist()
 
 
-def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
+def test_pairs_share_image_and_class_with_any_number_of_threads() -> None:
     rng = np.random.default_rng(3)
     shapes = [[rng.uniform(0, 30, 8).tolist()] for _ in range(300)]
     store = polygons(shapes, 30, 30)
@@ -328,7 +326,7 @@ def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
     assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]))
 
 
-def test_nothing_on_a_side_gives_no_pairs() -> None:
+def test_without_ground_truths_or_detections_there_are_no_pairs() -> None:
     none, some = polygons([], 5, 5), polygons([[[0, 0, 4, 0, 0, 4]]], 5, 5)
     assert paired(none, some).start.tolist() == [0]
     assert paired(some, none).start.tolist() == [0, 0]
@@ -336,7 +334,7 @@ def test_nothing_on_a_side_gives_no_pairs() -> None:
 
 
 @given(bitmaps)
-def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> None:
+def test_compressed_strings_of_pycocotools_are_decoded(maps: list[Bitmap]) -> None:
     for one in maps:
         text = mask.encode(np.asfortranarray(one.astype(np.uint8)))["counts"]
         assert plain.compress(plain.encode(one)) == text
@@ -349,8 +347,8 @@ def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> No
     st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**18)), min_size=1, max_size=60),
     st.integers(0, 3),
 )
-def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], more: int) -> None:
-    """Eight digits at a time, and one by one where they end or one stands for a long run."""
+def test_long_compressed_strings_of_pycocotools_are_decoded(lengths: list[int], more: int) -> None:
+    """The decoder reads eight digits at a time; near the end and in long runs one at a time."""
     lengths += [2**30] * more
     text = mask.frPyObjects({"counts": lengths, "size": [1, sum(lengths)]}, 1, sum(lengths))
     runs = _runs.decoded(text["counts"], sum(lengths))
@@ -369,8 +367,8 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
         (63, b"P", "ends within a number"),
     ],
 )
-def test_what_is_wrong_amid_a_long_string(at: int, byte: bytes, fault: str) -> None:
-    """As of short ones: the string is of 64 runs of 5 pixels."""
+def test_errors_inside_a_long_string(at: int, byte: bytes, fault: str) -> None:
+    """The same errors as in short strings; this one has 64 runs of 5 pixels."""
     text = b"555" + b"0" * 61
     runs = _runs.decoded(text, 320)
     assert not isinstance(runs, str)
@@ -379,7 +377,7 @@ def test_what_is_wrong_amid_a_long_string(at: int, byte: bytes, fault: str) -> N
 
 
 @pytest.mark.parametrize("teeth", [3, 30, 300])
-def test_an_edge_may_cross_a_column_however_often(teeth: int) -> None:
+def test_an_edge_may_cross_a_column_many_times(teeth: int) -> None:
     across = np.resize([2.0, 9.0], 2 * teeth)
     down = np.linspace(0, 997, 2 * teeth)
     ring = np.stack([across, down], axis=1).ravel().tolist()
@@ -389,14 +387,14 @@ def test_an_edge_may_cross_a_column_however_often(teeth: int) -> None:
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.booleans())
-def test_what_is_left_out_lies_below_the_overlap_wanted(
-    shapes: list[Rings], h: int, w: int, absorbs: bool
+def test_omitted_pairs_are_below_the_minimum_iou(
+    shapes: list[Rings], h: int, w: int, is_crowd: bool
 ) -> None:
-    """Bounds decide before polygons are drawn: never otherwise than their pixels would."""
+    """Upper bounds skip pairs before rasterization; the result equals that of the pixels."""
     half = len(shapes) // 2
     left, right = polygons(shapes[:half], h, w), polygons(shapes[half:], h, w)
     drawn = of_runs([runs_of(right.arrays, n) for n in range(len(right))], h, w)
-    crowd = np.full(len(right), absorbs)
+    crowd = np.full(len(right), is_crowd)
     for other in (right, drawn):
         everything = paired(left, other, crowd=crowd)
         expected = paired(left, other, crowd=crowd, min_similarity=0.5)
@@ -416,11 +414,11 @@ def test_what_is_left_out_lies_below_the_overlap_wanted(
         (b"oooooooo0", 1 << 31, "runs beyond the mask"),
     ],
 )
-def test_what_is_wrong_with_a_string(text: bytes, pixels: int, fault: str) -> None:
+def test_errors_in_compressed_strings(text: bytes, pixels: int, fault: str) -> None:
     assert _runs.decoded(text, pixels) == fault
 
 
-def test_masks_that_do_not_fit_each_other_are_refused() -> None:
+def test_masks_of_different_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="do not start mask by mask"):
         Masks(
             np.array([[5, 5]], np.int32),

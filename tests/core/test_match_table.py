@@ -1,7 +1,8 @@
-"""Evidence by hand: bits, limits, matched ground truths, adding up, and what it weighs.
+"""The match table by hand: bits, max dets, matched ground truths, concatenation, memory.
 
-Squares of side 10 that share a column strip: a detection shifted by s pixels overlaps its ground
-truth by (10 - s) / (10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
+Squares of side 10 that share a column strip: a detection shifted by s pixels has with its ground
+truth an IoU of (10 - s)
+(10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
 """
 
 from dataclasses import replace
@@ -26,10 +27,10 @@ RULES = replace(
 
 
 def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
-    """Score, on one image, squares of side 10 at 0 and 100, the second crowd, and one of side 20.
+    """Match, on one image, squares of side 10 at 0 and 100, the second a crowd, and one of side 20.
 
-    Detections, by score: one shifted by 2 and one by 1 at the first, one in the crowd, one on the
-    large square, which is beyond the limit of three.
+    Detections by score: shifted by 2 and by 1 on the first, one in the crowd, one on the large
+    square, which is beyond max dets 3.
     """
     truth = GroundTruth.from_arrays(
         image=["i"] * 3,
@@ -46,12 +47,12 @@ def scored(protocol: Protocol = RULES, *, match_table: bool = False) -> Result:
     return evaluate(truth, detections, protocol, match_table=match_table)
 
 
-def test_bits_limits_and_truths_by_hand() -> None:
+def test_bits_max_dets_and_matched_gt_by_hand() -> None:
     match_table = scored().match_table
     assert_array_equal(match_table.max_dets_index, [0, 1, 1, 2])
     assert_array_equal(match_table.within_max_dets, [True, True, True, False])
     # All areas: 2/3 reaches .5; 9/11 then finds it taken there, but free at .75; none reaches .9.
-    # Large: no small box counts; the small ground truth is neutral there.
+    # Large area range: the small ground truth is ignored.
     assert_array_equal(match_table.true_positive, [[0b001, 0b010, 0, 0], [0, 0, 0, 0]])
     assert_array_equal(match_table.ignored, [[0, 0, 0b111, 0], [0b111, 0b111, 0b111, 0]])
     assert_array_equal(match_table.duplicate, [False, True, False, False])
@@ -65,20 +66,20 @@ def test_bits_limits_and_truths_by_hand() -> None:
     assert_array_equal(match_table.ranking.rows, [0, 1, 2])
 
 
-def test_finishing_by_hand() -> None:
+def test_accumulate_by_hand() -> None:
     scores = accumulate(scored().match_table)
     # Recall at the limits 1 and 3, over all areas: 1 of 2 at .5 already with the first detection.
     assert_array_equal(scores.recall[:, 0, 0], [[0.5, 0.5], [0.0, 0.5], [0.0, 0.0]])
-    # Ground truths, neutral, all detections, true and false positives, duplicates, within.
+    # Ground truths, ignored, all detections, TP, FP, duplicates, within max dets.
     assert_array_equal(scores.counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
-def test_truths_that_were_not_asked_for_are_not_there() -> None:
+def test_matched_gt_is_absent_unless_requested() -> None:
     with pytest.raises(KeyError, match="no matched ground truths of area range 0, threshold 1"):
         scored().match_table.matched_gt_at(0, 1)
 
 
-def test_evidence_is_made_once_and_cannot_be_written_to() -> None:
+def test_a_match_table_is_read_only() -> None:
     result = scored()
     assert result.match_table is result.match_table
     kept = scored(match_table=True)
@@ -94,8 +95,8 @@ def test_evidence_is_made_once_and_cannot_be_written_to() -> None:
 
 
 @pytest.mark.parametrize(("name", "most"), [("coco", 90), ("voc2012", 40)])
-def test_what_a_detection_weighs(name: str, most: int) -> None:
-    """All columns that have an entry per detection, those shared with the table included."""
+def test_bytes_per_detection(name: str, most: int) -> None:
+    """All columns with an entry per detection, including those shared with the table."""
     match_table = scored(protocol(name)).match_table
     columns = [
         column
@@ -107,7 +108,7 @@ def test_what_a_detection_weighs(name: str, most: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "width"), [(1, 1), (8, 1), (9, 2), (17, 4), (33, 8), (64, 8)])
-def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
+def test_bitmasks_have_the_narrowest_type(count: int, width: int) -> None:
     protocol = replace(RULES, iou_thresholds=tuple(np.linspace(0.1, 0.65, count).tolist()))
     match_table = scored(protocol).match_table
     assert match_table.true_positive.itemsize == match_table.ignored.itemsize == width
@@ -126,7 +127,7 @@ def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
         ("classes", 2),
     ],
 )
-def test_evidence_made_in_other_ways_is_not_added(name: str, value: object) -> None:
+def test_match_tables_of_other_options_are_not_concatenated(name: str, value: object) -> None:
     one = scored().match_table
     with pytest.raises(
         ValueError, match=f"match tables of different {name} cannot be concatenated"
@@ -134,7 +135,7 @@ def test_evidence_made_in_other_ways_is_not_added(name: str, value: object) -> N
         MatchTable.concatenate([one, replace(one, **{name: value})])  # type: ignore[arg-type]
 
 
-def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_int32_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detap.core.match_table.MAX_ROWS", 7)
     one = scored().match_table
     with pytest.raises(ValueError, match="more than 7 rows cannot be concatenated"):
@@ -142,10 +143,10 @@ def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("ties", "value"), [("file", 0.5), ("image", 1.0)])
-def test_places_rank_equal_scores_of_different_parts(
+def test_order_ranks_tied_scores_of_different_parts(
     ties: Literal["file", "image"], value: float
 ) -> None:
-    """In the file the false positive, on the second image, stands before the true one."""
+    """In the file the false positive, on the second image, precedes the true positive."""
     truth = GroundTruth.from_arrays(
         image=["a"], label=["c"], boxes=[[0, 0, 10, 10]], images=["a", "b"]
     )
@@ -168,7 +169,7 @@ def test_places_rank_equal_scores_of_different_parts(
 
 @pytest.mark.parametrize("limit", [1, None])
 @pytest.mark.parametrize("ties", ["file", "image"])
-def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: int | None) -> None:
+def test_ranks_equal_a_plain_sort(ties: Literal["file", "image"], limit: int | None) -> None:
     random = np.random.default_rng(7)
     label, image = random.integers(0, 3, (2, 60)).astype(np.int32)
     score = random.integers(0, 5, 60) / 4  # mostly tied
@@ -191,7 +192,7 @@ def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: in
 
     rows = sorted(range(60), key=key)
     by_class = [row for k in range(3) for row in rows if label[row] == k]
-    # Both what matching told and what is ranked anew.
+    # With the ranking from matching, and ranked again.
     for one in (match_table, replace(match_table)):
         assert_array_equal(
             one.ranking.rows, [row for row in by_class if match_table.within_max_dets[row]]

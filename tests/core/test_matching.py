@@ -1,7 +1,8 @@
-"""Matching by hand: who gets which ground truth, what is neutral, what is a duplicate.
+"""Matching by hand: matched, ignored, and duplicate detections.
 
-Squares of side 10 that share a column strip: a detection shifted by s pixels overlaps its ground
-truth by (10 - s) / (10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
+Squares of side 10 that share a column strip: a detection shifted by s pixels has with its ground
+truth an IoU of (10 - s)
+(10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
 """
 
 from dataclasses import replace
@@ -51,7 +52,7 @@ def matched(result: Result, threshold: int = 0) -> list[int]:
     return list(map(int, result.matches.ground_truth[0, threshold]))
 
 
-def test_the_best_scored_detection_chooses_first() -> None:
+def test_the_detection_with_the_highest_score_matches_first() -> None:
     result = score([0], [(1, 0.5), (2, 0.9)], COCO)
     assert matched(result) == [-1, 0]
     # 2/3 does not reach .75, so that there the other one is free to match.
@@ -59,7 +60,7 @@ def test_the_best_scored_detection_chooses_first() -> None:
     assert (result.true_positives[0], result.false_positives[0], result.duplicates[0]) == (1, 1, 1)
 
 
-def test_best_free_takes_the_second_best_where_best_is_taken() -> None:
+def test_best_unmatched_takes_the_second_best_if_the_best_is_matched() -> None:
     # The second detection overlaps truth 0 (x = 0) by 9/11 and truth 1 (x = 3) by 2/3.
     truths, detections = [0.0, 3.0], [(0.0, 0.9), (1.0, 0.8)]
     assert matched(score(truths, detections, COCO)) == [0, 1]
@@ -69,13 +70,13 @@ def test_best_free_takes_the_second_best_where_best_is_taken() -> None:
 
 
 @pytest.mark.parametrize(("equal_iou", "expected"), [("first", 0), ("last", 1)])
-def test_equal_overlaps(equal_iou: str, expected: int) -> None:
+def test_equal_ious(equal_iou: str, expected: int) -> None:
     for rules in (COCO, VOC):
         changed = replace(rules, equal_iou=equal_iou)  # type: ignore[arg-type]
         assert matched(score([0, 2], [(1, 0.9)], changed)) == [expected]
 
 
-def test_strict_iou_wants_more_than_the_threshold() -> None:
+def test_strict_iou_requires_more_than_the_threshold() -> None:
     # 10 wide against 5 of them: exactly 1/2.
     table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
     half = Detections.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 5, 10]], score=[1])
@@ -83,7 +84,7 @@ def test_strict_iou_wants_more_than_the_threshold() -> None:
     assert evaluate(table, half, replace(VOC, strict_iou=True)).true_positives[0] == 0
 
 
-def test_difficult_takes_any_number_and_counts_neither_way() -> None:
+def test_any_number_of_detections_match_a_difficult_object_and_are_ignored() -> None:
     result = score([0, 50], [(0, 0.9), (1, 0.8), (50, 0.7)], VOC, difficult=[True, False])
     assert result.matches is not None
     assert_array_equal(result.matches.ignored[0, 0], [True, True, False])
@@ -92,7 +93,7 @@ def test_difficult_takes_any_number_and_counts_neither_way() -> None:
     assert result.summary["mAP"] == 1
 
 
-def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
+def test_a_crowd_matches_any_number_of_otherwise_unmatched_detections() -> None:
     # The crowd comes first in the file and covers everything; the real one is preferred.
     table = GroundTruth.from_arrays(
         image=["i"] * 2,
@@ -113,7 +114,7 @@ def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
 
 
-def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
+def test_an_ignored_ground_truth_without_crowd_flag_matches_once() -> None:
     protocol = replace(COCO, ignore_flags=("ignore",), crowd_flags=())
     result = score([0], [(0, 0.9), (1, 0.8)], protocol, ignore=[True])
     assert result.matches is not None
@@ -123,8 +124,8 @@ def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
     assert (result.false_positives[0], result.duplicates[0]) == (1, 0)
 
 
-def test_area_ranges_leave_out_both_sides() -> None:
-    """A large truth is neutral among small ones; a large unmatched detection too."""
+def test_area_ranges_ignore_ground_truths_and_unmatched_detections() -> None:
+    """For small areas a large ground truth is ignored, and a large unmatched detection too."""
     bands = (AreaRange("all", 0, 1e10), AreaRange("small", 0, 150, "s"))
     protocol = replace(COCO, area_ranges=bands)
     table = GroundTruth.from_arrays(
@@ -144,7 +145,7 @@ def test_area_ranges_leave_out_both_sides() -> None:
     assert result.average_precision[0, 0, 1] == pytest.approx(0.5, abs=1e-12)
 
 
-def test_both_ends_of_an_area_range_belong_to_it() -> None:
+def test_area_ranges_include_both_ends() -> None:
     protocol = replace(COCO, area_ranges=(AreaRange("x", 100, 400, "x"),))
     sides = [9.5, 10, 15, 20, 20.5]  # areas 90.25, 100, 225, 400, 420.25
     boxes = [square(100 * n, side) for n, side in enumerate(sides)]
@@ -175,7 +176,7 @@ def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
     assert counts == [(1, 1, 2), (0, 0, 2)]
 
 
-def test_limits_cut_after_ranking() -> None:
+def test_max_dets_apply_after_ranking() -> None:
     protocol = replace(COCO, max_dets=(1, 2))
     result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], protocol)
     assert_array_equal(result.recall[0, 0, 0], [1 / 3, 2 / 3])
@@ -185,7 +186,7 @@ def test_limits_cut_after_ranking() -> None:
     assert result.full_precision().shape == (2, 101, 1, 1, 2)
 
 
-def test_limit_over_all_classes_of_an_image() -> None:
+def test_max_dets_scope_image() -> None:
     table = GroundTruth.from_arrays(image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2)
     detections = Detections.from_arrays(
         image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2, score=[0.9, 0.8]
@@ -196,7 +197,7 @@ def test_limit_over_all_classes_of_an_image() -> None:
     assert evaluate(table, detections, protocol).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
 
 
-def test_equal_scores_rank_by_file_or_by_image() -> None:
+def test_tied_scores_rank_by_file_or_by_image() -> None:
     # The false positive lies on image "a" but comes last in the file.
     table = GroundTruth.from_arrays(image=["b"], label=["c"], boxes=[square(0)], images=["a", "b"])
     detections = Detections.from_arrays(
@@ -206,7 +207,7 @@ def test_equal_scores_rank_by_file_or_by_image() -> None:
     assert evaluate(table, detections, replace(VOC, tie_break="image")).summary["mAP"] == 0.5
 
 
-def test_scores_of_either_zero_tie() -> None:
+def test_positive_and_negative_zero_scores_tie() -> None:
     table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
     detections = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[square(0), square(50)], score=[-0.0, 0.0]
@@ -226,7 +227,7 @@ def test_curves_end_at_final_recall() -> None:
     assert curve.average_precision == pytest.approx(5 / 9)
 
 
-def test_proposals_pair_by_overlap_not_by_score() -> None:
+def test_proposals_match_by_iou_not_by_score() -> None:
     # The best-scored proposal covers both truths; pairing by overlap leaves it to the worse one.
     rules = replace(
         protocol("proposals"),
@@ -239,7 +240,7 @@ def test_proposals_pair_by_overlap_not_by_score() -> None:
     assert result.classes == ("all",)
 
 
-def test_a_proposal_of_little_overlap_is_paired_too() -> None:
+def test_a_proposal_of_low_iou_matches_too() -> None:
     # Shifted by 9 of 10 pixels: overlap 1/19.
     rules = replace(protocol("proposals"), iou_thresholds=(0.05,), max_dets=(1,))
     assert score([0], [(9, 0.9)], rules).recall[0, 0, 0, 0] == 1
@@ -260,8 +261,8 @@ def test_images_without_proposals(empty_images: str, expected: float) -> None:
     assert evaluate(table, detections, rules).summary["AR100"] == expected
 
 
-def test_a_match_with_id_zero_is_none_where_the_protocol_says_so() -> None:
-    """As pycocotools: found perfectly, it is taken, and still AP is 0."""
+def test_a_match_with_annotation_id_zero_counts_as_unmatched() -> None:
+    """As in pycocotools: a perfect detection matches it, and AP is still 0."""
     table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
     table = replace(table, zero_id=np.array([True]))
     twice = Detections.from_arrays(

@@ -1,4 +1,4 @@
-"""The nearest ground truths, against a search that tries every pair in plain Python."""
+"""The nearest ground truths, compared with a search over all pairs in plain Python."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from detap.core.overlap import overlaps, paired_overlaps
 
 @dataclass(frozen=True)
 class Pairs:
-    """Boxes, which ground truths are there and taken, and the overlap of each pair."""
+    """Boxes, the ground truths that exist and are matched, and the IoU of each pair."""
 
     detections: Boxes
     truths: Boxes
@@ -26,14 +26,14 @@ class Pairs:
     taken: Any
     table: Any
     edge: bool
-    absorbing: bool
+    crowd_gt: bool
     paired: bool
 
 
 @st.composite
 def pairs(draw: st.DrawFn) -> Pairs:
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    edge, absorbing = draw(st.booleans()), draw(st.booleans())
+    edge, crowd_gt = draw(st.booleans()), draw(st.booleans())
 
     def boxes(count: int) -> Boxes:
         corner = random.integers(0, 6, (count, 2)).astype(float)
@@ -51,14 +51,14 @@ def pairs(draw: st.DrawFn) -> Pairs:
         truths.corners,
         detection_areas=detections.overlap_area,
         truth_areas=truths.overlap_area,
-        crowd=np.full(len(truths.image), absorbing),
+        crowd=np.full(len(truths.image), crowd_gt),
         inclusive_pixels=edge,
     )
-    return Pairs(detections, truths, among, taken, table, edge, absorbing, draw(st.booleans()))
+    return Pairs(detections, truths, among, taken, table, edge, crowd_gt, draw(st.booleans()))
 
 
-def surroundings(case: Pairs) -> GroundTruthIndex:
-    """Return the ground truths by their boxes, or by the overlaps that a kernel has found."""
+def ground_truth_index(case: Pairs) -> GroundTruthIndex:
+    """Return the ground-truth index of boxes, or of similarities computed by a kernel."""
     if case.paired:
         same = case.detections.image[:, None] == case.truths.image[None]
         claim, truth = np.nonzero(same & (case.table > 0))
@@ -72,7 +72,7 @@ def surroundings(case: Pairs) -> GroundTruthIndex:
         3,
         case.among,
         matched=case.taken,
-        crowd=case.absorbing,
+        crowd=case.crowd_gt,
         inclusive_pixels=case.edge,
     )
 
@@ -88,11 +88,11 @@ def largest(case: Pairs, row: int, group: list[int]) -> tuple[int, float]:
 
 
 @given(pairs(), st.sampled_from([0.25, 0.5, 1.0]), st.booleans(), st.sampled_from([1, 3]))
-def test_blame_is_the_first_rule_that_holds(
+def test_the_error_type_is_the_first_whose_condition_holds(
     case: Pairs, threshold: float, strict: bool, threads: int
 ) -> None:
     rows = np.flatnonzero(np.arange(len(case.detections.image)) % 4 != 3).astype(np.int32)
-    detections = surroundings(case).error_types(
+    detections = ground_truth_index(case).error_types(
         case.detections,
         rows,
         background_iou=0.125,
@@ -132,9 +132,9 @@ def test_blame_is_the_first_rule_that_holds(
 
 
 @given(pairs(), st.sampled_from([1, 3]))
-def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) -> None:
+def test_the_nearest_is_the_first_with_the_largest_iou(case: Pairs, threads: int) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)[::-1].copy()
-    detections = surroundings(case).nearest(case.detections, rows, threads=threads)
+    detections = ground_truth_index(case).nearest(case.detections, rows, threads=threads)
     for n, row in enumerate(rows.tolist()):
         here = candidates(case, row)
         own = [g for g in here if case.truths.label[g] == case.detections.label[row]]
@@ -152,12 +152,12 @@ def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) 
 
 
 @given(pairs(), st.sampled_from([0.1, 0.5, 1.0]), st.booleans(), st.booleans(), st.booleans())
-def test_claims_take_what_is_left(
+def test_detections_match_the_remaining_ground_truths(
     case: Pairs, threshold: float, strict: bool, last: bool, others_only: bool
 ) -> None:
     rows = np.arange(len(case.detections.image), dtype=np.int32)
     free = set(np.flatnonzero(~case.taken & case.among).tolist())
-    detections = surroundings(case).match(
+    detections = ground_truth_index(case).match(
         case.detections,
         rows,
         ~case.taken,
@@ -180,20 +180,20 @@ def test_claims_take_what_is_left(
 
 
 @given(pairs())
-def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
+def test_ious_of_pairs_equal_the_table(case: Pairs) -> None:
     row, column = (index.ravel() for index in np.indices(case.table.shape))
     detections = paired_overlaps(
         case.detections.corners[row],
         case.truths.corners[column],
         detection_areas=case.detections.overlap_area[row],
         truth_areas=case.truths.overlap_area[column],
-        crowd=np.full(len(row), case.absorbing),
+        crowd=np.full(len(row), case.crowd_gt),
         inclusive_pixels=case.edge,
     )
     assert detections.tolist() == case.table.ravel().tolist()
 
 
-def test_shapes_that_do_not_go_together_are_refused() -> None:
+def test_arrays_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="array shapes do not match"):
         ImageGroundTruths(
             start=np.zeros(2, np.int32),

@@ -1,4 +1,4 @@
-"""Rows ranked by falling score, whichever way of sorting their number asks for."""
+"""Rows ranked by descending score, for every sorting algorithm that their number selects."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from detap.core import _ordering
 
 
 def ranked(score: list[float]) -> list[int]:
-    """Return the rows of one class on one image in the order that core gives them."""
+    """Return the rows of one class on one image in the core's order."""
     count = len(score)
     zeros = np.zeros(count, np.int32)
     start, rows = np.zeros(2, np.int32), np.zeros(count, np.int32)
@@ -21,8 +21,8 @@ def ranked(score: list[float]) -> list[int]:
 @pytest.mark.parametrize("count", [2, 47, 48, 49, 300])
 @pytest.mark.parametrize("other", [0.75, 0.25, np.nextafter(0.5, 1), -0.5])
 @pytest.mark.parametrize("at", [0, 1, -1])
-def test_one_score_among_equal_ones_finds_its_place(count: int, other: float, at: int) -> None:
-    """All bytes of all scores but one are alike, where sorting by bytes would skip equal ones."""
+def test_one_different_score_among_equal_ones_is_ranked(count: int, other: float, at: int) -> None:
+    """All scores but one have the same bytes: radix sort must not skip that byte."""
     score = [0.5] * count
     score[at] = float(other)
     rest = [row for row in range(count) if row != at % count]

@@ -1,4 +1,4 @@
-"""Columns packed, held to the oracle's dictionaries and sorts."""
+"""Packed bit columns, compared with the oracle's dictionaries and sorts."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ def tables(draw: st.DrawFn) -> list[NDArray[Any]]:
 
 
 @given(tables())
-def test_equal_columns_have_one_number_by_first_occurrence(detections: list[NDArray[Any]]) -> None:
+def test_equal_columns_get_one_code_by_first_occurrence(detections: list[NDArray[Any]]) -> None:
     codes, first = number_columns(*detections)
     assert (codes.tolist(), first.tolist()) == plain.distinct(columns_of(*detections))
 
 
-def test_more_different_columns_than_there_was_room_for() -> None:
+def test_more_distinct_columns_than_the_initial_capacity() -> None:
     values = np.arange(70_000, dtype=np.uint32)
     codes, first = number_columns(values)
     assert codes.tolist() == values.tolist()
@@ -44,13 +44,13 @@ def test_more_different_columns_than_there_was_room_for() -> None:
     assert codes[len(values) :].tolist() == values[::-1].tolist()
 
 
-def test_words_of_which_only_the_high_half_differs() -> None:
+def test_bitmasks_that_differ_only_in_the_high_half() -> None:
     words = np.array([1, 1 << 40, 1, 1 << 63], np.uint64)
     assert number_columns(words)[0].tolist() == [0, 1, 0, 2]
 
 
 @given(tables())
-def test_columns_are_numbered_in_their_order(detections: list[NDArray[Any]]) -> None:
+def test_codes_follow_the_order_of_columns(detections: list[NDArray[Any]]) -> None:
     table = np.concatenate([each.astype(np.uint64) for each in detections])
     there = columns_of(table)
     rank, first = rank_columns(table)
@@ -59,7 +59,7 @@ def test_columns_are_numbered_in_their_order(detections: list[NDArray[Any]]) -> 
 
 
 @given(st.lists(st.integers(0, 4)), st.randoms(use_true_random=False))
-def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -> None:
+def test_rows_are_grouped_and_keep_their_order(group: list[int], random: Any) -> None:
     given_rows = list(range(len(group)))
     random.shuffle(given_rows)
     column = np.array(group, np.int32)
@@ -70,7 +70,9 @@ def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=6), st.booleans())
-def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort: bool) -> None:
+def test_rows_sorted_by_label_and_group_are_detected(
+    pairs: list[tuple[int, int]], sort: bool
+) -> None:
     pairs = sorted(pairs) if sort else pairs
     label, group = ([pair[side] for pair in pairs] for side in (0, 1))
     actual = is_sorted(np.array(label, np.int32), np.array(group, np.int32))
@@ -82,6 +84,6 @@ def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort
     ("most", "kind"),
     [(0, "<u1"), (255, "<u1"), (256, "<u2"), (65_535, "<u2"), (65_536, "<u4"), (2**32, "<u8")],
 )
-def test_the_narrowest_type(most: int, kind: str) -> None:
+def test_codes_have_the_narrowest_type(most: int, kind: str) -> None:
     assert narrowest_dtype(most) == kind
     assert np.array([most], np.uint64).astype(kind).tolist() == [most]

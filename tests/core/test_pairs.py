@@ -1,4 +1,4 @@
-"""Candidate pairs instead of boxes: the same numbers from the same overlaps; what is refused."""
+"""Candidate pairs instead of boxes: same results from the same IoUs, and invalid pairs."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from tests.parity.compare import assert_same_bits
 
 
 def pairs_of(scene: EvaluationRun) -> Pairs:
-    """Return all pairs of boxes of one image and class, with what core says they overlap."""
+    """Return all pairs of boxes of one image and class, with their IoU."""
     detections, truths = scene.boxes()
     alike = (detections.image[:, None] == truths.image) & (
         detections.label[:, None] == truths.label
@@ -59,9 +59,7 @@ def run(scene: EvaluationRun, pairs: Pairs | None, **changes: Any) -> Scores:
 
 
 @given(cases(), st.sampled_from([*RANKED.values(), replace(PRESETS["coco"], class_agnostic=True)]))
-def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(
-    case: Case, protocol: Protocol
-) -> None:
+def test_box_ious_passed_as_pairs_give_the_same_result(case: Case, protocol: Protocol) -> None:
     scene = EvaluationRun(*case.tables(), protocol, None)
     ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
     for name in ("precision", "average", "recall", "positives", "counts"):
@@ -104,14 +102,14 @@ TWO = Case(
         ([0, 2, 2], [1, 1], "pairs of a detection are not in ascending order of ground truths"),
     ],
 )
-def test_pairs_that_are_none_are_refused(start: list[int], truth: list[int], message: str) -> None:
+def test_invalid_pairs_are_refused(start: list[int], truth: list[int], message: str) -> None:
     pairs = Pairs(np.array(start), np.array(truth, np.int32), np.ones(len(truth)))
     with pytest.raises(ValueError, match=message):
         run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs)
 
 
 @given(st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=6))
-def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
+def test_pairs_that_are_not_listed_have_similarity_zero(listed: list[set[int]]) -> None:
     start = np.cumsum([0, *map(len, listed)])
     truth = np.array([g for of_one in listed for g in sorted(of_one)], np.int32)
     pairs = Pairs(start, truth, np.arange(1, len(truth) + 1, dtype=np.float64))
@@ -123,8 +121,8 @@ def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
     assert pairs.between(rows, columns).tolist() == table
 
 
-def test_a_kernel_of_any_shape_decides_who_matches() -> None:
-    """By overlaps of its own the first detection prefers the second ground truth, .8 to .6."""
+def test_similarities_of_a_custom_kernel_decide_matches() -> None:
+    """By these similarities the first detection prefers the second ground truth, .8 to .6."""
     pairs = Pairs(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([0.6, 0.8]))
     match_table = run(EvaluationRun(*TWO.tables(), PRESETS["coco"], None), pairs).match_table
     assert match_table is not None

@@ -1,4 +1,4 @@
-"""Overlaps of quadrilaterals: by hand, against exact arithmetic, and the laws they keep."""
+"""IoU of quadrilaterals: by hand, against exact arithmetic, and invariances."""
 
 import json
 import math
@@ -47,30 +47,32 @@ CASES = [
 ]
 
 
-def overlap(first: Quad, second: Quad) -> float:
+def polygon_iou(first: Quad, second: Quad) -> float:
     return float(polygon_overlaps(np.array([first], float), np.array([second], float))[0])
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), CASES)
-def test_by_hand_and_exactly(first: Quad, second: Quad, expected: float) -> None:
-    assert overlap(first, second) == overlap(second, first) == expected
+def test_iou_equals_values_worked_by_hand_and_exact_arithmetic(
+    first: Quad, second: Quad, expected: float
+) -> None:
+    assert polygon_iou(first, second) == polygon_iou(second, first) == expected
 
 
-def test_turned_squares_and_crossed_bars() -> None:
+def test_rotated_squares_and_crossed_bars() -> None:
     diamond = [5, 5 - ROOT, 5 + ROOT, 5, 5, 5 + ROOT, 5 - ROOT, 5]
-    assert overlap(SQUARE, diamond) == pytest.approx(1 / math.sqrt(2), abs=1e-15)
+    assert polygon_iou(SQUARE, diamond) == pytest.approx(1 / math.sqrt(2), abs=1e-15)
     lying, standing = [-10, -5, 10, -5, 10, 5, -10, 5], [-5, -10, 5, -10, 5, 10, -5, 10]
-    assert overlap(lying, standing) == pytest.approx(1 / 3, abs=1e-16)
+    assert polygon_iou(lying, standing) == pytest.approx(1 / 3, abs=1e-16)
 
 
 def test_the_cases_of_the_reference(real_data: Path) -> None:
     cases = json.loads((real_data / "iou-types-cases" / "rotated.json").read_text())
     assert len(cases) == 9
     for case in cases:
-        assert overlap(case["a"], case["b"]) == pytest.approx(case["polyiou"], abs=1e-9)
+        assert polygon_iou(case["a"], case["b"]) == pytest.approx(case["polyiou"], abs=1e-9)
 
 
-def test_where_a_ground_truth_absorbs_the_detection_alone_counts() -> None:
+def test_crowd_iou_divides_by_the_detection_area() -> None:
     given = np.array([[0, 0, 10, 0, 10, 5, 0, 5]], float), np.array([SQUARE], float)
     assert polygon_overlaps(*given, np.array([True]))[0] == 1
     assert polygon_overlaps(*given[::-1], np.array([True]))[0] == 0.5
@@ -85,7 +87,7 @@ coordinates = st.integers(-40, 40).map(lambda n: n / 4) | st.floats(-50, 50).map
 quads = st.lists(coordinates, min_size=8, max_size=8).filter(is_simple)
 
 
-def test_the_exact_overlap_by_hand() -> None:
+def test_the_exact_oracle_equals_values_worked_by_hand() -> None:
     assert quad_iou(SQUARE, DART) == Fraction(1, 2)
     assert quad_iou(SQUARE, [5, 5, 15, 5, 15, 15, 5, 15]) == Fraction(25, 175)
 
@@ -99,7 +101,7 @@ def test_simple_quadrilaterals_against_exact_arithmetic(
     if not (is_simple(first) and is_simple(second)):
         return  # three corners have become a line by rounding
     expected = float(quad_iou(first, second))
-    assert overlap(first, second) == pytest.approx(expected, abs=1e-9)
+    assert polygon_iou(first, second) == pytest.approx(expected, abs=1e-9)
     pair = np.array([first], float), np.array([second], float)
     expected = float(quad_iou(first, second, crowd=True))
     assert polygon_overlaps(*pair, np.array([True]))[0] == pytest.approx(expected, abs=1e-9)
@@ -107,27 +109,27 @@ def test_simple_quadrilaterals_against_exact_arithmetic(
     assert not is_self_intersecting(np.array([first, second])).any()
 
 
-def test_far_from_the_origin_no_digit_is_lost() -> None:
+def test_no_precision_is_lost_far_from_the_origin() -> None:
     bar = [10000.1, 9999.9, 10004.3, 10001.7, 10003.2, 10004.4, 9999.0, 10002.6]
     other = [x + 0.75 for x in bar]
-    assert overlap(bar, other) == pytest.approx(float(quad_iou(bar, other)), abs=1e-14)
+    assert polygon_iou(bar, other) == pytest.approx(float(quad_iou(bar, other)), abs=1e-14)
 
 
 @given(quads, quads, st.integers(0, 3), st.booleans(), st.booleans())
-def test_neither_order_nor_winding_nor_first_corner_matters(
+def test_order_winding_and_first_corner_do_not_matter(
     first: Quad, second: Quad, shift: int, back: bool, swap: bool
 ) -> None:
     corners = np.roll(np.array(second).reshape(4, 2), shift, axis=0)
     turned_round = (corners[::-1] if back else corners).ravel().tolist()
     pair = (turned_round, first) if swap else (first, turned_round)
-    assert overlap(*pair) == pytest.approx(overlap(first, second), abs=1e-12)
-    assert 0 <= overlap(*pair) <= 1
+    assert polygon_iou(*pair) == pytest.approx(polygon_iou(first, second), abs=1e-12)
+    assert 0 <= polygon_iou(*pair) <= 1
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=16, max_size=16))
-def test_any_numbers_give_no_crash_and_no_overlap_above_one(values: list[float]) -> None:
+def test_any_numbers_give_an_iou_in_0_1_or_nan(values: list[float]) -> None:
     with np.errstate(all="ignore"):
-        actual = overlap(values[:8], values[8:])
+        actual = polygon_iou(values[:8], values[8:])
     assert math.isnan(actual) or 0 <= actual <= 1
 
 
@@ -137,7 +139,7 @@ boxes = st.tuples(*[st.floats(-100, 100)] * 2, *[st.floats(0.01, 100)] * 2).map(
 
 
 @given(boxes, boxes)
-def test_upright_quadrilaterals_overlap_as_boxes(first: Quad, second: Quad) -> None:
+def test_axis_aligned_quadrilaterals_have_the_iou_of_boxes(first: Quad, second: Quad) -> None:
     a, b = np.array([first]), np.array([second])
     area = [polygon_areas(box_polygons(box)) for box in (a, b)]
     expected = overlaps(a, b, detection_areas=area[0], truth_areas=area[1])[0, 0]
@@ -148,14 +150,14 @@ def test_upright_quadrilaterals_overlap_as_boxes(first: Quad, second: Quad) -> N
 # --- the rest
 
 
-def test_bounds_areas_and_crossing_sides() -> None:
+def test_bounds_areas_and_self_intersections() -> None:
     given = np.array([SQUARE, BOW_TIE, DART, [0] * 8], float)
     assert bounds(given).tolist() == [[0, 0, 10, 10]] * 3 + [[0, 0, 0, 0]]
     assert polygon_areas(given).tolist() == [100, 0, 50, 0]
     assert is_self_intersecting(given).tolist() == [False, True, False, False]
 
 
-def test_corners_of_turned_boxes() -> None:
+def test_corners_of_rotated_boxes() -> None:
     actual = rotated_boxes(np.array([[10, 20, 8, 4, 0], [10, 20, 8, 4, np.pi / 2]]))
     assert actual[0].tolist() == [6, 18, 14, 18, 14, 22, 6, 22]
     # A quarter from x to y: what was the width now goes down.
@@ -168,7 +170,7 @@ def columns(image: list[int], label: list[int], polygons: np.ndarray) -> Boxes:
     return Boxes(*ids, bounds(polygons), empty, empty, empty)
 
 
-def test_pairs_are_of_one_image_and_class_and_of_bounds_that_meet() -> None:
+def test_pairs_share_image_and_class_and_have_overlapping_bounds() -> None:
     shifted = [np.array([[x + by for x in SQUARE]], float) for by in (0, 5, 50)]
     truths = np.vstack([shifted[0], shifted[1], shifted[2], shifted[0], shifted[0]])
     claims = np.vstack([shifted[2], shifted[0]])
@@ -180,7 +182,7 @@ def test_pairs_are_of_one_image_and_class_and_of_bounds_that_meet() -> None:
     assert pairs.similarity.tolist() == [1, 1, 25 / 175]
 
 
-def test_shapes_that_do_not_go_together_are_refused() -> None:
+def test_arrays_of_different_lengths_are_refused() -> None:
     eight = np.zeros((2, 8))
     with pytest.raises(ValueError, match="array shapes do not match"):
         _polygons.fill_areas(eight, np.zeros(3))

@@ -1,4 +1,4 @@
-"""Ranking galleries, held to rankings that are laid out and sorted."""
+"""Gallery ranking, compared with explicitly sorted rankings."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from detap.core import _ranking, ranking
 
 
 def sorted_hits(score: Any, relevant: Any, itself: int) -> tuple[list[int], list[int], list[int]]:
-    """Return hits, above and level of one query by laying its ranking out."""
+    """Return hits, items above and tied items of one query by sorting its ranking."""
     order = [i for i in sorted(range(len(score)), key=lambda i: (-score[i], i)) if i != itself]
     hits, above, level = [], [], []
     for rank, item in enumerate(order):
@@ -64,7 +64,7 @@ def galleries(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(galleries(), st.sampled_from((1, 8, 63, 64, 65, 128, 200)))
-def test_codes_rank_as_when_sorted(case: dict[str, Any], bits: int) -> None:
+def test_ranking_by_codes_equals_sorting(case: dict[str, Any], bits: int) -> None:
     queries, items = case["shape"]
     codes = [case["random"].random((n, bits)) < 0.5 for n in (queries, items)]
     scores = -(codes[0][:, None] != codes[1]).sum(-1)
@@ -76,7 +76,7 @@ def test_codes_rank_as_when_sorted(case: dict[str, Any], bits: int) -> None:
 
 
 @given(galleries(), st.sampled_from((2, 5, 10**6)), st.sampled_from((np.float32, np.float64)))
-def test_scores_rank_as_when_sorted(case: dict[str, Any], levels: int, kind: Any) -> None:
+def test_ranking_by_scores_equals_sorting(case: dict[str, Any], levels: int, kind: Any) -> None:
     scores = (case["random"].integers(-levels, levels, case["shape"]) / 8).astype(kind)
     scores[scores == 0] *= case["random"].choice((-1, 1), (scores == 0).sum())  # -0.0 ties with 0.0
     counts = ranking.count_relevant(case["relevance"])
@@ -85,7 +85,7 @@ def test_scores_rank_as_when_sorted(case: dict[str, Any], levels: int, kind: Any
 
 
 @given(galleries(), st.sampled_from((1, 4, 64)), st.data())
-def test_the_nearest_are_the_first_of_the_sorted(
+def test_the_nearest_items_are_the_first_of_the_sorted_ones(
     case: dict[str, Any], bits: int, data: st.DataObject
 ) -> None:
     queries, items = case["shape"]
@@ -105,7 +105,7 @@ def test_the_nearest_are_the_first_of_the_sorted(
 
 @pytest.mark.usefixtures("popcount")
 @pytest.mark.parametrize("bits", [60, 128, 1000])
-def test_tiles_and_threads_change_nothing(bits: int) -> None:
+def test_tiles_and_threads_do_not_change_results(bits: int) -> None:
     random = np.random.default_rng(bits)
     queries, items = 33, 20_011  # more than two tiles, more than two groups of queries
     codes = [random.random((n, bits)) < 0.5 for n in (queries, items)]
@@ -125,7 +125,7 @@ def test_tiles_and_threads_change_nothing(bits: int) -> None:
             assert actual.hits[own].tolist() == (places - np.arange(len(places))).tolist()
 
 
-def test_lists_rank_by_score_and_then_by_the_tie() -> None:
+def test_lists_rank_by_score_and_then_by_tie_break() -> None:
     start = np.array([0, 3, 3, 5])
     score = np.array([1.0, 2.0, 1.0, 5.0, 5.0])
     assert ranking.rank_lists(start, score).tolist() == [1, 0, 2, 3, 4]
@@ -142,7 +142,7 @@ def test_an_empty_gallery_has_no_hits() -> None:
     assert ranking.nearest_codes(*packed, 0).shape == (2, 0)
 
 
-def test_arrays_that_do_not_fit_are_refused() -> None:
+def test_arrays_of_different_lengths_are_refused() -> None:
     relevance = ranking.make_relevance(np.zeros(2, np.int32), np.zeros(3, np.int32))
     queries, gallery = np.zeros((2, 1), np.uint64), np.zeros((1, 4), np.uint64)
     with pytest.raises(ValueError, match="differ in shape"):

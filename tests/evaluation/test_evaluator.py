@@ -1,4 +1,4 @@
-"""A loop's batches give what its files give, and every slip of a loop is named."""
+"""Evaluator: batches give the results of files, and invalid calls are refused by name."""
 
 import copy
 import json
@@ -28,7 +28,7 @@ from tests.laws.test_laws import assert_same_result
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 NEAR = 1e-12
-"""COCO's guard, 1 / (1 + eps), leaves an AP of one a few last bits short."""
+"""pycocotools divides by TP + FP + eps: a perfect AP is a few last bits below 1."""
 AWAY = [50.0, 50.0, 60.0, 60.0]
 
 Arrays = list[NDArray[Any]]
@@ -76,7 +76,7 @@ def in_order_of_images(detections: tuple[Detection, ...]) -> tuple[Detection, ..
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
-    """Draw a case, and its images dealt to batches in any order."""
+    """Draw a case whose images are split into batches in any order."""
     case = draw(cases())
     order = draw(st.permutations(case.images))
     cuts = sorted(draw(st.sets(st.integers(1, len(order)))) | {0, len(order)})
@@ -84,10 +84,10 @@ def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_batches_give_what_the_whole_file_gives(
+def test_batches_give_the_result_of_the_whole_file(
     dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
-    """Of a file that lists the images in the order of the ground truth, where ties go by file."""
+    """The file lists images in ground-truth order; ties follow file order."""
     case, images = dealt
     evaluator = Evaluator(case.ground_truth(), protocol)
     for names in images:
@@ -97,7 +97,7 @@ def test_batches_give_what_the_whole_file_gives(
 
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_batches_that_bring_their_ground_truth_give_the_same(
+def test_batches_with_their_ground_truth_give_the_same_result(
     dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
@@ -109,7 +109,7 @@ def test_batches_that_bring_their_ground_truth_give_the_same(
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), protocol))
 
 
-def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
+def test_classes_not_listed_are_those_updated_in_sorted_order() -> None:
     evaluator = Evaluator(boxes="xyxy")
     nothing: dict[str, Any] = {"boxes": [[]], "labels": [[]]}
     evaluator.update(["b"], [[BOX]], [[0.5]], [["dog"]], ground_truth=nothing)
@@ -118,7 +118,7 @@ def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
     result = evaluator.compute()
     assert result.classes == ("cat", "dog")
     assert result.images == ("a", "b")
-    # The cat is found; there is no dog, and its AP is undefined.
+    # The cat is matched; there is no dog, and its AP is undefined.
     assert result.by_class["AP50"][0] == pytest.approx(1, abs=NEAR)
     assert np.isnan(result.by_class["AP50"][1])
 
@@ -127,8 +127,8 @@ def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
     ("form", "box"),
     [("xyxy", [2, 4, 8, 6]), ("xywh", [2, 4, 6, 2]), ("cxcywh", [5, 5, 6, 2])],
 )
-def test_boxes_of_every_form(form: Any, box: list[float]) -> None:
-    """The box from (2, 4) to (8, 6), in pixels and as fractions of an image of 10 by 20."""
+def test_boxes_of_every_format(form: Any, box: list[float]) -> None:
+    """The box from (2, 4) to (8, 6), in pixels and as fractions of a 10 x 20 image."""
     for scale, sizes in ((1.0, None), (np.array([10, 20, 10, 20]), [[10, 20]])):
         evaluator = Evaluator(truth(), boxes=form, images="seen")
         evaluator.update([1], [np.array([box]) / scale], [[0.5]], [[17]], sizes=sizes)
@@ -137,7 +137,7 @@ def test_boxes_of_every_form(form: Any, box: list[float]) -> None:
         assert detections.box_area.tolist() == [12]
 
 
-def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
+def test_the_ground_truth_of_a_batch_may_be_normalized() -> None:
     evaluator = Evaluator(boxes="cxcywh")
     boxes = [[[0.5, 0.25, 0.6, 0.1]]]
     brought = {"boxes": boxes, "labels": [[1]]}
@@ -147,7 +147,7 @@ def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
     assert table.area.tolist() == [12]
 
 
-def test_the_area_of_a_box_is_that_of_its_form_to_the_last_bit() -> None:
+def test_the_area_of_a_box_follows_its_format_to_the_last_bit() -> None:
     """x + w - x is not w: 0.1 + 0.2 - 0.1 is above 0.2."""
     evaluator = Evaluator(truth(), images="seen")
     boxes = [[0.1, 0.1, 0.2, 0.2], [50, 50, 9, 9]]
@@ -158,7 +158,7 @@ def test_the_area_of_a_box_is_that_of_its_form_to_the_last_bit() -> None:
 
 
 class Lent:
-    """What an array library gives that is not numpy: an array by one protocol alone."""
+    """An array of a library other than NumPy, readable by one protocol only."""
 
     def __init__(self, values: Any) -> None:
         self._values = np.asarray(values)
@@ -181,7 +181,7 @@ class ByDlpack(Lent):
 
 
 class LikeTorch(Lent):
-    """A tensor that requires a gradient, lies elsewhere, and may be of bfloat16."""
+    """A tensor that requires a gradient, is on another device, and may be bfloat16."""
 
     def __init__(self, values: Any, dtype: str = "torch.float32", steps: int = 0) -> None:
         super().__init__(values)
@@ -225,7 +225,7 @@ def test_arrays_of_any_library(wrap: Callable[[Any], Any]) -> None:
         [wrap([17, 17]), wrap([18]), wrap([])],
     )
     result = evaluator.compute()
-    # The cat is found once (and once more, a duplicate below it), the dog is not.
+    # The cat is matched once (a duplicate has a lower score), the dog is missed.
     assert result.by_class["AP50"].tolist() == pytest.approx([1, 0], abs=NEAR)
     assert result.detections_count.tolist() == [2, 1]
 
@@ -244,7 +244,7 @@ def test_labels_are_names_or_ids() -> None:
         assert evaluator.compute().summary["AP"] == pytest.approx(1, abs=NEAR)
 
 
-def test_an_identifier_goes_before_a_name_that_is_spelt_like_it() -> None:
+def test_a_class_id_takes_precedence_over_an_equal_class_name() -> None:
     table = GroundTruth.from_arrays(
         image=[1, 1], label=["a", "b"], boxes=[BOX, AWAY], classes={"a": "b", "b": "c"}
     )
@@ -263,7 +263,7 @@ def test_a_batch_may_be_empty() -> None:
     assert evaluator.compute().images == (1,)
 
 
-def test_reset_forgets_and_the_ground_truth_stays() -> None:
+def test_reset_clears_updates_and_keeps_the_ground_truth() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy")
     for score in (0.25, 0.5):
         evaluator.update([1, 2, 3], [[BOX], [], []], [[score], [], []], [["cat"], [], []])
@@ -290,15 +290,15 @@ def test_records_of_coco() -> None:
         ({"category_id": 1}, "label 1 is not in the ground truth; labels are class names or"),
     ],
 )
-def test_records_that_are_none(change: dict[str, Any], message: str) -> None:
+def test_invalid_records(change: dict[str, Any], message: str) -> None:
     record = {"image_id": 1, "category_id": 17, "bbox": BOX, "score": 0.5} | change
     record = {key: value for key, value in record.items() if value is not None}
     with pytest.raises(InputError, match=message):
         Evaluator(truth()).update_records([1], [record])
 
 
-def test_tables_are_examined_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which costs more than scoring them, and early epochs all score next to nothing."""
+def test_data_checks_run_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost more than scoring, and early epochs all score near zero."""
     asked: list[str] = []
 
     def suspicions(*tables: object) -> tuple[()]:
@@ -319,7 +319,7 @@ def test_tables_are_examined_once_and_not_in_every_epoch(monkeypatch: pytest.Mon
 
 @st.composite
 def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
-    """Draw a case, and its images dealt to up to four processes, some of which may get none."""
+    """Draw a case whose images are split over up to four processes, some without images."""
     case = draw(cases())
     dealt: list[list[int]] = [[] for _ in range(draw(st.integers(1, 4)))]
     for image in draw(st.permutations(case.images)):
@@ -328,7 +328,7 @@ def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_what_processes_saw_adds_up_to_the_whole(
+def test_partials_of_processes_merge_to_the_whole_result(
     dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
@@ -343,7 +343,7 @@ def test_what_processes_saw_adds_up_to_the_whole(
 
 
 @given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
-def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
+def test_partials_with_ground_truth_in_batches_merge_to_the_whole_result(
     dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
@@ -358,7 +358,7 @@ def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
 
 
 @given(batches(), st.sampled_from([*BY_IMAGE.values()]))
-def test_boxes_that_are_not_kept_change_no_number(
+def test_not_keeping_boxes_changes_no_metric(
     dealt: tuple[Case, list[list[int]]], protocol: Protocol
 ) -> None:
     case, images = dealt
@@ -373,7 +373,7 @@ def test_boxes_that_are_not_kept_change_no_number(
     assert kept.to_bytes() == lean.to_bytes()
 
 
-def test_a_result_whose_boxes_were_not_kept_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_without_boxes_refuses_what_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 1)
     evaluator = Evaluator(truth(), boxes="xyxy", keep_boxes=False, images="seen")
     update(evaluator, [1])
@@ -399,8 +399,8 @@ def test_the_bytes_do_not_depend_on_the_order_of_batches() -> None:
     assert len(blobs) == 1
 
 
-def test_processes_that_share_images_and_leave_some_out() -> None:
-    """Three processes, the last image padded: as a sampler deals five images to three."""
+def test_processes_with_repeated_and_missing_images() -> None:
+    """Five images on three processes: the sampler pads with a repeated image."""
     table = truth()
     one, two = (Evaluator(table, boxes="xyxy") for _ in range(2))
     update(one, [1, 2])
@@ -441,7 +441,7 @@ def test_images_that_were_not_updated_are_named_and_counted() -> None:
     ["seen", [1], (1,), {1}, np.array([1]), [np.int64(1)], iter([1])],
     ids=["seen", "list", "tuple", "set", "array", "numpy", "iterator"],
 )
-def test_the_images_seen_or_listed_are_scored_alone(images: Any) -> None:
+def test_only_images_updated_or_listed_are_scored(images: Any) -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images=images)
     update(evaluator, [1])
     result = evaluator.compute()
@@ -450,7 +450,7 @@ def test_the_images_seen_or_listed_are_scored_alone(images: Any) -> None:
     assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
 
 
-def test_an_image_that_is_not_listed_is_refused() -> None:
+def test_an_image_not_in_images_is_refused() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images=[1])
     with pytest.raises(InputError, match="image 2 is not among images="):
         update(evaluator, [2])
@@ -462,14 +462,14 @@ def test_an_image_that_is_not_listed_is_refused() -> None:
         )
 
 
-def test_images_listed_without_a_ground_truth_have_to_come() -> None:
+def test_listed_images_without_ground_truth_must_be_updated() -> None:
     evaluator = Evaluator(images=["b", "a"])
     evaluator.update(["b"], [[]], [[]], [[]], ground_truth={"boxes": [[BOX]], "labels": [["cat"]]})
     with pytest.raises(InputError, match="image 'a' was not updated"):
         evaluator.compute()
 
 
-def test_an_unknown_image_is_refused_and_the_remedy_holds() -> None:
+def test_an_unknown_image_is_refused_with_a_hint_that_works() -> None:
     with pytest.raises(InputError, match="image 4 is not in the ground truth; name every image of"):
         update(Evaluator(truth(), boxes="xyxy"), [4])
     names = {"image": [1], "label": [17], "boxes": [BOX]}
@@ -481,7 +481,7 @@ def test_an_unknown_image_is_refused_and_the_remedy_holds() -> None:
 
 
 @pytest.mark.parametrize("images", [[[1], [1]], [[1, 1]], [[1, 2], [2]]], ids=str)
-def test_an_image_that_comes_twice_is_refused(images: list[list[int]]) -> None:
+def test_an_image_updated_twice_is_refused(images: list[list[int]]) -> None:
     evaluator = Evaluator(truth(), boxes="xyxy")
     for batch in images[:-1]:
         update(evaluator, batch)
@@ -491,7 +491,7 @@ def test_an_image_that_comes_twice_is_refused(images: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("images", [[[1], [1]], [[1, 1]], [[1, 2], [2, 1, 1]]], ids=str)
-def test_repeats_of_equal_rows_are_left_out(images: list[list[int]]) -> None:
+def test_repeated_images_with_equal_rows_are_dropped(images: list[list[int]]) -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
     for batch in images:
         update(evaluator, batch)
@@ -500,8 +500,8 @@ def test_repeats_of_equal_rows_are_left_out(images: list[list[int]]) -> None:
     assert_same_result(evaluator.compute(), once.compute())
 
 
-def test_repeats_that_are_spelt_otherwise_are_equal() -> None:
-    """By name and by identifier; and zeros of either sign."""
+def test_repeated_images_are_equal_by_name_or_id() -> None:
+    """Classes by name and by id, zeros of either sign."""
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
     evaluator.update([1], [[BOX]], [[0.0]], [[17]])
     evaluator.update([1], [[BOX]], [[0.0]], [["cat"]])
@@ -516,7 +516,7 @@ def test_repeats_that_are_spelt_otherwise_are_equal() -> None:
 
 @pytest.fixture
 def eager_threads() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
+    """Switch threads as often as possible."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -525,8 +525,8 @@ def eager_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("eager_threads")
 @pytest.mark.parametrize("shared", [False, True])
-def test_threads_update_and_compute_at_once(shared: bool) -> None:
-    """Each result is of whole updates: an object and two detections for each image."""
+def test_threads_update_and_compute_concurrently(shared: bool) -> None:
+    """Each result contains whole updates: one object and two detections per image."""
     images = range(200)
     table = GroundTruth.from_arrays(
         image=list(images), label=[7] * 200, boxes=[BOX] * 200, images=list(images)
@@ -554,7 +554,7 @@ def test_threads_update_and_compute_at_once(shared: bool) -> None:
     assert len(evaluator.compute().images) == 200
 
 
-def test_a_copy_of_an_evaluator_goes_on_by_itself() -> None:
+def test_a_copy_of_an_evaluator_is_independent() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     update(evaluator, [1])
     for twin in (copy.deepcopy(evaluator), pickle.loads(pickle.dumps(evaluator))):
@@ -567,7 +567,7 @@ def test_a_copy_of_an_evaluator_goes_on_by_itself() -> None:
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("rules", ["coco", "voc2012", "detectron2-voc"])
 def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) -> None:
-    """With boxes taken as they are, some of them backward, on images 2, 9 and 11 of 12."""
+    """Boxes are taken as they are; images 2, 9 and 11 of 12 have negative sizes."""
     images = range(1, 13)
     boxes = {n: [BOX, [5.0, 5.0, 2.0, 9.0] if n in (2, 9, 11) else AWAY] for n in images}
     mine = {n: {"boxes": [boxes[n]], "labels": [[17, 18]]} for n in images}
@@ -611,7 +611,7 @@ def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) 
     assert "(first: image 2, row 1," in notes["detections-negative-size"].message
 
 
-def test_repeats_of_other_rows_are_refused() -> None:
+def test_repeated_images_with_different_rows_are_refused() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
     update(evaluator, [1])
     message = "image 1 is updated twice, with different rows; .* deal images out without repeats"
@@ -631,7 +631,7 @@ def test_repeats_of_other_rows_are_refused() -> None:
 
 
 @given(batches())
-def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list[int]]]) -> None:
+def test_a_failed_update_changes_nothing(dealt: tuple[Case, list[list[int]]]) -> None:
     case, images = dealt
     assume(case.dt)
     evaluator = Evaluator(case.ground_truth())
@@ -686,7 +686,7 @@ def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list
         ({"image_ids": [1, True]}, "image_ids is True; expected an integer or text"),
     ],
 )
-def test_what_is_wrong_in_a_batch_is_named(change: dict[str, Any], message: str) -> None:
+def test_errors_in_a_batch(change: dict[str, Any], message: str) -> None:
     batch: dict[str, Any] = {
         "image_ids": [1, 2],
         "boxes": [[BOX, BOX], [BOX]],
@@ -705,7 +705,7 @@ def test_what_is_wrong_in_a_batch_is_named(change: dict[str, Any], message: str)
         ({"boxes": [[BOX]], "labels": [[1]], "crwd": [[0]]}, "did you mean crowd"),
     ],
 )
-def test_a_ground_truth_of_a_batch_that_is_none(brought: dict[str, Any], message: str) -> None:
+def test_an_invalid_ground_truth_of_a_batch(brought: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Evaluator().update([1], [[]], [[]], [[]], ground_truth=brought)
 
@@ -723,15 +723,17 @@ def test_a_ground_truth_of_a_batch_that_is_none(brought: dict[str, Any], message
         ),
     ],
 )
-def test_values_of_a_batch_s_ground_truth(change: dict[str, Any], message: str) -> None:
+def test_invalid_values_in_the_ground_truth_of_a_batch(
+    change: dict[str, Any], message: str
+) -> None:
     evaluator = Evaluator(boxes="xyxy")
     brought: dict[str, Any] = {"boxes": [[BOX]], "labels": [[1]]} | change
-    with pytest.raises(InputError, match=message):  # noqa: PT012 - the last is found at the end
+    with pytest.raises(InputError, match=message):  # noqa: PT012 - the last is reported at the end
         evaluator.update([1], [[BOX]], [[0.5]], [[1]], ground_truth=brought)
         evaluator.compute()
 
 
-def test_corners_given_as_x_y_w_h_are_noticed_and_can_be_insisted_on() -> None:
+def test_xyxy_boxes_declared_as_xywh_are_refused_unless_as_is() -> None:
     boxes = [[40.0, 40.0, 10.0, 10.0]]
     for table in (Evaluator(truth(), boxes="xyxy", images="seen"),):
         table.update([1], [boxes], [[0.5]], [[17]])
@@ -742,7 +744,7 @@ def test_corners_given_as_x_y_w_h_are_noticed_and_can_be_insisted_on() -> None:
     assert insisting.compute().summary["AP"] == 0
 
 
-def test_fractions_without_sizes_are_refused() -> None:
+def test_normalized_boxes_without_image_sizes_are_refused() -> None:
     evaluator = Evaluator(truth(), images="seen")
     evaluator.update([1], [[[0.1, 0.1, 0.5, 0.5]] * 12], [[0.5] * 12], [[17] * 12])
     with pytest.raises(InputError, match="look normalized"):
@@ -765,12 +767,12 @@ def test_fractions_without_sizes_are_refused() -> None:
         ({"protocol": 3}, "protocol 3 is not a Protocol or the name of a preset"),
     ],
 )
-def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
+def test_invalid_arguments(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Evaluator(**({"ground_truth": truth()} | given))
 
 
-def test_the_ground_truth_is_given_once_and_not_twice() -> None:
+def test_the_ground_truth_is_given_either_once_or_in_batches() -> None:
     with pytest.raises(UsageError, match="neither the evaluator nor the update has a ground truth"):
         Evaluator().update([1], [[]], [[]], [[]])
     with pytest.raises(UsageError, match="omit ground_truth in update"):
@@ -781,7 +783,7 @@ def test_the_ground_truth_is_given_once_and_not_twice() -> None:
         Evaluator(truth(), boxes="xyxy").update_records([1], [])
 
 
-def test_the_caller_s_arrays_are_left_alone() -> None:
+def test_the_caller_s_arrays_are_not_modified() -> None:
     boxes = np.array([[0.5, 0.5, 0.2, 0.2]])
     evaluator = Evaluator(truth(), boxes="cxcywh", images="seen")
     evaluator.update([1], [boxes], [[0.5]], [[17]], sizes=[[10, 10]])
@@ -802,10 +804,10 @@ def test_torch_is_not_imported() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 16])
-def test_coco_s_sample_gives_the_official_numbers_batch_by_batch(
+def test_coco_sample_in_batches_gives_the_metrics_of_pycocotools(
     real_data: Path, size: int
 ) -> None:
-    """Those that pycocotools has for its sample of 100 images; images in reverse order."""
+    """pycocotools' values for its sample of 100 images; images in reverse order."""
     folder = real_data / "coco-val2014-100"
     records = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
     evaluator = Evaluator(detap.read_ground_truth(folder / "instances_val2014_100.json"))

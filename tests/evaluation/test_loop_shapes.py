@@ -1,6 +1,6 @@
-"""Masks and keypoints in a loop: what is missing, too much, or does not fit is named at once.
+"""Masks and keypoints in batches: missing, extra or mismatched data is refused at once.
 
-That they score as files do stands in tests/laws/test_loops.py.
+tests/laws/test_loops.py tests that they score as files do.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def take(evaluator: Evaluator, **changes: Any) -> None:
     evaluator.update(["a", "b"], **({"boxes": None, "masks": masks} | update | changes))
 
 
-def test_masks_need_no_boxes() -> None:
+def test_masks_do_not_need_boxes() -> None:
     evaluator = Evaluator(masked(), "coco-segm", "xyxy")
     take(evaluator)
     result = evaluator.compute()
@@ -46,7 +46,7 @@ def test_masks_need_no_boxes() -> None:
     assert result.detections.area.tolist() == [15, 1]
 
 
-def test_some_updates_may_have_boxes_and_others_none() -> None:
+def test_updates_with_and_without_boxes_mix() -> None:
     """The area of a row with a box is the box's: 200 * 200 is large, 15 pixels are small."""
     table = GroundTruth.from_arrays(image=["a", "b"], label=[1, 1], masks=BITS)
     evaluator = Evaluator(table, "coco-segm")
@@ -57,7 +57,7 @@ def test_some_updates_may_have_boxes_and_others_none() -> None:
     assert area.tolist() == [40_000, 15]
 
 
-def test_the_area_of_ground_truth_in_batches_is_that_of_its_masks() -> None:
+def test_the_area_of_batched_ground_truth_is_its_mask_area() -> None:
     evaluator = Evaluator(protocol="coco-segm")
     brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS, []]}
     take(evaluator, ground_truth=brought | {"boxes": [BOXES, []]})
@@ -68,7 +68,7 @@ def test_the_area_of_ground_truth_in_batches_is_that_of_its_masks() -> None:
     assert evaluator.compute().ground_truth.corners[1].tolist() == [8, 5, 9, 6]
 
 
-def test_repeats_of_equal_masks_are_left_out() -> None:
+def test_repeated_images_with_equal_masks_are_dropped() -> None:
     evaluator = Evaluator(masked(), "coco-segm", repeats="identical")
     take(evaluator)
     take(evaluator)
@@ -82,8 +82,8 @@ def test_repeats_of_equal_masks_are_left_out() -> None:
         take(evaluator, masks=[other, []])
 
 
-def test_masks_count_where_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row of masks takes more than one of boxes, by its runs."""
+def test_masks_are_matched_early_when_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of a mask take more memory than a box, so few rows are held before matching."""
     checkered = np.indices((50, 50)).sum(axis=0) % 2 > 0  # 2500 runs are 10,000 bytes
     table = GroundTruth.from_arrays(image=["a"], label=[1], masks=checkered[None])
     monkeypatch.setattr("detap.evaluation.loop.evaluator._MATCH_ROWS", 200)
@@ -117,7 +117,7 @@ def test_masks_count_where_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -
         ),
     ],
 )
-def test_masks_that_do_not_fit(change: dict[str, Any], message: str) -> None:
+def test_masks_of_the_wrong_shape(change: dict[str, Any], message: str) -> None:
     evaluator = Evaluator(masked(), "coco-segm")
     with pytest.raises(InputError, match=message):
         take(evaluator, **change)
@@ -148,12 +148,14 @@ def test_sizes_are_compared_with_the_ground_truth_of_the_batch() -> None:
         ("coco-boundary", {"keypoints": [[], []]}, "does not look at keypoints"),
     ],
 )
-def test_what_is_missing_or_not_compared(rules: str, change: dict[str, Any], message: str) -> None:
+def test_missing_or_unused_masks_and_keypoints(
+    rules: str, change: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         take(Evaluator(masked(), rules), **change)
 
 
-def test_what_the_ground_truth_of_a_batch_lacks_or_has_too_much() -> None:
+def test_missing_or_extra_keys_in_the_ground_truth_of_a_batch() -> None:
     brought: dict[str, Any] = {"boxes": [BOXES, []], "labels": [[1, 2], []]}
     with pytest.raises(UsageError, match=r"compares masks: give truth\['masks'\], an entry for e"):
         take(Evaluator(protocol="coco-segm"), ground_truth=brought)
@@ -174,7 +176,7 @@ def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
         Evaluator(boxed, "coco-segm")
 
 
-def test_keypoints_of_the_protocol_s_number() -> None:
+def test_the_number_of_keypoints_must_match_the_protocol() -> None:
     table = GroundTruth.from_arrays(
         image=["a", "a"],
         label=[1, 1],
@@ -204,8 +206,8 @@ def test_keypoints_of_the_protocol_s_number() -> None:
     assert evaluator.compute().summary["AP"] == 1
 
 
-def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
-    """Beside keypoints, which where none is labelled are measured by them: .1 + .2 - .1 > .2."""
+def test_width_and_height_of_boxes_are_kept_to_the_last_bit() -> None:
+    """OKS of ground truths without labeled keypoints uses them: .1 + .2 - .1 > .2."""
     box, poses = [0.1, 0.1, 0.2, 0.2], POSES[:1]
     assert box[0] + box[2] - box[0] != box[2]
     for form, given, expected in (
@@ -241,7 +243,7 @@ def test_records_without_masks(change: dict[str, Any], message: str) -> None:
         Evaluator(masked(), "coco-segm").update_records(["a"], [record])
 
 
-def test_records_have_boxes_all_or_none() -> None:
+def test_either_all_records_have_boxes_or_none() -> None:
     record = {"image_id": "a", "category_id": 1, "score": 0.5}
     record["segmentation"] = {"size": [6, 9], "counts": [54]}
     with pytest.raises(InputError, match="record 1: bbox is missing"):

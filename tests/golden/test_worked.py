@@ -1,4 +1,4 @@
-"""`detap eval`, the whole of it, gives the numbers that were worked by hand."""
+"""`detap eval` reproduces the numbers worked by hand."""
 
 import contextlib
 import io
@@ -53,7 +53,7 @@ def _name_of(rows: list[Worked]) -> str:
 
 
 @pytest.mark.parametrize("rows", RUNS, ids=_name_of)
-def test_the_whole_command_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None:
+def test_detap_eval_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None:
     report = _report(tuple(rows[0].arguments(FIXTURES)))
     actual = {row.number: _number(report, row.number) for row in rows}
     expected = {row.number: row.expected for row in rows}
@@ -65,7 +65,7 @@ def test_the_whole_command_gives_the_numbers_worked_by_hand(rows: list[Worked]) 
 
 
 @pytest.mark.parametrize("rows", some(RUNS, 12), ids=_name_of)
-def test_a_process_of_its_own_reports_the_same(rows: list[Worked]) -> None:
+def test_a_separate_process_reports_the_same(rows: list[Worked]) -> None:
     arguments = rows[0].arguments(FIXTURES)
     ended = spawn("eval", *arguments, "--output-format", "json", cwd=ROOT)
     assert ended.returncode == 0, ended.stderr
@@ -73,19 +73,19 @@ def test_a_process_of_its_own_reports_the_same(rows: list[Worked]) -> None:
 
 
 @pytest.mark.parametrize("row", NUMBERS, ids=lambda row: f"{row.case} {row.files} {row.number}")
-def test_the_paper_is_right(row: Worked) -> None:
+def test_expressions_equal_their_rounded_values(row: Worked) -> None:
     if row.expected is not None and row.worked:
         assert math.isclose(calculate(row.worked), float(row.value), abs_tol=5e-7)
 
 
-def test_every_case_has_its_why() -> None:
+def test_every_fixture_has_a_why_md() -> None:
     folders = {folder.name for folder in FIXTURES.iterdir() if (folder / "coco").exists()}
     assert folders <= {row.case for row in NUMBERS}
     assert folders
 
 
 def test_precision_and_recall_at_every_rank(tmp_path: Path) -> None:
-    """The table of ranking-10101, from the exported curve: P@k, R@k, and the envelope."""
+    """The table of ranking-10101, from the exported curve: precision, recall, and the envelope."""
     row = Worked("ranking-10101", "voc", (), "", "", "0")
     curves = tmp_path / "curves.json"
     _report((*row.arguments(FIXTURES), "--curves", str(curves)))

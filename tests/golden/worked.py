@@ -19,7 +19,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 @dataclass(frozen=True)
 class Worked:
-    """One number that was worked out on paper."""
+    """A number that was worked out by hand."""
 
     case: str
     files: str
@@ -30,13 +30,13 @@ class Worked:
 
     @property
     def expected(self) -> float | None:
-        """The value to full precision, where it was worked; None where it is undefined."""
+        """The value at full precision; None if undefined."""
         if self.value == UNDEFINED:
             return None
         return calculate(self.worked) if self.worked else float(self.value)
 
     def arguments(self, fixtures: Path) -> list[str]:
-        """Return what `detap eval` is called with."""
+        """Return the arguments of `detap eval`."""
         kind, *variant = self.files.split()
         suffix = "".join(f"-{word}" for word in variant)
         folder = fixtures / self.case / kind
@@ -50,7 +50,9 @@ class Worked:
 
 
 def calculate(text: str) -> float:
-    """Return the value of an expression of numbers, + - * / and brackets."""
+    """Return the value of an expression of numbers, + - *
+    and parentheses.
+    """
 
     def walk(node: ast.expr) -> float:
         if isinstance(node, ast.BinOp):
