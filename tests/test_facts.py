@@ -348,5 +348,5 @@ def test_fact_16_a_box_clipped_away_is_a_false_positive_in_voc(
     result = evaluate(truth, found, "coco")
     instances, results, *_ = reference.as_coco(truth, found)
     theirs = reference.run(instances, results)
-    assert theirs.neutral[0, 0].tolist() == [True, False]
+    assert theirs.ignored[0, 0].tolist() == [True, False]
     assert result.summary["AP"] == theirs.summary["AP"] == pytest.approx(1, abs=1e-12)

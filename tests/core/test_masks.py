@@ -16,7 +16,7 @@ from detap.tables import _runs
 from detap.tables.masks import Masks
 from tests.oracle import masks as plain
 from tests.oracle.masks import Bitmap
-from tests.oracle.polygons import rasterise
+from tests.oracle.polygons import rasterize
 
 Rings = list[list[float]]
 
@@ -107,7 +107,7 @@ def test_polygons_are_rasterized_as_by_pycocotools(rings: Rings, h: int, w: int)
 
 @given(shape, side, side)
 def test_polygons_are_rasterized_as_by_the_oracle(rings: Rings, h: int, w: int) -> None:
-    expected = rasterise(rings, h, w)
+    expected = rasterize(rings, h, w)
     masks = polygons([rings], h, w)
     assert (plain.decode(runs_of(masks.arrays, 0).tolist(), h, w) == expected).all()
     area, box = areas_and_boxes(masks.arrays)

@@ -54,7 +54,7 @@ def test_classes_where_ground_truths_are(
         list(zip(image[side].tolist(), label[side].tolist(), boxes[side].tolist(), strict=True))
         for side in (0, 1)
     )
-    assert ours == plain.found_classes(expected, rows, threshold)
+    assert ours == plain.detected_classes(expected, rows, threshold)
 
 
 @given(seeds, st.integers(0, 20), st.booleans())

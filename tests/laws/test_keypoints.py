@@ -122,7 +122,7 @@ def test_an_image_can_be_moved(scene: Scene, x: int, y: int) -> None:
 
 @given(scenes())
 def test_how_visible_a_keypoint_is_does_not_matter(scene: Scene) -> None:
-    """Labelled is labelled; what a detection says of it is not read."""
+    """GroundTruthRow is labelled; what a detection says of it is not read."""
     truths = changed(scene[0], lambda x, y, v: (x, y, 2 * v))
     detections = changed(scene[1], lambda x, y, _: (x, y, 0))
     same_numbers(scored(truths, detections), scored(*scene))

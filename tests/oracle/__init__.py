@@ -1,7 +1,7 @@
-"""The plain and obviously right implementation that the compiled core is held to.
+"""A plain reference implementation that the compiled core is compared with.
 
 Lists and loops, one box at a time, driven by the fields of a Protocol; nothing here is shared
-with `detap.core`. It is itself held to pycocotools and to a voc_eval of the usual kind by
+with `detap.core`. It is itself compared with pycocotools and a standard voc_eval by
 `tests/parity/test_oracle.py`.
 """
 

@@ -1,4 +1,4 @@
-"""Whole columns of boxes and scores, row by row."""
+"""Columns of boxes and scores, processed row by row."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ Corners = Sequence[float]
 def beyond_image(
     boxes: Sequence[Corners], sizes: Sequence[tuple[float, float]], margin: float
 ) -> tuple[int, int]:
-    """Return how many boxes reach a margin beyond their image, and how many of them are swapped.
+    """Return the number of boxes that extend beyond their image, and of those that look like xyxy.
 
-    Those would lie inside if x, y, width and height had been meant as two corners.
+    The latter would lie inside the image if x, y, width and height were two corners.
     """
     beyond = swapped = 0
     for (x1, y1, x2, y2), (width, height) in zip(boxes, sizes, strict=True):
@@ -23,20 +23,20 @@ def beyond_image(
 
 
 def value_range(values: Sequence[float]) -> tuple[float, float, int, int]:
-    """Return the least and the largest value, and how many are 0 and how many outside [0, 1]."""
+    """Return the minimum, the maximum, and the counts of zeros and of values outside [0, 1]."""
     outside = [value for value in values if not 0 <= value <= 1]
     low, high = min(values, default=0.0), max(values, default=0.0)
     return low, high, list(values).count(0), len(outside)
 
 
-def found_classes(
+def detected_classes(
     truths: Sequence[tuple[int, int, Corners]],
     detections: Sequence[tuple[int, int, Corners]],
     threshold: float,
 ) -> list[tuple[int, int]]:
-    """Return, for each ground truth with a detection at a threshold, its class and the detection's.
+    """Return the classes of each detected ground truth and of its detection.
 
-    The detection is the first of the largest IoU, or any of the same class. Rows are image, class
+    The detection is the first with the largest IoU, or any of the same class. Rows are image, class
     and box.
     """
     pairs = []
@@ -64,7 +64,7 @@ def box_iou(one: Corners, other: Corners) -> float:
 
 
 def corners_and_area(box: Sequence[float], *, corners: bool) -> tuple[list[float], float]:
-    """Return x1, y1, x2, y2 and the area of a box that is given so, or as x, y, width, height."""
+    """Return x1, y1, x2, y2 and the area of a box given as xyxy or xywh."""
     x, y, c, d = box
     if corners:
         return [x, y, c, d], (c - x) * (d - y)

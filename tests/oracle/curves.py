@@ -1,4 +1,4 @@
-"""From an ordered list of hits and misses to one number."""
+"""Precision, recall and average precision of a ranked list."""
 
 import math
 
@@ -18,14 +18,14 @@ def curve(hits: list[bool], positives: int, guard: float) -> tuple[list[float], 
 
 
 def envelope(precision: list[float]) -> list[float]:
-    """Return, at each place, the largest precision from there on."""
+    """Return, at each rank, the largest precision at that rank or below."""
     return [max(precision[rank:]) for rank in range(len(precision))]
 
 
 def interpolate(
     precision: list[float], recall: list[float], levels: tuple[float, ...]
 ) -> list[float]:
-    """Return the largest precision at which each recall level is reached; 0 where it is not."""
+    """Return the maximum precision at each recall level, 0 if the recall is not reached."""
     return [
         max((p for p, r in zip(precision, recall, strict=True) if r >= level), default=0.0)
         for level in levels
@@ -33,9 +33,9 @@ def interpolate(
 
 
 def line(precision: list[float], recall: list[float], levels: tuple[float, ...]) -> list[float]:
-    """Return at each level the line through the envelope's points, which ends at 0.
+    """Return, at each level, the line through the points of the envelope, which ends at 0.
 
-    As numpy.interp has it where several points have one recall: there the last of them holds.
+    As numpy.interp does if several points have one recall: the last of them counts.
     """
     at = [0.0, *recall, max(recall, default=0.0), 1.0]
     values = envelope([0.0, *precision, 0.0, 0.0])
@@ -49,7 +49,7 @@ def at_levels(precision: list[float], recall: list[float], protocol: Protocol) -
 
 
 def area_under(precision: list[float], recall: list[float], protocol: Protocol) -> float:
-    """Return the average precision by the protocol's interpolation."""
+    """Return the average precision with the protocol's interpolation."""
     if protocol.interpolation == "trapezoid-101":
         values = at_levels(precision, recall, protocol)
         return float(np.trapezoid(values, protocol.recall_levels))
@@ -61,6 +61,6 @@ def area_under(precision: list[float], recall: list[float], protocol: Protocol) 
 
 
 def non_interpolated(hits: list[bool], positives: int) -> float:
-    """Return the sum of P(k) rel(k) over the positives, as information retrieval has it."""
+    """Return the sum of P(k) rel(k) over the positives, as in information retrieval."""
     precision, _ = curve(hits, positives, 0.0)
     return math.fsum(p for p, hit in zip(precision, hits, strict=True) if hit) / positives

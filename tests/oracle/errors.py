@@ -1,4 +1,4 @@
-"""Types of errors and what each costs, one detection and one ground truth at a time."""
+"""TIDE error types and their dAP, one detection and one ground truth at a time."""
 
 import math
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ NAMES = ("classification", "localization", "both", "duplicate", "background", "m
 
 @dataclass
 class PlainErrors:
-    """By the protocol in force; `changes` has false positives and false negatives besides."""
+    """Errors by type; `changes` also has false positives and false negatives."""
 
     average_precision: float = math.nan
     counts: dict[str, int] = field(default_factory=dict)
     changes: dict[str, float] = field(default_factory=dict)
 
 
-class _Scene:
+class _EvaluationRun:
     def __init__(self, result: Result, t: int) -> None:
         self.protocol = protocol = result.protocol
         matches = result.with_matches().matches
@@ -52,13 +52,13 @@ class _Scene:
         self.classes = range(len(result.classes))
 
     def overlap(self, n: int, g: int) -> float:
-        return overlap(self.found_boxes[n], self.truth_boxes[g], self.protocol, absorbing=False)
+        return overlap(self.found_boxes[n], self.truth_boxes[g], self.protocol, crowd=False)
 
     def reaches(self, value: float) -> bool:
         return value > self.threshold if self.protocol.strict_iou else value >= self.threshold
 
     def type_of(self, n: int) -> tuple[str, int]:
-        """Return the type of a false positive, and the ground truth that it aims at, or -1."""
+        """Return the type of a false positive and its target ground truth, or -1."""
         here = [g for g in self.positive if self.truth_image[g] == self.found_image[n]]
         own = [g for g in here if self.truth_label[g] == self.found_label[n]]
         value = {g: self.overlap(n, g) for g in here}
@@ -94,7 +94,7 @@ class _Scene:
 
 def errors(result: Result, t: int) -> PlainErrors:
     """Return the errors at one IoU threshold of the protocol, over its first area range."""
-    scene = _Scene(result, t)
+    scene = _EvaluationRun(result, t)
     types = {n: scene.type_of(n) for n in scene.wrong}
     aims = {n: g for n, (_, g) in types.items() if g >= 0 and g not in scene.used}
     owner: dict[int, int] = {}
@@ -134,7 +134,7 @@ def errors(result: Result, t: int) -> PlainErrors:
 
 
 def _mean(values: list[float], before: list[float], *, zero: list[bool]) -> float:
-    """Return the mean over the classes defined before; one that is not any more stays as it was."""
+    """Return the mean over the classes defined before; a class no longer defined keeps its AP."""
     kept = [b if math.isnan(v) else v for v, b in zip(values, before, strict=True)]
     kept = [0.0 if z and math.isnan(v) else v for v, z in zip(kept, zero, strict=True)]
     kept = [v for v in kept if not math.isnan(v)]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 Keypoint = tuple[float, float, float]
-"""x, y and v, above 0 where the keypoint is labelled."""
+"""x, y and v, above 0 if the keypoint is labeled."""
 
 XYWH = tuple[float, float, float, float]
 
@@ -21,16 +21,16 @@ def oks(
     area: float,
     sigmas: Sequence[float],
 ) -> float:
-    """Return the mean of exp(-d² / 2a(2s)²) over the labelled keypoints of a ground truth.
+    """Return the mean of exp(-d² / 2a(2s)²) over the labeled keypoints of a ground truth.
 
-    Where none is labelled: over all, with the distance to the box of the ground truth, to which its
+    If none is labeled: over all, with the distance to the box of the ground truth, to which its
     own width and height are added on every side.
     """
-    labelled = [n for n, (_, _, visible) in enumerate(truth) if visible > 0]
+    labeled = [n for n, (_, _, visible) in enumerate(truth) if visible > 0]
     terms = []
-    for n in labelled or range(len(truth)):
+    for n in labeled or range(len(truth)):
         x, y = detection[n]
-        if labelled:
+        if labeled:
             dx, dy = x - truth[n][0], y - truth[n][1]
         else:
             left, top, width, height = box

@@ -1,7 +1,8 @@
-"""Average precision as the KITTI object benchmark has it, 2D boxes, one class and level at a time.
+"""Average precision as in the KITTI object benchmark, for one class and difficulty of 2D boxes.
 
-Ground truths, in the order of their file, choose detections. They do so twice: once by score, which
-says at which scores to look, and then again by overlap at each of these scores.
+Ground truths, in file order, choose detections, in two passes. The first pass chooses by score and
+selects the scores at which precision is sampled. The second pass, at each of these scores, chooses
+by IoU.
 """
 
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 Box = tuple[float, float, float, float]
 POINTS = 41
 
-COUNTS, IGNORED, ELSEWHERE = "counts", "ignored", "elsewhere"
+COUNTS, IGNORED, OTHER_CLASS = "counts", "ignored", "other class"
 
 
 class Level(NamedTuple):
@@ -53,7 +54,7 @@ class Image(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What an image, or all, comes to at one score."""
+    """TP, FP and FN of an image, or of all images, at one score threshold."""
 
     right: int
     wrong: int
@@ -79,7 +80,7 @@ def label_role(label: Label, name: str, level: Level) -> str:
     """Return the role of a label for a class and a difficulty level."""
     kind = label.type.lower()
     if kind not in (name, NEIGHBOURS.get(name)):
-        return ELSEWHERE
+        return OTHER_CLASS
     tall = label.box[3] - label.box[1] > level.height
     plain = label.occluded <= level.occlusion and label.truncated <= level.truncation
     return COUNTS if kind == name and tall and plain else IGNORED
@@ -89,7 +90,7 @@ def detection_role(detection: Detection, name: str, level: Level) -> str:
     """Return the role of a detection; those below the height limit are ignored for all classes."""
     if abs(detection.box[3] - detection.box[1]) < level.height:
         return IGNORED
-    return COUNTS if detection.type.lower() == name else ELSEWHERE
+    return COUNTS if detection.type.lower() == name else OTHER_CLASS
 
 
 def matched_scores(image: Image, name: str, level: Level) -> list[float]:
@@ -98,11 +99,11 @@ def matched_scores(image: Image, name: str, level: Level) -> list[float]:
     scores = []
     for label in image.labels:
         kind = label_role(label, name, level)
-        if kind == ELSEWHERE:
+        if kind == OTHER_CLASS:
             continue
         best = None
         for number, detection in enumerate(image.detections):
-            if number in taken or detection_role(detection, name, level) == ELSEWHERE:
+            if number in taken or detection_role(detection, name, level) == OTHER_CLASS:
                 continue
             if iou(label.box, detection.box) > OVERLAP[name] and (
                 best is None or detection.score > image.detections[best].score
@@ -138,7 +139,7 @@ def tally(image: Image, name: str, level: Level, score: float) -> Tally:
     }
     for label in image.labels:
         kind = label_role(label, name, level)
-        if kind == ELSEWHERE:
+        if kind == OTHER_CLASS:
             continue
         best, low, most = None, None, 0.0
         for number, detection in rest.items():

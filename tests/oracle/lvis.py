@@ -1,7 +1,7 @@
-"""Average precision as the LVIS challenge has it: images that say what was looked for in them.
+"""Average precision as in the LVIS challenge, with the verified classes of each image.
 
-An image lists the classes of which it is known to have no object (negative), and those of which not
-every object was annotated (not exhaustive). One loop per axis, over records of plain numbers.
+An image lists the classes verified as absent (negative), and those whose objects are not all
+annotated (not exhaustive).
 """
 
 from collections import defaultdict
@@ -15,8 +15,8 @@ THRESHOLDS = [0.5 + step * 0.05 for step in range(10)]
 LEVELS = [step / 100 for step in range(101)]
 
 
-class Labelled(NamedTuple):
-    """An object: x, y, width, height, and whether it counts neither way."""
+class GroundTruthRow(NamedTuple):
+    """A ground truth: x, y, width, height, and whether it is ignored."""
 
     image: int
     label: int
@@ -24,7 +24,7 @@ class Labelled(NamedTuple):
     ignored: bool = False
 
 
-class Claimed(NamedTuple):
+class DetectionRow(NamedTuple):
     """A detection."""
 
     image: int
@@ -33,11 +33,11 @@ class Claimed(NamedTuple):
     score: float
 
 
-Row = TypeVar("Row", Labelled, Claimed)
+Row = TypeVar("Row", GroundTruthRow, DetectionRow)
 
 
 class Lists(NamedTuple):
-    """What is known beside the objects."""
+    """Classes verified per image."""
 
     negative: frozenset[Place]
     not_exhaustive: frozenset[Place]
@@ -54,10 +54,10 @@ def overlap(one: Box, other: Box) -> float:
 
 
 def judged(
-    truths: list[Labelled], claims: list[Claimed], lists: Lists, limit: int = 300
-) -> list[Claimed]:
-    """Return the detections that can be judged: the best of an image, of classes looked for."""
-    by_image: dict[int, list[Claimed]] = defaultdict(list)
+    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, limit: int = 300
+) -> list[DetectionRow]:
+    """Return the detections that count: the best of an image, of verified classes."""
+    by_image: dict[int, list[DetectionRow]] = defaultdict(list)
     for claim in claims:
         by_image[claim.image].append(claim)
     best = [
@@ -74,10 +74,10 @@ def with_area(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.box[2] * row.box[3] > 0]
 
 
-def fates(
-    truths: list[Labelled], claims: list[Claimed], lists: Lists, threshold: float
+def matches_of_class(
+    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, threshold: float
 ) -> list[bool]:
-    """Return of the detections of a class, by falling score, whether each that counts is right."""
+    """Return the rank and True if TP for each counted detection of a class, by descending score."""
     ranked = sorted(claims, key=lambda claim: -claim.score)
     fate: dict[int, bool] = {}
     for cell in sorted({(claim.image, claim.label) for claim in ranked}):
@@ -101,16 +101,16 @@ def fates(
     return [fate[rank] for rank in sorted(fate)]
 
 
-def _best(claim: Claimed, truths: list[Labelled], threshold: float) -> int | None:
+def _best(claim: DetectionRow, truths: list[GroundTruthRow], threshold: float) -> int | None:
     overlaps = [(overlap(claim.box, truth.box), row) for row, truth in enumerate(truths)]
     reached = [each for each in overlaps if each[0] >= threshold]
     return max(reached)[1] if reached else None
 
 
 def average_precision(
-    truths: list[Labelled], claims: list[Claimed], lists: Lists, label: int
+    truths: list[GroundTruthRow], claims: list[DetectionRow], lists: Lists, label: int
 ) -> float | None:
-    """Return the AP of a class from those that are judged; None where there is nothing to find."""
+    """Return the AP of a class, or None without ground truths."""
     truths = with_area(truths)
     positives = sum(truth.label == label and not truth.ignored for truth in truths)
     if not positives:
@@ -118,7 +118,7 @@ def average_precision(
     own = [claim for claim in claims if claim.label == label]
     total = 0.0
     for threshold in THRESHOLDS:
-        hits = fates(truths, own, lists, threshold)
+        hits = matches_of_class(truths, own, lists, threshold)
         points = [
             (sum(hits[: n + 1]) / positives, sum(hits[: n + 1]) / (n + 1)) for n in range(len(hits))
         ]
@@ -128,6 +128,6 @@ def average_precision(
 
 
 def mean_over(averages: dict[int, float | None], labels: set[int]) -> float | None:
-    """Return the mean over some classes of what is defined."""
+    """Return the mean over classes with a defined value."""
     defined = [averages[label] for label in sorted(labels) if averages.get(label) is not None]
     return sum(value for value in defined if value is not None) / len(defined) if defined else None

@@ -15,7 +15,7 @@ Bitmap = NDArray[np.bool_]
 
 
 def encode(bitmap: Bitmap) -> list[int]:
-    """Return the run lengths of a bitmap, that of background first."""
+    """Return the run lengths of a bitmap, background first."""
     runs, foreground = [0], False
     for pixel in bitmap.T.ravel().tolist():
         if pixel != foreground:
@@ -69,7 +69,7 @@ def area(bitmap: Bitmap) -> int:
 
 
 def bounding_box(bitmap: Bitmap) -> list[int]:
-    """Return x, y, width and height of the box around the foreground; zeros where there is none."""
+    """Return x, y, width and height of the box around the foreground, zeros if there is none."""
     pixels = [(x, y) for y, row in enumerate(bitmap.tolist()) for x, on in enumerate(row) if on]
     if not pixels:
         return [0, 0, 0, 0]
@@ -87,26 +87,29 @@ def merge(bitmaps: Sequence[Bitmap], *, intersect: bool = False) -> Bitmap:
 
 
 def iou(detection: Bitmap, truth: Bitmap, *, crowd: bool = False) -> float:
-    """Return intersection over union, or over the detection where the ground truth is a crowd."""
+    """Return intersection over union, or over the detection for a crowd."""
     intersection = area(detection & truth)
     union = area(detection) if crowd else area(detection | truth)
     return intersection / union if intersection else 0.0
 
 
 def boundary_iou(detection: Bitmap, truth: Bitmap, ratio: float) -> float:
-    """Return the lesser of the overlap of two masks and that of their boundaries."""
+    """Return the smaller of mask IoU and boundary IoU."""
     height, width = truth.shape
     depth = boundary_depth(height, width, ratio)
     return min(iou(detection, truth), iou(boundary(detection, depth), boundary(truth, depth)))
 
 
 def boundary_depth(height: int, width: int, ratio: float) -> int:
-    """Return the depth of boundaries in pixels: a share of the diagonal, halves to even."""
+    """Return the boundary width in pixels: a fraction of the diagonal, halves rounded to even."""
     return max(1, round(ratio * math.sqrt(height**2 + width**2)))
 
 
 def boundary(bitmap: Bitmap, depth: int) -> Bitmap:
-    """Return what erosion by 3 x 3, `depth` times, takes off; outside the image is background."""
+    """Return the pixels that erosion by 3 x 3, `depth` times, removes.
+
+    The outside is background.
+    """
     eroded = bitmap
     for _ in range(depth):
         padded = np.pad(eroded, 1)

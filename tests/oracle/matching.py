@@ -1,4 +1,4 @@
-"""Which detection finds which ground truth."""
+"""Matching of one detection at a time."""
 
 from dataclasses import dataclass
 
@@ -7,33 +7,33 @@ from detap.protocols import Protocol
 
 @dataclass
 class Target:
-    """A ground truth, for one area range; a match with a void one is no match."""
+    """A ground truth in one area range; a match with an unmatchable one does not count."""
 
     row: int
-    neutral: bool
-    absorbing: bool
+    ignored: bool
+    crowd: bool
     void: bool
     claimed: bool = False
 
 
 @dataclass
-class Outcome:
-    """What became of a detection: the row it matched or -1, how it counts, its best overlap."""
+class MatchResult:
+    """The matched row or -1, whether it is ignored, and the largest IoU."""
 
     truth: int = -1
-    neutral: bool = False
+    ignored: bool = False
     duplicate: bool = False
     overlap: float = 0.0
 
 
 def reaches(overlap: float, threshold: float, protocol: Protocol) -> bool:
-    """Return whether an overlap is large enough."""
+    """Return True if an IoU reaches the threshold."""
     return overlap > threshold if protocol.strict_iou else overlap >= threshold
 
 
 def match(
     targets: list[Target], overlaps: list[float], threshold: float, protocol: Protocol
-) -> Outcome:
+) -> MatchResult:
     """Return what becomes of one detection among the targets of its image and class.
 
     Parameters
@@ -47,28 +47,28 @@ def match(
     """
     pairs = list(zip(targets, overlaps, strict=True))
     near = [pair for pair in pairs if reaches(pair[1], threshold, protocol)]
-    taken = any(target.claimed and not target.neutral for target, _ in near)
+    taken = any(target.claimed and not target.ignored for target, _ in near)
     if protocol.candidate == "best":
         best = _largest(near, protocol)
-        if best is not None and best.claimed and not best.neutral:
-            return Outcome(duplicate=True)
+        if best is not None and best.claimed and not best.ignored:
+            return MatchResult(duplicate=True)
     else:
-        free = [(t, o) for t, o in near if not t.claimed or t.absorbing]
-        counting = [(t, o) for t, o in free if not t.neutral]
+        free = [(t, o) for t, o in near if not t.claimed or t.crowd]
+        counting = [(t, o) for t, o in free if not t.ignored]
         best = _largest(counting or free, protocol)
     if best is None:
-        return Outcome(duplicate=taken)
+        return MatchResult(duplicate=taken)
     best.claimed = True
-    return Outcome(-1 if best.void else best.row, best.neutral)
+    return MatchResult(-1 if best.void else best.row, best.ignored)
 
 
 def in_group(
-    outcome: Outcome,
+    outcome: MatchResult,
     groups: list[tuple[Target, float]],
     score: float,
     threshold: float,
     protocol: Protocol,
-) -> Outcome:
+) -> MatchResult:
     """Return what becomes of a false positive where there are boxes around groups.
 
     Parameters
@@ -86,9 +86,9 @@ def in_group(
     group = _largest([pair for pair in groups if reaches(pair[1], threshold, protocol)], protocol)
     if group is None:
         return outcome
-    finds = not (group.claimed or group.neutral or group.void) and score > 0
+    finds = not (group.claimed or group.ignored or group.void) and score > 0
     group.claimed = group.claimed or finds
-    return Outcome(group.row, neutral=not finds, overlap=outcome.overlap)
+    return MatchResult(group.row, ignored=not finds, overlap=outcome.overlap)
 
 
 def _largest(pairs: list[tuple[Target, float]], protocol: Protocol) -> Target | None:

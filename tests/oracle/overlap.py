@@ -1,4 +1,4 @@
-"""How much two boxes overlap."""
+"""Intersection over union of two boxes."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from detap.tables.detection import Detections, GroundTruth
 
 
 class Box(NamedTuple):
-    """A box by its corners, with its area as the file's own encoding gives it."""
+    """A box by its corners, with the area computed from the file's box format."""
 
     x1: float
     y1: float
@@ -26,8 +26,8 @@ def boxes(table: GroundTruth | Detections) -> list[Box]:
     ]
 
 
-def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) -> float:
-    """Return intersection over union, or over the detection alone where the truth absorbs."""
+def overlap(detection: Box, truth: Box, protocol: Protocol, *, crowd: bool) -> float:
+    """Return intersection over union, or over the detection's area for a crowd."""
     edge = 1.0 if protocol.inclusive_pixels else 0.0
     width = min(detection.x2, truth.x2) - max(detection.x1, truth.x1) + edge
     height = min(detection.y2, truth.y2) - max(detection.y1, truth.y1) + edge
@@ -35,7 +35,7 @@ def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) 
         return 0.0
     intersection = width * height
     own = area(detection, protocol)
-    if absorbing:
+    if crowd:
         return intersection / own
     return intersection / (own + area(truth, protocol) - intersection)
 

@@ -1,4 +1,4 @@
-"""Columns numbered by dictionaries and sorts of Python."""
+"""Codes of bit columns, with Python dictionaries and sorts."""
 
 from collections.abc import Sequence
 
@@ -18,19 +18,19 @@ def distinct(columns: Sequence[Column]) -> tuple[list[int], list[int]]:
 
 
 def ranks(columns: Sequence[Column]) -> list[int]:
-    """Return the place of each column among all different ones in ascending order."""
+    """Return the rank of each column among the distinct ones in ascending order."""
     order = sorted(set(columns))
     return [order.index(column) for column in columns]
 
 
 def grouped(group: Sequence[int], groups: int, rows: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return where each group begins, and the rows group by group, in the given order in each."""
+    """Return the start of each group, and the rows by group in their given order."""
     members = [[row for row in rows if group[row] == number] for number in range(groups)]
     start = [sum(map(len, members[:number])) for number in range(groups + 1)]
     return start, [row for one in members for row in one]
 
 
 def in_order(label: Sequence[int], group: Sequence[int]) -> bool:
-    """Return whether rows are sorted by label, and within a label by group."""
+    """Return True if rows are sorted by label, and within a label by group."""
     pairs = list(zip(label, group, strict=True))
     return pairs == sorted(pairs)

@@ -1,6 +1,6 @@
-"""Polygons: rasterised as by pycocotools, and quadrilaterals overlapped in exact fractions.
+"""Polygons: rasterized as by pycocotools, and IoU of quadrilaterals in exact fractions.
 
-Sources: `rleFrPoly` of pycocotools' maskApi.c; for overlaps the definition.
+Sources: `rleFrPoly` of pycocotools' maskApi.c; for IoU the definition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ FINER = 5
 """Edges are traced on a grid so many times as fine as pixels."""
 
 
-def rasterise(polygons: Sequence[Sequence[float]], height: int, width: int) -> Bitmap:
+def rasterize(polygons: Sequence[Sequence[float]], height: int, width: int) -> Bitmap:
     """Return the union of polygons, x1, y1, x2, y2, ... each, as a bitmap."""
     return merge([_one(polygon, height, width) for polygon in polygons])
 
 
 def _one(polygon: Sequence[float], height: int, width: int) -> Bitmap:
-    """Fill one polygon: below each crossing of a column, inside and outside change places."""
+    """Fill one polygon: inside and outside swap below each crossing of a column."""
     changes = [False] * (height * width + 1)
     for x, y in _crossings(polygon, height, width):
         pixel = x * height + y  # one beyond the last row is the first of the next column
@@ -89,7 +89,7 @@ def corners_of(quad: Sequence[float]) -> list[Point]:
 
 
 def is_simple(quad: Sequence[float]) -> bool:
-    """Return whether no side meets another but at its ends, and no corner is straight."""
+    """Return True if sides meet only at their ends and no corner is straight."""
     corners = corners_of(quad)
     first, second, third, fourth = _sides(corners)
     straight = any(_turn(corners[i - 1], corners[i], corners[(i + 1) % 4]) == 0 for i in range(4))
@@ -136,7 +136,7 @@ def _turn(a: Point, b: Point, c: Point) -> Fraction:
 
 
 def _touch(one: Side, other: Side) -> bool:
-    """Return whether two segments have any point in common."""
+    """Return True if two segments have a point in common."""
     (a, b), (c, d) = one, other
     apart = any(
         max(a[axis], b[axis]) < min(c[axis], d[axis])
@@ -160,7 +160,7 @@ def _heights(sides: list[Side]) -> list[Fraction]:
 
 
 def _section(sides: list[Side], y: Fraction) -> list[tuple[Fraction, Fraction]]:
-    """Return where a height, at which there is no corner, is inside."""
+    """Return the intervals inside the quadrilateral at a height without a corner."""
     at = sorted(
         a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
         for a, b in sides

@@ -1,8 +1,8 @@
-"""Recall of proposals: ground truths paired off by falling overlap, whatever the score."""
+"""Recall of proposals: ground truths matched by descending IoU, regardless of score."""
 
 
 def covered(overlaps: list[list[float]]) -> list[float]:
-    """Return the overlap at which each ground truth of an image is paired; 0 where it is not.
+    """Return the IoU at which each ground truth of an image is matched, 0 if unmatched.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Which plain implementation each compiled module is held to, and where.
+"""The second implementation of each compiled module, and the test that compares them.
 
 The second implementation is a module of the oracle, a reference, a reader in plain Python, or a few
 lines of the test itself; the test imports it, or a helper does that the test imports.
-`tests/test_oracles.py` holds this table to the compiled modules that there are.
+`tests/test_oracles.py` compares this table with the compiled modules.
 """
 
 ORACLES: dict[str, tuple[str, str]] = {

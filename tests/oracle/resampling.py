@@ -1,4 +1,4 @@
-"""The bootstrap over images: draws one by one, and data sets in which images are repeated.
+"""The bootstrap over images: draws one by one, and data sets with repeated images.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
 """
@@ -14,9 +14,10 @@ from tests.oracle.score import Scores, score
 
 
 def draw_weights(images: int, resamples: int, words: Iterable[int]) -> list[list[int]]:
-    """Return how often each image occurs in each resample, drawn by random words of 64 bits.
+    """Return how often each image occurs in each resample, drawn from random 64-bit integers.
 
-    The upper half of a word, as a fraction of 2**32, times the number of images is the one drawn.
+    The upper half of an integer, as a fraction of 2**32, times the number of images is the image
+    drawn.
     """
     stream = iter(words)
     weights = []
@@ -31,14 +32,14 @@ def draw_weights(images: int, resamples: int, words: Iterable[int]) -> list[list
 def resampled_scores(
     truth: GroundTruth, detections: Detections, protocol: Protocol, weights: Sequence[int]
 ) -> Scores:
-    """Return what the protocol makes of a data set that has image i `weights[i]` times."""
+    """Return the scores of a data set that contains image i `weights[i]` times."""
     return score(*repeated(truth, detections, weights), protocol)
 
 
 def repeated(
     truth: GroundTruth, detections: Detections, weights: Sequence[int]
 ) -> tuple[GroundTruth, Detections]:
-    """Return tables that have image i `weights[i]` times, each copy an image of its own."""
+    """Return tables with image i `weights[i]` times, each copy as a separate image."""
     copies = [image for image, weight in enumerate(weights) for _ in range(weight)]
     names = tuple(f"{image}-{number}" for number, image in enumerate(copies))
 

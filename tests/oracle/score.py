@@ -1,4 +1,4 @@
-"""The whole evaluation, one loop per axis."""
+"""The whole evaluation as plain loops."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detap.protocols import AreaRange, Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.oracle.curves import area_under, at_levels, curve
-from tests.oracle.matching import Outcome, Target, in_group, match, reaches
+from tests.oracle.matching import MatchResult, Target, in_group, match, reaches
 from tests.oracle.overlap import area, boxes, overlap
 from tests.oracle.proposals import covered
 
@@ -25,7 +25,7 @@ class Scores:
     recall: Floats  # (T, K, A, M)
     precision: Floats  # (T, R, K, A, M)
     matched: NDArray[Any]  # (A, T, N)
-    neutral: NDArray[Any]  # (A, T, N)
+    ignored: NDArray[Any]  # (A, T, N)
     counted: NDArray[Any]  # (N,)
     overlap: Floats  # (N,)
     counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -33,8 +33,8 @@ class Scores:
 
 
 def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Scores:
-    """Return what the protocol makes of the detections, numbered as the truth."""
-    detections = that_count(detections, protocol)
+    """Return the scores of detections, indexed as in the ground truth."""
+    detections = counted_detections(detections, protocol)
     truth = with_area(truth, protocol)
     names = detections.classes if len(detections.classes) > len(truth.classes) else truth.classes
     K = 1 if protocol.class_agnostic else len(names)  # noqa: N806 - the letter of the axis
@@ -66,7 +66,7 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
 
 
 class _OneClass:
-    """The ground truths and detections of one class, for one area range."""
+    """The ground truths and detections of one class, in one area range."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _OneClass:
     ) -> None:
         self.truth, self.detections = truth, detections
         self.protocol, self.band = protocol, band
-        self.places = _places(detections, protocol)
+        self.places = _ranks(detections, protocol)
         self.ranked = [
             row
             for row in _ranking(detections, protocol)
@@ -86,17 +86,17 @@ class _OneClass:
         ]
         self.truth_boxes, self.detection_boxes = boxes(truth), boxes(detections)
         self.truth_rows = _rows(truth, label, protocol)
-        self.positives = sum(not self.neutral(row) for row in self.truth_rows)
+        self.positives = sum(not self.ignored(row) for row in self.truth_rows)
 
     def flagged(self, row: int, flags: tuple[str, ...]) -> bool:
         return any(getattr(self.truth, flag)[row] for flag in flags)
 
-    def neutral(self, row: int) -> bool:
+    def ignored(self, row: int) -> bool:
         need_not = self.protocol.group_of_weight == 0 and self.is_group(row)
         return need_not or self.flagged(row, self.protocol.ignore_flags) or not self.in_range(row)
 
     def is_group(self, row: int) -> bool:
-        """Return whether a ground truth is matched in the stage of groups."""
+        """Return True if a ground truth is matched in the stage of groups."""
         return self.protocol.group_of_weight is not None and self.flagged(row, ("group_of",))
 
     def in_range(self, row: int) -> bool:
@@ -110,11 +110,11 @@ class _OneClass:
         """Return the ground truths of each image, in file order."""
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
-            absorbing = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
+            crowd = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
             void = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
                 row, ("zero_id",)
             )
-            target = Target(row, self.neutral(row), absorbing, void)
+            target = Target(row, self.ignored(row), crowd, void)
             result[int(self.truth.image[row])].append(target)
         return result
 
@@ -123,18 +123,18 @@ class _OneClass:
             self.detection_boxes[row],
             self.truth_boxes[target.row],
             self.protocol,
-            absorbing=target.absorbing,
+            crowd=target.crowd,
         )
 
     def within(self, limit: int | None) -> list[int]:
-        """Return the ranked detections that count under a limit."""
+        """Return the ranked detections within max dets."""
         rows = [row for row in self.ranked if limit is None or self.places[row] < limit]
         if self.protocol.zero_area == "drop":
             rows = [row for row in rows if area(self.detection_boxes[row], self.protocol) > 0]
         return rows
 
-    def outcomes(self, threshold: float) -> dict[int, Outcome]:
-        """Return what becomes of each detection within the largest limit."""
+    def matches(self, threshold: float) -> dict[int, MatchResult]:
+        """Return the match of each detection within the largest max dets."""
         targets = self.targets()
         result = {}
         for row in self.within(self.protocol.max_dets[-1]):
@@ -145,8 +145,8 @@ class _OneClass:
             outcome.overlap = max(overlaps.values(), default=0.0)
             own = area(self.detection_boxes[row], self.protocol)
             if outcome.truth == -1 and not self.band.low <= own <= self.band.high:
-                outcome.neutral = True
-            if outcome.truth == -1 and not outcome.neutral:
+                outcome.ignored = True
+            if outcome.truth == -1 and not outcome.ignored:
                 groups = [(t, overlaps[t.row]) for t in here if self.is_group(t.row)]
                 score = float(self.detections.score[row])
                 outcome = in_group(outcome, groups, score, threshold, self.protocol)
@@ -155,17 +155,17 @@ class _OneClass:
 
     def fill(self, result: Scores, k: int, a: int) -> None:
         for t, threshold in enumerate(self.protocol.search_thresholds):
-            outcomes = self.outcomes(threshold)
-            for row, outcome in outcomes.items():
+            matches = self.matches(threshold)
+            for row, outcome in matches.items():
                 result.matched[a, t, row] = outcome.truth
-                result.neutral[a, t, row] = outcome.neutral
+                result.ignored[a, t, row] = outcome.ignored
                 result.counted[row] = True
                 result.overlap[row] = outcome.overlap
             if a == 0 and t == 0:
-                self.count(result.counts, outcomes)
+                self.count(result.counts, matches)
             for m, limit in enumerate(self.protocol.max_dets):
-                rows = [row for row in self.within(limit) if not outcomes[row].neutral]
-                hits = [outcomes[row].truth != -1 for row in rows]
+                rows = [row for row in self.within(limit) if not matches[row].ignored]
+                hits = [matches[row].truth != -1 for row in rows]
                 if a == 0 and limit == self.protocol.max_dets[-1]:
                     result.hits[t, k] = hits
                 self.measure(result, hits, (t, k, a, m))
@@ -179,20 +179,20 @@ class _OneClass:
         result.precision[t, :, k, a, m] = at_levels(precision, recall, self.protocol)
         result.average_precision[t, k, a] = area_under(precision, recall, self.protocol)
 
-    def count(self, counts: dict[str, list[int]], outcomes: dict[int, Outcome]) -> None:
-        wrong = [o for o in outcomes.values() if o.truth == -1 and not o.neutral]
+    def count(self, counts: dict[str, list[int]], matches: dict[int, MatchResult]) -> None:
+        wrong = [o for o in matches.values() if o.truth == -1 and not o.ignored]
         counts["ground_truths"].append(self.positives)
         counts["detections_count"].append(len(self.ranked))
-        counts["within_max_dets"].append(len(outcomes))
+        counts["within_max_dets"].append(len(matches))
         counts["ignored"].append(len(self.truth_rows) - self.positives)
         counts["true_positives"].append(
-            sum(o.truth != -1 and not o.neutral for o in outcomes.values())
+            sum(o.truth != -1 and not o.ignored for o in matches.values())
         )
         counts["false_positives"].append(len(wrong))
         counts["duplicates"].append(sum(o.duplicate for o in wrong))
 
     def proposal_recall(self) -> Floats:
-        """Return the recall (T, M), ground truths paired off by falling overlap."""
+        """Return the recall (T, M), with ground truths matched by descending IoU."""
         thresholds, limits = self.protocol.search_thresholds, self.protocol.max_dets
         result = np.full((len(thresholds), len(limits)), np.nan)
         occupied = {int(self.detections.image[row]) for row in self.ranked}
@@ -204,7 +204,7 @@ class _OneClass:
             for image, targets in self.targets().items():
                 if self.protocol.empty_images == "exclude" and image not in occupied:
                     continue
-                expected = [target for target in targets if not target.neutral]
+                expected = [target for target in targets if not target.ignored]
                 overlaps += covered(
                     [[self.overlap(row, t) for row in proposals[image]] for t in expected]
                 )
@@ -216,7 +216,7 @@ class _OneClass:
 
 
 def _rows(table: GroundTruth, label: int, protocol: Protocol) -> list[int]:
-    """Return the ground truths of a class; of all, class by class where pycocotools' ties hold."""
+    """Return the ground truths of a class; of all, class by class if ties follow pycocotools."""
     rows = range(len(table))
     if protocol.class_agnostic and protocol.tie_break == "image":
         return sorted(rows, key=lambda row: (table.label[row], row))
@@ -224,7 +224,7 @@ def _rows(table: GroundTruth, label: int, protocol: Protocol) -> list[int]:
 
 
 def _ranking(detections: Detections, protocol: Protocol) -> list[int]:
-    """Return all rows by falling score, equals in the protocol's order."""
+    """Return all rows by descending score, ties in the protocol's order."""
 
     def key(row: int) -> tuple[float, int, int, int]:
         by_image = protocol.tie_break == "image"
@@ -235,8 +235,8 @@ def _ranking(detections: Detections, protocol: Protocol) -> list[int]:
     return sorted(range(len(detections)), key=key)
 
 
-def _places(detections: Detections, protocol: Protocol) -> list[int]:
-    """Return the place of each row among those that share its limit: 0 for the best-scored."""
+def _ranks(detections: Detections, protocol: Protocol) -> list[int]:
+    """Return the rank of each row within its max-dets group: 0 for the highest score."""
     seen: dict[tuple[int, int], int] = defaultdict(int)
     places = [0] * len(detections)
     for row in _ranking(detections, protocol):
@@ -247,8 +247,8 @@ def _places(detections: Detections, protocol: Protocol) -> list[int]:
     return places
 
 
-def that_count(detections: Detections, protocol: Protocol) -> Detections:
-    """Return the detections that are scored at all, as the protocol reads them."""
+def counted_detections(detections: Detections, protocol: Protocol) -> Detections:
+    """Return the detections that the protocol scores."""
     detections = _through_text(detections, protocol)
     rows = list(range(len(detections)))
     if protocol.degenerate_boxes == "drop":
@@ -258,7 +258,7 @@ def that_count(detections: Detections, protocol: Protocol) -> Detections:
 
 
 def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:
-    """Return the ground truths that are scored at all."""
+    """Return the ground truths that the protocol scores."""
     if protocol.zero_area == "count":
         return truth
     areas = [area(box, protocol) for box in boxes(truth)]
@@ -269,7 +269,7 @@ def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:
 
 
 def _through_text(detections: Detections, protocol: Protocol) -> Detections:
-    """Return the detections as if some were written to a file, rounded, and read again."""
+    """Return the detections as if written to a file with rounding and read again."""
     if protocol.min_score is not None:
         detections = detections.select(np.flatnonzero(detections.score >= protocol.min_score))
     if protocol.score_decimals is None and protocol.box_decimals is None:

@@ -1,4 +1,4 @@
-"""Equality to the last bit, undefined equal to undefined."""
+"""Equality to the last bit; undefined equals undefined."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from detap.evaluation.results import Result
 
 
 def assert_same_bits(ours: ArrayLike, theirs: ArrayLike, what: str) -> None:
-    """Fail unless both have the same shape and the same value everywhere, NaN where NaN is."""
+    """Fail unless shapes and values are equal to the last bit, NaN equal to NaN."""
     left, right = np.atleast_1d(ours), np.atleast_1d(theirs)
     assert left.shape == right.shape, f"{what}: shape {left.shape}, not {right.shape}"
     if left.dtype.kind == "f" or right.dtype.kind == "f":
@@ -26,23 +26,23 @@ def assert_same_bits(ours: ArrayLike, theirs: ArrayLike, what: str) -> None:
 
 
 def assert_same_numbers(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Fail unless both have the same names and the same values to the last bit."""
+    """Fail unless names and values are equal to the last bit."""
     assert list(ours) == list(theirs)
     assert_same_bits(list(ours.values()), list(theirs.values()), ", ".join(ours))
 
 
 class Cell(NamedTuple):
-    """What a reference made of the detections of an image and a class, by falling score."""
+    """A reference's matches of one image and class, by descending score."""
 
     image: int
     label: int
     area: int
     matches: NDArray[Any]  # (T, N): the id of the annotation, 0 of none
-    neutral: NDArray[Any]  # (T, N)
+    ignored: NDArray[Any]  # (T, N)
 
 
 def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list[int]) -> None:
-    """Compare what each detection was matched to, and whether it counts.
+    """Compare the match of each detection, and whether it is ignored.
 
     `result` keeps its matches; `annotations` are the ids of its ground truths.
     """
@@ -56,11 +56,11 @@ def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list
             label = result.class_ids[result.detections.label[row]]
             taken = matches.ground_truth[a, :, row].tolist()
             ids = [annotations[truth] if truth >= 0 else 0 for truth in taken]
-            neutral = matches.ignored[a, :, row].tolist()
-            ours.setdefault((image, label, a), []).append((ids, neutral))
+            ignored = matches.ignored[a, :, row].tolist()
+            ours.setdefault((image, label, a), []).append((ids, ignored))
     theirs = {}
     for cell in cells:
-        columns = zip(cell.matches.T.tolist(), cell.neutral.T.tolist(), strict=True)
+        columns = zip(cell.matches.T.tolist(), cell.ignored.T.tolist(), strict=True)
         rows = [([int(name) for name in names], flags) for names, flags in columns]
         if rows:
             theirs[cell.image, cell.label, cell.area] = rows
@@ -68,7 +68,7 @@ def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list
 
 
 def cells_of_coco(evaluator: Any) -> Iterable[Cell]:
-    """Yield what an evaluator of pycocotools' kind keeps of each image, class and area range."""
+    """Yield the evalImgs of a pycocotools-like evaluator: image, class and area range."""
     ranges = {tuple(band): a for a, band in enumerate(evaluator.params.areaRng)}
     for each in evaluator.evalImgs:
         if each is not None:

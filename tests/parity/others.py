@@ -1,6 +1,6 @@
-"""Other implementations, actually run on tables: each gives its own numbers, or skips the test.
+"""Other implementations, run on tables: each returns its metrics, or skips the test.
 
-Images come in the order of the tables, and an image's boxes in that of the file.
+Images come in the order of the tables, and an image's boxes in file order.
 """
 
 import importlib
@@ -58,7 +58,7 @@ def torchmetrics(truth: GroundTruth, detections: Detections) -> Numbers:
 
 
 def ultralytics(truth: GroundTruth, detections: Detections) -> Numbers:
-    """Its validator's matching and its AP, of what its non-maximum suppression would leave."""
+    """Run the matching and AP of its validator on detections after non-maximum suppression."""
     torchvision()
     # Importing it writes settings, and asks the network whether it is there.
     os.environ["YOLO_CONFIG_DIR"] = tempfile.gettempdir()

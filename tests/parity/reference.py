@@ -1,4 +1,4 @@
-"""pycocotools, actually run: dictionaries in, arrays with detap's letters and rows out."""
+"""Run pycocotools: dictionaries in, arrays with detap's axes and rows out."""
 
 import contextlib
 import copy
@@ -20,13 +20,13 @@ NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs
 
 @dataclass(frozen=True)
 class Reference:
-    """What pycocotools made of a case; its -1 for undefined is NaN here."""
+    """pycocotools' results of a case; its -1 for undefined is NaN here."""
 
     precision: NDArray[np.float64]  # (T, R, K, A, M)
     recall: NDArray[np.float64]  # (T, K, A, M)
     summary: dict[str, float]
     matched: NDArray[Any]  # (A, T, N): row of the ground truth, or -1
-    neutral: NDArray[Any]  # (A, T, N)
+    ignored: NDArray[Any]  # (A, T, N)
     counted: NDArray[Any]  # (N,)
 
 
@@ -39,8 +39,8 @@ def run(
 ) -> Reference:
     """Run COCOeval on the contents of an instances and of a results file.
 
-    Annotation ids are made 1, 2, ... in file order first, unless `renumber` is false: pycocotools
-    takes 0 for "no match", and rows are what the matches are compared by.
+    Annotation ids are first renumbered 1, 2, ... in file order, unless `renumber` is false:
+    pycocotools takes 0 for "no match", and matches are compared by rows.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         evaluator = COCOeval(*_pair(instances, results, renumber), "bbox")
@@ -63,9 +63,9 @@ def run(
 def as_coco(
     truth: GroundTruth, detections: Detections
 ) -> tuple[dict[str, Any], list[dict[str, Any]], GroundTruth, Detections]:
-    """Return tables of corners as file contents of x, y, width, height, and as tables of those.
+    """Return xyxy tables as COCO dictionaries in xywh, and as tables of those.
 
-    Width is x2 - x1; pycocotools' x + (x2 - x) is not x2, so that the tables change in last bits.
+    Width is x2 - x1; pycocotools' x + (x2 - x) is not x2, so the last bits of the tables change.
     """
     truth_boxes, found_boxes = _xywh(truth), _xywh(detections)
     truth, detections = _of_xywh(truth, truth_boxes), _of_xywh(detections, found_boxes)
@@ -149,16 +149,16 @@ def _matches(evaluator: COCOeval, count: int) -> tuple[Any, Any, Any]:
     areas = [list(area) for area in evaluator.params.areaRng]
     shape = (len(areas), len(evaluator.params.iouThrs), count)
     matched = np.full(shape, -1)
-    neutral = np.zeros(shape, bool)
+    ignored = np.zeros(shape, bool)
     counted = np.zeros(count, bool)
     for part in evaluator.evalImgs:
         if part is not None:
             area = areas.index(list(part["aRng"]))
             rows = np.array(part["dtIds"], int) - 1
             matched[area][:, rows] = part["dtMatches"].astype(int) - 1
-            neutral[area][:, rows] = part["dtIgnore"]
+            ignored[area][:, rows] = part["dtIgnore"]
             counted[rows] = True
-    return matched, neutral, counted
+    return matched, ignored, counted
 
 
 def _nan(values: NDArray[np.float64]) -> NDArray[np.float64]:

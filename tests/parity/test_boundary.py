@@ -1,7 +1,7 @@
 """coco-boundary: published numbers, worked cases, and every array and match bit for bit.
 
-The reference, bowenc0221/boundary-iou-api 37d2558, is run where a checkout is on the path (it needs
-OpenCV). Everywhere its rules are added to pycocotools, with erosion in plain numpy.
+The reference, bowenc0221/boundary-iou-api 37d2558, runs if a checkout is on the path (it needs
+OpenCV). Otherwise its rules are added to pycocotools, with erosion in plain NumPy.
 """
 
 import contextlib
@@ -88,7 +88,7 @@ def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
 
 
 class BoundaryEval(COCOeval):  # type: ignore[misc]
-    """pycocotools, with the lesser of the overlaps of masks and boundaries, heeding `ignore`."""
+    """pycocotools with the smaller of mask and boundary IoU, using `ignore`."""
 
     ratio = 0.02
 
@@ -115,7 +115,7 @@ class BoundaryEval(COCOeval):  # type: ignore[misc]
         return np.where(np.array(crowd) == 1, overlaps, np.minimum(overlaps, of_boundaries))
 
     def _boundary(self, record: dict[str, Any]) -> Any:
-        """Return what has a pixel outside, or the border, within so many rows and columns."""
+        """Return the mask pixels near the outside or the image border."""
         whole: NDArray[np.uint8] = mask.decode(record["segmentation"])
         height, width = whole.shape
         depth = max(1, round(self.ratio * math.sqrt(height**2 + width**2)))
@@ -131,7 +131,7 @@ class BoundaryEval(COCOeval):  # type: ignore[misc]
 
 
 def assert_same(files: Files, ratio: float, kind: Any, **options: Any) -> Result:
-    """Compare every precision, recall and match with those of an evaluator of pycocotools' kind."""
+    """Compare precision, recall and matches with those of a pycocotools-like evaluator."""
     with contextlib.redirect_stdout(io.StringIO()):
         made = kind(**options)
         made.evaluate()
@@ -159,7 +159,7 @@ def test_every_array_and_match(files: Files, ratio: float) -> None:
 
 
 def reference(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
-    """Return a module of the reference, told to start no processes; it would leave them behind."""
+    """Return a module of the reference that starts no processes; they would outlive the test."""
     monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24
     pytest.importorskip("cv2")
     package = "boundary_iou"
@@ -205,7 +205,7 @@ def blobs(random: np.random.Generator, height: int, width: int) -> NDArray[np.ui
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_made_masks_with_crowds_and_ignored_ones(tmp_path: Path, seed: int) -> None:
+def test_random_masks_with_crowds_and_ignored_objects(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     height, width = random.integers(20, 70, 2).tolist()
     sizes = [{"id": n, "width": width, "height": height} for n in (1, 2)]
@@ -243,7 +243,7 @@ def test_pycocotools_has_no_such_protocol(files: Files) -> None:
         cross_check(scored(files))
 
 
-def test_the_ratio_has_a_say_where_boundaries_overlap_alone() -> None:
+def test_the_dilation_ratio_changes_boundary_iou_only() -> None:
     with pytest.raises(UsageError, match="dilation_ratio has no effect with iou_type segm"):
         protocol("coco-segm").with_changes(dilation_ratio=0.01)
     finer = protocol("coco-boundary").with_changes(dilation_ratio=0.008)

@@ -1,4 +1,4 @@
-"""detap under the coco protocol is pycocotools, every intermediate to the last bit."""
+"""Protocol coco equals pycocotools, every intermediate value to the last bit."""
 
 import json
 from dataclasses import replace
@@ -30,26 +30,26 @@ THREADS = (1, 2, 8)
 def in_file_order(
     result: Result, truth: GroundTruth, detections: Detections
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the matches (A, T, N), neutral (A, T, N) and counted (N,) by rows of the tables.
+    """Return matches (A, T, N), ignored (A, T, N) and counted (N,) by rows of the tables.
 
-    Where classes are scored as one, the result's own rows are sorted by class.
+    With class_agnostic, the result's own rows are sorted by class.
     """
     assert result.matches is not None
-    matched, neutral = result.matches.ground_truth, result.matches.ignored
+    matched, ignored = result.matches.ground_truth, result.matches.ignored
     counted = result.matches.counted
     if result.protocol.class_agnostic and result.protocol.tie_break == "image":
         rows = np.argsort(detections.label, kind="stable")
         truth_rows = np.append(np.argsort(truth.label, kind="stable"), -1)
         back = np.argsort(rows)
-        return truth_rows[matched][:, :, back], neutral[:, :, back], counted[back]
-    return matched, neutral, counted
+        return truth_rows[matched][:, :, back], ignored[:, :, back], counted[back]
+    return matched, ignored, counted
 
 
 def compare(ours: Result, theirs: Reference, truth: GroundTruth, detections: Detections) -> None:
-    """Hold every array, the matches and the summary to pycocotools'."""
-    matched, neutral, counted = in_file_order(ours, truth, detections)
+    """Compare every array, the matches and the summary with pycocotools."""
+    matched, ignored, counted = in_file_order(ours, truth, detections)
     assert_same_bits(matched, theirs.matched, "matches")
-    assert_same_bits(neutral, theirs.neutral, "neutral")
+    assert_same_bits(ignored, theirs.ignored, "ignored")
     assert_same_bits(counted, theirs.counted, "counted")
     assert_same_bits(ours.full_precision(), theirs.precision, "precision")
     assert_same_bits(ours.precision, theirs.precision[..., -1], "precision at the largest limit")
@@ -103,8 +103,8 @@ def test_more_than_100_detections_in_an_image(case: Case, threads: int) -> None:
 
 
 @st.composite
-def other_axes(draw: st.DrawFn) -> Protocol:
-    """Draw a protocol that departs from coco only where pycocotools has a parameter."""
+def other_fields(draw: st.DrawFn) -> Protocol:
+    """Draw a protocol that differs from coco only where pycocotools has a parameter."""
     thresholds = draw(
         st.sets(st.sampled_from((0.05, 0.3, 0.5, 0.55, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0)), min_size=1)
     )
@@ -132,10 +132,10 @@ def other_axes(draw: st.DrawFn) -> Protocol:
     )
 
 
-@given(cases(), other_axes())
+@given(cases(), other_fields())
 @examples(250)
 @example(SEVERAL, replace(COCO, class_agnostic=True))
-def test_other_thresholds_limits_areas_and_without_classes(case: Case, protocol: Protocol) -> None:
+def test_other_thresholds_max_dets_areas_and_class_agnostic(case: Case, protocol: Protocol) -> None:
     check(case, protocol)
 
 
@@ -143,7 +143,7 @@ def test_other_thresholds_limits_areas_and_without_classes(case: Case, protocol:
 @examples(200)
 @example(SEVERAL, 0, False)
 def test_an_annotation_with_the_id_0(case: Case, row: int, class_agnostic: bool) -> None:
-    """coco-strict is pycocotools as it is, where an annotation has the id 0."""
+    """coco-strict equals unmodified pycocotools with an annotation of id 0."""
     assume(case.truths)
     row %= len(case.truths)
     truth, detections = case.tables()
@@ -155,8 +155,8 @@ def test_an_annotation_with_the_id_0(case: Case, row: int, class_agnostic: bool)
     compare(ours, reference.run(instances, results, rules, renumber=False), truth, detections)
 
 
-def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
-    """pycocotools lists the boxes of an image category by category where it ignores them."""
+def test_class_agnostic_equal_ious_are_ordered_by_class_then_file() -> None:
+    """With useCats=0 pycocotools lists the boxes of an image category by category."""
     case = Case(
         truths=(Truth(1, 8, (0.0, 0.0, 20.0, 20.0)), Truth(1, 3, (10.0, 0.0, 20.0, 20.0))),
         dt=(
@@ -169,7 +169,7 @@ def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
 
 
 def test_the_comparison_can_fail() -> None:
-    """A single entry changed by one unit in the last place is seen, in every array."""
+    """A single entry changed in its last bit is detected, in every array."""
     truth, detections = SEVERAL.tables()
     ours = evaluate(truth, detections, COCO, matches=True)
     theirs = reference.run(*SEVERAL.coco())
@@ -180,7 +180,7 @@ def test_the_comparison_can_fail() -> None:
         values[where] = np.nextafter(values[where], 2)
         with pytest.raises(AssertionError, match=f"{name}.*: 1 of"):
             compare(ours, replace(theirs, **{name: values}), truth, detections)
-    for name in ("matched", "neutral", "counted"):
+    for name in ("matched", "ignored", "counted"):
         values = getattr(theirs, name).copy()
         values.flat[-1] = 1 - values.flat[-1]
         with pytest.raises(AssertionError, match=r": 1 of"):
@@ -196,7 +196,7 @@ def test_the_comparison_can_fail() -> None:
 
 @pytest.fixture(scope="module")
 def sample(real_data: Path) -> tuple[GroundTruth, Detections, Reference]:
-    """Return COCO's own sample and what pycocotools makes of it."""
+    """Return COCO's own sample and pycocotools' results on it."""
     folder = real_data / "coco-val2014-100"
     instances = folder / "instances_val2014_100.json"
     results = folder / "instances_val2014_fakebbox100_results.json"
@@ -238,7 +238,7 @@ def test_coco_val2014_100_has_the_official_numbers(
 
 
 @pytest.mark.parametrize("class_agnostic", [False, True])
-def test_coco_val2014_100_with_other_axes(
+def test_coco_val2014_100_with_other_fields(
     sample: tuple[GroundTruth, Detections, Reference], real_data: Path, class_agnostic: bool
 ) -> None:
     truth, detections, _ = sample
@@ -259,8 +259,8 @@ def test_coco_val2014_100_with_other_axes(
     compare(ours, theirs, truth, detections)
 
 
-def test_voc2007_test_the_coco_way_is_bit_equal(real_data: Path) -> None:
-    """111,247 detections on 4952 images, up to 139 of a class in one; a few seconds' work."""
+def test_voc2007_test_with_protocol_coco_is_bit_equal(real_data: Path) -> None:
+    """111,247 detections on 4952 images, up to 139 of a class in one; takes a few seconds."""
     folder = real_data / "voc2007-test"
     truth = voc.read_ground_truth(folder / "Annotations", image_set="test")
     detections = voc.read_detections(folder / "detections", truth)

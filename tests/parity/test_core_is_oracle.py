@@ -1,4 +1,4 @@
-"""The compiled core is the plain oracle, for every preset and any combination of axes."""
+"""The compiled core equals the plain oracle, for every preset and any combination of fields."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from detap.tables.detection import Detections, GroundTruth
 from tests.cases import BY_IMAGE, RANKED, Case, cases, crowded_cases
 from tests.depth import examples
 from tests.oracle import score
-from tests.oracle.score import that_count
+from tests.oracle.score import counted_detections
 from tests.parity.compare import assert_same_bits
 from tests.parity.test_coco import in_file_order
 
@@ -45,14 +45,14 @@ GRIDS = {
 def compare(protocol: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
     ours = evaluate(truth, detections, protocol, threads=threads, matches=True)
     plain = score(truth, detections, protocol)
-    detections = that_count(detections, protocol)
+    detections = counted_detections(detections, protocol)
     assert_same_bits(ours.recall, plain.recall, "recall")
     if protocol.matching == "by-iou":
         return
     assert ours.matches is not None
-    matched, neutral, counted = in_file_order(ours, truth, detections)
+    matched, ignored, counted = in_file_order(ours, truth, detections)
     assert_same_bits(matched, plain.matched, "matches")
-    assert_same_bits(neutral, plain.neutral, "neutral")
+    assert_same_bits(ignored, plain.ignored, "ignored")
     assert_same_bits(counted, plain.counted, "counted")
     if not protocol.class_agnostic:
         best = ours.matches.max_iou
@@ -74,7 +74,7 @@ def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> No
 
 @st.composite
 def any_protocol(draw: st.DrawFn) -> Protocol:
-    """Draw a preset with any of its axes changed."""
+    """Draw a preset with any of its fields changed."""
     protocol = draw(st.sampled_from([*RANKED.values()]))
     bands = ((ANY_AREA,), (ALL_AREAS,), COCO_AREAS, (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")))
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
@@ -105,8 +105,8 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     }
     chosen = draw(st.sets(st.sampled_from(sorted(axes))))
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
-    absorbing = changes.get("ignore_flags", protocol.ignore_flags)
-    changes["crowd_flags"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
+    flags = changes.get("ignore_flags", protocol.ignore_flags)
+    changes["crowd_flags"] = draw(st.sampled_from(((), flags, flags[:1])))
     interpolation = draw(st.sampled_from((*GRIDS, "all-point")))
     changes["interpolation"] = interpolation
     if interpolation in GRIDS:
@@ -123,7 +123,7 @@ def test_every_preset(name: str, case: Case, threads: int) -> None:
 
 @given(cases(), any_protocol(), st.sampled_from(THREADS))
 @examples(400)
-def test_any_axes(case: Case, protocol: Protocol, threads: int) -> None:
+def test_any_fields(case: Case, protocol: Protocol, threads: int) -> None:
     truth, detections = case.tables()
     first = np.arange(len(truth)) == 0  # the annotation with the id 0, where that matters
     compare(protocol, replace(truth, zero_id=first), detections, threads)
@@ -131,7 +131,7 @@ def test_any_axes(case: Case, protocol: Protocol, threads: int) -> None:
 
 @given(crowded_cases(), any_protocol(), st.sampled_from(THREADS))
 @examples(20)
-def test_any_axes_with_many_detections(case: Case, protocol: Protocol, threads: int) -> None:
+def test_any_fields_with_many_detections(case: Case, protocol: Protocol, threads: int) -> None:
     compare(protocol, *case.tables(), threads)
 
 
@@ -162,7 +162,7 @@ def test_proposals(
 
 @given(crowded_cases())
 @examples(10)
-def test_threads_change_no_bit(case: Case) -> None:
+def test_threads_do_not_change_results(case: Case) -> None:
     truth, detections = case.tables()
     for name in BY_IMAGE:
         one = evaluate(truth, detections, name, threads=1, matches=True)

@@ -1,8 +1,9 @@
-"""The presets of DOTA: facts by hand, and a plain evaluator that walks as the kit does.
+"""The presets of DOTA: cases by hand, and a plain evaluator that follows the kit.
 
 The kit itself (DOTA_devkit 9938855, its polyiou compiled) gave the same AP to the last bit for each
-of 12 classes on its seven labelled example images, 984 objects, with 2,952 made detections of
-distinct scores, 253 of which cross themselves: mAP .5003411162724837, all-point .4976332867091395.
+of 12 classes on its seven labeled example images, 984 objects, with 2,952 random detections of
+distinct scores, 253 of which are self-intersecting: mAP .5003411162724837, all-point
+.4976332867091395.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def detections_of(
 
 
 def row(*places: int) -> Floats:
-    """Return squares 20 apart."""
+    """Return squares 20 pixels apart."""
     return np.vstack([SQUARE + [20 * n, 0] * 4 for n in places])
 
 
@@ -53,13 +54,13 @@ def ap(result: Result) -> float:
     return float(result.average_precision[0][0][0])
 
 
-def test_seven_of_ten_found() -> None:
+def test_seven_of_ten_objects_matched() -> None:
     given = truths(row(*range(10))), detections_of(row(*range(7)))
     assert ap(evaluate(*given, "dota")) == pytest.approx(0.636364, abs=5e-7)  # 7/11, not 8/11
     assert ap(evaluate(*given, "dota-allpoint")) == pytest.approx(0.7, abs=1e-15)
 
 
-def test_exactly_one_half_is_no_match() -> None:
+def test_iou_of_exactly_one_half_does_not_match() -> None:
     given = truths(SQUARE), detections_of(DIAMOND)
     assert ap(evaluate(*given, "dota")) == 0
     at_least = replace(protocol("dota"), strict_iou=False)
@@ -68,7 +69,7 @@ def test_exactly_one_half_is_no_match() -> None:
     assert ap(evaluate(*given, replace(protocol("dota"), iou_type="bbox"))) == pytest.approx(1)
 
 
-def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() -> None:
+def test_only_the_best_ground_truth_is_tried_and_the_first_of_equal_ones() -> None:
     twice = truths(np.vstack([SQUARE, SQUARE]))
     result = evaluate(twice, detections_of(np.vstack([SQUARE, SQUARE])), "dota")
     assert result.true_positives.tolist() == [1]
@@ -76,7 +77,7 @@ def test_the_best_of_all_is_wanted_taken_or_not_and_the_first_of_equal_ones() ->
     assert result.match_table.matched_gt_at(0, 0).tolist() == [0, -1]
 
 
-def test_difficult_ones_count_neither_way_and_are_never_used_up() -> None:
+def test_difficult_objects_are_ignored_and_match_any_number() -> None:
     truth = truths(row(0, 1), difficult=[True, False])
     result = evaluate(truth, detections_of(row(0, 0, 1)), "dota")
     assert result.true_positives.tolist() == [1]
@@ -84,33 +85,33 @@ def test_difficult_ones_count_neither_way_and_are_never_used_up() -> None:
     assert ap(result) == pytest.approx(1)
 
 
-def test_a_class_without_anything_to_find_is_0_in_the_mean_of_11_points() -> None:
+def test_a_class_without_ground_truth_has_11_point_ap_0() -> None:
     truth = truths(row(0, 1), label=["plane", "ship"], difficult=[True, False])
     detections = detections_of(row(0, 1), label=["plane", "ship"])
     assert evaluate(truth, detections, "dota").summary["mAP"] == pytest.approx(0.5)
     assert evaluate(truth, detections, "dota-allpoint").summary["mAP"] == pytest.approx(1)
 
 
-def test_a_bow_tie_of_equal_halves_finds_nothing() -> None:
+def test_a_bow_tie_of_equal_halves_matches_nothing() -> None:
     bow_tie = np.array([[0, 0, 10, 10, 10, 0, 0, 10]], float)
     assert ap(evaluate(truths(SQUARE), detections_of(bow_tie), "dota")) == 0
     assert ap(evaluate(truths(bow_tie), detections_of(bow_tie), "dota")) == 0
 
 
-def test_ties_may_move_it_and_the_range_says_how_far() -> None:
+def test_tie_bounds_contain_the_ap_of_any_order() -> None:
     given = truths(row(0)), detections_of(row(0, 5), [0.5, 0.5])
     result = evaluate(*given, "dota-allpoint")
     low, value, high = tie_range(result)["mAP"]
     assert (low, value, high) == pytest.approx((0.5, 1, 1))
 
 
-def test_boxes_are_quadrilaterals_too() -> None:
+def test_boxes_are_scored_as_quadrilaterals() -> None:
     boxes = GroundTruth.from_arrays(image=["i"], label=["ship"], boxes=[[0, 0, 10, 10]])
     assert ap(evaluate(boxes, detections_of(SQUARE), "dota")) == pytest.approx(1)
     assert ap(evaluate(boxes, detections_of(DIAMOND), "dota")) == 0
 
 
-def test_a_crowd_absorbs_what_lies_in_it() -> None:
+def test_a_crowd_matches_any_detection_inside_it() -> None:
     rules = replace(protocol("coco"), iou_type="polygon")
     truth = truths(np.vstack([2 * SQUARE, row(5)]), crowd=[True, False])
     result = evaluate(truth, detections_of(np.vstack([DIAMOND, DIAMOND, row(5)])), rules)
@@ -118,7 +119,7 @@ def test_a_crowd_absorbs_what_lies_in_it() -> None:
     assert result.summary["AP"] == pytest.approx(1)
 
 
-def test_areas_are_those_of_quadrilaterals() -> None:
+def test_area_ranges_use_the_area_of_quadrilaterals() -> None:
     # The box around has 40 * 40, beyond 32 * 32: the diamond in it half of that.
     result = evaluate(
         truths(4 * DIAMOND),
@@ -129,7 +130,7 @@ def test_areas_are_those_of_quadrilaterals() -> None:
     assert np.isnan(result.summary["APm"])
 
 
-def test_what_polygons_do_not_go_with() -> None:
+def test_fields_that_exclude_polygons() -> None:
     with pytest.raises(UsageError, match="requires matching by-score, not by-iou"):
         replace(protocol("proposals"), iou_type="polygon")
     with pytest.raises(
@@ -140,7 +141,7 @@ def test_what_polygons_do_not_go_with() -> None:
     assert (changed.iou_type, changed.inclusive_pixels) == ("polygon", False)
 
 
-def test_corners_are_rounded_where_boxes_are() -> None:
+def test_box_decimals_round_corners() -> None:
     rules = replace(protocol("dota"), box_decimals=0)
     # Rounded, the half becomes more than that.
     half = np.array([[0, 0, 10, 0, 10, 5, 0, 5.6]], float)
@@ -153,7 +154,7 @@ def test_corners_are_rounded_where_boxes_are() -> None:
 
 
 def plain_ap(truth: GroundTruth, detections: Detections, protocol: Protocol) -> float:
-    """Return the AP of one class at 11 points, one detection after the other."""
+    """Return the 11-point AP of one class, one detection after the other."""
     assert truth.polygons is not None
     assert detections.polygons is not None
     taken, hits = set(), []
@@ -176,7 +177,7 @@ def plain_ap(truth: GroundTruth, detections: Detections, protocol: Protocol) -> 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 30))
 @examples(60)
-def test_any_quadrilaterals_as_a_plain_evaluator_has_them(
+def test_random_quadrilaterals_equal_a_plain_evaluator(
     seed: int, required: int, count: int
 ) -> None:
     made = np.random.default_rng(seed)
@@ -198,7 +199,7 @@ def test_any_quadrilaterals_as_a_plain_evaluator_has_them(
     assert ap(evaluate(truth, detections, rules)) == pytest.approx(expected, abs=1e-12)
 
 
-def test_rectangles_are_what_boxes_are() -> None:
+def test_rectangles_score_as_boxes() -> None:
     assert box_polygons(np.array([[1.0, 2.0, 3.0, 5.0]])).tolist() == [[1, 2, 3, 2, 3, 5, 1, 5]]
     # One that ends before it begins overlaps nothing.
     backward = box_polygons(np.array([[10.0, 0.0, 0.0, 10.0]]))

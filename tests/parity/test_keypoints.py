@@ -53,7 +53,7 @@ def load(folder: Path, *names: str) -> list[Any]:
 
 
 def scored(truth: Any, results: Any, protocol: Protocol = RULES, **more: Any) -> Result:
-    """Return the result of two files of such contents."""
+    """Return the result of two files with these contents."""
     with tempfile.TemporaryDirectory() as made:
         gt, dt = Path(made, "gt.json"), Path(made, "dt.json")
         gt.write_text(json.dumps(truth))
@@ -68,8 +68,8 @@ def assert_numbers(result: Result, expected: dict[str, float | None]) -> None:
         assert np.isnan(ours) if value is None else ours == value, name
 
 
-def referee(truth: Any, detections: Any, protocol: Protocol = RULES) -> COCOeval:
-    """Return pycocotools, having scored the same; annotations are numbered from 1."""
+def reference_eval(truth: Any, detections: Any, protocol: Protocol = RULES) -> COCOeval:
+    """Return pycocotools' evaluation of the same; annotations are numbered from 1."""
     truths = COCO()
     truths.dataset = copy.deepcopy(truth)
     for number, record in enumerate(truths.dataset["annotations"], 1):
@@ -84,14 +84,14 @@ def referee(truth: Any, detections: Any, protocol: Protocol = RULES) -> COCOeval
 
 
 def assert_same(truth: Any, detections: Any, protocol: Protocol = RULES) -> None:
-    """Check every overlap, match, precision and recall."""
-    reference = referee(truth, detections, protocol)
+    """Compare every OKS, match, precision and recall."""
+    reference = reference_eval(truth, detections, protocol)
     result = scored(truth, detections, protocol, matches=True)
     assert_same_overlaps(result, reference)
     assert result.matches is not None
-    matched, neutral, counted = _matches(reference, len(detections))
+    matched, ignored, counted = _matches(reference, len(detections))
     assert_same_bits(result.matches.ground_truth, matched, "matches")
-    assert_same_bits(result.matches.ignored, neutral, "neutral")
+    assert_same_bits(result.matches.ignored, ignored, "ignored")
     assert_same_bits(result.matches.counted, counted, "counted")
     assert_same_bits(result.full_precision(), _nan(reference.eval["precision"]), "precision")
     assert_same_bits(result.recall, _nan(reference.eval["recall"]), "recall")
@@ -126,7 +126,7 @@ def test_published_numbers(
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_array_is_that_of_pycocotools(folder: Path, name: str) -> None:
+def test_every_array_equals_pycocotools(folder: Path, name: str) -> None:
     assert_same(*load(folder, *FILES[name]))
 
 
@@ -135,7 +135,7 @@ def boxed(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"bbox": [min(x), min(y), max(x) - min(x), max(y) - min(y)]}
 
 
-def test_a_bbox_around_the_keypoints_changes_nothing(
+def test_a_bbox_around_the_keypoints_does_not_change_results(
     folder: Path, expected: dict[str, Any]
 ) -> None:
     truth, detections = load(folder, "coco79_gt", "coco79_dt")
@@ -143,8 +143,8 @@ def test_a_bbox_around_the_keypoints_changes_nothing(
     assert_numbers(result, expected[WITH_BOXES]["stats"])
 
 
-def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
-    """Of rows that have one, each by itself; a note says how many another area would move."""
+def test_the_bbox_area_decides_the_area_range(folder: Path) -> None:
+    """Each row with a bbox by itself; a note counts the rows that another area would move."""
     truth, detections = load(folder, "coco79_gt", "coco79_dt")
     small = [row | {"bbox": [5, 5, 40, 40]} for row in detections]
     assert_same(truth, small)
@@ -163,7 +163,7 @@ def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
 
 
 def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
-    """Of 14 keypoints, an area of .53 of the box, and no ranges."""
+    """14 keypoints, an area of .53 of the box, and no area ranges."""
     truth, detections = load(folder, "example_crowdpose_val", "example_crowdpose_preds")
     for record in truth["annotations"]:
         record["area"] = record["bbox"][2] * record["bbox"][3] * 0.53
@@ -191,8 +191,8 @@ def cases() -> list[str]:
         "nose 6 px off",
         "nose 6 px off, hip exact",
         "ground truth without keypoints",
-        "a neutral one absorbs one only",
-        "a crowd absorbs all",
+        "an ignored one matches only one",
+        "a crowd matches all",
         "10 px left of the doubled box",
         "area of a detection: extent of its keypoints",
         "area of a detection: its bbox",
@@ -230,8 +230,8 @@ coordinate = st.one_of(st.integers(-20, 120), st.floats(-20, 120, width=32))
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
-    """Draw objects of any number of keypoints, labelled or not, and detections nearby."""
+def keypoint_cases(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
+    """Draw objects with any number of labeled keypoints, and detections nearby."""
     count = draw(st.sampled_from([1, 2, 5, 7, 8, 9, 16, 17, 20, 136]))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sigmas = tuple((random.integers(20, 110, count) / 1000).tolist())
@@ -266,7 +266,7 @@ def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
                     "keypoints": placed(np.column_stack([moved, np.ones(count)]).ravel()),
                 }
             )
-    detections = detections or [found_nowhere(count)]
+    detections = detections or [far_detection(count)]
     instances = {
         "images": [{"id": 1}, {"id": 2}],
         "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
@@ -275,11 +275,11 @@ def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
     return instances, detections, RULES.with_changes(sigmas=sigmas)
 
 
-def found_nowhere(count: int) -> dict[str, Any]:
+def far_detection(count: int) -> dict[str, Any]:
     pose = [500, 500, 1] * count
     return {"image_id": 1, "category_id": 1, "score": 0.5, "keypoints": pose}
 
 
-@given(scenes())
-def test_drawn_scenes_are_those_of_pycocotools(scene: tuple[Any, Any, Protocol]) -> None:
+@given(keypoint_cases())
+def test_random_cases_equal_pycocotools(scene: tuple[Any, Any, Protocol]) -> None:
     assert_same(*scene)

@@ -1,4 +1,4 @@
-"""Pairing by ground truth: known numbers of the KITTI kit, the plain oracle, and cases by hand."""
+"""KITTI matching: known numbers of the development kit, the plain oracle, and cases by hand."""
 
 import json
 from dataclasses import replace
@@ -67,7 +67,7 @@ def cyclist(box: oracle.Box = BOX) -> Label:
     return Label("Cyclist", 0.0, 0, box)
 
 
-def claim(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -> Detection:
+def make_detection(score: float, box: oracle.Box = BOX, type: str = "Cyclist") -> Detection:
     return Detection(type, box, score)
 
 
@@ -103,7 +103,9 @@ def staged(real_data: Path) -> tuple[list[Image], dict[str, dict[str, float]]]:
     return real(folder), expected["numbers"]
 
 
-def test_the_numbers_of_the_kit(staged: tuple[list[Image], dict[str, dict[str, float]]]) -> None:
+def test_values_of_the_development_kit(
+    staged: tuple[list[Image], dict[str, dict[str, float]]],
+) -> None:
     images, numbers = staged
     assert len(numbers) == 9
     for rules, key in ((R40, "AP_R40"), (R11, "AP_R11")):
@@ -116,7 +118,7 @@ def test_the_numbers_of_the_kit(staged: tuple[list[Image], dict[str, dict[str, f
             )
 
 
-def test_the_oracle_has_them_too(
+def test_the_oracle_gives_the_values_of_the_kit(
     staged: tuple[list[Image], dict[str, dict[str, float]]],
 ) -> None:
     images, numbers = staged
@@ -170,7 +172,12 @@ IMAGES = st.lists(
 @examples(300)
 @example(
     # A ground truth that a low detection of another class is the best on, by score.
-    [Image([cyclist((0, 0, 50, 26))], [claim(0.9, (0, 0, 50, 24), "Car"), claim(0.5)])],
+    [
+        Image(
+            [cyclist((0, 0, 50, 26))],
+            [make_detection(0.9, (0, 0, 50, 24), "Car"), make_detection(0.5)],
+        )
+    ],
     1,
 )
 @example(
@@ -178,9 +185,9 @@ IMAGES = st.lists(
     [
         Image(
             [cyclist((0, 0, 50, 26)), cyclist((20, 0, 70, 26))],
-            [claim(0.9, (10, 0, 60, 24)), claim(0.8, (0, 0, 50, 24))],
+            [make_detection(0.9, (10, 0, 60, 24)), make_detection(0.8, (0, 0, 50, 24))],
         ),
-        Image([cyclist()], [claim(0.7)]),
+        Image([cyclist()], [make_detection(0.7)]),
     ],
     1,
 )
@@ -189,12 +196,12 @@ IMAGES = st.lists(
     [
         Image(
             [cyclist(), cyclist((20, 0, 70, 50))],
-            [claim(0.9, (10, 0, 60, 50)), claim(0.9)],
+            [make_detection(0.9, (10, 0, 60, 50)), make_detection(0.9)],
         )
     ],
     1,
 )
-def test_every_point_is_the_oracle_s(images: list[Image], at_once: int) -> None:
+def test_every_point_equals_the_oracle(images: list[Image], at_once: int) -> None:
     before, kitti._PAIRS = kitti._PAIRS, at_once
     try:
         result, eleven = run(images), run(images, R11)
@@ -236,10 +243,10 @@ def _same_counts(result: Result, label: int, images: list[Image], name: str) -> 
 
 
 def test_two_objects_of_which_one_costs_a_false_positive() -> None:
-    """Scores found are .9 and .7; recall 0 and 1/40 are sampled there, and nothing is beyond."""
+    """Matched scores are .9 and .7; recall 0 and 1/40 are sampled there, and nothing beyond."""
     images = [
-        Image([cyclist()], [claim(0.9), claim(0.8, (100, 0, 150, 50))]),
-        Image([cyclist()], [claim(0.7)]),
+        Image([cyclist()], [make_detection(0.9), make_detection(0.8, (100, 0, 150, 50))]),
+        Image([cyclist()], [make_detection(0.7)]),
     ]
     # Precision 1 at score .9, 2/3 at score .7: points 0 and 1 of 41.
     assert average(images, "Cyclist", "moderate") == pytest.approx(2 / 3 / 40)
@@ -248,8 +255,8 @@ def test_two_objects_of_which_one_costs_a_false_positive() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 40, 41, 60])
 def test_few_objects_fill_few_of_the_points(count: int) -> None:
-    """Each score found is a point, up to 41: one object, found, has a point at recall 0 alone."""
-    images = [Image([cyclist()], [claim(1 - 0.01 * n)]) for n in range(count)]
+    """Each matched score is a point, up to 41: one matched object has a point at recall 0 only."""
+    images = [Image([cyclist()], [make_detection(1 - 0.01 * n)]) for n in range(count)]
     expected = min(count - 1, 40) / 40
     assert average(images, "Cyclist", "easy") == pytest.approx(expected)
 
@@ -264,7 +271,7 @@ def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
     assert len(kitti.sampled(np.zeros(0), 3)) == 0
 
 
-def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
+def test_points_are_sampled_as_by_the_oracle_for_any_number_of_objects() -> None:
     for positives in range(1, 300):
         for count in {positives, positives // 2}:
             scores = np.arange(count, 0, -1.0)
@@ -272,15 +279,15 @@ def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
             assert points == oracle.sampled(scores.tolist(), positives)
 
 
-def test_the_overlap_must_exceed_the_threshold() -> None:
-    exactly_half = claim(0.9, (0, 0, 50, 25))
-    more = claim(0.9, (0, 0, 50, 26))
+def test_the_iou_must_exceed_the_threshold() -> None:
+    exactly_half = make_detection(0.9, (0, 0, 50, 25))
+    more = make_detection(0.9, (0, 0, 50, 26))
     for detection, expected in ((exactly_half, 0), (more, 1)):
         result = run([Image([cyclist()], [detection])])
         assert result.true_positives[result.classes.index("Cyclist")] == expected
 
 
-def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
+def test_each_difficulty_limits_height_occlusion_and_truncation() -> None:
     labels = {
         "easy": Label("Cyclist", 0.15, 0, (0, 0, 50, 40.5)),
         "as low as easy": Label("Cyclist", 0.15, 0, (0, 0, 50, 40)),
@@ -305,24 +312,24 @@ def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
         assert tuple(np.array(result.area_ranges)[defined]) == expected[name], name
 
 
-def test_a_van_is_neutral_to_cars_and_a_truck_is_not() -> None:
+def test_a_van_is_ignored_for_cars_and_a_truck_is_not() -> None:
     car = Label("Car", 0, 0, (200, 0, 250, 50))
     for kind, wrong in (("Van", 0), ("van", 0), ("Truck", 1)):
-        result = run([Image([car, Label(kind, 0, 0, BOX)], [claim(0.9, BOX, "Car")])])
+        result = run([Image([car, Label(kind, 0, 0, BOX)], [make_detection(0.9, BOX, "Car")])])
         assert result.false_positives[result.classes.index("Car")] == wrong
 
 
-def test_what_lies_in_a_region_not_cared_about_is_taken_out() -> None:
-    """By the share of the detection's own area: the region is far larger."""
+def test_detections_in_dontcare_regions_are_ignored() -> None:
+    """The overlap is divided by the detection's area: the region is far larger."""
     region = Label("DontCare", -1, -1, (100, 0, 400, 300))
-    inside, across = claim(0.9, (150, 0, 200, 50)), claim(0.9, (75, 0, 125, 50))
+    inside, across = make_detection(0.9, (150, 0, 200, 50)), make_detection(0.9, (75, 0, 125, 50))
     for detection, wrong in ((inside, 0), (across, 1)):  # half of a detection is not more than .5
         result = run([Image([cyclist(), region], [detection])])
         assert result.false_positives[result.classes.index("Cyclist")] == wrong
 
 
-def test_a_low_detection_is_taken_where_nothing_better_is_and_counts_nowhere() -> None:
-    low, right = claim(0.9, (0, 0, 50, 24)), claim(0.5, (0, 0, 50, 30))
+def test_a_detection_below_min_height_matches_last_and_is_ignored() -> None:
+    low, right = make_detection(0.9, (0, 0, 50, 24)), make_detection(0.5, (0, 0, 50, 30))
     label = cyclist((0, 0, 50, 30))
     result = run([Image([label], [low])])
     at = result.classes.index("Cyclist")
@@ -333,14 +340,14 @@ def test_a_low_detection_is_taken_where_nothing_better_is_and_counts_nowhere() -
     assert result.average_precision[0, at, 0] == 0
 
 
-def test_a_region_takes_no_detection_from_an_object() -> None:
+def test_a_dontcare_region_takes_no_detection_from_an_object() -> None:
     region = Label("DontCare", -1, -1, BOX)
-    result = run([Image([region, cyclist()], [claim(0.9)])])
+    result = run([Image([region, cyclist()], [make_detection(0.9)])])
     assert result.true_positives[result.classes.index("Cyclist")] == 1
 
 
-def test_a_detection_upside_down_is_as_high_as_it_is() -> None:
-    """The kit takes the height without its sign: this one is not low, and wrong."""
+def test_the_height_of_an_inverted_detection_is_absolute() -> None:
+    """The kit takes the absolute height: this detection is tall enough, and a false positive."""
     truth, _ = tables([Image([cyclist()], [])])
     detections = Detections.from_arrays(
         image=[0], label=["Cyclist"], boxes=[(0.0, 50, 50, 0)], score=[0.9], as_is=True
@@ -349,9 +356,9 @@ def test_a_detection_upside_down_is_as_high_as_it_is() -> None:
     assert result.false_positives[result.classes.index("Cyclist")] == 1
 
 
-def test_what_counts_neither_way_is_no_duplicate() -> None:
-    label, detections = cyclist((0, 0, 50, 30)), claim(0.9, (0, 0, 50, 30))
-    low, again = claim(0.8, (0, 0, 50, 24)), claim(0.7, (0, 0, 50, 28))
+def test_ignored_detections_are_not_duplicates() -> None:
+    label, detections = cyclist((0, 0, 50, 30)), make_detection(0.9, (0, 0, 50, 30))
+    low, again = make_detection(0.8, (0, 0, 50, 24)), make_detection(0.7, (0, 0, 50, 28))
     region = Label("DontCare", -1, -1, (0, 0, 100, 100))
     for labels, rest, expected in (
         ([label], [low], 0),
@@ -362,11 +369,13 @@ def test_what_counts_neither_way_is_no_duplicate() -> None:
         assert result.duplicates[result.classes.index("Cyclist")] == expected
 
 
-def test_the_overlap_decides_at_each_score_and_not_the_score() -> None:
-    """By score the second ground truth is left the worse box; by overlap each has its own."""
+def test_matching_at_each_score_is_by_iou_and_not_by_score() -> None:
+    """By score the second ground truth gets the worse box; by IoU each gets its own."""
     left, right = (0.0, 0.0, 50.0, 50.0), (10.0, 0.0, 60.0, 50.0)
     images = [
-        Image([cyclist(left), cyclist(right)], [claim(0.9, right), claim(0.8, left)]),
+        Image(
+            [cyclist(left), cyclist(right)], [make_detection(0.9, right), make_detection(0.8, left)]
+        ),
     ]
     # By score: the left one takes .9, the right one .8; both overlap both by 2/3.
     # At .9 the box is the left one's again: 1 of 1. At .8 each has its own: 2 of 2.
@@ -379,7 +388,10 @@ def test_the_overlap_decides_at_each_score_and_not_the_score() -> None:
 
 
 def test_summary_titles_and_counts() -> None:
-    images = [Image([cyclist()], [claim(0.9), claim(0.8)]), Image([cyclist()], [claim(0.7)])]
+    images = [
+        Image([cyclist()], [make_detection(0.9), make_detection(0.8)]),
+        Image([cyclist()], [make_detection(0.7)]),
+    ]
     result = run(images)
     assert list(result.summary) == ["mAP-moderate", "mAP-easy", "mAP-hard"]
     params = metrics.summary(result.protocol)[0].params
@@ -389,9 +401,9 @@ def test_summary_titles_and_counts() -> None:
     assert result.duplicates[at] == 1
 
 
-def test_the_other_axes_have_their_say() -> None:
-    """On a cyclist of 50 by 50 and a detection of its upper half, but for half a pixel."""
-    half, images = claim(0.9, (0, 0, 50, 25)), []
+def test_other_fields_apply() -> None:
+    """A cyclist of 50 by 50 and a detection of its upper half, short of half a pixel."""
+    half, images = make_detection(0.9, (0, 0, 50, 25)), []
     for rules, expected in (
         (R40, 0),  # exactly .5 is not above it
         (R40.with_changes(strict_iou=False), 1),
@@ -405,8 +417,8 @@ def test_the_other_axes_have_their_say() -> None:
         assert result.true_positives[result.classes.index("Cyclist")] == expected, rules
 
 
-def test_the_guard_and_areas_have_their_say() -> None:
-    images = [Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])]
+def test_precision_eps_and_area_ranges_apply() -> None:
+    images = [Image([cyclist()], [make_detection(0.9)]), Image([cyclist()], [make_detection(0.8)])]
     guarded = R40.with_changes(precision_eps=0.5)
     assert average(images, "Cyclist", "moderate", guarded) == pytest.approx(2 / 2.5 / 40)
     small = (AreaRange("small", 0, 2499, "s"), AreaRange("large", 2500, 1e10, "l"))
@@ -420,18 +432,20 @@ def test_the_guard_and_areas_have_their_say() -> None:
     assert (result.ignored[at], result.false_positives[at]) == (2, 0)
 
 
-def test_a_neutral_object_of_the_class_is_no_positive() -> None:
-    truth, detections = tables([Image([cyclist()], [claim(0.9)])])
+def test_an_ignored_object_of_the_class_is_not_a_positive() -> None:
+    truth, detections = tables([Image([cyclist()], [make_detection(0.9)])])
     marked = replace(truth, crowd=np.array([True]))
-    for absorbing in ((), ("crowd",)):
-        protocol = R40.with_changes(ignore_flags=("crowd",), crowd_flags=absorbing)
+    for crowd_flags in ((), ("crowd",)):
+        protocol = R40.with_changes(ignore_flags=("crowd",), crowd_flags=crowd_flags)
         result = evaluate(marked, detections, protocol)
         at = result.classes.index("Cyclist")
         assert (result.ignored[at], result.false_positives[at]) == (1, 0)
 
 
-def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
-    truth, detections = tables([Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])])
+def test_an_evaluator_gives_the_same_result_but_no_partial() -> None:
+    truth, detections = tables(
+        [Image([cyclist()], [make_detection(0.9)]), Image([cyclist()], [make_detection(0.8)])]
+    )
     evaluator = Evaluator(truth, R40, boxes="xyxy")
     for image in range(2):
         rows = detections.image == image
@@ -446,34 +460,35 @@ def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
         evaluator.to_bytes()
 
 
-def test_other_headlines() -> None:
-    result = run([Image([cyclist()], [claim(0.9)])], R40.with_changes(primary_metric="AP"))
+def test_other_primary_metrics() -> None:
+    result = run([Image([cyclist()], [make_detection(0.9)])], R40.with_changes(primary_metric="AP"))
     assert list(result.summary)[:4] == ["AP-moderate", "AP-easy", "AP-hard", "AR-moderate"]
     assert result.summary["AR-moderate"] == 1
 
 
-def test_classes_that_are_not_scored_are_said() -> None:
-    images = [Image([cyclist(), Label("Truck", 0, 0, BOX)], [claim(0.9, BOX, "Truck")])]
+def test_classes_that_are_not_scored_are_noted() -> None:
+    images = [Image([cyclist(), Label("Truck", 0, 0, BOX)], [make_detection(0.9, BOX, "Truck")])]
     (note,) = (n for n in run(images).notes if n.code == "classes-not-scored")
     assert (note.count, note.severity) == (1, "info")
     assert "Truck" in note.message
 
 
-def test_only_the_images_asked_for_decide_where_to_look() -> None:
+def test_only_selected_images_decide_the_sampled_scores() -> None:
     images = [
-        Image([cyclist()], [claim(0.9 - 0.1 * n), claim(0.85, (99, 0, 149, 50))]) for n in range(4)
+        Image([cyclist()], [make_detection(0.9 - 0.1 * n), make_detection(0.85, (99, 0, 149, 50))])
+        for n in range(4)
     ]
     part, alone = on_images(run(images), [0, 2]), run([images[0], images[2]])
     assert part.summary == alone.summary
 
 
-def test_slices_of_rows_keep_their_further_columns() -> None:
+def test_slices_of_rows_keep_extra_columns() -> None:
     truth, _ = tables([Image([cyclist(), Label("Car", 0.5, 2, BOX)], [])])
     assert truth.select(np.array([1])).extra["occluded"].tolist() == [2.0]
 
 
-def test_what_ranks_detections_is_refused() -> None:
-    result = run([Image([cyclist()], [claim(0.9)])])
+def test_analyses_that_need_score_matching_are_refused() -> None:
+    result = run([Image([cyclist()], [make_detection(0.9)])])
     said = "protocol kitti uses matching kitti, which labels no detection"
     for ask in (
         lambda: result.match_table,
@@ -490,7 +505,7 @@ def test_what_ranks_detections_is_refused() -> None:
             ask()
 
 
-def test_columns_that_are_missing_are_named() -> None:
+def test_missing_columns_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["Car"], boxes=[BOX])
     detections = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match=r"column 'occluded'.*--max-occlusion"):
@@ -499,7 +514,7 @@ def test_columns_that_are_missing_are_named() -> None:
     assert evaluate(truth, detections, protocol).true_positives.tolist() == [1]
 
 
-def test_other_classes_than_are_scored_are_named() -> None:
+def test_classes_that_the_protocol_does_not_score_are_named() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["bird"], boxes=[BOX])
     detections = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
     with pytest.raises(UsageError, match="evaluates only Car, Pedestrian, Cyclist"):
@@ -527,17 +542,17 @@ def test_other_classes_than_are_scored_are_named() -> None:
         ({"neighbor_classes": (("Car", ""),)}, "'' is not a name"),
     ],
 )
-def test_axes_that_do_not_go_together(changes: dict[str, Any], message: str) -> None:
+def test_incompatible_fields(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         R40.with_changes(**changes)
 
 
-def test_a_threshold_is_that_of_all_classes() -> None:
+def test_one_threshold_applies_to_all_classes() -> None:
     protocol = R40.with_changes(iou_thresholds=(0.6,))
     assert protocol.class_iou == (("Car", 0.6), ("Pedestrian", 0.6), ("Cyclist", 0.6))
 
 
-def test_one_value_goes_for_all_levels() -> None:
+def test_one_value_applies_to_all_difficulties() -> None:
     protocol = R40.with_changes(min_height=(60,))
     result = run([Image([cyclist()], [])], protocol)
     assert result.ground_truths.sum() == 0

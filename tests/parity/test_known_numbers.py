@@ -1,4 +1,4 @@
-"""Real data, with the numbers that others have published or computed for it."""
+"""Real data, with metrics that others published or computed for it."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def voc2007_expected(real_data: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("year", ["07", "12"])
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_voc2007_test_is_what_py_faster_rcnn_says(
+def test_voc2007_test_equals_py_faster_rcnn(
     voc2007: Tables, voc2007_expected: dict[str, Any], year: str, threads: int
 ) -> None:
     truth, detections = voc2007
@@ -68,7 +68,7 @@ ALL_NORMAL: dict[str, Any] = {"ignore_flags": ()}
         ("voc2012-py", ALL_NORMAL, 0.682513),
     ],
 )
-def test_voc2007_test_by_other_rules(
+def test_voc2007_test_with_other_protocols(
     voc2007: Tables, preset: str, changes: dict[str, Any], expected: float
 ) -> None:
     result = evaluate(*voc2007, replace(protocol(preset), **changes))
@@ -76,15 +76,15 @@ def test_voc2007_test_by_other_rules(
 
 
 @pytest.mark.parametrize("label", [0, 4, 14])  # aeroplane, bottle, person: 3400 to 32,000 rows
-def test_voc2007_test_is_what_our_own_voc_eval_says(voc2007: Tables, label: int) -> None:
-    """Bit by bit along the ranking: precision and recall after every detection that counts."""
+def test_voc2007_test_equals_our_voc_eval(voc2007: Tables, label: int) -> None:
+    """Bit by bit along the ranking: precision and recall after every counted detection."""
     truth, detections = voc2007
     recall, precision, average = voc_eval(truth, detections, label, eleven_points=True)
     result = evaluate(truth, detections, "voc2007-py")
     assert result.class_metrics(label)["AP"] == pytest.approx(average, abs=1e-14)
     curve = next(curve for curve in result.curves() if curve.label == label)
     ours = set(zip(curve.recall.tolist(), curve.precision.tolist(), strict=True))
-    # Neutral detections repeat the point before them; leading ones have none.
+    # Ignored detections repeat the point before them; leading ones have none.
     theirs = set(zip(recall.tolist(), precision.tolist(), strict=True))
     assert ours - {(0.0, 0.0)} == theirs - {(0.0, 0.0)}
 
@@ -98,7 +98,7 @@ def _voc_100(folder: Path, boxes: str, ground_truth: str = "voc_xml") -> Tables:
 
 @pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 @pytest.mark.parametrize(
-    ("preset", "neutral", "expected"),
+    ("preset", "flags", "expected"),
     [
         ("voc2012", ("difficult",), 0.613875),
         ("voc2007-py", ("difficult",), 0.607511),
@@ -108,10 +108,10 @@ def _voc_100(folder: Path, boxes: str, ground_truth: str = "voc_xml") -> Tables:
     ],
 )
 def test_voc_100(
-    real_data: Path, boxes: str, preset: str, neutral: tuple[str, ...], expected: float
+    real_data: Path, boxes: str, preset: str, flags: tuple[str, ...], expected: float
 ) -> None:
     truth, detections = _voc_100(real_data / "voc-100", boxes)
-    result = evaluate(truth, detections, replace(protocol(preset), ignore_flags=neutral))
+    result = evaluate(truth, detections, replace(protocol(preset), ignore_flags=flags))
     assert result.summary["mAP"] == pytest.approx(expected, abs=1e-6)
 
 
@@ -119,8 +119,8 @@ def _expected(path: Path) -> dict[str, Any]:
     return json.loads(path.read_text("utf-8"))  # type: ignore[no-any-return]
 
 
-def _is(result: Result, expected: dict[str, Any]) -> None:
-    """Hold the summary and the classes to a reference's file, where -1 stands for undefined."""
+def _assert_values(result: Result, expected: dict[str, Any]) -> None:
+    """Compare the summary and the classes with a reference's file, where -1 is undefined."""
     required = {n: math.nan if v == -1 else v for n, v in expected["stats"].items()}
     assert result.summary == pytest.approx(required, abs=1e-6, nan_ok=True)
     actual = per_class(result)
@@ -133,11 +133,11 @@ def _is(result: Result, expected: dict[str, Any]) -> None:
             )
 
 
-def test_voc_100_in_coco_form(real_data: Path) -> None:
+def test_voc_100_as_coco(real_data: Path) -> None:
     folder = real_data / "voc-100"
     truth = coco.read_ground_truth(folder / "gt" / "coco_v1" / "instances_default.json")
     detections = coco.read_detections(folder / "dt" / "coco_aligned_to_gt_v1.json", truth)
-    _is(evaluate(truth, detections, "coco"), _expected(folder / "expected_coco.json"))
+    _assert_values(evaluate(truth, detections, "coco"), _expected(folder / "expected_coco.json"))
 
 
 def _toy(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -145,8 +145,8 @@ def _toy(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return instances, _expected(folder / "dets_coco_format" / "coco_dets.json")["annotations"]
 
 
-def _is_toy(result: Result, folder: Path) -> None:
-    """Hold a result to pycocotools with annotations numbered from 1."""
+def _assert_toy_values(result: Result, folder: Path) -> None:
+    """Compare a result with pycocotools, annotations numbered from 1."""
     assert result.summary == pytest.approx(
         reference.run(*_toy(folder)).summary, abs=1e-15, nan_ok=True
     )
@@ -154,8 +154,8 @@ def _is_toy(result: Result, folder: Path) -> None:
     assert math.isnan(result.summary["APm"])
 
 
-def test_voc_toy_known_numbers_have_the_id_0_of_pycocotools(real_data: Path) -> None:
-    """The known AP of .495217 is that of pycocotools taking annotation 0 for no match (quirk 3)."""
+def test_voc_toy_known_numbers_include_annotation_id_zero(real_data: Path) -> None:
+    """The known AP of .495217 is pycocotools' with annotation 0 taken as unmatched (quirk 3)."""
     folder = real_data / "voc-toy"
     assert any(row["id"] == 0 for row in _toy(folder)[0]["annotations"])
     truth = coco.read_ground_truth(folder / "gts_coco_format" / "toy_example_coco.JSON")
@@ -166,11 +166,11 @@ def test_voc_toy_known_numbers_have_the_id_0_of_pycocotools(real_data: Path) -> 
         assert summary["AP50"] == pytest.approx(0.759488449, abs=1e-6)
 
 
-def test_voc_toy_in_coco_form(real_data: Path) -> None:
+def test_voc_toy_as_coco(real_data: Path) -> None:
     folder = real_data / "voc-toy"
     truth = coco.read_ground_truth(folder / "gts_coco_format" / "toy_example_coco.JSON")
     detections = folder / "dets_coco_format" / "coco_dets.json"
-    _is_toy(evaluate(truth, coco.read_detections(detections, truth), "coco"), folder)
+    _assert_toy_values(evaluate(truth, coco.read_detections(detections, truth), "coco"), folder)
 
 
 @pytest.mark.parametrize("names", ["classid", "classname"])
@@ -184,7 +184,7 @@ def test_voc_toy_as_xml_and_text(real_data: Path, names: str, box_format: str, b
         class_names=folder / "voc.names" if names == "classid" else None,
         boxes=boxes,
     )
-    _is_toy(evaluate(truth, detections, "coco"), folder)
+    _assert_toy_values(evaluate(truth, detections, "coco"), folder)
 
 
 def _cartucho(folder: Path) -> Tables:
@@ -193,7 +193,10 @@ def _cartucho(folder: Path) -> Tables:
 
 
 def test_cartucho_85_as_text(real_data: Path) -> None:
-    """All points, inclusive pixels, IoU .5; 8 classes occur only in detections and stay outside."""
+    """All-point AP, inclusive pixels, IoU .5.
+
+    8 classes occur only in detections and are left out.
+    """
     folder = real_data / "cartucho-85"
     expected = _expected(folder / "expected0_5.json")
     required = {name: numbers for name, numbers in expected.items() if isinstance(numbers, dict)}
@@ -220,11 +223,11 @@ def test_cartucho_85_curves(real_data: Path) -> None:
         assert curve.recall.tolist() == pytest.approx(required["recall"], abs=1e-12)
 
 
-def test_cartucho_85_in_coco_form(real_data: Path) -> None:
+def test_cartucho_85_as_coco(real_data: Path) -> None:
     folder = real_data / "cartucho-85"
     truth = coco.read_ground_truth(folder / "groundtruths_coco.json")
     detections = coco.read_detections(folder / "detections_coco.json", truth)
-    _is(evaluate(truth, detections, "coco"), _expected(folder / "expected_coco.json"))
+    _assert_values(evaluate(truth, detections, "coco"), _expected(folder / "expected_coco.json"))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ def test_odm_sample_2(
 
 
 def test_detectron_style_proposals_on_coco_val2014_100(real_data: Path) -> None:
-    """The oracle and the core agree on the proposal recall of real detections."""
+    """The oracle and the core give the same proposal recall of real detections."""
     folder = real_data / "coco-val2014-100"
     truth = coco.read_ground_truth(folder / "instances_val2014_100.json")
     detections = coco.read_detections(folder / "instances_val2014_fakebbox100_results.json", truth)

@@ -1,4 +1,4 @@
-"""LVIS: numbers of the reference, the plain oracle, and cases by hand."""
+"""LVIS: values of the reference, the plain oracle, and cases by hand."""
 
 import json
 import math
@@ -36,7 +36,7 @@ from detap.tables.detection import Detections, GroundTruth, Name
 from tests.depth import examples
 from tests.formats.coco_files import assert_equal_columns
 from tests.oracle import lvis
-from tests.oracle.lvis import Claimed, Labelled, Lists
+from tests.oracle.lvis import DetectionRow, GroundTruthRow, Lists
 from tests.parity.compare import Cell, assert_same_bits, assert_same_matches
 from tests.parity.test_boundary import reference as boundary_reference
 
@@ -50,7 +50,10 @@ NOTHING = Lists(frozenset(), frozenset())
 
 
 def tables(
-    truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, images: int = 2
+    truths: list[GroundTruthRow],
+    claims: list[DetectionRow],
+    lists: Lists = NOTHING,
+    images: int = 2,
 ) -> tuple[GroundTruth, Detections]:
     truth = GroundTruth.from_arrays(
         image=np.array([each.image for each in truths], np.int64),
@@ -74,7 +77,10 @@ def tables(
 
 
 def run(
-    truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, limit: int = 300
+    truths: list[GroundTruthRow],
+    claims: list[DetectionRow],
+    lists: Lists = NOTHING,
+    limit: int = 300,
 ) -> Result:
     protocol = replace(RULES, max_dets=(limit,))
     return evaluate(*tables(truths, claims, lists), protocol)
@@ -113,7 +119,7 @@ def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, protocol
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("protocol", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.iou_type)
-def test_the_reference_itself_gives_the_same_arrays_and_matches(
+def test_arrays_and_matches_equal_the_reference(
     real_data: Path, monkeypatch: pytest.MonkeyPatch, protocol: Protocol
 ) -> None:
     evaluator = _reference(monkeypatch, protocol)
@@ -157,7 +163,7 @@ def cases(real_data: Path) -> list[dict[str, Any]]:
     return selected
 
 
-def test_the_staged_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_worked_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
     for case in cases:
         gold, detections = tmp_path / "gt.json", tmp_path / "dt.json"
         gold.write_text(json.dumps(case["ground_truth"]), "utf-8")
@@ -173,13 +179,13 @@ def test_the_staged_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
 
 
 def crowded(count: int) -> Result:
-    """Return a hit behind so many better detections of a class that nobody looked for."""
-    rows = [Claimed(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
-    return run([Labelled(1, 1, BOX)], [*rows, Claimed(1, 1, BOX, 0.1)])
+    """Return a true positive below so many better detections of an unverified class."""
+    rows = [DetectionRow(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
+    return run([GroundTruthRow(1, 1, BOX)], [*rows, DetectionRow(1, 1, BOX, 0.1)])
 
 
 @pytest.mark.parametrize(("count", "expected"), [(300, 0.0), (299, 1.0)])
-def test_the_limit_comes_before_the_filter(count: int, expected: float) -> None:
+def test_max_dets_apply_before_unverified_classes_are_removed(count: int, expected: float) -> None:
     result = crowded(count)
     assert result.summary["AP"] == pytest.approx(expected)
     assert int(result.within_max_dets.sum()) == int(expected)
@@ -193,22 +199,25 @@ def test_the_limit_comes_before_the_filter(count: int, expected: float) -> None:
 def test_a_better_score_in_another_image(
     negative: bool, not_exhaustive: bool, expected: float
 ) -> None:
-    """The hit has .8; .95 stands where the class is unverified, absent, or both and open-ended."""
+    """The TP has .8.
+
+    The .95 is on an image where the class is unverified, absent, or not exhaustive.
+    """
     pairs = frozenset({(2, 1)})
     lists = Lists(pairs if negative else frozenset(), pairs if not_exhaustive else frozenset())
-    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
-    assert run([Labelled(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(expected)
+    claims = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
+    assert run([GroundTruthRow(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(expected)
 
 
-def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> None:
+def test_duplicates_of_not_exhaustive_classes_are_ignored() -> None:
     open_ended = Lists(frozenset(), frozenset({(1, 1)}))
     claims = [
-        Claimed(1, 1, BOX, 0.95),
-        Claimed(1, 1, BOX, 0.9),
-        Claimed(1, 1, ELSEWHERE, 0.85),
-        Claimed(1, 1, ELSEWHERE, 0.8),
+        DetectionRow(1, 1, BOX, 0.95),
+        DetectionRow(1, 1, BOX, 0.9),
+        DetectionRow(1, 1, ELSEWHERE, 0.85),
+        DetectionRow(1, 1, ELSEWHERE, 0.8),
     ]
-    truths = [Labelled(1, 1, BOX), Labelled(1, 1, (100.0, 100.0, 40.0, 41.0))]
+    truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 1, (100.0, 100.0, 40.0, 41.0))]
     result = run(truths, claims, open_ended)
     assert (result.true_positives.tolist(), result.false_positives.tolist()) == (
         [2, 0, 0],
@@ -220,39 +229,43 @@ def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> No
     assert counted.summary["AP50"] == pytest.approx((51 + 50 * 2 / 3) / 101)
 
 
-def test_verdicts_say_what_is_not_judged_and_why() -> None:
+def test_image_results_give_the_reason_for_unscored_detections() -> None:
     lists = Lists(frozenset(), frozenset({(1, 1)}))
-    claims = [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8), Claimed(1, 2, BOX, 0.7)]
-    detections = image_results(run([Labelled(1, 1, BOX)], claims, lists), 1)
+    claims = [
+        DetectionRow(1, 1, BOX, 0.9),
+        DetectionRow(1, 1, ELSEWHERE, 0.8),
+        DetectionRow(1, 2, BOX, 0.7),
+    ]
+    detections = image_results(run([GroundTruthRow(1, 1, BOX)], claims, lists), 1)
     said = [entry.result for entry in detections.detections]
     assert said == ["true-positive", "not-exhaustive", "unverified"]
-    report = image_report(run([Labelled(1, 1, BOX)], claims, lists), detections)
+    report = image_report(run([GroundTruthRow(1, 1, BOX)], claims, lists), detections)
     assert [row["why"] for row in report.table.rows][1:] == [
         "unmatched; its class is not exhaustively annotated in this image",
         "its class is not verified in this image",
     ]
 
 
-def test_ignore_is_neutral_and_crowd_means_nothing() -> None:
-    truths = [Labelled(1, 1, BOX, ignored=True), Labelled(1, 1, ELSEWHERE)]
-    result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8)])
+def test_ignore_flags_apply_and_crowd_has_no_effect() -> None:
+    truths = [GroundTruthRow(1, 1, BOX, ignored=True), GroundTruthRow(1, 1, ELSEWHERE)]
+    result = run(truths, [DetectionRow(1, 1, BOX, 0.9), DetectionRow(1, 1, ELSEWHERE, 0.8)])
     assert result.summary["AP"] == pytest.approx(1.0)
     assert result.ignored.tolist() == [1, 0, 0]
-    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     crowd = replace(truth, crowd=np.ones(1, np.bool_))
     assert evaluate(crowd, detections, RULES).summary["AP"] == pytest.approx(1.0)
 
 
-def test_equal_scores_at_the_limit_go_by_the_order_of_the_file() -> None:
-    hit = Claimed(1, 1, BOX, 0.5)
-    rest = [Claimed(1, 2, ELSEWHERE, 0.5)] * 300
-    assert run([Labelled(1, 1, BOX)], [hit, *rest]).summary["AP"] == pytest.approx(1.0)
-    assert run([Labelled(1, 1, BOX)], [*rest, hit]).summary["AP"] == 0.0
+def test_ties_at_max_dets_follow_file_order() -> None:
+    hit = DetectionRow(1, 1, BOX, 0.5)
+    rest = [DetectionRow(1, 2, ELSEWHERE, 0.5)] * 300
+    assert run([GroundTruthRow(1, 1, BOX)], [hit, *rest]).summary["AP"] == pytest.approx(1.0)
+    assert run([GroundTruthRow(1, 1, BOX)], [*rest, hit]).summary["AP"] == 0.0
 
 
-def test_the_groups_are_means_over_classes_that_have_ground_truth() -> None:
-    truths = [Labelled(1, 1, BOX), Labelled(1, 2, BOX)]
-    result = run(truths, [Claimed(1, 1, BOX, 0.9)])
+def test_class_groups_are_means_over_classes_with_ground_truth() -> None:
+    truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 2, BOX)]
+    result = run(truths, [DetectionRow(1, 1, BOX, 0.9)])
     assert result.summary["APr"] == pytest.approx(1.0)
     assert result.summary["APc"] == 0.0
     assert math.isnan(result.summary["APf"])
@@ -263,8 +276,8 @@ def test_the_groups_are_means_over_classes_that_have_ground_truth() -> None:
     assert "APr" not in result.by_class
 
 
-def test_an_annotation_of_id_0_is_a_name_unless_asked() -> None:
-    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+def test_annotation_id_zero_is_valid_by_default() -> None:
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     zero = replace(truth, zero_id=np.ones(1, np.bool_))
     assert evaluate(zero, detections, RULES).summary["AP"] == pytest.approx(1.0)
     as_there = replace(RULES, annotation_id_zero="unmatched")
@@ -281,12 +294,12 @@ BOXES = st.builds(
 PLACES = st.frozensets(st.tuples(st.integers(1, 2), st.integers(1, 3)))
 SCENES = st.tuples(
     st.lists(
-        st.builds(Labelled, st.integers(1, 2), st.integers(1, 3), BOXES, st.booleans()),
+        st.builds(GroundTruthRow, st.integers(1, 2), st.integers(1, 3), BOXES, st.booleans()),
         min_size=1,
         max_size=6,
     ),
     st.lists(
-        st.builds(Claimed, st.integers(1, 2), st.integers(1, 3), BOXES, NUMBERS_OF["score"]),
+        st.builds(DetectionRow, st.integers(1, 2), st.integers(1, 3), BOXES, NUMBERS_OF["score"]),
         min_size=1,
         max_size=8,
     ),
@@ -296,8 +309,8 @@ SCENES = st.tuples(
 
 @examples(150)
 @given(SCENES, st.sampled_from([1, 2, 3, 300]))
-def test_any_scene_scores_as_the_oracle_says(
-    scene: tuple[list[Labelled], list[Claimed], Lists], limit: int
+def test_random_cases_equal_the_oracle(
+    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int
 ) -> None:
     truths, claims, lists = scene
     result = run(truths, claims, lists, limit)
@@ -315,8 +328,8 @@ def test_any_scene_scores_as_the_oracle_says(
 
 @examples(40)
 @given(SCENES)
-def test_parts_that_are_merged_give_the_very_numbers(
-    scene: tuple[list[Labelled], list[Claimed], Lists],
+def test_merged_partials_give_the_same_metrics(
+    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists],
 ) -> None:
     truth, detections = tables(*scene)
     whole = evaluate(truth, detections, RULES)
@@ -344,8 +357,8 @@ def test_parts_that_are_merged_give_the_very_numbers(
 
 @examples(40)
 @given(SCENES, st.sampled_from([1, 3, 300]), st.randoms(use_true_random=False))
-def test_no_order_of_the_ties_leaves_their_range(
-    scene: tuple[list[Labelled], list[Claimed], Lists], limit: int, random: Any
+def test_tie_bounds_contain_every_order_of_ties(
+    scene: tuple[list[GroundTruthRow], list[DetectionRow], Lists], limit: int, random: Any
 ) -> None:
     truths, claims, lists = scene
     ends = tie_range(run(truths, claims, lists, limit))
@@ -360,13 +373,15 @@ FLAT = (10.0, 10.0, 0.0, 50.0)
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int) -> None:
-    result = run([Labelled(1, 1, BOX)], [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)])
+def test_a_zero_area_detection_counts_only_towards_max_dets(limit: int) -> None:
+    result = run(
+        [GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, FLAT, 0.9), DetectionRow(1, 1, BOX, 0.8)]
+    )
     assert result.summary["AP"] == pytest.approx(1.0)
     assert result.false_positives.tolist() == [0, 0, 0]
     assert {note.code: note.count for note in result.notes}["zero-area-detections-dropped"] == 1
-    claims = [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)]
-    limited = run([Labelled(1, 1, BOX)], claims, NOTHING, limit)
+    claims = [DetectionRow(1, 1, FLAT, 0.9), DetectionRow(1, 1, BOX, 0.8)]
+    limited = run([GroundTruthRow(1, 1, BOX)], claims, NOTHING, limit)
     assert limited.summary["AP"] == pytest.approx(limit - 1.0)
     detections = image_results(result, 1)
     assert [entry.result for entry in detections.detections] == ["zero-area", "true-positive"]
@@ -377,9 +392,9 @@ def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int)
     assert kept.summary["AP"] == pytest.approx(0.5)
 
 
-def test_a_ground_truth_without_area_is_left_out_and_no_longer_names_its_class() -> None:
-    truths = [Labelled(1, 1, BOX), Labelled(1, 1, FLAT), Labelled(2, 1, FLAT)]
-    claims = [Claimed(2, 1, ELSEWHERE, 0.95), Claimed(1, 1, BOX, 0.9)]
+def test_a_zero_area_ground_truth_is_dropped_and_does_not_verify_its_class() -> None:
+    truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(1, 1, FLAT), GroundTruthRow(2, 1, FLAT)]
+    claims = [DetectionRow(2, 1, ELSEWHERE, 0.95), DetectionRow(1, 1, BOX, 0.9)]
     result = run(truths, claims)
     assert result.summary["AP"] == pytest.approx(1.0)
     assert len(result.ground_truth) == 1
@@ -391,18 +406,22 @@ def test_a_ground_truth_without_area_is_left_out_and_no_longer_names_its_class()
     assert listed.summary["AP"] == pytest.approx(0.5)
 
 
-def test_the_annotated_area_decides_and_not_that_of_the_box() -> None:
-    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+def test_the_annotated_area_decides_and_not_the_box_area() -> None:
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     zero = replace(truth, area=np.zeros(1))
     assert math.isnan(evaluate(zero, detections, RULES).summary["AP"])
     by_box = replace(RULES, area_source="box")
     assert evaluate(zero, detections, by_box).summary["AP"] == pytest.approx(1.0)
 
 
-def test_images_taken_from_a_result_keep_what_they_list() -> None:
+def test_images_selected_from_a_result_keep_their_lists() -> None:
     lists = Lists(frozenset({(2, 1)}), frozenset({(1, 1)}))
-    truths = [Labelled(1, 1, BOX), Labelled(2, 2, BOX)]
-    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8), Claimed(1, 1, BOX, 0.9)]
+    truths = [GroundTruthRow(1, 1, BOX), GroundTruthRow(2, 2, BOX)]
+    claims = [
+        DetectionRow(2, 1, BOX, 0.95),
+        DetectionRow(1, 1, BOX, 0.8),
+        DetectionRow(1, 1, BOX, 0.9),
+    ]
     result = run(truths, claims, lists)
     assert result.summary["APr"] == pytest.approx(0.5)
     first = on_images(result, [1])
@@ -416,9 +435,9 @@ def test_images_taken_from_a_result_keep_what_they_list() -> None:
     assert second.false_positives.tolist() == [1]
 
 
-def test_resamples_of_a_group_are_of_its_classes() -> None:
-    truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
-    result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(2, 1, BOX, 0.9)])
+def test_resamples_of_a_class_group_use_its_classes() -> None:
+    truths = [GroundTruthRow(n, k, BOX) for n in (1, 2) for k in (1, 2)]
+    result = run(truths, [DetectionRow(1, 1, BOX, 0.9), DetectionRow(2, 1, BOX, 0.9)])
     actual = resampled(result, draw_weights(2, 20, 0), ["AP", "APr", "APc", "APf"])
     assert actual.overall["APr"] == pytest.approx(np.ones(20))
     assert actual.overall["APc"] == pytest.approx(np.zeros(20))
@@ -426,9 +445,9 @@ def test_resamples_of_a_group_are_of_its_classes() -> None:
     assert np.isnan(actual.overall["APf"]).all()
 
 
-def test_a_group_counts_the_ground_truths_of_its_classes() -> None:
-    truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
-    result = run([*truths, Labelled(2, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+def test_a_class_group_counts_the_ground_truths_of_its_classes() -> None:
+    truths = [GroundTruthRow(n, k, BOX) for n in (1, 2) for k in (1, 2)]
+    result = run([*truths, GroundTruthRow(2, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     numbers = Scored(result).metrics()
     counts = {text: resolve(text, numbers)[0].ground_truths(numbers) for text in ("AP", "APr")}
     assert counts == {"AP": 5, "APr": 3}
@@ -479,7 +498,7 @@ def test_both_readers_read_the_lists(tmp_path: Path) -> None:
         ([[1]], "neg_category_ids is [1], expected an integer or a string"),
     ],
 )
-def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message: str) -> None:
+def test_invalid_lists_are_refused(tmp_path: Path, value: object, message: str) -> None:
     path = tmp_path / "gt.json"
     images = [{"id": 2, "neg_category_ids": value}]
     path.write_text(json.dumps({**LVIS, "images": images}), "utf-8")
@@ -499,7 +518,7 @@ def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message:
 def test_ground_truth_without_lists_is_refused(
     listed: dict[str, list[Any]], missing: str, option: str
 ) -> None:
-    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     bare = replace(truth, listed={n: truth.listed[n] for n in listed})
     with pytest.raises(UsageError) as error:
         evaluate(bare, detections, RULES)
@@ -507,18 +526,20 @@ def test_ground_truth_without_lists_is_refused(
     assert option in str(error.value)
 
 
-def test_the_remedy_gives_the_number_without_lists() -> None:
-    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
-    truth, detections = tables([Labelled(1, 1, BOX)], claims)
+def test_the_hint_gives_the_metric_without_lists() -> None:
+    claims = [DetectionRow(2, 1, BOX, 0.95), DetectionRow(1, 1, BOX, 0.8)]
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], claims)
     plain = replace(RULES, verified="all", not_exhaustive="count")
     assert evaluate(replace(truth, listed={}), detections, plain).summary["AP"] == pytest.approx(
         0.5
     )
 
 
-def test_several_inputs_join_their_lists() -> None:
-    one, _ = tables([Labelled(1, 1, BOX)], [], Lists(frozenset({(1, 2)}), frozenset()))
-    two, _ = tables([Labelled(2, 1, BOX)], [], Lists(frozenset({(2, 3)}), frozenset({(2, 2)})))
+def test_lists_of_several_inputs_are_concatenated() -> None:
+    one, _ = tables([GroundTruthRow(1, 1, BOX)], [], Lists(frozenset({(1, 2)}), frozenset()))
+    two, _ = tables(
+        [GroundTruthRow(2, 1, BOX)], [], Lists(frozenset({(2, 3)}), frozenset({(2, 2)}))
+    )
     first, _ = select(one, _none(), images=[1])
     second, _ = select(two, _none(), images=[2])
     both = join_ground_truths([first, second])
@@ -531,7 +552,7 @@ def test_several_inputs_join_their_lists() -> None:
 
 
 def _none() -> Detections:
-    return tables([Labelled(1, 1, BOX)], [])[1]
+    return tables([GroundTruthRow(1, 1, BOX)], [])[1]
 
 
 @pytest.mark.parametrize(
@@ -549,12 +570,12 @@ def test_lists_and_groups_of_arrays_are_checked(what: dict[str, Any], message: s
         GroundTruth.from_arrays(image=[1], label=[1], boxes=[BOX], box_format="xywh", **what)
 
 
-def test_classes_as_one_are_refused_and_groups_are_told_of_where_they_are_not() -> None:
+def test_class_agnostic_is_refused_and_missing_groups_are_noted() -> None:
     with pytest.raises(UsageError, match="--verified all --not-exhaustive count"):
         RULES.with_changes(class_agnostic=True)
     with pytest.raises(UsageError, match="APr is a mean over rare classes"):
         RULES.only_metric(metrics.named(RULES, "APr"))
-    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    truth, detections = tables([GroundTruthRow(1, 1, BOX)], [DetectionRow(1, 1, BOX, 0.9)])
     result = evaluate(replace(truth, groups={1: "rare"}), detections, RULES)
     notes = {note.code: note.count for note in result.notes}
     assert notes["classes-without-group"] == 2

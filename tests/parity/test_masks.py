@@ -84,7 +84,7 @@ def test_published_numbers(
         assert ours[category] == pytest.approx(required, abs=1e-12, nan_ok=True)
 
 
-def test_the_bbox_beside_a_mask_decides_its_range(
+def test_the_bbox_of_a_mask_decides_its_area_range(
     files: dict[str, Path], expected: dict[str, Any], tmp_path: Path
 ) -> None:
     rows = json.loads(files["masks"].read_text())
@@ -102,8 +102,8 @@ def test_the_bbox_beside_a_mask_decides_its_range(
     assert "detection-area-of-box" not in {note.code for note in result.notes}
 
 
-def test_each_row_decides_for_itself(files: dict[str, Path], tmp_path: Path) -> None:
-    """A file of which some rows have a bbox: pycocotools ends with a KeyError."""
+def test_bbox_or_mask_area_is_chosen_row_by_row(files: dict[str, Path], tmp_path: Path) -> None:
+    """If only some rows have a bbox, pycocotools raises KeyError."""
     rows = json.loads(files["masks"].read_text())
     for row in rows[::2]:
         row["bbox"] = mask.toBbox(row["segmentation"]).tolist()
@@ -156,7 +156,7 @@ def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
     assert_numbers(result, case["expected"])
 
 
-def test_every_array_and_match_is_that_of_pycocotools(files: dict[str, Path]) -> None:
+def test_every_array_and_match_equals_pycocotools(files: dict[str, Path]) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         truths = COCO(str(files["truth"]))
         reference = COCOeval(truths, truths.loadRes(str(files["masks"])), "segm")
@@ -170,7 +170,7 @@ def test_every_array_and_match_is_that_of_pycocotools(files: dict[str, Path]) ->
     assert_same_matches(result, cells_of_coco(reference), annotations)
 
 
-def test_annotations_need_no_bbox(
+def test_annotations_do_not_need_bbox(
     files: dict[str, Path], expected: dict[str, Any], tmp_path: Path
 ) -> None:
     record = json.loads(files["truth"].read_text())

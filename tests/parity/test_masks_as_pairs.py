@@ -1,4 +1,4 @@
-"""pycocotools.mask.iou as the kernel: COCO's segmentation arrays from pairs, bit for bit."""
+"""pycocotools.mask.iou as the kernel: COCO segmentation results from pairs, bit for bit."""
 
 import contextlib
 import io
@@ -51,7 +51,7 @@ def mask_pairs(
     annotated: list[Any],
     crowd: list[int],
 ) -> Pairs:
-    """Return the pairs of masks of one image and class that overlap at all."""
+    """Return the overlapping pairs of masks of one image and class."""
     cells: dict[tuple[int, int], list[int]] = {}
     for row, cell in enumerate(zip(truths.image.tolist(), truths.label.tolist(), strict=True)):
         cells.setdefault(cell, []).append(row)

@@ -1,4 +1,4 @@
-"""Boxes clipped on one side only count as pycocotools counts them, to the last bit."""
+"""Boxes with negative width or height count as in pycocotools, to the last bit."""
 
 import json
 from pathlib import Path
@@ -16,15 +16,15 @@ from tests.parity.compare import assert_same_bits
 
 
 def written(instances: Any, results: Any, folder: Path) -> tuple[GroundTruth, Detections]:
-    """Return what is read from files of such contents."""
+    """Return the tables read from files with these contents."""
     (folder / "gt.json").write_text(json.dumps(instances), "utf-8")
     (folder / "dt.json").write_text(json.dumps(results), "utf-8")
     table = coco.read_ground_truth(folder / "gt.json")
     return table, coco.read_detections(folder / "dt.json", table)
 
 
-def test_a_real_detector_with_its_negative_sides(real_data: Path, tmp_path: Path) -> None:
-    """VOC 2007 test as COCO, w = xmax - xmin, the 1,970 negative sides kept."""
+def test_a_real_detector_with_negative_sizes(real_data: Path, tmp_path: Path) -> None:
+    """VOC 2007 test as COCO, w = xmax - xmin, with its 1,970 negative widths and heights."""
     tree = real_data / "voc2007-test"
     truth = voc.read_ground_truth(tree, image_set="test")
     dt = voc.read_detections(tree / "detections", truth)

@@ -1,4 +1,4 @@
-"""Boxes around groups and verified classes: TensorFlow's numbers, cases by hand, and laws."""
+"""Group-of boxes and verified classes: TensorFlow's values, cases by hand, and invariants."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ INSIDE, ALSO = (50.0, 50.0, 20.0, 20.0), (70.0, 70.0, 20.0, 20.0)
 
 
 def tables(case: Case) -> tuple[GroundTruth, Detections]:
-    """Return those of a case with labels of images, of which there are none."""
+    """Return the tables of a case, with image-level labels."""
     truth, detections = case.tables()
     return replace(truth, listed={"negative": np.zeros((0, 2), np.int32)}), detections
 
@@ -51,7 +51,9 @@ def around(*groups: tuple[float, float, float, float], box: bool = True) -> tupl
     return (*single, *(Truth(1, 1, group, group=True) for group in groups))
 
 
-def claims(*detections: tuple[tuple[float, float, float, float], float]) -> tuple[Detection, ...]:
+def dts(
+    *detections: tuple[tuple[float, float, float, float], float],
+) -> tuple[Detection, ...]:
     return tuple(Detection(1, 1, box, score) for box, score in detections)
 
 
@@ -59,7 +61,7 @@ def claims(*detections: tuple[tuple[float, float, float, float], float]) -> tupl
 
 
 @pytest.mark.parametrize("name", REFERENCE)
-def test_the_average_precision_of_every_class_is_tensorflows(real_data: Path, name: str) -> None:
+def test_ap_of_every_class_equals_tensorflow(real_data: Path, name: str) -> None:
     folder = real_data / "open-images-150"
     expected = json.loads((folder / "expected.json").read_text("utf-8"))[name]
     truth = read_ground_truth(folder / "boxes.csv", image_labels=folder / "labels.csv")
@@ -104,7 +106,7 @@ def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
     )
 
 
-def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
+def test_worked_cases_equal_tensorflow(real_data: Path) -> None:
     listed = worked_cases(real_data)
     assert len(listed) == 20
     for case in listed:
@@ -123,26 +125,26 @@ def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
     ("truths", "detections", "v2", "challenge"),
     [
         # False positive, box, group: 0 1 over one box; 0 1 1 over two.
-        (around(GROUP), claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2)), 1 / 2, 2 / 3),
-        # No detection lies in the group: it is missed, where it is to be found.
-        (around(GROUP), claims((BOX, 0.7)), 1.0, 1 / 2),
+        (around(GROUP), dts((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2)), 1 / 2, 2 / 3),
+        # No detection lies in the group: it is missed if groups count.
+        (around(GROUP), dts((BOX, 0.7)), 1.0, 1 / 2),
         # Two lie in it: one finds it, the other counts neither way.
-        (around(GROUP), claims((INSIDE, 0.9), (ALSO, 0.8), (BOX, 0.7)), 1.0, 1.0),
+        (around(GROUP), dts((INSIDE, 0.9), (ALSO, 0.8), (BOX, 0.7)), 1.0, 1.0),
         # Both lie in both groups wholly: the first takes them, the other is missed.
-        (around(GROUP, (45.0, 45.0, 50.0, 50.0), box=False), claims((INSIDE, 0.9), (ALSO, 0.8)),
+        (around(GROUP, (45.0, 45.0, 50.0, 50.0), box=False), dts((INSIDE, 0.9), (ALSO, 0.8)),
          np.nan, 1 / 2),
         # A group that holds more of a detection than another, though later in the file.
         (around((60.0, 60.0, 40.0, 40.0), GROUP, box=False),
-         claims(((52.0, 52.0, 20.0, 20.0), 0.9), ((75.0, 75.0, 20.0, 20.0), 0.8)), np.nan, 1.0),
+         dts(((52.0, 52.0, 20.0, 20.0), 0.9), ((75.0, 75.0, 20.0, 20.0), 0.8)), np.nan, 1.0),
         # Half of a detection suffices, less does not.
-        (around(GROUP), claims(((50.0, 40.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1.0, 1.0),
-        (around(GROUP), claims(((50.0, 39.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1 / 2, 1 / 4),
+        (around(GROUP), dts(((50.0, 40.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1.0, 1.0),
+        (around(GROUP), dts(((50.0, 39.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1 / 2, 1 / 4),
         # A duplicate of a box lies in a group.
-        (around((0.0, 0.0, 50.0, 50.0)), claims((BOX, 0.9), (BOX, 0.8)), 1.0, 1.0),
+        (around((0.0, 0.0, 50.0, 50.0)), dts((BOX, 0.9), (BOX, 0.8)), 1.0, 1.0),
         # What scores 0 vanishes in a group, and does not find it.
-        (around(GROUP), claims((BOX, 0.7), (INSIDE, 0.0)), 1.0, 1 / 2),
+        (around(GROUP), dts((BOX, 0.7), (INSIDE, 0.0)), 1.0, 1 / 2),
         # A flat box is no detection.
-        (around(), claims(((5.0, 5.0, 0.0, 9.0), 0.9), ((5.0, 5.0, 9.0, 0.0), 0.8), (BOX, 0.7)),
+        (around(), dts(((5.0, 5.0, 0.0, 9.0), 0.9), ((5.0, 5.0, 9.0, 0.0), 0.8), (BOX, 0.7)),
          1.0, 1.0),
     ],
 )  # fmt: skip
@@ -154,22 +156,22 @@ def test_by_hand(
     np.testing.assert_allclose(average(case, CHALLENGE), challenge, rtol=0, atol=1e-15)
 
 
-def test_groups_are_boxes_where_nothing_is_made_of_them() -> None:
-    case = Case(around(GROUP), claims((BOX, 0.9), (GROUP, 0.8)))
+def test_group_of_is_ignored_by_other_protocols() -> None:
+    case = Case(around(GROUP), dts((BOX, 0.9), (GROUP, 0.8)))
     plain = replace(V2, group_of_weight=None)
     assert average(case, plain) == 1.0
-    assert average(Case(case.truths, claims((BOX, 0.9), (INSIDE, 0.8))), plain) == 0.5
+    assert average(Case(case.truths, dts((BOX, 0.9), (INSIDE, 0.8))), plain) == 0.5
 
 
-def test_a_group_is_reached_at_each_threshold_by_itself() -> None:
+def test_a_group_is_matched_at_each_threshold_separately() -> None:
     """Three quarters of it lie in the group: enough at .5 and .7, not at .8."""
-    case = Case(around(GROUP), claims(((45.0, 50.0, 20.0, 20.0), 0.9), (BOX, 0.8)))
+    case = Case(around(GROUP), dts(((45.0, 50.0, 20.0, 20.0), 0.9), (BOX, 0.8)))
     result = evaluate(*tables(case), replace(CHALLENGE, iou_thresholds=(0.5, 0.7, 0.8)))
     np.testing.assert_allclose(result.average_precision[:, 0, 0], [1.0, 1.0, 0.25])
 
 
 def test_only_verified_classes_count() -> None:
-    """Class 2 of image 1: a false positive where something says that it is not there."""
+    """Class 2 of image 1 is a false positive only if verified as absent."""
     truth: dict[str, Any] = {"image": [1, 2], "label": [1, 2], "boxes": [(0, 0, 20, 20)] * 2}
     detections = Detections.from_arrays(
         image=[1, 1, 2],
@@ -196,7 +198,7 @@ def test_only_verified_classes_count() -> None:
 
 @given(cases(), st.sets(st.tuples(st.integers(0, 2), st.integers(0, 2))))
 @examples(100)
-def test_what_is_unverified_might_as_well_not_be_there(
+def test_detections_of_unverified_classes_do_not_change_results(
     case: Case, pairs: set[tuple[int, int]]
 ) -> None:
     truth, detections = case.tables()
@@ -218,8 +220,8 @@ def test_what_is_unverified_might_as_well_not_be_there(
 
 @given(cases(), st.sampled_from(["open-images-v2", "open-images-challenge"]), st.integers(1, 8))
 @examples(60)
-def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
-    """Finished again, in parts and put together, on some images: the same bits."""
+def test_the_match_table_keeps_group_of_matches(case: Case, rules: str, threads: int) -> None:
+    """Accumulated again, in parts, merged, and on some images: the same bits."""
     result = evaluate(*tables(case), rules, threads=threads)
     kept = result.match_table
     again = accumulate(MatchTable.concatenate([kept]))
@@ -232,9 +234,9 @@ def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
     assert not (kept.true_positive & kept.ignored).any()
 
 
-def test_partials_have_the_bits_of_the_whole() -> None:
+def test_merged_partials_equal_the_whole_bitwise() -> None:
     truths = tuple(replace(t, image=i) for i in (1, 2) for t in around(GROUP))
-    dt = claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
+    dt = dts((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
     case = Case(truths, (*dt, replace(dt[2], image=2, score=0.97)), images=(1, 2))
     truth, detections = tables(case)
     for rules in BOTH:
@@ -256,7 +258,7 @@ def test_partials_have_the_bits_of_the_whole() -> None:
 
 
 def test_bounds_of_ties_are_refused() -> None:
-    case = Case(around(GROUP), claims((BOX, 0.7), (INSIDE, 0.7)))
+    case = Case(around(GROUP), dts((BOX, 0.7), (INSIDE, 0.7)))
     result = evaluate(*tables(case), V2)
     with pytest.raises(UsageError, match=r"omit it or use --group-of-weight none"):
         tie_range(result)
@@ -272,6 +274,6 @@ def test_bounds_of_ties_are_refused() -> None:
         ("proposals", {"group_of_weight": 1}, r"leave out --group-of-weight"),
     ],
 )
-def test_axes_that_do_not_go_together(preset: str, changes: dict[str, Any], message: str) -> None:
+def test_incompatible_fields(preset: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         replace(protocol(preset), **changes)

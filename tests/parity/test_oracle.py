@@ -1,4 +1,4 @@
-"""The oracle is right: it is held to pycocotools and to a voc_eval of the usual kind."""
+"""The oracle is correct: it equals pycocotools and a standard voc_eval."""
 
 from dataclasses import replace
 
@@ -22,23 +22,23 @@ def _compare(case: Case, protocol: Protocol) -> None:
     assert_same_bits(ours.precision, theirs.precision, "precision")
     assert_same_bits(ours.recall, theirs.recall, "recall")
     assert_same_bits(ours.matched, theirs.matched, "matches")
-    assert_same_bits(ours.neutral, theirs.neutral, "neutral")
+    assert_same_bits(ours.ignored, theirs.ignored, "ignored")
     assert_same_bits(ours.counted, theirs.counted, "counted")
 
 
 @given(cases())
-def test_the_oracle_is_pycocotools_on_small_cases(case: Case) -> None:
+def test_the_oracle_equals_pycocotools_on_small_cases(case: Case) -> None:
     _compare(case, protocol("coco"))
 
 
 @given(crowded_cases())
 @examples(6)
-def test_the_oracle_is_pycocotools_on_many_detections(case: Case) -> None:
+def test_the_oracle_equals_pycocotools_on_many_detections(case: Case) -> None:
     _compare(case, protocol("coco"))
 
 
 @given(cases(), st.booleans())
-def test_the_oracle_is_pycocotools_with_other_axes(case: Case, agnostic: bool) -> None:
+def test_the_oracle_equals_pycocotools_with_other_fields(case: Case, agnostic: bool) -> None:
     rules = replace(
         protocol("coco"),
         iou_thresholds=(0.3, 0.5, 0.6, 0.8, 1.0),
@@ -54,7 +54,7 @@ def test_the_oracle_is_pycocotools_with_other_axes(case: Case, agnostic: bool) -
 @pytest.mark.parametrize("pixel", [0.0, 1.0])
 @given(cases(crowds=False))
 @examples(25)
-def test_the_oracle_is_voc_eval(
+def test_the_oracle_equals_voc_eval(
     eleven_points: bool, strict: bool, pixel: float, case: Case
 ) -> None:
     truth, detections = case.tables()

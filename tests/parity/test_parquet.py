@@ -1,4 +1,4 @@
-"""Real data as Parquet of float64 gives the numbers of its own files, bit for bit."""
+"""Real data as Parquet of float64 gives the metrics of the original files, bit for bit."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ COUNTS = ("ground_truths", "true_positives", "false_positives", "duplicates", "i
 
 
 def written(path: Path, table: GroundTruth | Detections, rows: dict[str, Any], names: bool) -> Path:
-    """Write a table as its users would: images without objects are rows by themselves."""
+    """Write a table as users would: images without objects are rows of their own."""
     columns = {
         "image_id": [table.images[i] for i in table.image.tolist()],
         ("category" if names else "category_id"): [
@@ -51,7 +51,7 @@ def assert_same(mine: Result, theirs: Result) -> None:
 
 
 def boxes_of(path: Path) -> np.ndarray[Any, Any]:
-    """Return the boxes of a results file as they stand there."""
+    """Return the boxes of a results file unchanged."""
     return np.array([record["bbox"] for record in json.loads(path.read_bytes())], np.float64)
 
 
@@ -78,7 +78,7 @@ def test_coco_val2014_100(real_data: Path, tmp_path: Path) -> None:
 
 
 def _only(result: Result, truth: GroundTruth) -> Result:
-    """Return the result of the classes that have a ground truth, which a table of boxes knows."""
+    """Return the result for classes with ground truth: a table of boxes has no others."""
     assert result.ground_truth is not None
     names = list(truth.classes)
     tables = select(result.ground_truth, result.detections, classes=names)

@@ -1,4 +1,4 @@
-"""Real data dealt at random: the bits of one run under every preset, and the known numbers."""
+"""Real data in random shards: same bits as one run under every preset, and known values."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def coco_sample(data: Path) -> Tables:
 
 
 def merged(truth: detap.GroundTruth, detections: detap.Detections, protocol: Protocol) -> Result:
-    """Return the result of seven shards of random images, merged in random order, by bytes."""
+    """Return the result of seven shards of random images, merged in random order via bytes."""
     random = np.random.default_rng(11)
     owner = random.integers(0, 7, len(truth.images))
     blobs = []
@@ -70,7 +70,7 @@ def test_shards_of_real_data(
     assert repr(ours.summary) == repr(whole.summary)
 
 
-def test_the_known_numbers_of_coco_val2014_100(real_data: Path) -> None:
+def test_known_values_of_coco_val2014_100(real_data: Path) -> None:
     expected = json.loads(
         (real_data / "coco-val2014-100" / "expected_bbox.json").read_text("utf-8")
     )

@@ -1,8 +1,8 @@
-"""Presets against the numbers of the implementations that they are named after.
+"""Presets compared with the implementations that they are named after.
 
-The numbers are those that the implementations gave on real data; where one is installed it is run
-besides, on that data and on made boxes. What differs by more than a preset promises is here too:
-docs/presets.md lists it with the reason.
+Expected values are those of the implementations on real data. An installed implementation is also
+run, on that data and on random boxes. Larger differences than a preset's tolerance are tested too:
+docs/presets.md lists them with the reason.
 """
 
 import json
@@ -48,7 +48,7 @@ def _coco(folder: Path, truth_name: str, found_name: str) -> Tables:
 
 
 def _voc2007(folder: Path) -> Tables:
-    """Return VOC as a COCO file has it: no side is negative."""
+    """Return VOC 2007 as a COCO file stores it: no negative width or height."""
     truth = voc.read_ground_truth(folder, image_set="test")
     detections = voc.read_detections(folder / "detections", truth)
     corners = detections.corners.copy()
@@ -59,7 +59,7 @@ def _voc2007(folder: Path) -> Tables:
 
 
 def _in_file_order(folder: Path) -> Tables:
-    """Return COCO's sample with its images numbered as the file lists them, not by their ids."""
+    """Return COCO's sample with images numbered in file order instead of by id."""
     truth, detections = _coco(
         folder, "instances_val2014_100", "instances_val2014_fakebbox100_results"
     )
@@ -78,7 +78,7 @@ NOTHING_NEUTRAL: dict[str, Any] = {"ignore_flags": ()}
 ZERO: dict[str, Any] = {"absent_class": "zero"}
 
 Row = tuple[str, dict[str, Any], str, str, float]
-"""Preset, what departs from it, data, number, and its value there."""
+"""Preset, changed fields, data, metric, and its value."""
 
 ROWS: list[Row] = [
     ("voc2007-py", {}, "voc07", "mAP", 0.7466074075969336),
@@ -120,13 +120,13 @@ def difference(data: dict[str, Tables], row: Row) -> float:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_number_is_within_what_the_preset_promises(data: dict[str, Tables], row: Row) -> None:
+def test_a_metric_is_within_the_tolerance_of_the_preset(data: dict[str, Tables], row: Row) -> None:
     tolerance = protocol(row[0]).tolerance
     assert tolerance is not None
     assert difference(data, row) <= tolerance
 
 
-def test_every_preset_that_promises_anything_is_tried() -> None:
+def test_every_preset_with_a_tolerance_is_tested() -> None:
     # In test_coco.py, test_masks.py, test_boundary.py, test_keypoints.py and test_<its name>.py.
     elsewhere = {"coco", "coco-strict", "coco-segm", "coco-keypoints", "kitti", "kitti-r11"}
     elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
@@ -155,26 +155,26 @@ def test_every_preset_that_promises_anything_is_tried() -> None:
     ],
     ids=str,
 )
-def test_a_number_is_as_near_as_the_docs_say(
+def test_a_metric_is_as_close_as_the_docs_state(
     data: dict[str, Tables], row: Row, digits: float
 ) -> None:
     assert difference(data, row) <= digits
 
 
-def test_the_bits_of_ultralytics(data: dict[str, Tables]) -> None:
-    """Where float32 decides no match and no scores tie, the area under its line has its bits."""
+def test_equals_ultralytics_bitwise(data: dict[str, Tables]) -> None:
+    """If float32 decides no match and no scores tie, its area under the curve is bit-equal."""
     summary = evaluate(*data["cart"], "ultralytics").summary
     assert (summary["mAP"], summary["mAP50"]) == (0.14762796371358136, 0.30991390744723646)
     summary = evaluate(*data["val14"], "ultralytics").summary
     assert (summary["mAP50"], summary["mAP75"]) == (0.6931903552594636, 0.5675857462965954)
 
 
-def test_the_bits_of_globox(data: dict[str, Tables]) -> None:
+def test_equals_globox_bitwise(data: dict[str, Tables]) -> None:
     assert value(data["val14"], protocol("globox"), "AP") == 0.5023456313181366
 
 
 def test_detectron2_with_a_stable_sort(data: dict[str, Tables]) -> None:
-    """A voc_eval of the usual kind, of what Detectron2 would write: the same to the last sum."""
+    """A standard voc_eval of the detections Detectron2 would write: the same to the last sum."""
     truth, detections = data["voc07"]
     written = replace(
         detections,
@@ -189,14 +189,14 @@ def test_detectron2_with_a_stable_sort(data: dict[str, Tables]) -> None:
             assert result.average_precision[index, label, 0] == pytest.approx(expected, abs=1e-14)
 
 
-def test_two_orders_of_images_are_within_the_range_of_the_ties(data: dict[str, Tables]) -> None:
-    """What torchmetrics, TIDE and supervision differ by on this data is the order of images."""
+def test_two_orders_of_images_are_within_the_tie_bounds(data: dict[str, Tables]) -> None:
+    """On this data torchmetrics, TIDE and supervision differ only by the order of images."""
     span = tie_range(evaluate(*data["val14"], "torchmetrics"))["AP"]
     assert span.lowest < 0.5034999847 < span.highest
     assert span.lowest < 0.5035117269 < span.highest
 
 
-def test_what_tensorflow_and_mmdet_have_with_crowds_is_one_exchange_away(
+def test_tensorflow_and_mmdet_with_crowds_differ_by_one_swap(
     data: dict[str, Tables],
 ) -> None:
     """Two knives of equal score in one image: matched in one order there, ranked in the other."""
@@ -215,8 +215,8 @@ def test_what_tensorflow_and_mmdet_have_with_crowds_is_one_exchange_away(
     assert np.nanmean(averages) == pytest.approx(0.69738635, abs=1e-8)
 
 
-def test_by_what_neither_axis_of_torchmetrics_is_alone(data: dict[str, Tables]) -> None:
-    """Recall levels as float32 move AP50, thresholds as float32 AP, as pycocotools has it."""
+def test_both_float32_fields_of_torchmetrics_are_needed(data: dict[str, Tables]) -> None:
+    """Recall levels as float32 change AP50; thresholds as float32 change AP."""
     rules = protocol("coco")
     grid = evaluate(*data["val14"], replace(rules, recall_grid="float32")).summary["AP50"]
     assert grid == pytest.approx(0.6962399, abs=5e-8)
@@ -227,13 +227,13 @@ def test_by_what_neither_axis_of_torchmetrics_is_alone(data: dict[str, Tables]) 
 # --- the implementations themselves
 
 
-def made(seed: int) -> Tables:
-    """Return boxes near true ones and strangers, all scores different, also as float32."""
+def random_boxes(seed: int) -> Tables:
+    """Return boxes near ground truths and random ones, distinct scores, also as float32."""
     random = np.random.default_rng(seed)
-    truths, strangers = 60, 120
+    truths, strays = 60, 120
     start = random.integers(0, 300, (truths, 2)).astype(float)
     boxes = np.hstack([start, start + random.integers(8, 120, (truths, 2))])
-    near = boxes[random.integers(0, truths, strangers)]
+    near = boxes[random.integers(0, truths, strays)]
     moved = np.round(near + random.normal(0, 6, near.shape), 1)
     moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
     image, label = random.integers(0, 8, truths), random.integers(0, 4, truths)
@@ -244,9 +244,9 @@ def made(seed: int) -> Tables:
         image=image, label=label, boxes=boxes, images=range(9), classes=range(6)
     )
     detections = Detections.from_arrays(
-        image=np.concatenate([image[source], random.integers(0, 9, strangers)]),
+        image=np.concatenate([image[source], random.integers(0, 9, strays)]),
         # The last class is nowhere, the one before it only detected.
-        label=np.concatenate([label[source], random.integers(0, 5, strangers)]),
+        label=np.concatenate([label[source], random.integers(0, 5, strays)]),
         boxes=np.concatenate([close, moved]),
         score=random.permutation(320) / 320,
     ).reindex_like(truth)
@@ -266,7 +266,9 @@ REFERENCES = [
 ]
 
 
-def _hold(tables: Tables, preset: str, changes: dict[str, Any], theirs: dict[str, float]) -> None:
+def _compare(
+    tables: Tables, preset: str, changes: dict[str, Any], theirs: dict[str, float]
+) -> None:
     rules = replace(protocol(preset), **changes)
     assert rules.tolerance is not None
     result = evaluate(*tables, rules)
@@ -279,18 +281,18 @@ def _hold(tables: Tables, preset: str, changes: dict[str, Any], theirs: dict[str
 
 @pytest.mark.parametrize(("preset", "changes", "reference"), REFERENCES)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_implementation_itself_says_so_of_made_boxes(
+def test_the_implementation_itself_agrees_on_random_boxes(
     seed: int, preset: str, changes: dict[str, Any], reference: Any
 ) -> None:
-    tables = made(seed)
-    _hold(tables, preset, changes, reference(*tables))
+    tables = random_boxes(seed)
+    _compare(tables, preset, changes, reference(*tables))
 
 
 @pytest.mark.parametrize(("preset", "changes", "reference"), REFERENCES)
 @pytest.mark.parametrize("where", ["cart", "val14", "val14 in file order"])
-def test_the_implementation_itself_says_so_of_real_boxes(
+def test_the_implementation_itself_agrees_on_real_boxes(
     data: dict[str, Tables], where: str, preset: str, changes: dict[str, Any], reference: Any
 ) -> None:
     if where != "cart" and reference is others.ultralytics:
         pytest.skip("scores tie, and its sort leaves their order open")
-    _hold(data[where], preset, changes, reference(*data[where]))
+    _compare(data[where], preset, changes, reference(*data[where]))

@@ -1,4 +1,4 @@
-"""docs/other-tools.md: the values that detap gives on the data sets that it names."""
+"""docs/other-tools.md: the values that detap gives on the named data sets."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def cells(line: str) -> list[str]:
 
 
 def tables(page: str, first: str) -> list[tuple[list[str], list[list[str]]]]:
-    """Return the tables whose first heading is this one, as headings and rows."""
+    """Return the tables with this first heading, as headings and rows."""
     return [
         (cells(head), [cells(line) for line in body.splitlines()])
         for head, body in TABLE.findall(page)

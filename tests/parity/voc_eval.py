@@ -1,7 +1,7 @@
-"""A VOC evaluator of the usual kind: one class at a time, argmax over the image's boxes.
+"""A standard VOC evaluator: one class at a time, argmax over the image's boxes.
 
-Ours, written for these tests after the habit of the field, and vectorised differently from both
-the core and the oracle: it is what people compare a VOC number with.
+Written for these tests in the usual style of the field, and vectorized differently from the core
+and the oracle.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def voc_eval(
     strict: bool = True,
     use_difficult: bool = True,
 ) -> tuple[Floats, Floats, float]:
-    """Return recall and precision along the ranking, and the average precision, of one class."""
+    """Return recall and precision along the ranking, and the AP, of one class."""
     objects: dict[int, dict[str, Any]] = {}
     positives = 0
     for image in range(len(truth.images)):

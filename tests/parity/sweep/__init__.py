@@ -1,4 +1,4 @@
-"""Random cases that detap and a reference score alike, to the last bit or a stated tolerance.
+"""Random cases that detap and a reference score equally, to the last bit or a stated tolerance.
 
 Each module has `check(random, folder)`: it draws one case, runs both, and fails if they differ.
 """
@@ -20,7 +20,7 @@ SWEEPS = {
     "torchmetrics": "metrics:check",
     "options": "options:check",
 }
-"""What is compared, and the function of which module of this package compares it."""
+"""Name of each sweep, and the module and function of this package that run it."""
 
 Check = Callable[[np.random.Generator, Path], None]
 

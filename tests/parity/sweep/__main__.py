@@ -1,4 +1,4 @@
-"""Score random cases by detap and by references: python -m tests.parity.sweep lvis --count 3000."""
+"""Compare random cases with references: python -m tests.parity.sweep lvis --count 3000."""
 
 import argparse
 import contextlib
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def run(name: str, count: int, seed: int) -> int:
-    """Return how many cases of a sweep differ; report the first."""
+    """Return the number of cases of a sweep that differ; report the first."""
     check, began, different = sweep_of(name), time.monotonic(), 0
     with tempfile.TemporaryDirectory() as folder:
         for number in range(seed, seed + count):

@@ -1,4 +1,4 @@
-"""pycocotools: boxes, masks and keypoints, at its own limits and at others."""
+"""pycocotools: boxes, masks and keypoints, with its own max dets and others."""
 
 import contextlib
 import io

@@ -150,7 +150,7 @@ def _detection(
 
 
 def _box(random: Random, scale: float, *, negative: bool = False) -> list[float]:
-    """Return x, y, width, height; one in five has no area, and some have negative sizes."""
+    """Return x, y, width, height; one in five has zero area, and some have negative sizes."""
     x, y = (random.integers(0, 6, 2) * scale).tolist()
     w, h = (random.choice([1.0, 2.0, 3.0, 4 / 3, 0.1], 2) * scale).tolist()
     if random.random() < 0.2:

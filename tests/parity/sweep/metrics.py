@@ -1,4 +1,4 @@
-"""torchmetrics: MeanAveragePrecision of boxes, whose numbers are float32."""
+"""torchmetrics: MeanAveragePrecision of boxes in float32."""
 
 import math
 import warnings

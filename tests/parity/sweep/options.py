@@ -40,7 +40,7 @@ VALUES = {
     "--score-decimals": ("none", "1"),
     "--box-decimals": ("none", "0"),
 }
-"""Values of the options of axes that have no fixed choices."""
+"""Values of field options without fixed choices."""
 
 ASKED = (
     ["eval"],
@@ -70,11 +70,11 @@ ASKED = (
     ["explain", "--from", "voc2012", "--to", "{protocol}"],
     ["explain", "--value", "0.5123"],
 )
-"""What is asked beside the options."""
+"""Further options."""
 
 
 def check(random: Random, folder: Path) -> None:
-    """Run a command with a random preset, up to two changed axes and an option of reading."""
+    """Run a command with a random preset, up to two changed fields and a reading option."""
     command = line(random, folder)
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
@@ -96,7 +96,7 @@ def line(random: Random, folder: Path) -> list[str]:
     if words[0] != "explain":
         words += ["--protocol", protocol]
     for axis in _some(random, protocol_fields(Protocol), 2):
-        words += _spelt(random, axis)
+        words += _option(random, axis)
     return [words[0], *words[1:], *inputs, *reading]
 
 
@@ -105,8 +105,8 @@ def _some(random: Random, entries: Sequence[Any], most: int) -> list[Any]:
     return [entries[index] for index in chosen.tolist()]
 
 
-def _spelt(random: Random, axis: Any) -> list[str]:
-    """Return an axis's option with a random value."""
+def _option(random: Random, axis: Any) -> list[str]:
+    """Return the option of a field with a random value."""
     if isinstance(axis.kind, YesNo):
         return [str(random.choice([axis.option, f"--no-{axis.option[2:]}"]))]
     values = VALUES.get(axis.option)

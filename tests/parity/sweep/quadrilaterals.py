@@ -11,7 +11,7 @@ PAIRS = 25
 
 
 def check(random: np.random.Generator, folder: Path) -> None:
-    """Compare areas and overlaps of pairs, with and without absorbing ground truths."""
+    """Compare areas and IoU of pairs, with and without crowds."""
     del folder
     shapely = pytest.importorskip("shapely")
     scale = float(random.choice([1.0, 50.0, 2000.0]))
@@ -26,10 +26,10 @@ def check(random: np.random.Generator, folder: Path) -> None:
     areas = shapely.area(one), shapely.area(other)
     assert polygon_areas(first) == pytest.approx(areas[0], rel=1e-9, abs=1e-9 * scale**2)
     shared = shapely.area(shapely.intersection(one, other))
-    absorbing = random.random(len(first)) < 0.3
-    whole = np.where(absorbing, areas[0], areas[0] + areas[1] - shared)
+    crowd = random.random(len(first)) < 0.3
+    whole = np.where(crowd, areas[0], areas[0] + areas[1] - shared)
     sound = whole > 1e-6 * scale**2
-    actual = polygon_overlaps(first, second, absorbing)[sound]
+    actual = polygon_overlaps(first, second, crowd)[sound]
     assert actual == pytest.approx((shared / np.where(sound, whole, 1))[sound], abs=1e-9)
 
 

@@ -141,7 +141,7 @@ def encoded(bitmap: Any, *, as_list: bool = False) -> Record:
 
 
 def _shifted(random: Random, segmentation: Any) -> Record:
-    """Return a mask as run lengths, moved by a few pixels."""
+    """Return a mask as run lengths, shifted by a few pixels."""
     runs = segmentation
     if isinstance(runs, list):
         runs = mask_api.merge(mask_api.frPyObjects(runs, HEIGHT, WIDTH))
@@ -152,7 +152,7 @@ def _shifted(random: Random, segmentation: Any) -> Record:
 
 
 def _pose(random: Random, box: list[float], *, spread: float | None = None) -> list[float]:
-    """Return keypoints in and around a box; one pose in six has none that is labelled."""
+    """Return keypoints in and around a box; one set in six has no labeled keypoint."""
     x, y, w, h = box
     if spread is None:
         spread = 0.0

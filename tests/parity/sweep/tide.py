@@ -1,4 +1,4 @@
-"""tidecv: average precision, and the types of errors with what each costs."""
+"""tidecv: average precision, and error types with their dAP."""
 
 import math
 from collections.abc import Callable
@@ -17,7 +17,7 @@ NAMES = ("Class", "Box", "Other", "Duplicate", "Background", "Missed")
 
 
 def check(random: np.random.Generator, folder: Path) -> None:
-    """Compare AP by `tidecv-ap`, and the counts and changes of `--errors tidecv`."""
+    """Compare AP of `tidecv-ap`, and the counts and dAP of `--errors tidecv`."""
     del folder
     package = pytest.importorskip("tidecv")
     truth, results = _case(random)
@@ -49,10 +49,10 @@ def check(random: np.random.Generator, folder: Path) -> None:
 
 
 def _case(random: np.random.Generator) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a case without what docs/presets.md says that tidecv treats in another way.
+    """Return a case without anything that tidecv treats differently (docs/presets.md).
 
-    Scores are above 0, for which it has a rule. There are crowds only where no overlap is exactly
-    a threshold, and only of classes with other ground truths.
+    Scores are above 0, for which it has a rule. There are crowds only if no IoU equals a threshold,
+    and only of classes with other ground truths.
     """
     truth, results = case(random, "bbox")
     truth["images"].sort(key=lambda image: image["id"])
@@ -97,7 +97,7 @@ def _without_false_positives(score: float, correct: bool, info: Any) -> Any:
 
 
 def _or_nan(value: Callable[[], float]) -> float:
-    """Return NaN where a repair leaves no class: tidecv divides by zero."""
+    """Return NaN if a fix leaves no class: tidecv divides by zero."""
     try:
         return value()
     except ZeroDivisionError:
