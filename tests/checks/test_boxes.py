@@ -1,4 +1,4 @@
-"""Boxes that look like another convention: no alarm on real pairs, the right one when turned."""
+"""Box-format checks: no warning on real pairs, the right one on converted boxes."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ PAIRS: dict[str, tuple[str, str, dict[str, Any]]] = {
 """Ground truth and detections of the real data, and the options that they are read with."""
 
 CUT = {"cartucho-85": 0.25, "voc-100": 0.4, "yolo-voc-100": 0.4}
-"""The pairs of detectors that were truly run with a threshold."""
+"""The pairs whose detector was run with a score threshold."""
 
 
 def read(real_data: Path, name: str) -> Tables:
@@ -69,7 +69,7 @@ def read(real_data: Path, name: str) -> Tables:
 
 
 def best(tables: Tables) -> Tables:
-    """Return the best detection of each image and class alone, of those that the truth has."""
+    """Return the highest-scored detection of each image and class in the ground truth."""
     truth, detections = tables
     classes = len(detections.classes)
     cells = set((truth.image * classes + truth.label).tolist())
@@ -81,12 +81,12 @@ def best(tables: Tables) -> Tables:
     return truth, detections.select(np.array(sorted(first.values())))
 
 
-def suspicions(tables: Tables) -> list[Suspicion]:
+def mismatch_codes(tables: Tables) -> list[Suspicion]:
     return suspicions_of(evidence_of(*tables), "gt", "dt")
 
 
-def turned(table: Any) -> Any:
-    """Return a table whose file has corners that are read as x, y, width, height."""
+def misread(table: Any) -> Any:
+    """Return a table whose file contains xyxy boxes that are read as xywh."""
     corners = table.corners.copy()
     corners[:, 2:] += corners[:, :2]
     return replace(table, corners=corners)
@@ -111,51 +111,51 @@ def in_network(tables: Tables, size: int, mode: str) -> Tables:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_real_pairs_raise_no_alarm(real_data: Path, name: str) -> None:
-    assert suspicions(read(real_data, name)) == []
+def test_real_pairs_give_no_warning(real_data: Path, name: str) -> None:
+    assert mismatch_codes(read(real_data, name)) == []
 
 
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "crowdpose"])
-def test_corners_in_detections_are_noticed(real_data: Path, name: str) -> None:
+def test_xyxy_detections_are_detected(real_data: Path, name: str) -> None:
     truth, detections = best(read(real_data, name))
-    (one,) = suspicions((truth, turned(detections)))
+    (one,) = mismatch_codes((truth, misread(detections)))
     assert one.code == "detections-look-xyxy"
     assert one.problem.file == "dt"
     assert "--dt-boxes xyxy" in one.problem.hint
 
 
 SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpose")]
-"""Without images of unknown size; crowdpose has four images and ten objects."""
+"""Without images of unknown size. CrowdPose has four images and ten objects."""
 
 
 @pytest.mark.parametrize("name", [*SIZED, "cartucho-85"])
-def test_corners_in_the_ground_truth_are_noticed(real_data: Path, name: str) -> None:
+def test_xyxy_ground_truth_is_detected(real_data: Path, name: str) -> None:
     truth, detections = best(read(real_data, name))
-    (one,) = suspicions((turned(truth), detections))
+    (one,) = mismatch_codes((misread(truth), detections))
     assert one.code == "ground-truth-look-xyxy"
     assert one.problem.file == "gt"
     assert "--gt-boxes xyxy" in one.problem.hint
-    both = suspicions((turned(truth), turned(detections)))
+    both = mismatch_codes((misread(truth), misread(detections)))
     assert [each.problem.file for each in both] == ["gt", "dt"]
     assert all("--boxes xyxy" in each.problem.hint for each in both)
 
 
 @pytest.mark.parametrize("mode", ["centered", "top left", "stretched"])
 @pytest.mark.parametrize("name", SIZED)
-def test_network_pixels_are_noticed(real_data: Path, name: str, mode: str) -> None:
+def test_network_pixels_are_detected(real_data: Path, name: str, mode: str) -> None:
     tables = read(real_data, name)
     size = 416 if mode == "stretched" else 1024
-    (one,) = suspicions(in_network(tables, size, mode))
+    (one,) = mismatch_codes(in_network(tables, size, mode))
     assert one.code == "detections-in-network-pixels"
     assert f"pixels of a {size}x{size} " in one.problem.message
     assert mode in one.problem.message
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_verdict_is_that_of_the_parts_together(real_data: Path, name: str) -> None:
-    """One image a part, as far as the sample goes: the same counts, the same words."""
+def test_checks_of_merged_parts_equal_those_of_the_whole(real_data: Path, name: str) -> None:
+    """One image per part, up to the sample size: the same counts and messages."""
     tables = read(real_data, name)
-    for truth, dt in (tables, (tables[0], turned(tables[1]))):
+    for truth, dt in (tables, (tables[0], misread(tables[1]))):
         whole = evidence_of(truth, dt, whole=True)
         places = np.array_split(np.arange(len(truth.images)), min(7, len(truth.images)))
         parts = []
@@ -177,7 +177,7 @@ def corners_of(box: list[float]) -> list[float]:
 
 @pytest.fixture
 def files(real_data: Path, tmp_path: Path) -> dict[str, Path]:
-    """Return ground truth and results of coco-val2014-100, and the same with corners."""
+    """Return ground truth and results of coco-val2014-100, and the same as xyxy."""
     paths = {}
     for side, source in zip(("gt", "dt"), PAIRS["coco-val2014-100"][:2], strict=True):
         if not (real_data / source).exists():
@@ -186,20 +186,20 @@ def files(real_data: Path, tmp_path: Path) -> dict[str, Path]:
         for record in content["annotations"] if side == "gt" else content:
             record["bbox"] = corners_of(record["bbox"])
         paths[side] = real_data / source
-        paths[f"{side} turned"] = tmp_path / f"{side}.json"
-        paths[f"{side} turned"].write_text(json.dumps(content), "utf-8")
+        paths[f"{side} misread"] = tmp_path / f"{side}.json"
+        paths[f"{side} misread"].write_text(json.dumps(content), "utf-8")
     return paths
 
 
 TURNED = [
-    ("gt", "dt turned", "--dt-boxes"),
-    ("gt turned", "dt", "--gt-boxes"),
-    ("gt turned", "dt turned", "--boxes"),
+    ("gt", "dt misread", "--dt-boxes"),
+    ("gt misread", "dt", "--gt-boxes"),
+    ("gt misread", "dt misread", "--boxes"),
 ]
 
 
 @pytest.mark.parametrize("case", TURNED)
-def test_eval_and_check_refuse_corners_and_name_the_option(
+def test_eval_and_check_refuse_xyxy_and_name_the_option(
     files: dict[str, Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -208,7 +208,7 @@ def test_eval_and_check_refuse_corners_and_name_the_option(
     gt, dt, option = case
     call = ["--gt", str(files[gt]), "--dt", str(files[dt])]
     report = tmp_path / "report.json"
-    wrong = [str(files[name]) for name in (gt, dt) if name.endswith("turned")]
+    wrong = [str(files[name]) for name in (gt, dt) if name.endswith("misread")]
     for command in ("eval", "check"):
         assert (
             main([command, *call, "-o", str(report)] if command == "eval" else ["check", *call])
@@ -245,21 +245,21 @@ def test_the_opposite_reading_is_refused_with_the_other_value(
     assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
 
 
-def test_python_refuses_corners_and_reads_them(files: dict[str, Path]) -> None:
-    truth = detap.read_ground_truth(files["gt turned"], boxes="xyxy")
+def test_python_refuses_xyxy_unless_declared(files: dict[str, Path]) -> None:
+    truth = detap.read_ground_truth(files["gt misread"], boxes="xyxy")
     with pytest.raises(InputError, match="--dt-boxes xyxy"):
-        detap.evaluate(truth, detap.read_detections(files["dt turned"], truth))
-    detections = detap.read_detections(files["dt turned"], truth, boxes="xyxy")
+        detap.evaluate(truth, detap.read_detections(files["dt misread"], truth))
+    detections = detap.read_detections(files["dt misread"], truth, boxes="xyxy")
     assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(AP, abs=1e-9)
-    as_is = detap.read_detections(files["dt turned"], truth, as_is=True)
+    as_is = detap.read_detections(files["dt misread"], truth, as_is=True)
     with pytest.warns(DetapWarning, match="x1, y1, x2, y2"):
         detap.evaluate(truth, as_is)
 
 
-def test_results_cut_at_a_score_are_noted(
+def test_results_with_a_score_threshold_are_noted(
     files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The share of AP that a cut at .3 costs is formats2.md's: .5046 becomes .3778."""
+    """A threshold of .3 lowers AP from .5046 to .3778."""
     kept = [r for r in json.loads(files["dt"].read_text("utf-8")) if r["score"] >= 0.3]
     cut = tmp_path / "cut.json"
     cut.write_text(json.dumps(kept), "utf-8")
@@ -285,7 +285,7 @@ def test_results_cut_at_a_score_are_noted(
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_only_detectors_that_were_cut_are_said_to_be(real_data: Path, name: str) -> None:
+def test_only_detectors_with_a_score_threshold_are_noted(real_data: Path, name: str) -> None:
     tables = read(real_data, name)
     result = detap.evaluate(*tables, "coco")
     said = [note.message for note in result.notes if note.code == "scores-cut"]
@@ -331,7 +331,7 @@ def test_network_pixels_are_refused_by_eval_and_check(
 
 
 def shards(folder: Path, results: Path, number: int) -> list[str]:
-    """Write results as several files, image by image in turn; return how they are given."""
+    """Write results as several files, images in turn; return their arguments."""
     records = json.loads(results.read_text("utf-8"))
     images = sorted({record["image_id"] for record in records})
     folder.mkdir()
@@ -343,7 +343,7 @@ def shards(folder: Path, results: Path, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize("engine", [[], ["--classes", "person"], ["--resume", "parts"]])
-def test_shards_are_judged_together(
+def test_shards_are_checked_together(
     files: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -354,15 +354,15 @@ def test_shards_are_judged_together(
     gt = ["--gt", str(files["gt"])]
     right = shards(tmp_path / "right", files["dt"], 40)
     assert main(["eval", *gt, *right, *engine]) == 0
-    wrong = shards(tmp_path / "wrong", files["dt turned"], 40)
+    wrong = shards(tmp_path / "wrong", files["dt misread"], 40)
     capsys.readouterr()
     assert main(["eval", *gt, *wrong, *engine]) == 2
     assert "pass --dt-boxes xyxy" in capsys.readouterr().err
 
 
-def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> None:
+def test_partials_are_checked_when_merged(files: dict[str, Path]) -> None:
     truth = detap.read_ground_truth(files["gt"])
-    detections = detap.read_detections(files["dt turned"], truth)
+    detections = detap.read_detections(files["dt misread"], truth)
     evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy", keep_boxes=False)
     blobs = []
     for rows in (detections.image < 50, detections.image >= 50):
@@ -377,8 +377,8 @@ def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> Non
         detap.merge(blobs, images="seen").compute()
 
 
-def test_few_boxes_are_not_judged() -> None:
-    """Nine detections, each of which would meet its object as two corners, are too few."""
+def test_few_boxes_are_not_checked() -> None:
+    """Nine detections that would overlap their objects as xyxy are too few."""
 
     def tables(count: int) -> Tables:
         rows: dict[str, Any] = {
@@ -395,10 +395,13 @@ def test_few_boxes_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize("extra", [[], ["--classes", "c"]])
-def test_negative_sides_are_judged_over_all_shards(
+def test_negative_sizes_are_checked_over_all_shards(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], extra: list[str]
 ) -> None:
-    """One of 30 boxes, alone in its shard, is a warning; one of 15 is an error, as in one file."""
+    """One of 30 boxes, in a shard of its own, is a warning.
+
+    One of 15 is an error, as in one file.
+    """
     annotations = [
         {"id": k, "image_id": k, "category_id": 1, "bbox": [5, 5, 20, 30], "iscrowd": 0}
         for k in range(1, 31)

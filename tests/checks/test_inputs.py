@@ -1,4 +1,4 @@
-"""Checks of negative sides and categories: shards are judged as the file of all of them.
+"""Checks of negative sizes and category ids: shards are checked like one file.
 
 Thirty images have two objects each, of classes 1 to 5 in turn, and detections exactly on them. What
 looks wrong about one image alone is one box in thirty or sixty: too few to be refused in the whole,
@@ -53,7 +53,7 @@ def results() -> Records:
 
 
 def shifted(record: dict[str, Any]) -> None:
-    """Make a category id one too high: on the first image these are 4 and 5, here 5 and 6."""
+    """Add one to the category ids of the first image: 4 and 5 become 5 and 6."""
     record["category_id"] += 1
 
 
@@ -74,7 +74,7 @@ FAULTS = {
 
 
 class Written:
-    """Ground truth and results, as one file each and as a tiny shard and the rest."""
+    """Ground truth and results, as one file each and as a tiny shard and the remaining images."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -95,7 +95,7 @@ class Written:
         return ["eval", *words, *more]
 
     def statuses(self, *more: str) -> dict[str, int]:
-        """Return how each way to evaluate all images ends."""
+        """Return the exit status of each way to evaluate all images."""
         shards = ["tiny", "rest"]
         ways = {
             "file": self.call(["whole"], ["whole"]),
@@ -107,7 +107,7 @@ class Written:
         return {name: main([*words, *more, "-q"]) for name, words in ways.items()}
 
     def merged(self, *more: str) -> tuple[list[int], int]:
-        """Return how runs that evaluate one shard each end, and how merging does."""
+        """Return the exit statuses of runs over one shard each, and of the merge."""
         paths = [str(self.folder / f"{name}.part") for name in ("tiny", "rest")]
         ended = []
         for name, path in zip(("tiny", "rest"), paths, strict=True):
@@ -133,10 +133,10 @@ def made_wrong(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_tiny_shard_of_detections_is_judged_with_the_others(
+def test_a_tiny_shard_of_detections_is_checked_with_the_others(
     written: Written, fault: str, capsys: Capture
 ) -> None:
-    """On one image of thirty, the fault is the detector's; on all, it is an error everywhere."""
+    """On one image of thirty it is the detector's fault; on all, it is an error everywhere."""
     wrong, message = FAULTS[fault]
     written.write(objects(), made_wrong(results(), wrong, [1]))
     assert set(written.statuses().values()) == {0}
@@ -153,7 +153,7 @@ def test_a_tiny_shard_of_detections_is_judged_with_the_others(
     assert written.merged("--as-is") == ([0, 0], 0)
 
 
-def test_negative_sides_of_a_tiny_ground_truth_are_judged_with_the_others(
+def test_negative_sizes_of_a_tiny_ground_truth_are_checked_with_the_others(
     written: Written, capsys: Capture
 ) -> None:
     written.write(made_wrong(objects(), turned, [1]), results())
@@ -167,7 +167,9 @@ def test_negative_sides_of_a_tiny_ground_truth_are_judged_with_the_others(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_dask_engine_judges_alike(written: Written, fault: str, capsys: Capture) -> None:
+def test_the_dask_engine_gives_the_same_statuses(
+    written: Written, fault: str, capsys: Capture
+) -> None:
     pytest.importorskip("distributed")
     wrong, message = FAULTS[fault]
     for images, status in (([1], 0), (range(1, IMAGES + 1), 2)):
@@ -177,14 +179,14 @@ def test_the_dask_engine_judges_alike(written: Written, fault: str, capsys: Capt
         assert (message in capsys.readouterr().err) == (status == 2 or fault == "turned")
 
 
-def test_a_part_says_what_looks_wrong_about_it(written: Written, capsys: Capture) -> None:
+def test_a_partial_reports_its_own_problems(written: Written, capsys: Capture) -> None:
     written.write(objects(), made_wrong(results(), shifted, [1]))
     words = written.call(["whole"], ["tiny"], "--images", "1")
     assert main([*words, "--partial", str(written.folder / "tiny.part")]) == 0
     assert "warning: every category_id looks off by +1" in capsys.readouterr().err.lower()
 
 
-def test_shards_read_in_python_are_judged_together(written: Written) -> None:
+def test_shards_read_in_python_are_checked_together(written: Written) -> None:
     for fault, (wrong, message) in FAULTS.items():
         for images in ([1], range(1, IMAGES + 1)):
             written.write(objects(), made_wrong(results(), wrong, images))
@@ -201,8 +203,8 @@ def test_shards_read_in_python_are_judged_together(written: Written) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_process_of_few_boxes_is_judged_with_the_others(whole: bool) -> None:
-    """One of 60 boxes is turned, alone in its process; or three are, one in twenty."""
+def test_a_process_with_few_boxes_is_checked_with_the_others(whole: bool) -> None:
+    """One of 60 boxes is converted, alone in its process; or three are, one in twenty."""
     for wrong, refused in (([1], False), ([1, 2, 3], True)):
         blobs = []
         for images in ([1], range(2, IMAGES + 1)):
@@ -254,8 +256,8 @@ def bytes_of(images: Sequence[int], truths: Records, detections: Records, *, who
     return evaluator.to_bytes()
 
 
-def test_a_slice_is_not_judged_alone(written: Written) -> None:
-    """The slice of the one image whose boxes look wrong has its numbers."""
+def test_a_slice_is_not_checked_alone(written: Written) -> None:
+    """The slice of the one image with wrong boxes has metrics."""
     written.write(objects(), made_wrong(results(), turned, [1]))
     slices = written.folder / "slices.json"
     slices.write_text(json.dumps({"one": [1], "others": [*range(2, IMAGES + 1)]}))

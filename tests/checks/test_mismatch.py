@@ -1,4 +1,4 @@
-"""Every mistake that no single record shows is found, and none is seen where there is none."""
+"""Every mistake visible only across records is detected, and none is reported without one."""
 
 import json
 import re
@@ -72,59 +72,59 @@ def codes(table: GroundTruth, detections: Detections) -> list[str]:
     return [note.code for note in suspicions(table, detections)]
 
 
-def test_nothing_is_suspected_of_a_good_detector() -> None:
+def test_a_good_detector_gives_no_warning() -> None:
     table = truth()
     assert codes(table, detector(table)) == []
 
 
 @pytest.mark.parametrize("jitter", [5.0, 8.0])
-def test_nothing_is_suspected_of_a_poor_detector(jitter: float) -> None:
+def test_a_poor_detector_gives_no_warning(jitter: float) -> None:
     table = truth()
     assert codes(table, detector(table, jitter)) == []
 
 
-def test_nothing_is_suspected_without_detections() -> None:
+def test_no_detections_give_no_warning() -> None:
     table = truth()
     none = detector(table).select(np.zeros(0, np.int64))
     assert codes(table, none) == []
     assert suspicions_of(score_tables(table, none)) == ()
 
 
-def as_sides(c: Any) -> Any:
+def as_xywh(c: Any) -> Any:
     return np.hstack((c[:, :2], c[:, :2] + c[:, 2:]))
 
 
-def as_corners(c: Any) -> Any:
+def as_xyxy(c: Any) -> Any:
     return np.hstack((c[:, :2], c[:, 2:] - c[:, :2]))
 
 
-def centred(c: Any) -> Any:
+def centered(c: Any) -> Any:
     half = (c[:, 2:] - c[:, :2]) / 2
     return c + np.hstack((half, half))
 
 
-def relative(c: Any) -> Any:
+def normalized(c: Any) -> Any:
     return c / np.array((*SIZE, *SIZE))
 
 
-def sides_swapped(c: Any) -> Any:
+def width_height_swapped(c: Any) -> Any:
     # Boxes of 20 to 60 pixels turned by 90 degrees still overlap; long ones do not.
     return np.hstack((c[:, :2], c[:, :2] + (c[:, 2:] - c[:, :2])[:, ::-1]))
 
 
 MISREAD: dict[str, Callable[[Any], Any]] = {
     # x1 y1 x2 y2 in the file, read as x y w h: the far corner is the sum.
-    "look-xyxy": as_sides,
+    "look-xyxy": as_xywh,
     # x y w h in the file, read as corners.
-    "look-xywh": as_corners,
-    "look-centered": centred,
+    "look-xywh": as_xyxy,
+    "look-centered": centered,
     "xy-swapped": lambda c: c[:, [1, 0, 3, 2]],
-    "look-normalized": relative,
+    "look-normalized": normalized,
 }
 
 
 @pytest.mark.parametrize("code", MISREAD)
-def test_a_convention_of_detections_is_recognised(code: str) -> None:
+def test_a_box_format_of_detections_is_detected(code: str) -> None:
     table = truth()
     detections = detector(table)
     wrong = with_corners(detections, MISREAD[code](detections.corners))
@@ -135,7 +135,7 @@ def test_a_convention_of_detections_is_recognised(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["look-xyxy", "xy-swapped", "look-normalized"])
-def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
+def test_a_box_format_of_ground_truth_is_detected(code: str) -> None:
     table = truth()
     detections = detector(table)
     wrong = with_corners(table, MISREAD[code](table.corners))
@@ -144,19 +144,19 @@ def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
     assert codes(wrong, detections) == [f"{side}-{code}"]
 
 
-def test_swapped_sides_are_recognised() -> None:
+def test_swapped_width_and_height_are_detected() -> None:
     table = truth()
     corners = table.corners.copy()
     corners[:, 2] = corners[:, 0] + 90
     corners[:, 3] = corners[:, 1] + 15
     table = with_corners(table, corners)
     detections = detector(table, jitter=1.0)
-    wrong = with_corners(detections, sides_swapped(detections.corners))
+    wrong = with_corners(detections, width_height_swapped(detections.corners))
     assert codes(table, wrong) == ["detections-width-height-swapped"]
 
 
-def test_swapped_shares_are_recognised() -> None:
-    """Sides swapped as fractions, about the centre, before they became pixels."""
+def test_swapped_normalized_boxes_are_detected() -> None:
+    """Width and height swapped as fractions, about the center, before conversion to pixels."""
     table = truth()
     middle = (table.corners[:, :2] + table.corners[:, 2:]) / 2
     half = np.array((45, 7.5))
@@ -169,8 +169,8 @@ def test_swapped_shares_are_recognised() -> None:
     assert codes(table, detections) == ["detections-width-height-swapped"]
 
 
-def test_swapped_sizes_of_images_are_recognised() -> None:
-    """Fractions times a table of sizes of which the columns are swapped: on which side is moot."""
+def test_swapped_image_sizes_are_detected() -> None:
+    """Fractions times image sizes with swapped columns: it is unknown which side is wrong."""
     table = truth()
     detections = detector(table)
     turned = np.array((480 / 640, 640 / 480) * 2)
@@ -182,17 +182,17 @@ def test_swapped_sizes_of_images_are_recognised() -> None:
         assert code.endswith("-sizes-look-swapped")
 
 
-def test_shares_by_their_centre_are_recognised() -> None:
+def test_centered_normalized_boxes_are_detected() -> None:
     table = truth()
     detections = detector(table)
-    wrong = with_corners(detections, relative(centred(detections.corners)))
+    wrong = with_corners(detections, normalized(centered(detections.corners)))
     assert codes(table, wrong) == ["detections-look-normalized"]
 
 
-def test_shares_are_recognised_without_the_sizes_of_images() -> None:
+def test_normalized_boxes_are_detected_without_image_sizes() -> None:
     table = replace(truth(), image_sizes=None)
     detections = detector(table)
-    assert codes(table, with_corners(detections, relative(detections.corners))) == [
+    assert codes(table, with_corners(detections, normalized(detections.corners))) == [
         "detections-look-normalized"
     ]
 
@@ -201,13 +201,13 @@ def relabelled(detections: Detections, change: Callable[[Any], Any]) -> Detectio
     return replace(detections, label=change(detections.label).astype(np.int32))
 
 
-def test_a_few_right_classes_do_not_hide_a_shift() -> None:
+def test_a_few_right_classes_do_not_hide_an_offset() -> None:
     table = truth()
     detections = relabelled(detector(table), lambda label: np.minimum(label + 1, 4))
     assert codes(table, detections) == ["category-id-offset"]
 
 
-def test_a_shift_of_classes_is_recognised() -> None:
+def test_a_class_offset_is_detected() -> None:
     table = truth()
     detections = relabelled(detector(table), lambda label: (label + 1) % 5)
     (note,) = suspicions(table, detections)
@@ -216,7 +216,7 @@ def test_a_shift_of_classes_is_recognised() -> None:
     assert note.message.endswith("; use the ground truth's ids")
 
 
-def test_a_permutation_of_classes_is_recognised() -> None:
+def test_a_permutation_of_classes_is_detected() -> None:
     table = truth()
     detections = relabelled(detector(table), lambda label: np.array([3, 0, 4, 2, 1])[label])
     assert codes(table, detections) == ["classes-permuted"]
@@ -230,8 +230,8 @@ def test_a_permutation_of_classes_is_recognised() -> None:
         ([0, 2, 3, 4, 5], "category-id-offset"),  # a list that has one name more than the other
     ],
 )
-def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: str) -> None:
-    """AP is .6, .4 or .1: plausible numbers."""
+def test_a_few_swapped_classes_are_detected(way: list[int], code: str) -> None:
+    """AP is .6, .4 or .1: plausible values."""
     table = truth()
     detections = relabelled(detector(table), lambda label: np.array(way)[label])
     detections = replace(
@@ -243,8 +243,11 @@ def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: s
     assert "classes-permuted" in [note.code for note in result.notes]
 
 
-def test_two_classes_that_a_detector_confuses_are_no_exchange() -> None:
-    """All of one are taken for the other, which is found as well: bad, but no other list."""
+def test_two_classes_that_a_detector_confuses_are_not_swapped() -> None:
+    """All of one are classified as the other, which is detected too.
+
+    Poor, but no wrong class list.
+    """
     table = truth()
     detections = relabelled(detector(table), lambda label: np.array([1, 1, 2, 3, 4])[label])
     assert codes(table, detections) == []
@@ -252,7 +255,7 @@ def test_two_classes_that_a_detector_confuses_are_no_exchange() -> None:
     assert "classes-permuted" not in [note.code for note in notes]
 
 
-def test_classes_without_any_order_are_recognised() -> None:
+def test_random_classes_are_detected() -> None:
     table = truth()
     random = np.random.default_rng(3)
     detections = relabelled(
@@ -261,14 +264,14 @@ def test_classes_without_any_order_are_recognised() -> None:
     assert codes(table, detections) == ["classes-disagree"]
 
 
-def test_detections_of_other_images_are_recognised() -> None:
+def test_detections_of_other_images_are_detected() -> None:
     table = truth()
     detections = detector(truth(seed=9))
     assert codes(table, detections) == ["few-overlaps"]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, []), (9, []), (10, ["few-overlaps"])])
-def test_a_few_objects_that_are_not_found_say_nothing(count: int, expected: list[str]) -> None:
+def test_few_missed_objects_give_no_warning(count: int, expected: list[str]) -> None:
     images, boxes = np.arange(count), np.tile([10.0, 10.0, 50.0, 50.0], (count, 1))
     columns: dict[str, Any] = {"image": images, "label": np.ones(count, np.int64)}
     table = GroundTruth.from_arrays(**columns, boxes=boxes)
@@ -280,8 +283,8 @@ def test_a_few_objects_that_are_not_found_say_nothing(count: int, expected: list
 
 @pytest.mark.parametrize("code", ["look-xyxy", "look-xywh"])
 @pytest.mark.parametrize("side", ["detections", "ground-truth"])
-def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None:
-    """Every other box; more than half of the objects may be met for all that."""
+def test_half_of_the_boxes_in_another_format(code: str, side: str) -> None:
+    """Every other box; more than half of the objects may still be overlapped."""
     table = truth()
     detections = detector(table)
     wrong = detections if side == "detections" else table
@@ -299,26 +302,26 @@ def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None
 
 
 def test_images_of_a_small_set_in_another_order() -> None:
-    """Eight images of three objects: too few for chance to tell."""
+    """Eight images of three objects: too few to exclude chance."""
     table, detections = truth(), detector(truth())
     eight = select(table, detections, images=range(8))
     assert codes(*eight) == []
     moved = replace(eight[1], image=(eight[1].image + 3) % np.int32(8))
     (note,) = suspicions(eight[0], moved)
     assert (note.code, note.count) == ("images-mixed-up", 8)
-    # What was found in image 5 is said of image 0.
+    # Detections of image 5 are assigned to image 0.
     assert "those of 3 fit 0" in note.message
     # Some are right: who moved two names has not mixed up all.
     few = replace(eight[1], image=np.array([1, 0, *range(2, 8)], np.int32)[eight[1].image])
     assert codes(eight[0], few) == []
 
 
-def test_detections_that_fit_no_image_are_not_those_of_another() -> None:
+def test_detections_that_fit_no_image_are_not_of_other_images() -> None:
     table, detections = truth(), detector(truth(seed=9))
     assert codes(*select(table, detections, images=range(8))) == []
 
 
-def test_scores_that_are_distances_are_recognised() -> None:
+def test_scores_that_are_distances_are_detected() -> None:
     table = truth()
     detections = detector(table)
     # What lies near an object is 120 of 200, the first.
@@ -333,7 +336,7 @@ def test_scores_that_are_distances_are_recognised() -> None:
 
 
 @pytest.mark.parametrize("way", [1.0, -1.0])
-def test_counting_from_one_or_zero_is_recognised(way: float) -> None:
+def test_pixel_coordinates_from_one_or_zero_are_detected(way: float) -> None:
     table = truth()
     detections = detector(table, jitter=0.05)
     assert codes(table, with_corners(detections, detections.corners + way)) == ["one-pixel-off"]
@@ -342,25 +345,25 @@ def test_counting_from_one_or_zero_is_recognised(way: float) -> None:
     assert codes(table, with_corners(detections, wider)) == ["one-pixel-wider"]
 
 
-def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
+def test_an_evaluation_checks_only_if_ap_is_near_zero() -> None:
     table = truth()
     detections = detector(table)
     assert suspicions_of(score_tables(table, detections)) == ()
-    wrong = with_corners(detections, as_sides(detections.corners))
+    wrong = with_corners(detections, as_xywh(detections.corners))
     assert [
         note.code for note in suspicions_of(score_tables(table, wrong, check_formats=False))
     ] == ["detections-look-xyxy"]
 
 
-def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() -> None:
-    """A quarter of the boxes is right, and first in rank: the AP is not near 0."""
+def test_boxes_beyond_their_images_are_checked_at_any_ap() -> None:
+    """A quarter of the boxes is right, with the highest scores: AP is not near 0."""
     table = truth()
     corners = table.corners.copy()
     corners[:, 2:] = corners[:, :2] + (90, 15)
     table = with_corners(table, corners)
     detections = detector(table, jitter=1.0)
     square = np.flatnonzero(np.arange(len(detections)) % 4 == 0)
-    wrong = sides_swapped(detections.corners)
+    wrong = width_height_swapped(detections.corners)
     wrong[square] = detections.corners[square]
     detections = replace(
         with_corners(detections, wrong), score=1.0 * np.isin(np.arange(len(detections)), square)
@@ -375,7 +378,7 @@ def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() 
     assert suspicions_of(few) == ()
 
 
-def test_detections_that_are_there_twice_are_told() -> None:
+def test_duplicate_detections_are_reported() -> None:
     table = truth()
     detections = detector(table)
     twice = detections.select(np.tile(np.arange(len(detections)), 2))
@@ -393,14 +396,14 @@ def test_detections_that_are_there_twice_are_told() -> None:
     assert "repeated-detections" not in codes_said
 
 
-def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
+def test_a_note_of_the_reader_is_not_repeated() -> None:
     assert sanity_notes._is_known("detections-look-xyxy", {"detections-look-xyxy"})
     assert sanity_notes._is_known("detections-look-normalized", {"normalized-boxes"})
     assert not sanity_notes._is_known("few-overlaps", {"detections-look-xyxy"})
 
 
-def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
-    """Warnings are errors here: none of numpy's may reach a user."""
+def test_boxes_of_extreme_values_give_no_numpy_warning() -> None:
+    """Warnings are errors here: none of NumPy's may reach a user."""
     ends = np.array(
         [[-1.7e308, 0, 1, 1], [1e150, 1e150, 2e150, 2e150], [1.7e308, 0, 1.7e308, 5e-324]]
     )
@@ -416,7 +419,7 @@ def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
     examine(with_corners(table, ends[[2, 0, 1]]), detections)
 
 
-def test_crowds_are_no_objects_to_be_met() -> None:
+def test_crowds_are_not_counted_as_overlapped() -> None:
     table = truth()
     crowd = replace(table, crowd=np.ones(len(table), np.bool_))
     assert len(Sample(crowd, detector(table)).rows) == 0
@@ -433,7 +436,7 @@ def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def crowded(count: int) -> tuple[GroundTruth, Detections]:
-    """Return so many boxes of either side in one image, the detections elsewhere."""
+    """Return that many ground truths and detections in one image, far apart."""
     at = np.arange(count, dtype=np.float64)[:, None]
     boxes = np.hstack((at, at, at + 0.9, at + 0.9))
     zeros = np.zeros(count, np.int64)
@@ -443,7 +446,7 @@ def crowded(count: int) -> tuple[GroundTruth, Detections]:
 
 
 def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """4,000 by 4,000 boxes are 16 million pairs; no matrix may have more than a million."""
+    """4,000 by 4,000 boxes are 16 million pairs; no matrix may exceed a million."""
     pairs = []
     real = sampling.overlaps  # type: ignore[attr-defined]  # what is replaced here
 
@@ -461,7 +464,7 @@ def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many ground truths in one image, many detections in the next: no pair of them together."""
+    """Many ground truths in one image, many detections in the next: no pairs between them."""
     monkeypatch.setattr(sampling, "_PAIRS", 1_000)
     table, detections = crowded(200)
     table = replace(
@@ -480,8 +483,8 @@ def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch)
     assert max(len(part.ground_truths) * len(part.detections) for part in mixed) <= 1_000
 
 
-def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A defect of the advice itself is not hidden."""
+def test_out_of_memory_in_a_check_does_not_fail_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect of the check itself is not hidden."""
 
     def fails(*_: Any) -> Any:
         raise error
@@ -553,7 +556,7 @@ def test_statistics_are_counted() -> None:
     }
 
 
-def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
+def test_undetected_classes_with_difficult_objects_only_are_separate() -> None:
     rows: dict[str, Any] = {"image": [1, 1, 1], "label": ["ant", "bee", "cat"]}
     boxes = [[0, 0, 10, 10], [20, 20, 30, 30], [50, 50, 60, 60]]
     detections = Detections.from_arrays(image=[1], label=["ant"], boxes=boxes[:1], score=[0.5])
@@ -617,7 +620,7 @@ def test_the_command_reports_statistics(tmp_path: Path) -> None:
     assert run("--gt", gt, "--dt", dt, "--strict").exit_code == 0
 
 
-def test_the_report_obeys_its_schema(tmp_path: Path) -> None:
+def test_the_report_matches_its_schema(tmp_path: Path) -> None:
     import jsonschema
 
     schema = report_schema("check")
@@ -639,7 +642,7 @@ def test_the_command_shows_a_table(tmp_path: Path) -> None:
     assert "Traceback" not in shown
 
 
-def test_strict_fails_on_a_warning_alone(tmp_path: Path) -> None:
+def test_strict_fails_on_a_single_warning(tmp_path: Path) -> None:
     gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
     assert run("--gt", gt, "--dt", dt).exit_code == 0
     done = run("--gt", gt, "--dt", dt, "--strict")
@@ -661,7 +664,7 @@ def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
     assert report["classes"] == []
 
 
-def test_either_input_alone_is_examined(tmp_path: Path) -> None:
+def test_each_input_alone_is_checked(tmp_path: Path) -> None:
     gt, dt = write(tmp_path, [FOUND])
     assert (
         "detections"
@@ -701,7 +704,7 @@ def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
     assert (table.images, table.classes) == (("a",), ("cat",))
 
 
-def test_coco_detections_alone_are_checked_like_any_others(tmp_path: Path) -> None:
+def test_coco_detections_alone_are_checked_like_those_of_other_formats(tmp_path: Path) -> None:
     path = tmp_path / "dt.json"
     path.write_text(json.dumps([FOUND, {**FOUND, "bbox": [1, 2, -3, 4]}]))
     with pytest.raises(InputError, match="negative width"):
@@ -774,13 +777,13 @@ MIX: dict[str, dict[str, list[str]]] = {
 }
 
 
-def test_nothing_is_suspected_of_a_real_detector(real: Any) -> None:
+def test_a_real_detector_gives_no_warning(real: Any) -> None:
     _, table, detections = real
     assert codes(table, detections) == []
 
 
-def test_nor_of_a_few_of_its_images(real: Any) -> None:
-    """Small sets, where chance is large: nothing but that next to nothing is met."""
+def test_a_few_images_of_a_real_detector_give_no_mismatch_warning(real: Any) -> None:
+    """Small sets, where chance is large: at most few-overlaps is reported."""
     _, table, detections = real
     for size in (5, 12):
         for first in range(0, min(300, len(table.images) - size), size):
@@ -790,7 +793,7 @@ def test_nor_of_a_few_of_its_images(real: Any) -> None:
 
 
 @pytest.mark.parametrize("way", MIX)
-def test_what_is_told_of_a_real_detector_that_was_spoilt(real: Any, way: str) -> None:
+def test_warnings_of_a_real_detector_with_injected_mistakes(real: Any, way: str) -> None:
     name, table, detections = real
     random = np.random.default_rng(1)
     half = detections.corners.copy()

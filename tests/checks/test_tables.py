@@ -1,4 +1,4 @@
-"""What looks as if it meant something else is refused, and who knows better can insist."""
+"""Boxes that look misread are refused, and accepted with as_is."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from detap.tables.detection import Detections, GroundTruth
 from detap.tables.notes import backward
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
-SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
+FRACTIONS = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
 
 
 def tables(truth: Any, detections: Any, times: int = 1) -> tuple[GroundTruth, Detections]:
@@ -27,19 +27,21 @@ def tables(truth: Any, detections: Any, times: int = 1) -> tuple[GroundTruth, De
     )
 
 
-def suspicions(truth: GroundTruth, detections: Detections | None) -> list[Suspicion]:
+def mismatches(truth: GroundTruth, detections: Detections | None) -> list[Suspicion]:
     return suspicions_of(evidence_of(truth, detections), "gt", "dt")
 
 
 @pytest.mark.parametrize(
     ("truth", "detections", "whose"),
     [
-        (PIXELS, SHARES, ["detections"]),
-        (SHARES, PIXELS, ["ground truth"]),
-        (SHARES * 2, SHARES * 2, ["ground truth", "detections"]),
+        (PIXELS, FRACTIONS, ["detections"]),
+        (FRACTIONS, PIXELS, ["ground truth"]),
+        (FRACTIONS * 2, FRACTIONS * 2, ["ground truth", "detections"]),
     ],
 )
-def test_fractions_on_either_side_are_an_error(truth: Any, detections: Any, whose: Any) -> None:
+def test_normalized_boxes_in_either_input_are_an_error(
+    truth: Any, detections: Any, whose: Any
+) -> None:
     times = len(truth) // 3
     both = tables(truth[:3], detections[:3], times)
     with pytest.raises(InputError, match="look normalized") as caught:
@@ -52,8 +54,8 @@ def test_fractions_on_either_side_are_an_error(truth: Any, detections: Any, whos
     assert set(warnings) <= {"normalized-boxes", "repeated-detections"}
 
 
-def test_the_remedy_leads_to_the_right_number() -> None:
-    truth, detections = tables(PIXELS, SHARES)
+def test_the_hint_leads_to_the_right_metric() -> None:
+    truth, detections = tables(PIXELS, FRACTIONS)
     sizes = np.array([100, 100, 100, 100])
     right = replace(
         detections, corners=detections.corners * sizes, box_area=detections.box_area * 10_000
@@ -70,24 +72,24 @@ def test_the_remedy_leads_to_the_right_number() -> None:
         # Boxes clipped to nothing.
         (PIXELS, [[0.1, 0, 0.1, 0.5], [0, 0, 0, 0.5], [1.5, 1.5, 1.5, 1.5]]),
         # Six boxes without larger images: whoever tries the API.
-        (SHARES, SHARES),
+        (FRACTIONS, FRACTIONS),
         # One box in pixels among others.
-        (PIXELS, [*SHARES[:2], [0, 0, 30, 30]]),
+        (PIXELS, [*FRACTIONS[:2], [0, 0, 30, 30]]),
     ],
 )
-def test_no_other_boxes_are_refused(truth: Any, detections: Any) -> None:
-    assert suspicions(*tables(truth, detections)) == []
+def test_other_boxes_are_not_refused(truth: Any, detections: Any) -> None:
+    assert mismatches(*tables(truth, detections)) == []
 
 
-def test_images_of_one_by_one_are_measured_in_fractions() -> None:
-    truth, detections = tables(SHARES, SHARES, 4)
-    assert len(suspicions(truth, detections)) == 2
-    assert suspicions(replace(truth, image_sizes=np.ones((3, 2))), detections) == []
-    large = replace(tables(SHARES, SHARES)[0], image_sizes=np.full((3, 2), 500.0))
-    assert len(suspicions(large, None)) == 1
+def test_images_of_one_by_one_pixel_accept_fractions() -> None:
+    truth, detections = tables(FRACTIONS, FRACTIONS, 4)
+    assert len(mismatches(truth, detections)) == 2
+    assert mismatches(replace(truth, image_sizes=np.ones((3, 2))), detections) == []
+    large = replace(tables(FRACTIONS, FRACTIONS)[0], image_sizes=np.full((3, 2), 500.0))
+    assert len(mismatches(large, None)) == 1
 
 
-def test_arrays_may_have_a_few_backward_boxes() -> None:
+def test_arrays_may_have_a_few_negative_sizes() -> None:
     boxes = [[30, 10, 10, 30], *[[10, 10, 30, 30]] * 20]
     columns: dict[str, Any] = {"image": [1] * 21, "label": [1] * 21, "boxes": boxes}
     table = GroundTruth.from_arrays(**columns)
@@ -135,10 +137,10 @@ def test_a_data_set_of_yolo_is_refused(
     assert "--boxes xywh" not in said
 
 
-CROOKED = ["--gt", "gt.json", "--dt", "dt.json"]
+WITH_WARNING = ["--gt", "gt.json", "--dt", "dt.json"]
 
 
-def crooked(folder: Path) -> None:
+def write_with_warning(folder: Path) -> None:
     """Write a pair of files with one warning: an annotation sets ignore."""
     annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
     annotation |= {"area": 400, "iscrowd": 0, "ignore": 1}
@@ -152,8 +154,8 @@ def crooked(folder: Path) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        ["eval", *CROOKED],
-        ["check", *CROOKED],
+        ["eval", *WITH_WARNING],
+        ["check", *WITH_WARNING],
         ["compare", "dt.json", "dt.json", "--gt", "gt.json", "--resamples", "0"],
     ],
     ids=lambda call: call[0],
@@ -165,7 +167,7 @@ def test_strict_makes_every_warning_an_error(
     call: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    crooked(tmp_path)
+    write_with_warning(tmp_path)
     assert main(call) == 0
     assert "[ignore-without-effect]" in capsys.readouterr().err
     for quiet in ([], ["-q"]):
@@ -181,14 +183,14 @@ def test_strict_makes_every_warning_an_error(
 
 def test_strict_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    crooked(tmp_path)
+    write_with_warning(tmp_path)
     (tmp_path / "detap.toml").write_text("strict = true\n", "utf-8")
-    assert main(["eval", *CROOKED]) == 2
+    assert main(["eval", *WITH_WARNING]) == 2
     (tmp_path / "detap.toml").write_text("strict = false\n", "utf-8")
-    assert main(["eval", *CROOKED]) == 0
+    assert main(["eval", *WITH_WARNING]) == 0
 
 
-def test_a_box_is_backward_on_either_axis_or_of_negative_area() -> None:
+def test_a_negative_size_is_a_negative_width_height_or_area() -> None:
     corners = np.array(
         [
             [0.0, 0, 9, 9],

@@ -10,7 +10,7 @@ in a process of its own, once for each package, and both have to see the same bi
 printed characters. Status 1 where one does not.
 
 No build of torchvision, mmcv or Detectron2's compiled half is needed: of packages that a client's
-file only imports from, empty ones stand in, which :func:`bare` and :func:`stub` make below.
+file only imports from, :func:`bare` and :func:`stub` below make empty ones.
 """
 
 import argparse
@@ -37,11 +37,11 @@ from tests.compat.patterns import Case, Seen, batches  # noqa: E402
 from tests.compat.same import differences  # noqa: E402
 
 LOG_TIME = re.compile(r"\d\d/\d\d \d\d:\d\d:\d\d")
-"""What mmengine's log begins its lines with."""
+"""Prefix of mmengine's log lines."""
 
 
 def stub(name: str, **contents: Any) -> None:
-    """Let a module of these contents stand in for one that is not there."""
+    """Add a fake module with these contents."""
     module = types.ModuleType(name)
     module.__spec__ = ModuleSpec(name, None)
     vars(module).update(contents)
@@ -49,7 +49,7 @@ def stub(name: str, **contents: Any) -> None:
 
 
 def bare(name: str, folder: Path, **contents: Any) -> None:
-    """Let a package be imported from without running what it would import by itself."""
+    """Make a package importable without running its __init__."""
     stub(name, __path__=[str(folder)], **contents)
 
 
@@ -61,7 +61,7 @@ def by_image(case: Case) -> dict[Any, list[dict[str, Any]]]:
 
 
 def tensors(records: list[dict[str, Any]], kind: str = "bbox") -> dict[str, Any]:
-    """Return what a detector gives: corners, scores and labels, as tensors; masks, keypoints."""
+    """Return a detector's output as tensors: xyxy, scores, labels, masks, keypoints."""
     import torch
 
     boxes = [record.get("bbox", [0.0, 0.0, 1.0, 1.0]) for record in records]
@@ -211,7 +211,7 @@ def detectron2(folder: Path, case: Case) -> Seen:
 
 
 def rf_detr(folder: Path, case: Case) -> Seen:
-    """RF-DETR's metric, as its tests of backends feed it, over a backend of this package."""
+    """Feed RF-DETR's metric as its own backend tests do, with a package of this one as backend."""
     package = folder / "rfdetr"
     for name in ("", "training", "utilities"):
         bare(f"rfdetr.{name}".rstrip("."), package / name)
@@ -231,7 +231,7 @@ def rf_detr(folder: Path, case: Case) -> Seen:
 
 
 def torchmetrics(folder: Path, case: Case) -> Seen:
-    """torchmetrics' own metric on its backend pycocotools; installed, not fetched."""
+    """Run torchmetrics' metric on its pycocotools backend; installed, not downloaded."""
     _stub_torchvision()
     metrics = importlib.import_module("torchmetrics.detection")
     metric = metrics.MeanAveragePrecision(
@@ -241,7 +241,7 @@ def torchmetrics(folder: Path, case: Case) -> Seen:
 
 
 def _stub_torchvision() -> None:
-    """Stand in for the one function that torchmetrics uses of torchvision, for corners."""
+    """Replace the one function of torchvision that torchmetrics uses, for corners."""
 
     def box_convert(boxes: Any, in_fmt: str, out_fmt: str) -> Any:
         assert (in_fmt, out_fmt) == ("xyxy", "xywh")
@@ -292,7 +292,7 @@ def _plain(value: Any) -> Any:
 
 
 def faster_coco_eval(folder: Path, case: Case) -> Seen:
-    """The tests of faster-coco-eval's suite that use nothing that pycocotools has not."""
+    """Run the tests of faster-coco-eval that use only what pycocotools has."""
     from pycocotools import mask
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
@@ -335,7 +335,7 @@ ADDITIONS = (
     *("bad_config", "frString", "test_rles", "frBbox", "frPoly", "frUncompressedRLE"),
     *("testSegmToRle", "testAnnToRLE"),
 )
-"""Tests of what pycocotools has not, or not by that name."""
+"""Tests of functions that pycocotools lacks, or names differently."""
 
 
 def _flat(suite: Any) -> Any:
@@ -398,7 +398,7 @@ FILES = {
 
 
 def run_here(name: str, folder: Path, case: Case, out: Path, *, drop_in: bool) -> None:
-    """Run a client in this process, and leave what it shows in a file."""
+    """Run a client in this process, and write its output to a file."""
     if drop_in:
         from detap.compat.pycocotools import init_as_pycocotools
 
@@ -411,7 +411,7 @@ def run_here(name: str, folder: Path, case: Case, out: Path, *, drop_in: bool) -
 
 
 def compare(name: str, arguments: argparse.Namespace, case: Case, work: Path) -> str:
-    """Run a client on both packages; return what came of it."""
+    """Run a client on both packages; return the outcome."""
     folder = arguments.sources / CLIENTS[name].folder
     if not folder.is_dir():
         return f"cannot run: no folder {folder}"

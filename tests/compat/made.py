@@ -1,6 +1,6 @@
-"""Data sets made at random, small and full of what is awkward: ties, crowds, ids, empty images.
+"""Random data sets, small and difficult: ties, crowds, ids, empty images.
 
-Boxes; and the same with masks or keypoints in their place.
+Either boxes, or the same with masks or keypoints.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ Made = tuple[dict[str, Any], list[dict[str, Any]]]
 def made(seed: int, *, images: int = 6, classes: int = 3, zero_id: bool = False) -> Made:
     """Return an instances file and a results file.
 
-    Few places, sizes and scores are drawn from, so that overlaps and scores are often equal, and
+    Positions, sizes and scores have few values, so that IoUs and scores are often equal, and
     areas lie on the ends of area ranges.
     """
     random = np.random.default_rng(seed)
@@ -99,7 +99,7 @@ _PARTS = [
 
 
 def _with_masks(data: Made, random: np.random.Generator) -> None:
-    """Give polygons, run lengths as lists and strings; and boxes beside the results, or not."""
+    """Add polygons, run lengths as lists and strings; results with or without boxes."""
     truth, results = data
     for image in truth["images"]:
         image.update(height=SIDE, width=SIDE + 16)
@@ -127,7 +127,7 @@ def _mask(random: np.random.Generator, box: list[float], form: int) -> Any:
 
 
 def _with_keypoints(data: Made, random: np.random.Generator) -> None:
-    """Give 17 keypoints, few labelled or none; and boxes beside the results, or not."""
+    """Add 17 keypoints, few or none labeled; results with or without boxes."""
     truth, results = data
     for annotation in truth["annotations"]:
         labelled = random.choice([0, 1, 2], 17, p=[0.6, 0.2, 0.2])

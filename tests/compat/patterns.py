@@ -23,7 +23,7 @@ Seen = dict[str, Any]
 
 @dataclass(frozen=True)
 class Package:
-    """What is imported from pycocotools, or from what stands in its place."""
+    """Classes imported from pycocotools or from the drop-in."""
 
     COCO: Any
     COCOeval: Any
@@ -85,7 +85,7 @@ def loaded(package: Package, case: Case) -> tuple[Any, Any]:
 
 
 def seen_of(evaluator: Any) -> Seen:
-    """Return all that an evaluator shows."""
+    """Return all results of an evaluator."""
     return {
         "eval": {key: value for key, value in evaluator.eval.items() if key != "date"},
         "stats": evaluator.stats,
@@ -99,7 +99,7 @@ def seen_of(evaluator: Any) -> Seen:
 
 
 def shown_by(coco: Any) -> Seen:
-    """Return all that a data set shows."""
+    """Return the contents of a data set."""
     return {
         "dataset": coco.dataset,
         "anns": coco.anns,
@@ -118,7 +118,7 @@ def run(evaluator: Any) -> Any:
 
 
 def demo(package: Package, case: Case) -> Seen:
-    """The demo: three files' worth of calls, and all that is left behind."""
+    """The pycocotools demo: its calls, and all results."""
     truth = package.COCO(str(case.truth_file))
     detections = truth.loadRes(str(case.results_file))
     evaluator = run(package.COCOeval(truth, detections, case.kind))
@@ -130,7 +130,7 @@ def demo(package: Package, case: Case) -> Seen:
 
 
 def queries(package: Package, case: Case) -> Seen:
-    """`dataset` assigned and indexed; results of a path, of records, of an array; questions."""
+    """`dataset` assigned and indexed; results of a path, of records, of an array; queries."""
     truth, detections = loaded(package, case)
     given = case.results()
     images, categories = truth.getImgIds(), truth.getCatIds()
@@ -177,7 +177,7 @@ def queries(package: Package, case: Case) -> Seen:
 
 
 def subclass(package: Package, case: Case) -> Seen:
-    """mmdetection's: a class of its own with names in its own style."""
+    """A subclass with method names in its own style, as in mmdetection."""
 
     class Ours(package.COCO):  # type: ignore[misc, name-defined]
         def __init__(self, annotation_file: Any = None) -> None:
@@ -239,7 +239,7 @@ def _through_pickle(value: Any) -> Any:
 
 
 def detections_later(package: Package, case: Case) -> Seen:
-    """The evaluator made once, `cocoDt` and `imgIds` assigned batch by batch."""
+    """One evaluator, with `cocoDt` and `imgIds` assigned batch by batch."""
     truth = package.COCO(str(case.truth_file))
     evaluator = package.COCOeval(truth, iouType=case.kind)
     seen: Seen = {}
@@ -269,7 +269,7 @@ def images_by_name(package: Package, case: Case) -> Seen:
 
 
 def other_params(package: Package, case: Case) -> Seen:
-    """Limits, thresholds, recall levels and area ranges of the caller's own."""
+    """User-defined max dets, thresholds, recall levels and area ranges."""
     truth, detections = loaded(package, case)
     evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.params.maxDets = [300, 2, 100]
@@ -289,7 +289,7 @@ def other_params(package: Package, case: Case) -> Seen:
 
 
 def shown_after(package: Package, case: Case) -> Seen:
-    """What evaluations of some images, some classes, and none told apart leave in the records."""
+    """Contents of the records after evaluating some images, some classes, and without classes."""
     truth, detections = loaded(package, case)
     images = truth.getImgIds()
     evaluator = package.COCOeval(truth, detections, case.kind)
@@ -307,7 +307,7 @@ def shown_after(package: Package, case: Case) -> Seen:
 
 
 def assigned_later(package: Package, case: Case) -> Seen:
-    """Another data set assigned in place of one that was read; what was read of it stays."""
+    """Another data set assigned after reading one; what was read stays."""
     truth, detections = loaded(package, case)
     categories, images = truth.cats, truth.imgs
     truth.dataset = case.truth()
@@ -339,7 +339,7 @@ def without_categories(package: Package, case: Case) -> Seen:
 
 
 def ranks(package: Package, case: Case) -> Seen:
-    """Two ranks' entries, pickled, merged by image and assigned before accumulate()."""
+    """`evalImgs` of two ranks, pickled, merged by image and assigned before accumulate()."""
     truth = package.COCO(str(case.truth_file))
     parts = []
     for rank in range(2):
@@ -364,7 +364,7 @@ def ranks(package: Package, case: Case) -> Seen:
 
 
 def step_by_step(package: Package, case: Case) -> Seen:
-    """DETR's own evaluate(): the steps called one by one on a copied data set."""
+    """DETR's own evaluate(): the steps one by one on a copied data set."""
     truth = copy.deepcopy(package.COCO(str(case.truth_file)))
     evaluator = package.COCOeval(truth, iouType=case.kind)
     all_entries, all_images = [], []
@@ -421,7 +421,7 @@ def batch_by_batch(package: Package, case: Case) -> Seen:
 
 
 def overridden(package: Package, case: Case) -> Seen:
-    """Methods overridden, on the class and on the object; what they do is what counts."""
+    """Overridden methods, on the class and on the object, take effect."""
     truth, detections = loaded(package, case)
     calls: list[Any] = []
 
@@ -462,7 +462,7 @@ def overridden(package: Package, case: Case) -> Seen:
 
 
 def read_and_changed(package: Package, case: Case) -> Seen:
-    """What evaluate() left is read, changed in place, and accumulated with other parameters."""
+    """Results of evaluate() are read, changed in place, and accumulated with other parameters."""
     truth, detections = loaded(package, case)
     evaluator = package.COCOeval(truth, detections, case.kind)
     evaluator.evaluate()
@@ -486,7 +486,7 @@ def read_and_changed(package: Package, case: Case) -> Seen:
 
 
 def edited(package: Package, case: Case) -> Seen:
-    """Indices and records edited by hand after they were made: what they hold is what counts."""
+    """Indices and records edited by hand after creation take effect."""
     truth, detections = loaded(package, case)
     images = [image for image, entries in truth.imgToAnns.items() if len(entries) > 1]
     seen = {}

@@ -1,4 +1,4 @@
-"""Whether two values are the same to the last bit: types, orders of keys, kinds of arrays."""
+"""Comparison of two values to the last bit: types, key order, kinds of arrays."""
 
 import re
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 TIME = re.compile(r"t=\d+\.\d\ds")
-"""The one thing in the printed text that no two runs share."""
+"""The only printed text that differs between runs."""
 
 
 def differences(ours: Any, theirs: Any, location: str = "") -> list[str]:
-    """Return where two values differ; classes of the two packages are compared by name."""
+    """Return the differences of two values; classes of the two packages are compared by name."""
     if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
         return _of_arrays(ours, theirs, location)
     if type(ours).__name__ != type(theirs).__name__:

@@ -1,4 +1,4 @@
-"""The script that runs real clients, where none is there: it says so, and nothing differs."""
+"""The script that runs real clients, without any: it says so, and reports no difference."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from tests.compat import clients
 from tests.conftest import ROOT
 
 
-def test_what_is_not_there_is_said(real_data: Path, tmp_path: Path) -> None:
+def test_missing_clients_are_reported(real_data: Path, tmp_path: Path) -> None:
     names = [name for name, client in clients.CLIENTS.items() if client.folder != "."]
     script = [sys.executable, str(ROOT / "tests" / "compat" / "clients.py"), str(tmp_path)]
     chosen = [word for name in names for word in ("--only", name)]

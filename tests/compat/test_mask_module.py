@@ -1,4 +1,4 @@
-"""``mask``: strings, areas, boxes, overlaps and bitmaps as pycocotools' module gives them."""
+"""``mask``: strings, areas, boxes, IoU and bitmaps as in pycocotools' module."""
 
 import json
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def bitmaps(draw: st.DrawFn, most: int = 4) -> np.ndarray[Any, np.dtype[np.uint8
 
 
 def both(call: Callable[[Any], Any]) -> Any:
-    """Call with each module; return what ours gives, which is the same to the last bit."""
+    """Call both modules; return our value, which must equal pycocotools' to the last bit."""
     mine, expected = call(ours), call(theirs)
     assert differences(mine, expected) == []
     if isinstance(expected, np.ndarray):
@@ -61,7 +61,7 @@ def test_every_function_of_bitmaps(bits: Any, crowd: list[bool]) -> None:
     bits=bitmaps(most=2),
     values=st.lists(st.integers(0, 255), min_size=4, max_size=4),
 )
-def test_a_run_ends_where_the_value_changes_as_there(bits: Any, values: list[int]) -> None:
+def test_runs_end_where_pycocotools_ends_them(bits: Any, values: list[int]) -> None:
     painted = np.asfortranarray(np.array(values, np.uint8)[bits + 2 * (bits.cumsum(0) & 1 == 1)])
     both(lambda module: module.encode(painted.astype(np.uint8)))
 
@@ -74,7 +74,7 @@ def test_a_run_ends_where_the_value_changes_as_there(bits: Any, values: list[int
 @example(first=[2, 0, 2], second=[4], height=2)
 @example(first=[0, 4, 0], second=[1, 0, 0, 3], height=4)
 def test_run_lengths_as_lists(first: list[int], second: list[int], height: int) -> None:
-    """Empty runs too, wherever they stand, and a size that has nothing to do with the runs."""
+    """With empty runs anywhere, and a size that does not match the runs."""
     total = max(sum(first), sum(second))
     lists = [
         {"size": [height, total], "counts": [*counts, total - sum(counts)]}
@@ -155,8 +155,8 @@ def test_the_masks_of_a_data_set(real_data: Path) -> None:
     | st.lists(st.integers(48, 79), max_size=12).map(lambda digits: bytes(digits).decode()),
     height=st.integers(1, 40),
 )
-def test_any_text_is_refused_or_read_as_there(text: str, height: int) -> None:
-    """Whatever it says; pycocotools is asked only of what is sound."""
+def test_any_text_is_refused_or_read_as_by_pycocotools(text: str, height: int) -> None:
+    """pycocotools is called only with valid text."""
     runs = {"size": [height, 7], "counts": text}
     if not taken(ours.area, runs):
         return
@@ -170,7 +170,7 @@ def test_any_text_is_refused_or_read_as_there(text: str, height: int) -> None:
 
 
 def taken(call: Callable[[Any], Any], runs: dict[str, Any]) -> bool:
-    """Tell whether a function takes a mask, and does not refuse it."""
+    """Return True if a function accepts a mask."""
     try:
         call(runs)
     except MaskError:
@@ -214,7 +214,7 @@ SUMS = r"counts sum to 5, and a mask of size \[2, 3\] has 6 pixels; write it aga
         (lambda: ours.iou((), [], []), "expected a list or array, got tuple"),
     ],
 )
-def test_what_is_no_mask_says_why(call: Callable[[], Any], message: str) -> None:
+def test_invalid_masks_are_refused_with_a_reason(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(MaskError, match=message) as caught:
         call()
     assert isinstance(caught.value, ValueError)  # as where pycocotools itself raises one
@@ -234,7 +234,7 @@ def test_what_is_no_mask_says_why(call: Callable[[], Any], message: str) -> None
         lambda module: module.frPyObjects([0.0, 0.0, 4.0, 0.0, 4.0, 4.0], 5, 5),
     ],
 )
-def test_what_raises_there_raises_the_same_here(call: Callable[[Any], Any]) -> None:
+def test_errors_equal_those_of_pycocotools(call: Callable[[Any], Any]) -> None:
     raised = []
     for module in (ours, theirs):
         with pytest.raises(Exception) as caught:  # noqa: PT011 - it is compared

@@ -1,4 +1,4 @@
-"""What is odd about files: the same numbers as pycocotools', or the same error."""
+"""Unusual files: the same metrics as pycocotools', or the same error."""
 
 import contextlib
 import copy
@@ -23,7 +23,7 @@ Results = list[dict[str, Any]]
 
 POLYGON, SECOND = [9, 9, 9, 50, 50, 50], [60.5, 60, 60.5, 90, 90, 90]
 WIDE = SIDE + 16
-"""Width of the images that masks lie on."""
+"""Image width for masks."""
 
 
 def each(side: int, key: str, value: Any) -> Callable[[Truth, Results], None]:
@@ -287,7 +287,7 @@ EDITS_OF_KEYPOINTS = {
 
 
 def by_file_and_by_records(package: Package, case: Case) -> Seen:
-    """Evaluate twice, from files and from what is in them; the rest is tried after an error."""
+    """Evaluate from files and from their contents; the second runs even after an error."""
     seen: Seen = {"files": PATTERNS["demo"](package, case)}
     truth, detections = loaded(package, case)
     evaluator = run(package.COCOeval(truth, detections, case.kind))
@@ -300,7 +300,7 @@ def records_alone(package: Package, case: Case) -> Seen:
 
 
 def records_as_left(package: Package, case: Case) -> Seen:
-    """What the records hold once they are loaded, the very ones that were given."""
+    """Return the given records after loading."""
     truth, results = package.COCO(str(case.truth_file)), case.results()
     return {"detections": shown_by(truth.loadRes(results)), "given": results}
 
@@ -312,7 +312,7 @@ def rows(package: Package, case: Case) -> Seen:
 
 @pytest.mark.parametrize("way", [by_file_and_by_records, records_alone, records_as_left, rows])
 @pytest.mark.parametrize("edit", EDITS)
-def test_what_is_odd_gives_the_same_numbers_or_the_same_error(
+def test_unusual_files_give_the_same_metrics_or_the_same_error(
     edit: str, way: Callable[[Package, Case], Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truth, results = copied(made(11))
@@ -324,7 +324,7 @@ def test_what_is_odd_gives_the_same_numbers_or_the_same_error(
 @pytest.mark.parametrize(
     "edit", ["whole scores", "an unknown image", "ids far apart", "a score of NaN"]
 )
-def test_a_file_is_the_same_read_from_both_ends(
+def test_a_file_read_by_two_threads_gives_the_same_result(
     edit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truth, results = copied(made(11))
@@ -346,7 +346,7 @@ def test_a_file_is_the_same_read_from_both_ends(
 @pytest.mark.parametrize("seed", [11, 12])
 @pytest.mark.parametrize("way", [by_file_and_by_records, records_alone])
 @pytest.mark.parametrize("edit", [*EDITS_OF_MASKS, *EDITS_OF_KEYPOINTS])
-def test_what_is_odd_about_masks_and_keypoints(
+def test_unusual_masks_and_keypoints(
     edit: str,
     way: Callable[[Package, Case], Seen],
     seed: int,
@@ -364,7 +364,7 @@ BLOCK = mask.frPyObjects([[0.0, 0.0, 0.0, 40.0, 40.0, 40.0, 40.0, 0.0]], SIDE, W
 
 
 def of_boxes_and_masks(package: Package, case: Case) -> Seen:
-    """The same data sets by boxes and by masks, in turn."""
+    """Evaluate the same data sets by boxes and by masks, in turn."""
     truth = package.COCO(str(case.truth_file))
     detections = truth.loadRes(str(case.results_file))
     kinds = "bbox", "segm", "bbox", "segm"
@@ -374,8 +374,8 @@ def of_boxes_and_masks(package: Package, case: Case) -> Seen:
     }
 
 
-def drawn_otherwise(package: Package, case: Case) -> Seen:
-    """A data set that makes masks its own way."""
+def with_own_masks(package: Package, case: Case) -> Seen:
+    """Evaluate a data set class that rasterizes masks itself."""
 
     class Own(package.COCO):  # type: ignore[misc, name-defined]
         def annToRLE(self, ann: Any) -> Any:
@@ -391,8 +391,8 @@ def drawn_otherwise(package: Package, case: Case) -> Seen:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("way", [of_boxes_and_masks, drawn_otherwise])
-def test_masks_beside_boxes_and_made_otherwise(
+@pytest.mark.parametrize("way", [of_boxes_and_masks, with_own_masks])
+def test_masks_with_boxes_and_of_an_overridden_method(
     way: Callable[[Package, Case], Seen],
     seed: int,
     tmp_path: Path,
@@ -407,7 +407,7 @@ def copied(data: Made) -> Made:
     return truth, results
 
 
-def test_a_byte_order_mark_is_refused_as_there(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_refused_as_by_pycocotools(tmp_path: Path) -> None:
     case = Case.write(made(2), tmp_path)
     case.results_file.write_bytes(b"\xef\xbb\xbf" + case.results_file.read_bytes())
     assert "JSONDecodeError" in compare("demo", case)["raised"]
@@ -433,7 +433,7 @@ def test_a_byte_order_mark_is_refused_as_there(tmp_path: Path) -> None:
         (b'"categories"', b'"kinds"'),
     ],
 )
-def test_what_is_odd_about_a_text_is_as_there(
+def test_unusual_text_is_read_as_by_pycocotools(
     written: bytes, instead: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = Case.write(made(2), tmp_path)
@@ -446,7 +446,7 @@ def test_what_is_odd_about_a_text_is_as_there(
 
 
 def numbered_from_zero(package: Package, case: Case) -> Seen:
-    """Detections as a data set of the caller's own, whose first id pycocotools takes for none."""
+    """Evaluate detections whose first id is 0, which pycocotools takes for no match."""
     truth, detections = loaded(package, case)
     own = package.COCO()
     own.dataset = {**truth.dataset, "annotations": detections.dataset["annotations"]}
@@ -495,7 +495,7 @@ def captions(truth_of: str, results_of: str) -> Callable[[Package, Case], Seen]:
 def test_results_of_a_data_set_without_categories(
     key: str, results_of: str, truth_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Captions have none; boxes end in the same KeyError."""
+    """Captions work without categories; boxes raise the same KeyError."""
     value = {"caption": "a cat", "bbox": [1.0, 2.0, 3.0, 4.0]}[key]
     truth = {
         "info": {"description": "captions"},
@@ -523,7 +523,7 @@ def test_an_array_of_a_data_set_without_categories(
 
 
 def thresholds_changed(count: int, *, read: bool) -> Callable[[Package, Case], Seen]:
-    """Return a pattern that sets as many thresholds between evaluate() and accumulate()."""
+    """Return a pattern that sets that many thresholds between evaluate() and accumulate()."""
 
     def pattern(package: Package, case: Case) -> Seen:
         evaluator = package.COCOeval(*loaded(package, case), case.kind)
@@ -548,7 +548,7 @@ def thresholds_changed(count: int, *, read: bool) -> Callable[[Package, Case], S
 def test_thresholds_added_or_removed_after_evaluate(
     kind: str, count: int, read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that were evaluated are filled in, others stay -1; a removed one is an IndexError."""
+    """Evaluated rows are filled in, others stay -1; a removed one is an IndexError."""
     monkeypatch.setitem(PATTERNS, "odd", thresholds_changed(count, read=read))
     outcome = compare("odd", Case.write(made_of(kind, 3), tmp_path, kind))
     error = outcome["seen"]["error"]
@@ -558,7 +558,7 @@ def test_thresholds_added_or_removed_after_evaluate(
 
 
 def one_threshold_and_two(package: Package, case: Case) -> Seen:
-    """Evaluate at IoU 0.5, and summarize as at 0.5 and 0.75: of 0.75 nothing is known."""
+    """Evaluate at IoU 0.5, and summarize at 0.5 and 0.75, of which 0.75 is unknown."""
     evaluator = package.COCOeval(*loaded(package, case), case.kind)
     evaluator.params.iouThrs = np.array([0.5])
     evaluator.evaluate()
@@ -571,7 +571,7 @@ def one_threshold_and_two(package: Package, case: Case) -> Seen:
 
 
 def failing_summary(package: Package, case: Case) -> Seen:
-    """Numbers of a summary that ends in an error leave those of the one before alone."""
+    """Evaluate a summary that raises: the values of the previous one stay."""
     evaluator = run(package.COCOeval(*loaded(package, case), case.kind))
     before = evaluator.stats.copy()
     evaluator.eval = {"precision": evaluator.eval["precision"]}

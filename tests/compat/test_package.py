@@ -1,4 +1,4 @@
-"""The drop-in as a package: its name taken over, what it refuses, what it leaves alone."""
+"""The drop-in as a package: replacing pycocotools by name, what it refuses and what it keeps."""
 
 import contextlib
 import io
@@ -34,7 +34,7 @@ def evaluator(kind: str = "bbox") -> Any:
 
 
 def run(script: str, *arguments: str) -> str:
-    """Run a script in a Python of its own, and return what it prints."""
+    """Run a script in a separate Python process, and return its output."""
     command = [sys.executable, "-c", textwrap.dedent(script), *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,7 +47,7 @@ EXAMPLES = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_the_examples_of_the_page_run(code: str) -> None:
-    """Each in a process of its own: they may take pycocotools' name."""
+    """Each in its own process: an example may take pycocotools' name."""
     assert len(EXAMPLES) == 2
     run(code)
 
@@ -88,7 +88,7 @@ def test_nothing_is_cross_checked_with_itself() -> None:
     assert "cross-check in a process of its own" in said
 
 
-def test_masks_are_made_in_its_place_too() -> None:
+def test_the_mask_module_is_replaced_too() -> None:
     said = run(
         """
         import numpy as np
@@ -103,7 +103,7 @@ def test_masks_are_made_in_its_place_too() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
-def test_no_pycocotools_is_needed(kind: str, tmp_path: Path) -> None:
+def test_pycocotools_is_not_needed(kind: str, tmp_path: Path) -> None:
     case = Case.write(made_of(kind, 3), tmp_path)
     said = run(
         """
@@ -129,7 +129,7 @@ def test_no_pycocotools_is_needed(kind: str, tmp_path: Path) -> None:
     assert said.splitlines()[-1] == "4"
 
 
-def test_a_type_that_is_none_is_refused() -> None:
+def test_an_invalid_iou_type_is_refused() -> None:
     with pytest.raises(Exception, match="iouType not supported"):
         ours.Params("masks")
     odd = evaluator()
@@ -146,7 +146,7 @@ def test_a_type_that_is_none_is_refused() -> None:
 
 
 def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """Return a data set one of whose annotations has this mask, and results that meet it."""
+    """Return a data set with this mask in one annotation, and results that match it."""
     expected = {"size": [SIDE, SIDE + 16], "counts": [0, SIDE * (SIDE + 16)]}
     annotation = {"id": 7, "image_id": 1, "category_id": 2, "iscrowd": 0, "area": 9}
     coco = ours.COCO()
@@ -174,7 +174,7 @@ def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
         ([[1e9] * 6], "annotation 7: a coordinate of a polygon is 1000000000.0; give pixels"),
     ],
 )
-def test_where_pycocotools_hangs_or_breaks_there_is_a_reason(wrong: Any, message: str) -> None:
+def test_an_error_where_pycocotools_hangs_or_crashes(wrong: Any, message: str) -> None:
     coco, results = masks_of(wrong)
     with contextlib.redirect_stdout(io.StringIO()):
         detections = ours.COCOeval(coco, coco.loadRes(results), "segm")
@@ -182,7 +182,7 @@ def test_where_pycocotools_hangs_or_breaks_there_is_a_reason(wrong: Any, message
             detections.evaluate()
 
 
-def test_a_result_that_is_no_mask_is_named() -> None:
+def test_an_invalid_result_mask_is_named() -> None:
     coco, results = masks_of([[0, 0, 9, 0, 9, 9]])
     results[1]["segmentation"]["counts"] = b"0P"
     message = "record 2: segmentation: counts ends within a number; write the mask again"
@@ -192,7 +192,7 @@ def test_a_result_that_is_no_mask_is_named() -> None:
     assert "id" not in results[1]
 
 
-def test_the_deprecated_use_segm_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_deprecated_use_segm_works(capsys: pytest.CaptureFixture[str]) -> None:
     old = evaluator("segm")
     old.params.useSegm = 0
     old.evaluate()
@@ -204,7 +204,7 @@ def test_the_deprecated_use_segm_is_heeded(capsys: pytest.CaptureFixture[str]) -
     ]
 
 
-def test_what_it_does_not_do_says_what_to_do_instead() -> None:
+def test_unsupported_features_give_a_hint() -> None:
     coco = ours.COCO()
     with pytest.raises(detap.UsageError, match=r"does not draw; use pycocotools\.coco"):
         coco.showAnns([])
@@ -212,13 +212,13 @@ def test_what_it_does_not_do_says_what_to_do_instead() -> None:
         coco.download("folder")
 
 
-def test_what_is_wrong_about_results_raises_as_there(tmp_path: Path) -> None:
+def test_invalid_results_raise_as_in_pycocotools(tmp_path: Path) -> None:
     coco = evaluator().cocoGt
     path = tmp_path / "results.json"
-    stranger = {"image_id": 9999, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}
+    unknown = {"image_id": 9999, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1}
     cases: list[tuple[Any, str]] = [
         ({"annotations": []}, "results in not an array of objects"),
-        ([stranger], "Results do not correspond to current coco set"),
+        ([unknown], "Results do not correspond to current coco set"),
     ]
     for wrong, message in cases:
         path.write_text(json.dumps(wrong), "utf-8")
@@ -256,7 +256,7 @@ def test_a_ground_truth_file_may_be_gone_when_its_records_are_read(tmp_path: Pat
     assert all(image is images[image["id"]] for image in truth.dataset["images"])
 
 
-def test_threads_that_ask_at_once_are_given_the_same_records(tmp_path: Path) -> None:
+def test_concurrent_threads_get_the_same_records(tmp_path: Path) -> None:
     case = Case.write(made(5, images=200), tmp_path)
     with contextlib.redirect_stdout(io.StringIO()):
         truth = ours.COCO(str(case.truth_file))
@@ -267,7 +267,7 @@ def test_threads_that_ask_at_once_are_given_the_same_records(tmp_path: Path) -> 
     assert actual[0] is truth.anns
 
 
-def test_overlaps_of_boxes_are_those_of_the_mask_module() -> None:
+def test_box_ious_equal_those_of_the_mask_module() -> None:
     random = np.random.default_rng(0)
     claims, truths = (8 * random.random((n, 4)) - 1 for n in (7, 5))
     crowd = [0, 1, 0, 0, 1]
@@ -279,8 +279,8 @@ def test_overlaps_of_boxes_are_those_of_the_mask_module() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
-def test_what_is_usual_goes_through_the_core_at_once(kind: str, tmp_path: Path) -> None:
-    """Else all would be right, and as slow as pycocotools."""
+def test_common_usage_takes_the_fast_path(kind: str, tmp_path: Path) -> None:
+    """Otherwise results would be right, but as slow as pycocotools."""
     case = Case.write(made_of(kind, 3), tmp_path, kind)
     with contextlib.redirect_stdout(io.StringIO()):
         truth, detections = loaded(OURS, case)

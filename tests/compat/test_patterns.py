@@ -1,4 +1,4 @@
-"""Every pattern on pycocotools and on the drop-in: the same bits, the same printed characters."""
+"""Every pattern on pycocotools and on the drop-in: same bits, same printed text."""
 
 import contextlib
 import io
@@ -27,13 +27,13 @@ THEIRS = Package(
     pycocotools.mask,
 )
 BOXES_OR_MASKS = {"step_by_step", "read_and_changed"}
-"""What calls computeIoU, which has no word for keypoints."""
+"""Patterns that call computeIoU, which does not support keypoints."""
 
 OURS = Package(ours.COCO, ours.COCOeval, ours.Params, ours.mask)
 
 
 def seen(pattern: str, package: Package, case: Case) -> dict[str, Any]:
-    """Run a pattern and return what it shows, prints or raises."""
+    """Run a pattern and return its results, output or exception."""
     printed = io.StringIO()
     result: dict[str, Any] = {}
     with contextlib.redirect_stdout(printed):
@@ -73,7 +73,7 @@ def test_a_pattern_on_real_data(pattern: str, kind: str, real_data: Path, tmp_pa
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(settings.get_profile("unshrunk"), max_examples=sampled(12, least=4))
 @given(seed=st.integers(0, 2**32 - 1), zero_id=st.booleans(), by_file=st.booleans())
-def test_a_pattern_on_made_data(
+def test_a_pattern_on_random_data(
     pattern: str, kind: str, seed: int, zero_id: bool, by_file: bool
 ) -> None:
     data = made_of(kind, seed, zero_id=zero_id)

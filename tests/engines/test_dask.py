@@ -1,4 +1,4 @@
-"""Shards by Dask: the numbers of one process, whichever worker dies and when."""
+"""Shards with Dask: the metrics of one process, even if workers die."""
 
 import json
 import os
@@ -31,7 +31,7 @@ pytestmark = [
 
 @contextmanager
 def two_workers() -> Iterator[Any]:
-    """Run two workers, which are begun again when they die."""
+    """Run two workers, restarted when they die."""
     import logging
 
     import dask
@@ -53,9 +53,9 @@ def two_workers() -> Iterator[Any]:
 
 
 class Cluster:
-    """Two workers, and another two once one is lost.
+    """Two workers, replaced by another two once one is lost.
 
-    Dask does not begin a worker again that a test kills while it starts.
+    Dask does not restart a worker that a test kills during start-up.
     """
 
     def __init__(self, stack: ExitStack) -> None:
@@ -87,7 +87,7 @@ def scheduler(cluster: Cluster) -> str:
     [(), ("--protocol", "voc2012"), ("--class-agnostic",), ("--score-threshold", "best")],
     ids=" ".join,
 )
-def test_an_engine_gives_the_numbers_of_one_process(
+def test_an_engine_gives_the_metrics_of_one_process(
     shards: Path, detap: Run, scheduler: str, files: tuple[str, ...], asked: tuple[str, ...]
 ) -> None:
     engine = ("--engine", "dask", "--scheduler", scheduler)
@@ -97,7 +97,7 @@ def test_an_engine_gives_the_numbers_of_one_process(
     assert json.loads(ended.out)["inputs"] == json.loads(here.out)["inputs"]
 
 
-def test_curves_and_partials_come_back(shards: Path, detap: Run, scheduler: str) -> None:
+def test_curves_and_partials_are_returned(shards: Path, detap: Run, scheduler: str) -> None:
     engine = ("--engine", "dask", "--scheduler", scheduler)
     for more, name in (((), "here"), (engine, "there")):
         ended = detap(
@@ -108,7 +108,7 @@ def test_curves_and_partials_come_back(shards: Path, detap: Run, scheduler: str)
         assert Path(f"here.{suffix}").read_bytes() == Path(f"there.{suffix}").read_bytes()
 
 
-def test_some_images_and_their_slices(shards: Path, detap: Run, scheduler: str) -> None:
+def test_selected_images_and_slices(shards: Path, detap: Run, scheduler: str) -> None:
     asked = ("--images", "1,2,3,7,14,20", "--slice-by", "light", *JSON)
     engine = ("--engine", "dask", "--scheduler", scheduler)
     one = detap("eval", *WHOLE, *asked)
@@ -118,7 +118,7 @@ def test_some_images_and_their_slices(shards: Path, detap: Run, scheduler: str) 
 @pytest.mark.parametrize(
     "stage", ["shard_to_partial", "header_of", "select_classes", "accumulate_classes"]
 )
-def test_a_worker_killed_at_any_stage_changes_no_number(
+def test_a_worker_killed_at_any_stage_changes_no_metric(
     shards: Path, detap: Run, scheduler: str, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from detap.engines.dask import Engine
@@ -143,12 +143,12 @@ def test_a_worker_killed_at_any_stage_changes_no_number(
 
 
 def die() -> None:
-    """Do what a task does that needs more memory than there is."""
+    """Exit as if a task ran out of memory."""
     os._exit(9)
 
 
 def test_a_shard_that_kills_its_workers_fails_the_run_by_name() -> None:
-    """On workers of its own: Dask may lose one for good that dies while it starts again."""
+    """On its own workers: Dask may lose one for good if it dies while restarting."""
     from detap.engines.dask import Engine
     from detap.errors import InputError
 
@@ -163,9 +163,7 @@ def test_a_shard_that_kills_its_workers_fails_the_run_by_name() -> None:
     )
 
 
-def test_a_shard_that_is_wrong_fails_the_run_by_name(
-    shards: Path, detap: Run, scheduler: str
-) -> None:
+def test_an_invalid_shard_fails_the_run_by_name(shards: Path, detap: Run, scheduler: str) -> None:
     Path("dts/2.json").write_text('[{"image_id": 1}]')
     engine = ("--engine", "dask", "--scheduler", scheduler)
     ended = detap("eval", *SHARDS, *engine)
@@ -182,7 +180,7 @@ def test_an_image_in_two_shards_is_named_with_both(
     assert "Error: dts/4.json: image 4 is also in dts/0.json; " in ended.err
 
 
-def test_inputs_that_are_not_paired_are_evaluated_with_all_ground_truths(
+def test_unpaired_inputs_are_evaluated_with_all_ground_truths(
     shards: Path, detap: Run, scheduler: str
 ) -> None:
     one = numbers(detap("eval", *WHOLE, *JSON))
@@ -193,9 +191,7 @@ def test_inputs_that_are_not_paired_are_evaluated_with_all_ground_truths(
     assert numbers(detap("eval", *PAIRS, *engine, *JSON)) == one
 
 
-def test_workers_keep_what_they_made_for_a_run_that_is_resumed(
-    shards: Path, detap: Run, scheduler: str
-) -> None:
+def test_workers_keep_partials_for_a_resumed_run(shards: Path, detap: Run, scheduler: str) -> None:
     engine = ("--engine", "dask", "--scheduler", scheduler, "--resume", "kept")
     first = detap("eval", *SHARDS, *engine, *JSON)
     assert len(list(Path("kept").iterdir())) == 6  # five inputs, and the images of none
@@ -257,7 +253,7 @@ def test_an_interrupted_run_ends_silently_with_its_workers(
 
 @needs_proc
 def test_a_run_that_ignores_interrupts_is_not_ended_by_one(shards: Path, detap: Run) -> None:
-    """As a background job of a script: who begins it decides."""
+    """A background job of a script: who starts it decides."""
     with interrupts(signal.SIG_IGN):
         run = begin("-o", "out.json", "--quiet")
     await_workers(run)
@@ -271,7 +267,7 @@ def test_a_run_that_ignores_interrupts_is_not_ended_by_one(shards: Path, detap: 
 
 @needs_proc
 def test_a_worker_killed_while_it_starts_is_replaced(shards: Path, detap: Run) -> None:
-    """As by a machine short of memory, before the worker has said a word."""
+    """As by a machine short of memory, before the worker has connected."""
     run = begin("-o", "out.json", "--quiet")
     await_workers(run)
     os.kill(int(children(run.pid)[0]), signal.SIGKILL)
@@ -285,7 +281,7 @@ def test_a_worker_killed_while_it_starts_is_replaced(shards: Path, detap: Run) -
 def test_workers_that_never_start_end_the_run(
     shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a way out, which works: workers of the user's own."""
+    """The hint works: workers started by the user."""
     begun = []
 
     def fail(**_: Any) -> None:
@@ -325,7 +321,7 @@ def test_a_run_whose_workers_are_all_gone_ends(
 
 
 def children(pid: int) -> list[str]:
-    """Return the workers that a process has begun."""
+    """Return the child processes of a process."""
     pids = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -336,7 +332,7 @@ def children(pid: int) -> list[str]:
 
 
 def sessions(leader: int) -> list[str]:
-    """Return the processes of a session that are still there, a moment after their leader."""
+    """Return the processes of a session that still run, a moment after their leader."""
     pids: list[str] = []
     for _ in range(200):
         pids = []
@@ -351,7 +347,7 @@ def sessions(leader: int) -> list[str]:
     return pids
 
 
-def test_workers_that_are_begun_listen_on_this_machine_alone() -> None:
+def test_started_workers_listen_only_on_this_machine() -> None:
     from detap.engines.dask import Engine
 
     engine = Engine()
@@ -372,7 +368,7 @@ def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> 
     assert "--scheduler tcp://127.0.0.1:1: no scheduler answers there" in ended.err
 
 
-def test_a_scheduler_that_goes_away_is_no_defect_of_ours(
+def test_a_lost_scheduler_is_not_reported_as_an_internal_error(
     shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from distributed.comm import CommClosedError

@@ -1,4 +1,4 @@
-"""A shard is read where it lies, wherever the process runs, and whatever its reader looks into."""
+"""Shards are read at their paths, in any process, with all files that the reader needs."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,7 @@ from detap.evaluation.partial import Partial
 from detap.protocols import protocol
 
 
-def test_detections_that_go_by_the_files_of_the_ground_truth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_detections_matched_by_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are matched by `file_name`, for which the ground truth is read again."""
     box = {"category_id": 1, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
     truth = {

@@ -1,4 +1,4 @@
-"""The example over Ray gives the numbers of one process."""
+"""The Ray example gives the metrics of one process."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.conftest import ROOT
 __all__ = ["detap", "shards"]
 
 
-def test_the_example_over_ray(shards: Path, detap: Callable[..., Ended]) -> None:
+def test_the_ray_example(shards: Path, detap: Callable[..., Ended]) -> None:
     pytest.importorskip("ray")
     paths = [f"dts/{n}.json" for n in range(5)]
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""Shards that URLs name, by the functions of engines."""
+"""Shards given by URLs, through the functions of engines."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def bucket(shards: Path) -> Iterator[str]:
-    """Put the shards into the memory of this process, as a store would have them."""
+    """Store the shards in memory, as an object store would."""
     store = fsspec.filesystem("memory")
     for path in (Path("gt.json"), *Path("dts").iterdir()):
         store.pipe(f"/bucket/{path}", path.read_bytes())
@@ -25,7 +25,7 @@ def bucket(shards: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("more", [(), ("--resume", "kept")], ids=["", "resume"])
-def test_shards_of_a_store_give_the_numbers_of_one_file(
+def test_shards_of_a_store_give_the_metrics_of_one_file(
     shards: Path, detap: Callable[..., Ended], bucket: str, more: tuple[str, ...]
 ) -> None:
     files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json")
@@ -34,7 +34,7 @@ def test_shards_of_a_store_give_the_numbers_of_one_file(
     assert numbers(detap("eval", *files, *more, *JSON)) == one
 
 
-def test_what_changed_in_a_store_is_evaluated_again(
+def test_changed_shards_of_a_store_are_evaluated_again(
     shards: Path, detap: Callable[..., Ended], bucket: str
 ) -> None:
     files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json", "--resume", "kept")
@@ -57,7 +57,7 @@ def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
     assert set(partial.images) == named
 
 
-def test_a_partial_does_not_tell_a_signature() -> None:
+def test_a_partial_does_not_contain_a_url_signature() -> None:
     from detap.evaluation.partial.provenance import displayed_path
 
     assert displayed_path("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."

@@ -1,4 +1,4 @@
-"""Partials kept in a folder: a run that was interrupted goes on where it stood."""
+"""Partials kept in a folder: an interrupted run resumes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def resumed(detap: Run, files: tuple[str, ...] = SHARDS) -> Ended:
 
 @pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the inputs that are evaluated, as they are."""
+    """Return the list of evaluated inputs, filled during runs."""
     from detap.engines import shards as tasks
 
     seen: list[str] = []
@@ -34,7 +34,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
-def test_what_was_kept_is_not_evaluated_again(
+def test_kept_partials_are_not_evaluated_again(
     shards: Path, detap: Run, evaluated: list[str], files: tuple[str, ...]
 ) -> None:
     first = resumed(detap, files)
@@ -59,18 +59,18 @@ def test_an_input_that_changed_is_evaluated_again(
     assert numbers(ended) == numbers(detap("eval", *SHARDS, *JSON))
 
 
-@pytest.mark.parametrize("asked", [("--iou", "0.5"), ("--images", "1,2,3"), ("--as-is",)])
-def test_what_is_asked_otherwise_is_evaluated_again(
-    shards: Path, detap: Run, evaluated: list[str], asked: tuple[str, ...]
+@pytest.mark.parametrize("options", [("--iou", "0.5"), ("--images", "1,2,3"), ("--as-is",)])
+def test_changed_options_are_evaluated_again(
+    shards: Path, detap: Run, evaluated: list[str], options: tuple[str, ...]
 ) -> None:
     resumed(detap)
     evaluated.clear()
-    ended = detap("eval", *SHARDS, "--resume", "kept", *asked, *JSON)
+    ended = detap("eval", *SHARDS, "--resume", "kept", *options, *JSON)
     assert len([path for path in evaluated if path.startswith("dts/")]) == 5
-    assert numbers(ended) == numbers(detap("eval", *SHARDS, *asked, *JSON))
+    assert numbers(ended) == numbers(detap("eval", *SHARDS, *options, *JSON))
 
 
-def test_another_ground_truth_is_not_mistaken_for_it(
+def test_another_ground_truth_is_evaluated_again(
     shards: Path, detap: Run, evaluated: list[str]
 ) -> None:
     resumed(detap)
@@ -82,21 +82,21 @@ def test_another_ground_truth_is_not_mistaken_for_it(
     assert numbers(ended) == numbers(detap("eval", *WHOLE, *JSON))
 
 
-def test_a_damaged_partial_is_made_anew(shards: Path, detap: Run) -> None:
+def test_a_damaged_partial_is_recomputed(shards: Path, detap: Run) -> None:
     first = resumed(detap)
     for path in Path("kept").iterdir():
         path.write_bytes(path.read_bytes()[:-40])
     assert resumed(detap).out == first.out
 
 
-def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> None:
+def test_an_invalid_folder_is_refused_first(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--resume", "gt.json")
     assert ended.status == 2
     assert ended.err == "Error: gt.json: is not a folder: File exists\n"
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         (("--errors",), "--errors needs all boxes in one process; remove --resume"),
         (("--analysis",), "--analysis needs all boxes in one process; remove --resume"),
@@ -105,18 +105,16 @@ def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> Non
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_needs_all_boxes_is_refused(
-    shards: Path, detap: Run, asked: tuple[str, ...], message: str
+def test_options_that_need_all_boxes_are_refused(
+    shards: Path, detap: Run, options: tuple[str, ...], message: str
 ) -> None:
-    ended = detap("eval", *SHARDS, "--resume", "kept", *asked)
+    ended = detap("eval", *SHARDS, "--resume", "kept", *options)
     assert ended.status == 2
     assert message in ended.err
 
 
 @pytest.mark.parametrize("option", [("--resume", "kept"), ("--engine", "dask")], ids=" ".join)
-def test_stdin_is_no_input_that_can_be_read_again(
-    shards: Path, detap: Run, option: tuple[str, ...]
-) -> None:
+def test_stdin_cannot_be_resumed(shards: Path, detap: Run, option: tuple[str, ...]) -> None:
     ended = detap("eval", "--gt", "gt.json", "--dt", "-", *option)
     assert ended.status == 2
     assert f"{option[0]} cannot read from stdin, because inputs may be read again" in ended.err

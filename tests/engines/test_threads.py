@@ -1,4 +1,4 @@
-"""How many threads a share of the classes is finished by."""
+"""Threads used to accumulate classes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ __all__ = ["shards"]
 
 
 class Here:
-    """An engine of this process, which notes by how many threads classes are finished."""
+    """An in-process engine that records the threads of each accumulation."""
 
     workers = 2
     threads = 4
@@ -42,7 +42,7 @@ class Here:
     ("one_class", "threads", "expected"),
     [(True, None, {4}), (True, 3, {3}), (True, 9, {4}), (False, None, {1}), (False, 3, {1})],
 )
-def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
+def test_classes_use_one_thread_each_and_a_single_class_all(
     shards: Path, one_class: bool, threads: int | None, expected: set[int]
 ) -> None:
     engine = Here()
@@ -56,7 +56,7 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
     assert set(engine.noted) == expected
 
 
-def test_classes_that_an_engine_finished_are_selected(shards: Path) -> None:
+def test_classes_of_an_engine_are_selected(shards: Path) -> None:
     truth = InputFiles("coco", ("gt.json",))
     inputs = [
         Shard(truth, InputFiles("coco", (f"dts/{part}.json",)), protocol("coco"))

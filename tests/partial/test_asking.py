@@ -1,4 +1,4 @@
-"""What is asked of a merged result beside its numbers: gates, slices, intervals, comparisons."""
+"""Analyses of a merged result: gates, slices, intervals, comparisons."""
 
 from functools import cache
 
@@ -32,7 +32,7 @@ def tables(missed: float) -> tuple[GroundTruth, Detections]:
 
 @cache
 def both(missed: float) -> tuple[Result, Result]:
-    """Return a result of one run, and of three partials."""
+    """Return the result of one run, and of three merged partials."""
     truth, detections = tables(missed)
     parts = []
     for first in range(3):
@@ -41,7 +41,7 @@ def both(missed: float) -> tuple[Result, Result]:
     return score_tables(truth, detections, "coco"), detap.merge(parts).compute()
 
 
-def judged(now: Result, before: Result) -> GateResults:
+def gate_results(now: Result, before: Result) -> GateResults:
     limits = [
         Limit.of("minimum", "F1=.9"),
         Limit.of("minimum", "slice:night.AP=.1"),
@@ -59,10 +59,10 @@ def judged(now: Result, before: Result) -> GateResults:
 
 def test_gates_slices_and_intervals() -> None:
     now, before = both(0.5), both(0.2)
-    plain, merged = judged(now[0], before[0]), judged(now[1], before[1])
+    plain, merged = gate_results(now[0], before[0]), gate_results(now[1], before[1])
     assert [gate.status for gate in plain.gates] == ["failed", "passed", "failed", "passed"]
     assert merged.gates == plain.gates
-    # Which images are to blame is told by boxes; which classes, by numbers.
+    # Images with errors need boxes; classes need only metrics.
     assert plain.regressions is not None
     assert merged.regressions is not None
     assert merged.regressions.classes == plain.regressions.classes
@@ -100,6 +100,6 @@ def test_comparisons() -> None:
 
 
 @pytest.mark.parametrize("name", ["to_dict", "_repr_html_"])
-def test_a_merged_result_shows_itself(name: str) -> None:
+def test_a_merged_result_is_displayed_like_one_run(name: str) -> None:
     plain, merged = both(0.2)
     assert getattr(merged, name)() == getattr(plain, name)()

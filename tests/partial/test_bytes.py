@@ -1,4 +1,4 @@
-"""The bytes of partials: nothing in them is taken on trust."""
+"""The bytes of partials: everything in them is validated."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ CASE = Case(
 )
 
 
-# Two of one score on one ground truth: a hit and a duplicate, the better overlap in either place.
+# Two of one score on one ground truth: a TP and a duplicate, the better IoU in either position.
 TIED = Case(
     truths=(Truth(1, 7, BOX),),
     dt=(Detection(1, 7, BOX, 0.5), Detection(1, 7, (0.0, 0.0, 10.0, 8.0), 0.5)),
@@ -49,7 +49,7 @@ def partial_of(case: Case = CASE, protocol: Protocol | str = "coco", **more: Any
 
 
 def sealed(body: bytes) -> bytes:
-    """Return bytes with the checksum that makes them whole."""
+    """Return bytes with a valid checksum."""
     return body + blake2b(body, digest_size=32).digest()
 
 
@@ -73,7 +73,7 @@ def columns_of(record: dict[str, Any], columns: bytes) -> dict[str, np.ndarray[A
 
 
 def changed(data: bytes, name: str, value: Any) -> bytes:
-    """Return a partial in which a column is another one."""
+    """Return a partial with one column replaced."""
     record, columns = opened(data)
     arrays = columns_of(record, columns) | {name: np.asarray(value)}
     record["columns"] = [
@@ -96,8 +96,8 @@ def refusal(data: bytes) -> str:
 # --- what the layout is
 
 
-def test_what_is_kept_of_a_detection_and_a_ground_truth() -> None:
-    """By hand: a hit, its duplicate, and a false positive of another class beyond all ranges."""
+def test_columns_of_a_detection_and_a_ground_truth() -> None:
+    """By hand: a TP, its duplicate, and an FP of another class outside all area ranges."""
     record, columns = opened(partial_of().to_bytes())
     there = columns_of(record, columns)
     assert there["detections"].tolist() == [2, 1]
@@ -107,25 +107,25 @@ def test_what_is_kept_of_a_detection_and_a_ground_truth() -> None:
     assert there["truth_image"].tolist() == [0, 1, 2]
     words = there["match_true_positive"].reshape(4, -1)[:, there["match_code"]]
     every = (1 << 10) - 1
-    # 100 square pixels are small: found over all areas and there, at every threshold.
+    # 100 square pixels are small: a TP for areas all and small, at every threshold.
     assert words[:, 0].tolist() == [every, every, 0, 0]
     assert words[:, 1:].any() == False  # noqa: E712 - of numpy
-    neutral = there["match_ignored"].reshape(4, -1)[:, there["match_code"]]
-    assert neutral.tolist() == [[0, 0, 0], [0, 0, 0], [every, every, every], [every, every, every]]
+    ignored = there["match_ignored"].reshape(4, -1)[:, there["match_code"]]
+    assert ignored.tolist() == [[0, 0, 0], [0, 0, 0], [every, every, every], [every, every, every]]
     assert there["match_duplicate"][there["match_code"]].tolist() == [0, 1, 0]
     assert there["match_max_dets_index"][there["match_code"]].tolist() == [0, 1, 0]
     positive = there["kind_positive"].reshape(4, -1)[:, there["truth_kind"]]
     assert positive.tolist() == [[1, 0, 1], [1, 0, 1], [0, 0, 0], [0, 0, 0]]
 
 
-def test_bytes_are_few() -> None:
-    """8 of a score and 1 each of image and outcome, where these are few."""
+def test_bytes_per_detection() -> None:
+    """8 for the score and 1 each for the image and the match, if these have few values."""
     case = replace(CASE, dt=CASE.dt * 1000)
     some, more = len(partial_of().to_bytes()), len(partial_of(case).to_bytes())
     assert (more - some) / (len(case.dt) - len(CASE.dt)) < 10.1
 
 
-def test_bytes_that_can_be_written_to_are_copied() -> None:
+def test_writable_bytes_are_copied() -> None:
     data = bytearray(partial_of().to_bytes())
     read = Partial.from_bytes(data)
     data[:] = bytes(len(data))
@@ -137,7 +137,7 @@ def test_bytes_that_can_be_written_to_are_copied() -> None:
 # --- what is refused
 
 
-def test_what_is_no_partial() -> None:
+def test_invalid_partials() -> None:
     data = partial_of().to_bytes()
     assert refusal(b"") == ("a.part: is not a partial, or is truncated; recreate it")
     assert "is not a partial" in refusal(b'{"images": []}' + bytes(80))
@@ -196,7 +196,7 @@ U1 = np.dtype("u1")
         ("position", np.array([0], U1)),
         ("source", np.array([0, 0, 0, 0], U1)),
         ("proposals", np.array([1, 1, 1, 1], U1)),
-        ("stranger", np.array([1], U1)),
+        ("unknown", np.array([1], U1)),
     ],
 )
 def test_columns_are_checked(name: str, value: Any) -> None:
@@ -255,7 +255,7 @@ def test_columns_are_checked(name: str, value: Any) -> None:
         {"categories": {}},
     ],
 )
-def test_headings_are_checked(fields: dict[str, Any]) -> None:
+def test_headers_are_checked(fields: dict[str, Any]) -> None:
     assert refusal(reheaded(partial_of().to_bytes(), **fields)).startswith("a.part: is damaged: ")
 
 
@@ -286,7 +286,7 @@ def test_protocols_are_checked(field: str, value: Any) -> None:
     assert said.startswith("a.part: is damaged: ")
 
 
-def test_another_spelling_of_the_heading_is_refused() -> None:
+def test_another_json_text_of_the_header_is_refused() -> None:
     record, columns = opened(partial_of().to_bytes())
     text = json.dumps(record).encode()
     text += b" " * (-len(text) % 8)
@@ -297,7 +297,7 @@ def test_another_spelling_of_the_heading_is_refused() -> None:
     assert "is damaged: heading" in refusal(sealed(body))
 
 
-def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
+def test_more_true_positives_than_ground_truths_are_refused() -> None:
     data = changed(partial_of().to_bytes(), "match_code", np.array([2, 2, 2], U1))
     record, columns = opened(data)
     true_positive = columns_of(record, columns)["match_true_positive"].reshape(4, -1)[0]
@@ -331,7 +331,7 @@ def test_ties_are_checked(name: str, value: Any) -> None:
     assert said.startswith("a.part: is damaged: ")
 
 
-def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
+def test_impossible_ties_are_refused() -> None:
     data = partial_of(TIED, tie_range=True).to_bytes()
     strange = Partial.from_bytes(changed(data, "tie_score", np.array([0.25]))).compute()
     with pytest.raises(InputError, match="a tied score that no detection has"):
@@ -364,8 +364,8 @@ def some_partials() -> Iterator[Partial]:
 WHOLE = [partial.to_bytes() for partial in some_partials()]
 
 
-def survives(data: bytes) -> None:
-    """Either it is refused as input, or it is a partial that can be used."""
+def assert_refused_or_usable(data: bytes) -> None:
+    """Assert that it is refused as input, or is a usable partial."""
     try:
         partial = Partial.from_bytes(data)
         assert Partial.from_bytes(partial.to_bytes()).to_bytes() == partial.to_bytes()
@@ -388,8 +388,8 @@ def test_any_change_is_refused_or_harmless(data: bytes, draw: st.DataObject) -> 
     for _ in range(draw.draw(st.integers(1, 4))):
         offset = draw.draw(st.integers(0, len(body) - 1))
         body[offset] = draw.draw(st.integers(0, 255))
-    survives(bytes(body) + data[-32:])
-    survives(sealed(bytes(body)))
+    assert_refused_or_usable(bytes(body) + data[-32:])
+    assert_refused_or_usable(sealed(bytes(body)))
 
 
 @given(st.sampled_from(WHOLE), st.data())
@@ -399,7 +399,7 @@ def test_any_bytes_of_columns_are_refused_or_harmless(data: bytes, draw: st.Data
     for _ in range(draw.draw(st.integers(1, 6))):
         offset = draw.draw(st.integers(16 + size, len(body) - 1))
         body[offset] = draw.draw(st.sampled_from((0, 1, 2, 3, 127, 128, 255)))
-    survives(sealed(bytes(body)))
+    assert_refused_or_usable(sealed(bytes(body)))
 
 
 @given(st.sampled_from(WHOLE), st.data())
@@ -421,7 +421,7 @@ json_values = st.recursive(
 
 
 @given(st.sampled_from(WHOLE), st.data(), json_values)
-def test_any_value_in_the_heading_is_refused_or_harmless(
+def test_any_value_in_the_header_is_refused_or_harmless(
     data: bytes, draw: st.DataObject, value: Any
 ) -> None:
     record, columns = opened(data)
@@ -432,16 +432,16 @@ def test_any_value_in_the_heading_is_refused_or_harmless(
         places = sorted(target) if isinstance(target, dict) else range(len(target))
         key = draw.draw(st.sampled_from(places))
     target[key] = value
-    survives(closed(record, columns))
+    assert_refused_or_usable(closed(record, columns))
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_at_all_end_in_another_error(data: bytes) -> None:
+def test_random_bytes_raise_no_other_error(data: bytes) -> None:
     for text in (data, sealed(b"detapPT\x02" + data)):
         with pytest.raises(DetapError):
             Partial.from_bytes(text)
 
 
-def test_words_of_evidence_are_those_of_the_heading() -> None:
-    """The width of words follows from the protocol, and is never taken from the bytes."""
+def test_bitmask_width_follows_from_the_header() -> None:
+    """The width follows from the protocol, and is never taken from the bytes."""
     assert empty_bits(match_params(detap.protocol("coco")), 0).dtype == np.dtype("u2")

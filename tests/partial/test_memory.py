@@ -1,4 +1,4 @@
-"""What is held while a partial is written or read: little besides the partial itself."""
+"""Memory while writing or reading a partial: little more than the partial itself."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -23,7 +23,7 @@ DETECTIONS = SHARES * IMAGES * EACH
 
 
 def peak(act: Callable[[], Any]) -> int:
-    """Return how many bytes more than before are held at most while something is done."""
+    """Return the peak of additional bytes during a call."""
     tracemalloc.start()
     try:
         act()
@@ -33,7 +33,7 @@ def peak(act: Callable[[], Any]) -> int:
 
 
 def some_union(classes: int) -> Partial:
-    """Return what shares add up to that have every other image, so that all rows must be moved."""
+    """Return the merge of partials with every other image, so that all rows are moved."""
     random = np.random.default_rng(4)
     label = np.arange(classes)
     parts = []
@@ -64,8 +64,8 @@ def union(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pa
     return merged
 
 
-def test_columns_are_written_some_rows_at_a_time(union: Partial) -> None:
-    """Together they have ten bytes a detection: the score, the image and what became of it."""
+def test_columns_are_written_in_chunks(union: Partial) -> None:
+    """They have ten bytes a detection: score, image and match."""
     sizes: list[int] = []
     held = peak(lambda: sizes.extend(len(piece) for piece in union.buffers()))
     assert sum(sizes) > 10 * len(union)
@@ -83,7 +83,7 @@ def test_a_file_is_held_once(tmp_path: Path) -> None:
     assert peak(lambda: read_bytes(tmp_path / "all.part")) < 1.3 * (16 << 20)
 
 
-def test_repeats_are_looked_for_in_little_more_than_a_number_an_image() -> None:
+def test_finding_repeated_images_needs_little_memory() -> None:
     images = 100_000
     parts: Any = [SimpleNamespace(images=range(n * images, (n + 1) * images)) for n in range(3)]
     assert peak(lambda: [*merging._kept_images(parts, [], identical=False)]) < 3 * images * 48

@@ -1,4 +1,4 @@
-"""Partials put together: what is refused, and what each refusal says; what merging keeps."""
+"""Merging partials: what is refused with which message, and what is kept."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -72,7 +72,7 @@ def test_equal_repeats_are_dropped() -> None:
     assert detap.merge(thrice, repeats="identical").to_bytes() == whole
 
 
-def test_what_is_kept_of_a_repeat_depends_on_names_alone() -> None:
+def test_which_repeat_is_kept_depends_only_on_names() -> None:
     parts = [part(1, 2, input="b"), part(2, 3, input="a")]
     one = detap.merge(parts, repeats="identical")
     two = detap.merge(parts[::-1], repeats="identical")
@@ -80,7 +80,7 @@ def test_what_is_kept_of_a_repeat_depends_on_names_alone() -> None:
     assert [one.sources[n] for n in one.source] == ["b", "a", "a"]
 
 
-def test_images_of_equal_hash_are_no_repeats() -> None:
+def test_images_of_equal_hash_are_not_repeats() -> None:
     """-1 and -2 have the hash -2 in CPython, and 2^61 - 1 that of 0."""
     names = -1, -2, 0, 2**61 - 1
     case = replace(
@@ -119,7 +119,7 @@ def test_repeats_under_another_order_of_classes_are_equal() -> None:
     assert merged.compute().summary == pytest.approx(result_of(1, 2, 3).summary, nan_ok=True)
 
 
-def test_how_repeats_are_spelt() -> None:
+def test_an_unknown_value_of_repeats() -> None:
     with pytest.raises(UsageError, match="repeats 'last' is unknown; choose from error, identical"):
         detap.merge([part(1)], repeats="last")  # type: ignore[arg-type]
 
@@ -171,7 +171,7 @@ def test_another_ground_truth() -> None:
     )
 
 
-def test_the_digest_is_of_every_column_and_name() -> None:
+def test_the_digest_covers_every_column_and_name() -> None:
     truth = WHOLE.ground_truth()
     digests = {part(1, ground_truth=truth).ground_truth}
     changes: tuple[dict[str, Any], ...] = (
@@ -188,7 +188,7 @@ def test_the_digest_is_of_every_column_and_name() -> None:
     assert len(digests) == 8
 
 
-def test_a_class_that_is_called_otherwise() -> None:
+def test_a_class_with_another_name() -> None:
     truth, detections = detap.select(*WHOLE.tables(), images=[2])
     names = ("7", "nine")
     tables = replace(truth, classes=names), replace(detections, classes=names)
@@ -199,8 +199,8 @@ def test_a_class_that_is_called_otherwise() -> None:
     )
 
 
-def test_classes_of_which_one_order_is_due() -> None:
-    """As one class, equal scores of an image rank class by class."""
+def test_class_agnostic_requires_one_order_of_classes() -> None:
+    """With class_agnostic, ties in an image rank class by class."""
     protocol = replace(detap.protocol("coco"), class_agnostic=True)
     turned = part(2, case=replace(WHOLE, classes=(9, 7)), rules=protocol)
     assert refusal(part(1, rules=protocol), turned) == (
@@ -217,14 +217,14 @@ def text_names(*images: str) -> Partial:
     return Partial.of(detap.evaluate(truth, detections, "coco"))
 
 
-def test_names_of_two_kinds() -> None:
+def test_names_as_text_and_numbers() -> None:
     message = refusal(part(1), text_names("x"))
     assert message.startswith(
         "partial 2: class names are text in one partial and numbers in another"
     )
 
 
-def test_one_input_in_two_partials_where_its_rows_rank() -> None:
+def test_one_input_in_two_partials_with_ties_by_file() -> None:
     voc = {"rules": "voc2012", "input": "dt.json"}
     assert refusal(part(1, **voc), part(2, **voc)) == (
         "dt.json: input: images of 'dt.json' are in two partials, and ties break by file order; "
@@ -236,7 +236,7 @@ def test_one_input_in_two_partials_where_its_rows_rank() -> None:
     assert detap.merge([part(1, input="dt.json"), part(2, input="dt.json")]).sources == ("dt.json",)
 
 
-def test_rows_of_no_file_must_come_image_by_image() -> None:
+def test_rows_without_a_file_must_be_grouped_by_image() -> None:
     turned = WHOLE.with_dt(WHOLE.dt[::-1])
     with pytest.raises(UsageError) as caught:
         part(1, 2, case=turned, rules="voc2012")
@@ -249,8 +249,8 @@ def test_rows_of_no_file_must_come_image_by_image() -> None:
     assert part(1, 2, case=turned).compute()
 
 
-def test_inputs_that_interleave_rank_by_image_where_rows_of_files_rank() -> None:
-    """By hand: of two equal scores that of the first image is the first, whatever its input."""
+def test_interleaved_inputs_rank_ties_by_image() -> None:
+    """By hand: of two equal scores that of the first image ranks first, whatever its input."""
     case = Case(
         truths=(Truth(1, 7, BOX), Truth(2, 7, BOX)),
         dt=(Detection(1, 7, BOX, 0.5), Detection(2, 7, AWAY, 0.5)),
@@ -264,17 +264,17 @@ def test_inputs_that_interleave_rank_by_image_where_rows_of_files_rank() -> None
         ]
         for order in (parts, parts[::-1]):
             result = detap.merge(order).compute()
-            # One of two ground truths found, by the first of the ranking.
+            # One of two ground truths matched, by the first of the ranking.
             assert result.summary["mAP"] == 0.5
             assert (INTERLEAVED in result.notes) == noted
-    # Within one input place counts, as in the file: the detection of image 2 stands first.
+    # Within one input the file order counts: the detection of image 2 is first.
     turned = case.with_dt(case.dt[::-1])
     result = part(1, 2, case=turned, rules="voc2012", input="a").compute()
     assert result.summary["mAP"] == 0.25
     assert INTERLEAVED not in result.notes
 
 
-def test_an_image_without_detections_is_of_no_input() -> None:
+def test_an_image_without_detections_belongs_to_no_input() -> None:
     case = WHOLE.with_dt(tuple(f for f in WHOLE.dt if f.image != 2))
     merged = [
         detap.merge([part(*a, case=case, rules=rules, input="a"), part(*b, case=case, rules=rules)])
@@ -286,7 +286,7 @@ def test_an_image_without_detections_is_of_no_input() -> None:
     assert merged[2].to_bytes() == merged[3].to_bytes()
 
 
-def test_equal_scores_of_either_sign_are_equal_repeats() -> None:
+def test_zero_scores_of_either_sign_are_equal_repeats() -> None:
     zeros = [
         part(2, case=WHOLE.with_dt(tuple(replace(f, score=score) for f in WHOLE.dt)))
         for score in (0.0, -0.0)
@@ -302,10 +302,10 @@ def test_the_first_record_of_a_note_does_not_depend_on_the_order() -> None:
         assert merge_notes(several, add=True) == (Note("boxes", texts[1], 9),)
 
 
-# --- what is due
+# --- required images
 
 
-def test_images_of_the_ground_truth_in_no_partial() -> None:
+def test_ground_truth_images_in_no_partial() -> None:
     truth = WHOLE.ground_truth()
     some = detap.merge([part(1, ground_truth=truth)])
     with pytest.raises(InputError) as caught:
@@ -361,8 +361,8 @@ def test_nothing_to_merge() -> None:
         detap.merge([part(1)], images=[])
 
 
-def test_a_class_of_more_than_can_be_ranked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of rows within a class are int32; those of all classes together are not."""
+def test_a_class_with_more_rows_than_int32_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row numbers within a class are int32; those of all classes together are not."""
     module = import_module("detap.evaluation.partial.partial")
     monkeypatch.setattr(module, "CHUNK", 1)
     monkeypatch.setattr(module, "MAX_ROWS", 3)
@@ -398,7 +398,7 @@ of: Any = Partial.of
         (lambda: part(1).compute(threads=-1), "threads"),
     ],
 )
-def test_arguments_of_another_kind(call: Callable[[], Any], message: str) -> None:
+def test_invalid_arguments(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
 
@@ -406,7 +406,7 @@ def test_arguments_of_another_kind(call: Callable[[], Any], message: str) -> Non
 # --- classes and notes of a union
 
 
-def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
+def test_classes_are_the_union_if_each_partial_has_its_own() -> None:
     def alone(image: int, truth: int, detections: int) -> Partial:
         case = Case(
             (Truth(image, truth, BOX),),
@@ -425,7 +425,7 @@ def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
     assert [note.count for note in result.notes if note.code == "classes-only-in-detections"] == [2]
 
 
-def test_notes_are_summed_and_those_of_the_ground_truth_said_once() -> None:
+def test_notes_are_summed_and_ground_truth_notes_appear_once() -> None:
     shared, own = Note("of-truth", "said of the whole", 5), Note("of-rows", "said of row 9", 2)
     truth = replace(WHOLE.ground_truth(), notes=(shared,))
 
@@ -461,7 +461,7 @@ def test_files_are_kept_with_their_digests() -> None:
 # --- what needs boxes
 
 
-def test_what_needs_boxes_says_what_to_do() -> None:
+def test_analyses_that_need_boxes_give_a_hint() -> None:
     result = detap.merge([part(1), part(2, 3)]).compute()
     asked: list[Any] = [
         lambda: result.ground_truth,
@@ -483,7 +483,7 @@ def test_what_needs_boxes_says_what_to_do() -> None:
     assert whole.errors()
 
 
-def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
+def test_tie_bounds_are_kept_if_requested() -> None:
     whole = tie_range(result_of(1, 2, 3))
     kept = [part(1, tie_range=True), part(2, 3, tie_range=True)]
     assert repr(tie_range(detap.merge(kept).compute())) == repr(whole)
@@ -498,13 +498,13 @@ def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
     assert detap.merge([kept[0], part(2, 3)]).to_bytes() == part(1, 2, 3).to_bytes()
 
 
-def test_a_partial_says_how_much_it_holds() -> None:
+def test_the_repr_of_a_partial_gives_its_counts() -> None:
     assert repr(part(1, 2)) == "Partial('coco', 2 images, 4 detections)"
     assert len(part(1, 2)) == 4
 
 
-def test_nothing_at_all_is_a_partial_too() -> None:
-    """No image, no class, no box: what a rank has that was dealt nothing."""
+def test_an_empty_partial() -> None:
+    """No image, no class, no box: a rank that received nothing."""
     none: Any = {"image": [], "label": [], "boxes": np.zeros((0, 4))}
     tables = GroundTruth.from_arrays(**none), Detections.from_arrays(**none, score=[])
     nothing = Partial.of(detap.evaluate(*tables, "coco"), tie_range=True).to_bytes()

@@ -1,8 +1,8 @@
-"""torchvision and torchmetrics, also where torchvision's compiled operators do not fit PyTorch.
+"""torchvision and torchmetrics, even if torchvision's compiled operators do not fit PyTorch.
 
-PyPI has torchvision's wheel for CUDA alone. Beside a PyTorch without CUDA its operators cannot be
-loaded, and importing it fails because their names are unknown. What the tests need of it is Python
-but for one operator, ``nms``; the names are made known here, and that one is written out.
+The torchvision wheel may be built for CUDA only. With a PyTorch without CUDA its operators cannot
+be loaded, and importing it fails because their names are unknown. The tests need only its Python
+code and one operator, ``nms``: the names are defined here, and ``nms`` is implemented here.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 _KEPT: list[Any] = []
-"""Libraries of operators, which are forgotten with the object that made them."""
+"""Operator libraries; they are unregistered when the object is deleted."""
 
 
 def torch() -> Any:
@@ -63,7 +63,7 @@ def _name_operators(package: Path) -> None:
 
 
 def _nms(boxes: Any, scores: Any, threshold: float) -> Any:
-    """Return the rows that no box of a higher score, itself kept, overlaps by more."""
+    """Return the rows that no kept box of a higher score overlaps by more than the threshold."""
     box_iou = importlib.import_module("torchvision.ops").box_iou
     left, kept = scores.argsort(descending=True), []
     while len(left):

@@ -1,4 +1,4 @@
-"""Without PyTorch the module says what is missing; everything else works."""
+"""Without PyTorch the module names it as missing; everything else works."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ for ask in ("import detap.torch", "detap.torch.MeanAveragePrecision"):
 """
 
 
-def test_the_module_says_what_is_missing() -> None:
+def test_the_module_names_the_missing_package() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     message = "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself\n"
     assert done.stdout == 2 * message

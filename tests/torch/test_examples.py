@@ -1,8 +1,8 @@
-"""The examples of loops, run: on the library itself where it is installed, else not at all.
+"""The examples of training loops, run on the library itself if it is installed.
 
-Detectron2 is not on PyPI: its example runs on a stand-in with the names, attributes and types of
-its ``Instances``, ``Boxes``, ``MetadataCatalog`` and ``comm``. What mmdetection's metrics are given
-is made of mmengine's own classes; mmdetection's add typed properties to them.
+Detectron2 is not on PyPI: its example runs on a substitute with the names, attributes and types of
+its ``Instances``, ``Boxes``, ``MetadataCatalog`` and ``comm``. The inputs of mmdetection's metric
+are mmengine's own classes; mmdetection's add typed properties to them.
 """
 
 import json
@@ -29,7 +29,7 @@ LOOPS = ROOT / "examples" / "loops"
 NEAR = 1e-9
 
 CAT, DOG = [10.0, 10.0, 60.0, 50.0], [100.0, 20.0, 180.0, 90.0]
-"""Corners; the cat is on image 3, the dog on image 8, and nothing on image 5."""
+"""xyxy; the cat is on image 3, the dog on image 8, and nothing on image 5."""
 
 
 def example(name: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ FOUND: dict[int, tuple[list[list[float]], list[float], list[int]]] = {
 
 
 def check_pets(summary: dict[str, float]) -> None:
-    """By hand: the cat's AP is 1, its false positive coming after it; the dog's is 0."""
+    """By hand: the cat's AP is 1, since its FP has a lower score; the dog's is 0."""
     assert summary["AP"] == pytest.approx(0.5, abs=NEAR)
     assert summary["AP50"] == pytest.approx(0.5, abs=NEAR)
     assert summary["AR100"] == pytest.approx(0.5, abs=NEAR)
@@ -74,7 +74,7 @@ def check_pets(summary: dict[str, float]) -> None:
 
 
 def test_torchvision(tmp_path: Path) -> None:
-    """An untrained network, every third of whose boxes is what there is to find."""
+    """An untrained network; every third of its boxes is a ground truth."""
     torchvision()
     from torchvision.models.detection import RetinaNet
     from torchvision.models.detection.anchor_utils import AnchorGenerator
@@ -309,7 +309,7 @@ for _ in range(2):
 
 
 def test_ultralytics(tmp_path: Path) -> None:
-    """The real validator on two images; boxes come back to the pixels of the files."""
+    """The real validator on two images; boxes are converted back to the pixels of the files."""
     torchvision()
     pytest.importorskip("cv2", reason="OpenCV, which Ultralytics needs, is absent")
     import importlib.util

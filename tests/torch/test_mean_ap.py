@@ -1,4 +1,4 @@
-"""torchmetrics' names and numbers, held to torchmetrics itself where it is installed."""
+"""torchmetrics' names and values, compared with torchmetrics itself if it is installed."""
 
 import json
 from pathlib import Path
@@ -50,8 +50,8 @@ def tensors(item: dict[str, Any]) -> dict[str, Any]:
     return {key: torch.tensor(values) for key, values in item.items()}
 
 
-def scene(generator: Any, form: str, classes: int, *, extras: bool) -> tuple[Any, Any]:
-    """Return what is found on an image and what is there; boxes near true ones, scores that tie."""
+def random_image(generator: Any, form: str, classes: int, *, extras: bool) -> tuple[Any, Any]:
+    """Return detections and ground truths of an image: boxes close together, tied scores."""
 
     def boxes(count: int) -> Any:
         corner = torch.rand(count, 2, generator=generator) * 200
@@ -83,8 +83,8 @@ def scene(generator: Any, form: str, classes: int, *, extras: bool) -> tuple[Any
 
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("form", FORMS)
-def test_every_value_is_that_of_torchmetrics(form: str, seed: int) -> None:
-    """Its shape and type too; over batches of images, crowds, areas, thresholds, averages."""
+def test_every_value_equals_torchmetrics(form: str, seed: int) -> None:
+    """Shapes and types too; over batches, crowds, areas, thresholds, averages."""
     theirs_class = torchmetrics_map()
     given: dict[str, Any] = {"box_format": form, "class_metrics": seed % 2 == 0}
     if seed % 3 == 0:
@@ -98,7 +98,7 @@ def test_every_value_is_that_of_torchmetrics(form: str, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     for _ in range(3):
         classes = 1 if seed % 7 == 0 else 4
-        batch = [scene(generator, form, classes, extras=seed % 2 == 1) for _ in range(4)]
+        batch = [random_image(generator, form, classes, extras=seed % 2 == 1) for _ in range(4)]
         preds, target = ([pair[side] for pair in batch] for side in (0, 1))
         theirs.update(preds, target)
         ours.update(preds, target)
@@ -106,7 +106,7 @@ def test_every_value_is_that_of_torchmetrics(form: str, seed: int) -> None:
 
 
 def masked(generator: Any, *, empty: bool) -> tuple[Any, Any]:
-    """Return what is found on an image and what is there, with boxes that are not the masks'."""
+    """Return detections and ground truths of an image, with boxes other than the masks' bounds."""
     height, width = torch.randint(20, 200, (2,), generator=generator).tolist()
 
     def ellipses(count: int) -> Any:
@@ -118,7 +118,7 @@ def masked(generator: Any, *, empty: bool) -> tuple[Any, Any]:
         )
         return y[:, :, None] ** 2 + x[:, None, :] ** 2 < 1
 
-    preds, target = scene(generator, "xyxy", 3, extras=bool(torch.rand(1) < 0.5))
+    preds, target = random_image(generator, "xyxy", 3, extras=bool(torch.rand(1) < 0.5))
     if not (empty or len(target["labels"])):
         return masked(generator, empty=empty)
     target["masks"], preds["masks"] = (ellipses(len(side["labels"])) for side in (target, preds))
@@ -134,7 +134,7 @@ def masked(generator: Any, *, empty: bool) -> tuple[Any, Any]:
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("iou_type", ["segm", ("bbox", "segm"), ["segm", "bbox"], ("segm",)])
 def test_masks_have_every_value_of_torchmetrics(iou_type: Any, seed: int) -> None:
-    """Alone on images that have an object each: see below of others."""
+    """With masks only, on images that have an object each; others are tested below."""
     theirs_class = torchmetrics_map()
     both = len(iou_type) == 2
     given: dict[str, Any] = {"iou_type": iou_type, "class_metrics": seed % 2 == 0}
@@ -162,8 +162,8 @@ def item(masks: Any, *scores: float) -> dict[str, Any]:
     return made | ({"scores": torch.tensor(scores)} if scores else {})
 
 
-def test_what_is_found_on_an_image_without_objects_counts() -> None:
-    """A false positive above the one object: torchmetrics leaves it out where masks are alone."""
+def test_detections_on_an_image_without_objects_count() -> None:
+    """An FP above the one TP: torchmetrics omits it with masks only."""
     ours, theirs = metric(iou_type="segm"), torchmetrics_map()(iou_type="segm")
     for one in (ours, theirs):
         one.update([item(HALF, 0.9), item(HALF, 0.5)], [item(HALF[:0]), item(HALF)])
@@ -171,10 +171,10 @@ def test_what_is_found_on_an_image_without_objects_counts() -> None:
     assert theirs.compute()["map"].item() == pytest.approx(1)
 
 
-def test_both_types_are_averaged_alike() -> None:
-    """torchmetrics takes the mean over classes of the second, where it was asked for that of one.
+def test_both_iou_types_are_averaged_equally() -> None:
+    """torchmetrics takes the mean over classes for the second type, though average is micro.
 
-    By hand, all classes being one: the objects, of other classes than what is found, are found.
+    By hand, with all classes as one: the objects match detections of other classes.
     """
     given: dict[str, Any] = {"iou_type": ("bbox", "segm"), "class_metrics": True}
     ours, theirs = (each(**given, average="micro") for each in (metric, torchmetrics_map()))
@@ -188,8 +188,8 @@ def test_both_types_are_averaged_alike() -> None:
     assert theirs.compute()["segm_map"].item() == 0
 
 
-def test_the_result_of_either_type() -> None:
-    """The box of the object is not found, its mask is."""
+def test_the_result_of_each_iou_type() -> None:
+    """The box of the object is missed, its mask is matched."""
     ours = metric(iou_type=("bbox", "segm"))
     assert ours.compute()["segm_map"].item() == -1
     boxes = {"boxes": torch.tensor([[0.0, 0.0, 10.0, 5.0]])}
@@ -233,7 +233,7 @@ def test_images_without_boxes_and_no_images() -> None:
 
 
 def sample(folder: Path) -> tuple[list[Any], list[Any]]:
-    """Return COCO's sample as torchmetrics' own converter would: float32, x, y, width, height."""
+    """Return COCO's sample as torchmetrics' converter would: float32, x, y, width, height."""
     truth = json.loads((folder / "instances_val2014_100.json").read_text())["annotations"]
     results = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
     images = sorted({row["image_id"] for row in truth})
@@ -259,19 +259,19 @@ def sample(folder: Path) -> tuple[list[Any], list[Any]]:
     return preds, target
 
 
-def test_coco_s_sample_has_the_known_number(real_data: Path) -> None:
-    """The number is what torchmetrics 1.9.0 gave for these tensors."""
+def test_coco_sample_has_the_known_value(real_data: Path) -> None:
+    """The value is that of torchmetrics 1.9.0 for these tensors."""
     preds, target = sample(real_data / "coco-val2014-100")
     ours = metric(box_format="xywh")
     ours.update(preds, target)
     assert ours.compute()["map"].item() == 0.5035117268562317
 
 
-def test_recall_levels_of_numpy_are_those_of_pycocotools() -> None:
-    """With its IoU thresholds too the numbers are pycocotools' own."""
+def test_recall_levels_of_numpy_give_the_values_of_pycocotools() -> None:
+    """With its IoU thresholds too, the values are pycocotools' own."""
     torch.manual_seed(5)
     generator = torch.Generator().manual_seed(5)
-    batch = [scene(generator, "xywh", 3, extras=False) for _ in range(8)]
+    batch = [random_image(generator, "xywh", 3, extras=False) for _ in range(8)]
     ours = metric(
         box_format="xywh",
         iou_thresholds=np.linspace(0.5, 0.95, 10).tolist(),
@@ -298,14 +298,14 @@ def test_recall_levels_of_numpy_are_those_of_pycocotools() -> None:
     assert_same_bits([*ours.result().summary.values()], [*theirs.values()], "summary")
 
 
-def test_the_grid_is_torch_s_own() -> None:
+def test_thresholds_and_recall_levels_equal_torch() -> None:
     assert list(RECALL_GRIDS["float32"]) == torch.linspace(0, 1, 101).tolist()
     for start, stop, count in ((0.5, 0.95, 10), (0.0, 1.0, 11), (0.0, 1.0, 1000), (0.3, 0.7, 5)):
         assert list(linspace32(start, stop, count)) == torch.linspace(start, stop, count).tolist()
 
 
-def test_limits_other_than_a_hundred_have_numbers_too() -> None:
-    """pycocotools, and with it torchmetrics, gives -1 for the mean precision at any other."""
+def test_max_dets_other_than_100_have_values() -> None:
+    """pycocotools, and so torchmetrics, gives -1 for the mean precision at any other."""
     ours = metric(max_detection_thresholds=[300, 1, 10])
     ours.update([tensors(PREDS)], [tensors(TARGET)])
     values = ours.compute()
@@ -314,8 +314,8 @@ def test_limits_other_than_a_hundred_have_numbers_too() -> None:
     assert "mar_300_per_class" in values
 
 
-def test_half_precision_is_widened_before_a_width_is_taken() -> None:
-    """2048 and 2050 are bfloat16 numbers whose neighbours are 16 apart: 2 is their difference."""
+def test_half_precision_is_converted_before_subtraction() -> None:
+    """bfloat16 values near 2048 are 16 apart."""
     ours = metric()
     box = torch.tensor([[2048.0, 0.0, 2064.0, 10.0]], dtype=torch.bfloat16)
     item = {"boxes": box, "labels": torch.tensor([0])}
@@ -324,7 +324,7 @@ def test_half_precision_is_widened_before_a_width_is_taken() -> None:
 
 
 def test_images_named_by_a_key_count_once() -> None:
-    """The second comes again in a padded batch; without the key there would be three images."""
+    """The second is repeated in a padded batch; without the key there would be three images."""
     ours = metric(image_key="image_id")
     preds, target = tensors(PREDS), tensors(TARGET)
     names = [{"image_id": torch.tensor([7])}, {"image_id": 8}]
@@ -338,26 +338,26 @@ def test_images_named_by_a_key_count_once() -> None:
         ours.update([preds], [target])
 
 
-def test_a_call_gives_the_numbers_of_its_batch_alone() -> None:
+def test_forward_gives_the_values_of_its_batch_only() -> None:
     ours = metric()
     preds, target = tensors(PREDS), tensors(TARGET)
     far = {**target, "boxes": target["boxes"] + 1000}
     assert ours([preds], [target])["map_50"].item() == 1
     assert ours([preds], [far])["map_50"].item() == 0
-    # One of two found, the equal score of the other image behind it: precision 1 to recall 0.5.
+    # One of two matched, the tied score of the other image after it: precision 1 to recall 0.5.
     assert ours.compute()["map_50"].item() == pytest.approx(51 / 101)
     ours.reset()
     assert ours.compute()["map"].item() == -1
 
 
-def test_tensors_come_on_the_device_that_was_asked_for() -> None:
+def test_tensors_are_on_the_requested_device() -> None:
     ours = metric().to("meta")
     ours.update([tensors(PREDS)], [tensors(TARGET)])
     assert ours.compute()["map"].device.type == "meta"
 
 
 @pytest.mark.filterwarnings("always::detap.errors.DetapWarning")
-def test_fractions_are_scored_as_torchmetrics_does_but_not_without_a_word() -> None:
+def test_normalized_boxes_are_scored_as_by_torchmetrics_with_a_warning() -> None:
     ours = metric()
     boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5]]).repeat(12, 1)
     labels = torch.zeros(12, dtype=torch.int64)
@@ -383,7 +383,7 @@ def test_fractions_are_scored_as_torchmetrics_does_but_not_without_a_word() -> N
         ({"iou_thresholds": [1.5]}, "1.5"),
     ],
 )
-def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
+def test_invalid_arguments(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         metric(**given)
 
@@ -397,12 +397,12 @@ def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
         ([PREDS | {"boxes": [[0.0] * 5]}], [TARGET], r"preds 0: boxes have the shape \(1, 5\)"),
     ],
 )
-def test_batches_that_are_none(preds: Any, target: Any, message: str) -> None:
+def test_invalid_batches(preds: Any, target: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         metric().update([tensors(item) for item in preds], [tensors(item) for item in target])
 
 
-def test_masks_that_are_none() -> None:
+def test_invalid_masks() -> None:
     target = item(HALF)
     for preds, truth, message in (
         (tensors(PREDS), target, "preds 0 has no tensor 'masks'; give masks, scores, labels"),
@@ -419,6 +419,6 @@ def test_masks_that_are_none() -> None:
             metric(iou_type="segm").update([preds], [target])
 
 
-def test_lengths_that_differ_name_the_image() -> None:
+def test_different_lengths_name_the_image() -> None:
     with pytest.raises(InputError, match="image 0: 1 boxes and 2 scores; give one for each box"):
         metric().update([tensors(PREDS | {"scores": [0.5, 0.5]})], [tensors(TARGET)])

@@ -1,4 +1,4 @@
-"""Several processes give the numbers of one: sampler padding, uneven shares, one without images."""
+"""Several processes give the values of one: sampler padding, uneven sizes, one without images."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def run(*words: str) -> list[str]:
 
 
 def in_one_process() -> list[str]:
-    """Return what the example prints, from tables of all images."""
+    """Return the example's output for tables of all images."""
     code = compile((EXAMPLES / "distributed.py").read_text("utf-8"), "example", "exec")
     example: dict[str, Any] = {"__name__": "example"}
     exec(code, example)
@@ -44,7 +44,7 @@ def in_one_process() -> list[str]:
 
 
 @pytest.mark.parametrize("processes", [2, 3, 8])
-def test_processes_give_the_numbers_of_one(processes: int) -> None:
+def test_processes_give_the_values_of_one(processes: int) -> None:
     """37 images: with two, three and eight processes the sampler repeats one, two and three."""
     assert run(str(EXAMPLES / "distributed.py"), str(processes)) == in_one_process()
 
@@ -92,8 +92,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("average", ["macro", "micro"])
-def test_the_metric_gathers_what_all_have_seen(tmp_path: Path, average: str) -> None:
-    """Each process gets the numbers of all; classes that only one has seen are there."""
+def test_the_metric_gathers_the_images_of_all_processes(tmp_path: Path, average: str) -> None:
+    """Each process gets the values of all, with classes that only one has seen."""
     script = tmp_path / "metric.py"
     script.write_text(METRIC)
     assert run(str(script), str(tmp_path / "meet"), average) == []

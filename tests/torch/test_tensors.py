@@ -1,4 +1,4 @@
-"""Tensors as they come out of a network: with a graph, in half precision, by DLPack alone."""
+"""Tensors as networks return them: with a graph, in half precision, by DLPack only."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ BOX = [1.0, 2.0, 34.5, 40.0]
 
 
 class ByDlpack:
-    """A tensor of a library that has no other protocol."""
+    """A tensor of a library with no other protocol."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
@@ -42,8 +42,8 @@ class ByDlpack:
     ],
     ids=["plain", "with-a-graph", "bfloat16", "float16", "strided", "dlpack"],
 )
-def test_tensors_are_taken_as_they_are(make: Any) -> None:
-    """Each of the numbers is one of bfloat16."""
+def test_tensors_are_accepted_unchanged(make: Any) -> None:
+    """Each of the values is exact in bfloat16."""
     truth = GroundTruth.from_arrays(image=[7], label=[3], boxes=[BOX])
     evaluator = Evaluator(truth, boxes="xyxy")
     evaluator.update(
@@ -58,7 +58,7 @@ def test_tensors_are_taken_as_they_are(make: Any) -> None:
 
 
 def test_a_batch_may_be_one_tensor() -> None:
-    """The hundred best of each image, as DETR and its like give them."""
+    """The hundred best of each image, as in DETR."""
     truth = GroundTruth.from_arrays(image=[0, 1], label=[3, 3], boxes=[BOX] * 2)
     evaluator = Evaluator(truth, boxes="cxcywh")
     boxes = torch.rand(2, 100, 4, generator=torch.Generator().manual_seed(0)) * 0.5
