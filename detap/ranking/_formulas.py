@@ -1,8 +1,8 @@
-"""The losses as formulas, over whichever library holds the arrays.
+"""Formulas of the losses and their gradients, for arrays of NumPy or PyTorch.
 
-NumPy and PyTorch share each loss and its gradient. Scores and relevance (0 or 1) are (B, n) arrays
-of one floating type. Results are the value (B,) and its gradient (B, n). A query without relevant
-items has the value NaN and the gradient 0.
+Scores and relevance (0 or 1) are (B, n) arrays of one floating-point type. A formula returns the
+value, (B,), and its gradient by the scores, (B, n). A query without relevant items has the value
+NaN and the gradient 0. The parameter `xp` is the module numpy or torch.
 """
 
 from collections.abc import Callable
@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = Any
-"""A numpy.ndarray or a torch.Tensor; the formulas use what both have."""
+"""A numpy.ndarray or a torch.Tensor; formulas use only methods that both have."""
 
 Library = Any
-"""numpy or torch itself; the formulas use functions that both have, arguments by their place."""
+"""The module numpy or torch; formulas use only functions that both have, with positional
+arguments."""
 
 _PAIRS = 1 << 22
-"""Maximal number of item pairs whose differences are in memory."""
+"""Maximum number of item pairs whose differences are in memory."""
 
 TIE_GUARD = 1e-8
 """Added to denominators that may be 0 with ties, as in the code of Revaud et al."""
 
 
 class Bins(NamedTuple):
-    """Centres of a histogram: `centers` of them from `high` down to `low`."""
+    """Bins of a histogram: `centers` equidistant bin centers from `high` down to `low`."""
 
     centers: int
     low: float
@@ -37,9 +38,9 @@ class Value(NamedTuple):
     Attributes
     ----------
     value : (B,)
-        NaN where a query has no relevant item.
+        NaN for a query without relevant items.
     gradient : (B, n)
-        Of each query's value by its own scores; 0 where the value is NaN.
+        Gradient of each value by the scores of its query; 0 if the value is NaN.
     """
 
     value: Array
@@ -47,43 +48,46 @@ class Value(NamedTuple):
 
 
 Step = Callable[[Library, Array], tuple[Array, Array]]
-"""From differences of scores to what each adds to a rank, and the derivative."""
+"""A step function H: from differences of scores to the terms of a rank, and their derivative."""
 
 
-# --- losses of pairs: H of every difference s_j - s_k of an item j to a relevant item k
+# --- pairwise losses: H of the difference s_j - s_k of each item j and each relevant item k
 
 
 def sigmoid_of(xp: Library, x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)); by tanh, which no x overflows."""
+    """Return 1 / (1 + exp(-x)), by tanh, which does not overflow."""
     return 0.5 * (1.0 + xp.tanh(0.5 * x))
 
 
 def heaviside(xp: Library, t: Array) -> tuple[Array, Array]:
-    """Return 1 where t >= 0 and 0 elsewhere; the derivative is 0 almost everywhere."""
-    flat = xp.zeros_like(t)
-    return xp.where(t >= 0, flat + 1.0, flat), flat
+    """Return 1 if t >= 0, else 0, and the derivative 0."""
+    zeros = xp.zeros_like(t)
+    return xp.where(t >= 0, zeros + 1.0, zeros), zeros
 
 
 def sigmoid(tau: float) -> Step:
-    """Return the step of SmoothAP."""
+    """Return the step function of SmoothAP, sigmoid(t / tau)."""
 
     def step(xp: Library, t: Array) -> tuple[Array, Array]:
-        rise = sigmoid_of(xp, t / tau)
-        return rise, rise * (1.0 - rise) / tau
+        value = sigmoid_of(xp, t / tau)
+        return value, value * (1.0 - value) / tau
 
     return step
 
 
 def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float) -> Step:
-    """Return the step of SupAP over irrelevant items."""
+    """Return the step function of SupAP for irrelevant items.
+
+    The parameters are those of :func:`detap.ranking.losses.sup_ap_loss`.
+    """
 
     def step(xp: Library, t: Array) -> tuple[Array, Array]:
-        rise = sigmoid_of(xp, t / tau)
-        slope = rise * (1.0 - rise) / tau
-        near = xp.where(t > 0, 0.5 + rise, xp.where(t == 0, xp.zeros_like(t) + tie, rise))
+        value = sigmoid_of(xp, t / tau)
+        slope = value * (1.0 - value) / tau
+        zeros = xp.zeros_like(t)
+        near = xp.where(t > 0, 0.5 + value, xp.where(t == 0, zeros + tie, value))
         far = t > delta
-        flat = xp.zeros_like(t)
-        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, flat + rho, slope)
+        return xp.where(far, rho * (t - delta) + offset, near), xp.where(far, zeros + rho, slope)
 
     return step
 
@@ -91,7 +95,11 @@ def upper_bound(tau: float, delta: float, rho: float, offset: float, tie: float)
 def of_pairs(
     xp: Library, scores: Array, relevant: Array, step_relevant: Step, step_irrelevant: Step
 ) -> Value:
-    """Return 1 - mean over relevant k of rank+ / (rank+ + rank-), and its gradient."""
+    """Return 1 - mean over relevant k of rank+ / (rank+ + rank-), and its gradient.
+
+    Ranks are sums of `step_relevant` over the other relevant items, and of `step_irrelevant` over
+    the irrelevant ones.
+    """
     count = relevant.sum(-1)
     total, gradient = xp.zeros_like(count), xp.zeros_like(scores)
     query, item = xp.where(relevant > 0)
@@ -100,14 +108,24 @@ def of_pairs(
         q, k = query[start : start + block], item[start : start + block]
         steps, sums = (step_relevant, step_irrelevant), (total, gradient)
         _add_pairs(xp, scores, relevant, _Pairs(q, k, steps, sums))
-    share = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
+    weight = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
     undefined = xp.zeros_like(count) + float("nan")
-    value = xp.where(count > 0, 1.0 - total * share, undefined)
-    return Value(value, -gradient * share[:, None])
+    value = xp.where(count > 0, 1.0 - total * weight, undefined)
+    return Value(value, -gradient * weight[:, None])
 
 
 class _Pairs(NamedTuple):
-    """Relevant items (query and item of each), their steps, and where the sums go."""
+    """A block of relevant items, the step functions, and the sums to add to.
+
+    Attributes
+    ----------
+    query, item : (P,) int
+        Query and item index of each relevant item.
+    steps : (Step, Step)
+        Step functions of relevant and of irrelevant items.
+    sums : ((B,), (B, n))
+        Sums of precision and of its gradient.
+    """
 
     query: Array
     item: Array
@@ -115,28 +133,30 @@ class _Pairs(NamedTuple):
     sums: tuple[Array, Array]
 
 
-def _add_pairs(xp: Library, scores: Array, relevant: Array, work: _Pairs) -> None:
-    """Add the precision at some relevant items, and its gradient, to the sums of their queries."""
-    query, item, steps, sums = work
-    pair = ((query * 0 + 1).cumsum(0) - 1, item)  # 0, 1, 2 ... as an array like `query`
+def _add_pairs(xp: Library, scores: Array, relevant: Array, pairs: _Pairs) -> None:
+    """Add the precision at each relevant item, and its gradient, to the sums of its query."""
+    query, item, steps, sums = pairs
+    itself = ((query * 0 + 1).cumsum(0) - 1, item)  # the first index is 0, 1, 2 ..., like `query`
     difference = scores[query] - scores[query, item][:, None]
     others = relevant[query]
     irrelevant = 1.0 - others
-    others[pair] = 0.0
-    up, slope_up = steps[0](xp, difference)
-    down, slope_down = steps[1](xp, difference)
-    rank_relevant = 1.0 + (others * up).sum(-1)
-    rank = rank_relevant + xp.where(irrelevant > 0, down, xp.zeros_like(down)).sum(-1)
+    others[itself] = 0.0
+    term, slope = steps[0](xp, difference)
+    irrelevant_term, irrelevant_slope = steps[1](xp, difference)
+    rank_relevant = 1.0 + (others * term).sum(-1)
+    rank = rank_relevant + xp.where(
+        irrelevant > 0, irrelevant_term, xp.zeros_like(irrelevant_term)
+    ).sum(-1)
     precision = rank_relevant / rank
-    pull = others * slope_up * ((1.0 - precision) / rank)[:, None]
-    pull = pull - irrelevant * slope_down * (precision / rank)[:, None]
-    pull[pair] = -pull.sum(-1)
+    gradient = others * slope * ((1.0 - precision) / rank)[:, None]
+    gradient = gradient - irrelevant * irrelevant_slope * (precision / rank)[:, None]
+    gradient[itself] = -gradient.sum(-1)
     _add_rows(sums[0], query, precision)
-    _add_rows(sums[1], query, pull)
+    _add_rows(sums[1], query, gradient)
 
 
 def _add_rows(target: Array, rows: Array, values: Array) -> None:
-    """Add ``values[i]`` to ``target[rows[i]]``, of rows that ascend, repeated ones included."""
+    """Add ``values[i]`` to ``target[rows[i]]``; `rows` ascend and may repeat."""
     if not isinstance(target, np.ndarray):
         target.index_add_(0, rows, values)
     elif len(rows):
@@ -144,11 +164,11 @@ def _add_rows(target: Array, rows: Array, values: Array) -> None:
         target[rows[starts]] += np.add.reduceat(values, starts, axis=0)
 
 
-# --- losses of histograms: scores softly binned, the highest bin first
+# --- histogram losses: scores in soft bins, the highest bin first
 
 
 def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[Array, Array]:
-    """Return the weight of all items and of relevant items in each bin, two (B, bins)."""
+    """Return the weights of all items and of relevant items per bin, (B, centers) each."""
     weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centers)]
     return (
         xp.stack([weight.sum(-1) for weight in weights], -1),
@@ -157,103 +177,117 @@ def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[
 
 
 def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Array, Array]:
-    """Return every item's share of one bin, and its derivative by the score."""
+    """Return each item's weight in one bin, and its derivative by the score."""
     centers, low, high = bins
     width = (high - low) / (centers - 1)
-    # Centres are counted in widths from the highest, so that a score on one is on it exactly.
-    away = number - (high - xp.clip(scores, low, high)) / width
-    flat = xp.zeros_like(scores)
-    weight = xp.clip(1.0 - abs(away), 0.0, None)
-    inside = (abs(away) < 1.0) & (scores > low) & (scores < high)
-    slope = xp.where(away > 0, flat - 1.0 / width, xp.where(away < 0, flat + 1.0 / width, flat))
-    return weight, xp.where(inside, slope, flat)
+    # Measured in widths from the highest center, so that a score at a center has distance 0.
+    distance = number - (high - xp.clip(scores, low, high)) / width
+    zeros = xp.zeros_like(scores)
+    weight = xp.clip(1.0 - abs(distance), 0.0, None)
+    inside = (abs(distance) < 1.0) & (scores > low) & (scores < high)
+    slope = xp.where(
+        distance > 0, zeros - 1.0 / width, xp.where(distance < 0, zeros + 1.0 / width, zeros)
+    )
+    return weight, xp.where(inside, slope, zeros)
 
 
 Form = Callable[[Library, Array, Array], tuple[Array, Array, Array, Array, Array]]
-"""From the contents of bins (all, relevant) to each bin's part of AP times the number of relevant
-items, and its derivatives by the bin's all and relevant and by the two sums before it."""
+"""A formula of AP from binned weights.
+
+Its arguments are the weights of all items and of relevant items per bin, (B, centers) each. It
+returns the term of each bin, whose sum is AP times the number of relevant items. The other four
+arrays are the derivatives of a term by the bin's weight of all and of relevant items, and by the
+sums of both weights over the bins before it."""
 
 
 def plain(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
-    """Return the product of precision and recall step of each bin."""
+    """Return the terms precision times recall step, and their derivatives."""
     total, hits = every.cumsum(-1), relevant.cumsum(-1)
     total = xp.where(total > 0, total, xp.zeros_like(total) + 1.0)
-    falls = -hits * relevant / total**2
-    return hits * relevant / total, falls, (hits + relevant) / total, falls, relevant / total
+    by_total = -hits * relevant / total**2
+    return hits * relevant / total, by_total, (hits + relevant) / total, by_total, relevant / total
 
 
 def tie_aware(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
-    """Return each bin's part of the expected AP over its orders, the sum over ranks by a log."""
+    """Return the terms of the expected AP over all orders in a bin, and their derivatives.
+
+    A logarithm replaces the sum over the ranks of a bin.
+    """
     before, hits = every.cumsum(-1) - every, relevant.cumsum(-1) - relevant
-    rest = xp.clip(every - 1.0, 0.0, None) + TIE_GUARD
-    ratio = xp.clip(relevant - 1.0, 0.0, None) / rest
+    others = xp.clip(every - 1.0, 0.0, None) + TIE_GUARD
+    ratio = xp.clip(relevant - 1.0, 0.0, None) / others
     after = before + every + 1.0
     log = xp.log(after / (before + 1.0))
     level = hits + 1.0 - ratio * (before + 1.0)
     inner = every * ratio + level * log
     by_ratio = every - (before + 1.0) * log
-    flat = xp.zeros_like(every)
-    ratio_every = xp.where(every > 1.0, -ratio / rest, flat)
-    ratio_relevant = xp.where(relevant > 1.0, 1.0 / rest, flat)
+    zeros = xp.zeros_like(every)
+    ratio_by_every = xp.where(every > 1.0, -ratio / others, zeros)
+    ratio_by_relevant = xp.where(relevant > 1.0, 1.0 / others, zeros)
     size = every + TIE_GUARD
     fraction = relevant / size
-    part = fraction * inner
-    d_every = fraction * (ratio + by_ratio * ratio_every + level / after) - part / size
-    d_relevant = inner / size + fraction * by_ratio * ratio_relevant
-    d_before = fraction * (level * (1.0 / after - 1.0 / (before + 1.0)) - ratio * log)
-    return part, d_every, d_relevant, d_before, fraction * log
+    term = fraction * inner
+    by_every = fraction * (ratio + by_ratio * ratio_by_every + level / after) - term / size
+    by_relevant = inner / size + fraction * by_ratio * ratio_by_relevant
+    by_before = fraction * (level * (1.0 / after - 1.0 / (before + 1.0)) - ratio * log)
+    return term, by_every, by_relevant, by_before, fraction * log
 
 
 def tie_aware_simple(xp: Library, every: Array, relevant: Array) -> tuple[Array, ...]:
-    """Return each bin's part as if all its items were at the bin's middle."""
+    """Return the terms as if all items of a bin were at its middle, and their derivatives."""
     total = 2.0 * every.cumsum(-1) - every + 1.0
     hits = 2.0 * relevant.cumsum(-1) - relevant + 1.0
-    part = relevant * hits / total
+    term = relevant * hits / total
     return (
-        part,
-        -part / total,
+        term,
+        -term / total,
         (hits + relevant) / total,
-        -2.0 * part / total,
+        -2.0 * term / total,
         2.0 * relevant / total,
     )
 
 
 def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: Bins) -> Value:
-    """Return 1 - AP of softly binned scores, and its gradient."""
+    """Return 1 - AP of scores in soft bins, and its gradient."""
     every, binned_relevant = histogram(xp, scores, relevant, bins)
     count = relevant.sum(-1)
-    share = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
-    part, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
-    by_every = by_every + _later(xp, by_before)
-    by_relevant = by_relevant + _later(xp, by_hits)
+    weight = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
+    terms, by_every, by_relevant, by_before, by_hits = form(xp, every, binned_relevant)
+    by_every = by_every + _sums_after(xp, by_before)
+    by_relevant = by_relevant + _sums_after(xp, by_hits)
     gradient = xp.zeros_like(scores)
     for number in range(bins.centers):
         slope = _triangle(xp, scores, number, bins)[1]
-        pull = by_every[:, number : number + 1] + relevant * by_relevant[:, number : number + 1]
-        gradient = gradient - slope * pull
+        by_weight = by_every[:, number : number + 1]
+        by_weight = by_weight + relevant * by_relevant[:, number : number + 1]
+        gradient = gradient - slope * by_weight
     undefined = xp.zeros_like(count) + float("nan")
-    value = xp.where(count > 0, 1.0 - part.sum(-1) * share, undefined)
-    defined = xp.where(count > 0, share, xp.zeros_like(share))
-    return Value(value, gradient * defined[:, None])
+    value = xp.where(count > 0, 1.0 - terms.sum(-1) * weight, undefined)
+    defined_weight = xp.where(count > 0, weight, xp.zeros_like(weight))
+    return Value(value, gradient * defined_weight[:, None])
 
 
-def _later(xp: Library, array: Array) -> Array:
-    """Return for each bin the sum over all later ones."""
+def _sums_after(xp: Library, array: Array) -> Array:
+    """Return for each bin the sum over the bins after it."""
     return xp.flip(xp.flip(array, (-1,)).cumsum(-1), (-1,)) - array
 
 
-# --- calibration: absolute scores rather than ranks
+# --- calibration: scores themselves, not ranks
 
 
 def calibration(xp: Library, scores: Array, relevant: Array, alpha: float, beta: float) -> Value:
-    """Return the mean shortfall of relevant items from alpha plus that of others above beta."""
-    low = relevant * xp.where(scores < alpha, alpha - scores, xp.zeros_like(scores))
-    others = 1.0 - relevant
-    high = others * xp.where(scores > beta, scores - beta, xp.zeros_like(scores))
-    share = 1.0 / xp.clip(relevant.sum(-1), 1.0, None)
-    share_others = 1.0 / xp.clip(others.sum(-1), 1.0, None)
-    value = low.sum(-1) * share + high.sum(-1) * share_others
-    flat = xp.zeros_like(scores)
-    gradient = xp.where(scores > beta, others, flat) * share_others[:, None]
-    gradient = gradient - xp.where(scores < alpha, relevant, flat) * share[:, None]
+    """Return the calibration loss and its gradient.
+
+    The value is the mean of max(0, alpha - s) over relevant items plus that of max(0, s - beta)
+    over the irrelevant ones.
+    """
+    zeros = xp.zeros_like(scores)
+    below = relevant * xp.where(scores < alpha, alpha - scores, zeros)
+    irrelevant = 1.0 - relevant
+    above = irrelevant * xp.where(scores > beta, scores - beta, zeros)
+    weight = 1.0 / xp.clip(relevant.sum(-1), 1.0, None)
+    irrelevant_weight = 1.0 / xp.clip(irrelevant.sum(-1), 1.0, None)
+    value = below.sum(-1) * weight + above.sum(-1) * irrelevant_weight
+    gradient = xp.where(scores > beta, irrelevant, zeros) * irrelevant_weight[:, None]
+    gradient = gradient - xp.where(scores < alpha, relevant, zeros) * weight[:, None]
     return Value(value, gradient)

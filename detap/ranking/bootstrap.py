@@ -1,8 +1,8 @@
-"""Intervals of drops between two rankings of the same queries: a paired bootstrap over queries.
+"""Paired bootstrap over queries, for intervals of metric drops between two rankings.
 
-A mean over queries is a sum of independent parts: a resample draws queries with replacement and
-takes the weighted mean again, of both rankings with the same weights. The interval is the
-percentile one, as for detectors (:mod:`detap.analysis.bootstrap`).
+Both rankings have the same queries. Each resample draws queries with replacement, the same ones for
+both rankings, and computes the means again. Intervals are percentile intervals, as for detections
+(:mod:`detap.analysis.bootstrap`).
 """
 
 import numpy as np
@@ -13,37 +13,38 @@ from detap.core.resampling import MAX_PARTS
 Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 22
+"""Maximum number of values drawn at once, unless there are more queries."""
 
 
 def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
-    """Return a mean over queries in each resample of them.
+    """Return the mean over queries in each resample.
 
     Parameters
     ----------
     values : (Q,) float64
-        What each query adds to the mean; NaN where it is left out of it.
+        Value of each query; NaN if it is excluded from the mean.
     resamples : int
-        B, how many are drawn.
+        Number of resamples, B.
     seed : int
-        The same one gives the same resamples, of as many queries.
+        Seed of PCG64. Equal seeds draw equal resamples of the same number of queries.
 
     Returns
     -------
     (B,) float64
-        NaN where no query of a resample counts.
+        NaN if all queries of a resample are excluded.
     """
     queries = len(values)
     if not queries:
         return np.full(resamples, np.nan)
     stream = np.random.PCG64(seed)
     means = []
-    step = max(1, _BLOCK // queries)
+    step = max(1, _BLOCK // queries)  # resamples per block
     for first in range(0, resamples, step):
         count = min(step, resamples - first)
         raw = np.asarray(stream.random_raw(count * queries), np.uint64).reshape(count, queries)
-        # The upper half of each word, scaled to the number of queries: the same in any numpy.
-        chosen = ((raw >> np.uint64(32)) * np.uint64(queries) >> np.uint64(32)).astype(np.int64)
-        drawn = values[chosen]
+        # The upper 32 bits, scaled to an index: the same with every version of numpy.
+        indices = ((raw >> np.uint64(32)) * np.uint64(queries) >> np.uint64(32)).astype(np.int64)
+        drawn = values[indices]
         defined = ~np.isnan(drawn)
         counted = defined.sum(axis=1)
         total = np.where(defined, drawn, 0.0).sum(axis=1)
@@ -52,21 +53,21 @@ def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
 
 
 def left_out_means(values: Floats) -> Floats:
-    """Return a mean over queries without one part of them, for each part.
+    """Return the jackknife means: those over queries without one part, for each part.
 
     Parameters
     ----------
     values : (Q,) float64
-        As in :func:`resampled_means`.
+        As in :func:`resampled_means`. Query q is in part q modulo G.
 
     Returns
     -------
     (G,) float64
-        NaN where no query is left.
+        NaN if no query remains.
     """
     parts = max(1, min(len(values), MAX_PARTS))
     part, defined = np.arange(len(values)) % parts, ~np.isnan(values)
     counts = defined.sum() - np.bincount(part, defined, parts)
-    drawn = np.where(defined, values, 0.0)
-    totals = drawn.sum() - np.bincount(part, drawn, parts)
+    filled = np.where(defined, values, 0.0)
+    totals = filled.sum() - np.bincount(part, filled, parts)
     return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)

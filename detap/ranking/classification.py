@@ -1,7 +1,7 @@
-"""Scoring classifications: a score per sample and class.
+"""Evaluation of classifications: a score per sample and class.
 
-Per class the samples are the ranked items, and AP comes from detap.core.curves as a detector's
-does; per sample the classes are, as in a retrieval of its labels.
+Each class ranks the samples, and :mod:`detap.core.curves` computes its AP as for detections. Each
+sample ranks the classes, as in a retrieval of its labels.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from detap.core import curves
 from detap.errors import Note
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Classification
-from detap.ranking.measures import Ordered
+from detap.ranking.metrics import Ordered
 from detap.tables.ranking import Samples
 
 Floats = NDArray[np.float64]
@@ -28,23 +28,23 @@ class ClassificationResult:
     Attributes
     ----------
     protocol : Classification
-        The rules.
+        The protocol.
     classes, samples : tuple of str
-        Names.
+        Names of classes and samples.
     average_precision : (K,) float64
-        NaN where it is undefined.
+        AP of each class; NaN if undefined.
     positives, negatives, difficult, unscored : (K,) int64
-        Samples of each class; the unscored ones are among the first two.
+        Number of samples of each class. The unscored ones are positives or negatives too.
     per_sample : dict of str to (N,) float64
-        ``"AP@3"`` and so on; NaN where it is undefined.
+        AP@k of each sample by name, such as ``"AP@3"``; NaN if undefined.
     summary : dict of str to float
         mAP, and the means of `per_sample`.
     levels : (R,) float64
-        Recall levels; the 11 of the classic table where the rules have none.
+        Recall levels; 0, 0.1 ... 1 if the protocol has none.
     precision_at_levels : (K, R) float64
-        Interpolated precision.
+        Interpolated precision of each class; NaN without positives.
     notes : tuple of Note
-        What the reader and the scoring noticed.
+        Notes of the reader and of the evaluation.
     """
 
     protocol: Classification
@@ -63,14 +63,14 @@ class ClassificationResult:
 
 
 def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> ClassificationResult:
-    """Score a classification.
+    """Evaluate a classification.
 
     Parameters
     ----------
     table : Samples
-        Scores and truth.
+        Scores and ground truth.
     protocol : Classification or str
-        How; a preset's name will do.
+        A protocol or the name of a preset.
 
     Raises
     ------
@@ -112,16 +112,20 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
 
 
 def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
-    """Return the hits of one class: samples by falling score, the unscored ones last."""
+    """Return the hits of one class; without any score, an empty ranking.
+
+    Samples rank by descending score, unscored ones last.
+    """
     counted = table.truth[:, number] >= 0
     if not table.scored[:, number].any():
-        return np.zeros(0, np.int32)  # nothing was found of a class without any score
+        return np.zeros(0, np.int32)
     score, scored = table.score[counted, number], table.scored[counted, number]
-    order = np.lexsort((-score, ~scored))  # stable: equal scores keep the order of the samples
+    order = np.lexsort((-score, ~scored))  # stable: tied samples stay in order
     return curves.hits_of(table.truth[counted, number][order] == 1)
 
 
 def _average(hits: NDArray[np.int32], positives: int, protocol: Classification) -> float:
+    """Return the AP of one class by the protocol; NaN if undefined."""
     if not positives:
         return 0.0 if protocol.absent_class == "zero" else nan
     if protocol.recall_levels is not None:
@@ -132,7 +136,7 @@ def _average(hits: NDArray[np.int32], positives: int, protocol: Classification) 
 
 
 def _per_sample(table: Samples, protocol: Classification) -> dict[str, Floats]:
-    """Return AP@k of every sample, its classes being ranked; equal ones in their own order."""
+    """Return AP@k of each sample from its ranked classes; tied classes stay in order."""
     values = {f"AP@{k}": np.full(len(table.samples), nan) for k in protocol.cutoffs}
     for sample in range(len(table.samples) if values else 0):
         counted = table.truth[sample] >= 0
@@ -149,14 +153,16 @@ def _notes(table: Samples, protocol: Classification, positives: Counts) -> list[
     notes = []
     absent = int((positives == 0).sum())
     if absent:
-        end = "counted as 0" if protocol.absent_class == "zero" else "left out of mAP"
-        notes.append(Note("class-without-positives", f"a class has no positive: {end}", absent))
+        treatment = "have AP 0" if protocol.absent_class == "zero" else "are excluded from mAP"
+        message = f"classes without positive samples {treatment}"
+        notes.append(Note("class-without-positives", message, absent))
     unscored = int((~table.scored & (table.truth >= 0)).sum())
     if unscored:
-        message = "a sample has no score for a class: it ranks behind all that have one"
+        message = "samples without a score for a class rank last in it"
         notes.append(Note("unscored-sample", message, unscored))
-    none = int((table.truth != 1).all(axis=1).sum())
-    if protocol.cutoffs and none:
-        end = {"zero": "counted as 0", "exclude": "left out of the mean"}[protocol.no_relevant]
-        notes.append(Note("no-relevant", f"a sample has no label: its AP@k is {end}", none))
+    unlabeled = int((table.truth != 1).all(axis=1).sum())
+    if protocol.cutoffs and unlabeled:
+        treatment = {"zero": "have AP@k 0", "exclude": "are excluded"}[protocol.no_relevant]
+        message = f"samples without a label {treatment}"
+        notes.append(Note("no-relevant", message, unlabeled))
     return notes

@@ -1,14 +1,15 @@
-"""Average precision as an objective: losses of one query's scores, with their gradients.
+"""Losses that optimize average precision, with their gradients.
 
-Each function takes the scores of B queries over n items, (B, n), and which items are relevant, and
-returns the loss of every query, (B,), with its gradient by the scores, (B, n). One query may be
-given as (n,) arrays. All compute in float64 and are finite for any finite scores. A query without
-relevant items has no average precision: its loss is NaN and its gradient 0.
+Each function takes the scores and the relevance of n items for B queries, (B, n). It returns the
+loss of each query, (B,), and its gradient by the scores, (B, n). The arrays of one query may be
+(n,). All computations are in float64. Losses of finite scores are finite, except for a query
+without relevant items: its loss is NaN and its gradient 0.
 
-With s the scores of a query, P its relevant items and N the others, the rank of k is
-``1 + sum over j != k of H(s_j - s_k)``, split into rank+ over P and rank- over N, with H(0) = 1.
+Let s be the scores of a query, P its relevant items and N the others. The rank of item k is
+``1 + sum over j != k of H(s_j - s_k)``, with H(t) = 1 if t >= 0, else 0. rank+ is 1 plus the sum
+over P, rank- the sum over N.
 
-:mod:`detap.ranking.torch` has the same losses for PyTorch; the formulas are shared.
+:mod:`detap.ranking.torch` has the same losses for PyTorch, with the same formulas.
 """
 
 from itertools import permutations
@@ -46,19 +47,19 @@ FORMS: dict[str, _formulas.Form] = {
 
 
 def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
-    """Return 1 - AP, ties counted against the query (H(0) = 1).
+    """Return 1 - AP; tied items rank above (H(0) = 1).
 
     Parameters
     ----------
     scores : (B, n) or (n,) array of float
-        Higher is better; finite.
+        Finite scores; higher is better.
     relevant : array of bool of the same shape
-        Whether each item is relevant.
+        True for relevant items.
 
     Returns
     -------
     Value
-        The gradient is 0: the loss is constant but where scores meet.
+        The gradient is 0, as the loss depends only on the order of the scores.
 
     Raises
     ------
@@ -69,14 +70,14 @@ def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
 
 
 def smooth_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, tau: float = 0.01) -> Value:
-    """Return 1 - SmoothAP: H replaced everywhere by the sigmoid of the difference over tau.
+    """Return 1 - SmoothAP, where H(t) is sigmoid(t / tau).
 
     Parameters
     ----------
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`.
     tau : float
-        The temperature, above 0.
+        Temperature, above 0.
 
     References
     ----------
@@ -96,22 +97,23 @@ def sup_ap_loss(
     offset: float | None = 1.44,
     tie: float = 1.0,
 ) -> Value:
-    """Return 1 - SupAP, which is never below :func:`ap_loss`.
+    """Return 1 - SupAP, an upper bound of :func:`ap_loss`.
 
-    rank+ is exact. In rank-, H of t = s_j - s_k becomes sigmoid(t / tau) for t < 0,
-    1/2 + sigmoid(t / tau) for 0 < t <= delta, and rho (t - delta) + offset beyond.
+    rank+ is exact. In rank-, H(t) is sigmoid(t / tau) for t < 0, 1/2 + sigmoid(t / tau) for
+    0 < t <= delta, and rho (t - delta) + offset for t > delta.
 
     Parameters
     ----------
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`.
-    tau, delta, rho : float
-        Above 0, at least 0, at least 0.
+    tau : float
+        Temperature, above 0.
+    delta, rho : float
+        Start and slope of the linear part, at least 0.
     offset : float or None
-        1.44 in the published setting; None makes the step continuous at delta.
+        Value at the start of the linear part; 1.44 as published, None makes H continuous.
     tie : float
-        The step at t = 0. The published code has 1/2 there, below H(0) = 1: with equal scores it
-        is no upper bound. At 1 it is.
+        H(0). The published code has 1/2, with which the loss of tied scores is not an upper bound.
 
     References
     ----------
@@ -130,22 +132,27 @@ def quantized_ap_loss(
     high: float = 1.0,
     form: str = "plain",
 ) -> Value:
-    """Return 1 - the AP of scores that are softly sorted into bins.
+    """Return 1 - AP of scores in soft bins.
 
-    Each score is weighted between its two nearest centers, `bins` of them from `high` to `low`.
-    Scores outside are clipped. A gradient at the very center of a bin is 0.
+    A score contributes to the two nearest bin centers, by linear interpolation. Scores beyond the
+    outer centers are clipped. The gradient of a score at a center is 0.
 
     Parameters
     ----------
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`.
     bins : int
-        Centres, at least 2.
+        Number of equidistant bin centers, at least 2.
     low, high : float
-        The lowest and the highest center.
+        Lowest and highest bin center.
     form : {"plain", "tie-aware", "tie-aware-simple"}
-        Precision times recall step of each bin; or the expected AP over the orders of what is in
-        it, the sum over ranks by a logarithm or by the bin's middle.
+        ``plain``: sum of precision times recall step. ``tie-aware``: expected AP over all orders in
+        a bin. ``tie-aware-simple``: AP as if all items of a bin were at its middle.
+
+    Raises
+    ------
+    UsageError
+        If shapes differ, a score is not finite, or another argument is invalid.
 
     References
     ----------
@@ -164,15 +171,15 @@ def quantized_ap_loss(
 def fast_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, bins: int = 10) -> Value:
     """Return 1 - FastAP of cosine similarities.
 
-    Squared distances of unit vectors, 2 - 2s from 0 to 4, are softly sorted into bins + 1 nodes:
-    the plain form of :func:`quantized_ap_loss` with that many centers from 1 to -1.
+    FastAP has `bins` + 1 bin centers from 0 to 4 for squared distances of unit vectors, 2 - 2s.
+    This is :func:`quantized_ap_loss` with as many centers from 1 to -1.
 
     Parameters
     ----------
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`; scores are cosines.
     bins : int
-        Intervals, at least 1.
+        Number of intervals between bin centers, at least 1.
 
     References
     ----------
@@ -186,18 +193,18 @@ def calibration_loss(
 ) -> Value:
     """Return mean over P of max(0, alpha - s) + mean over N of max(0, s - beta).
 
-    A mean over nothing is 0.
+    The mean over an empty set is 0.
 
     Parameters
     ----------
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`.
     alpha, beta : float
-        Where scores of relevant items should lie above, and of the others below.
+        Minimum score of relevant items, and maximum score of the others.
 
     References
     ----------
-    Ramzi et al., NeurIPS 2021.
+    Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
     return _restore_shape(
         scores, _formulas.calibration(np, *_checked(scores, relevant), alpha, beta)
@@ -224,62 +231,71 @@ def roadmap_loss(
     scores, relevant : (B, n) or (n,) array
         As for :func:`ap_loss`.
     weight : float
-        Lambda of the paper, from 0 to 1.
+        Lambda in the paper, from 0 to 1.
     tau, delta, rho, offset, tie, alpha, beta : float
         As for the two losses.
 
     References
     ----------
-    Ramzi et al., NeurIPS 2021.
+    Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
-    share = fraction("weight", weight)
+    weight = fraction("weight", weight)
     sup = sup_ap_loss(scores, relevant, tau=tau, delta=delta, rho=rho, offset=offset, tie=tie)
     calibration = calibration_loss(scores, relevant, alpha=alpha, beta=beta)
-    return mixed(sup, calibration, share)
+    return mixed(sup, calibration, weight)
 
 
 def mixed(first: Value, second: Value, weight: float) -> Value:
-    """Return (1 - weight) of one loss and weight of another, undefined where the first is."""
-    defined = 0.0 + (first.value == first.value)  # NaN is not itself, in NumPy as in PyTorch
+    """Return the weighted mean of two losses; undefined if the first is.
+
+    The weights are 1 - weight and weight.
+    """
+    defined = 0.0 + (first.value == first.value)  # NaN differs from itself
     value = (1.0 - weight) * first.value + weight * second.value
     gradient = (1.0 - weight) * first.gradient + weight * second.gradient
     return Value(value, gradient * defined[..., None])
 
 
 def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Step:
-    """Return the step of SupAP, its parameters checked."""
+    """Return the step function of SupAP.
+
+    Raises
+    ------
+    UsageError
+        If a parameter is invalid.
+    """
     positive("tau", tau)
     for name, value in (("delta", delta), ("rho", rho)):
         if not (value >= 0 and np.isfinite(value)):
-            raise UsageError(f"{name} is {value}; it must be 0 or more")
+            raise UsageError(f"{name} {value} is not a finite number of at least 0")
     if offset is None:
         offset = 0.5 + 0.5 * (1.0 + float(np.tanh(0.5 * delta / tau)))
     return _formulas.upper_bound(tau, delta, rho, offset, tie)
 
 
 def positive(name: str, value: float) -> float:
-    """Return a parameter that must be above 0.
+    """Return the value of a parameter.
 
     Raises
     ------
     UsageError
-        If it is not.
+        If it is not finite or not above 0.
     """
     if not (value > 0 and np.isfinite(value)):
-        raise UsageError(f"{name} is {value}; it must be above 0")
+        raise UsageError(f"{name} {value} is not a finite number above 0")
     return value
 
 
 def fraction(name: str, value: float) -> float:
-    """Return a parameter that must be from 0 to 1.
+    """Return the value of a parameter.
 
     Raises
     ------
     UsageError
-        If it is not.
+        If it is outside [0, 1].
     """
     if not 0 <= value <= 1:
-        raise UsageError(f"{name} is {value}; it must be from 0 to 1")
+        raise UsageError(f"{name} {value} is outside [0, 1]")
     return value
 
 
@@ -289,59 +305,70 @@ def check_bins(bins: int, low: float, high: float) -> None:
     Raises
     ------
     UsageError
-        If there are fewer than 2 bins, or they do not ascend.
+        If there are fewer than 2 bin centers, or `low` and `high` are not finite and ascending.
     """
     if bins < 2:
-        raise UsageError(f"bins is {bins}; at least 2 centers are required")
+        raise UsageError(f"at least 2 bin centers are required, not {bins}")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise UsageError(f"bins from {low} to {high} do not ascend")
+        raise UsageError(f"low {low} and high {high} are not finite and ascending")
 
 
 def _checked(scores: ArrayLike, relevant: ArrayLike) -> tuple[Floats, Floats]:
+    """Return scores and relevance as (B, n) float64.
+
+    Raises
+    ------
+    UsageError
+        If shapes are invalid or differ, or a score is not finite.
+    """
     values = np.asarray(scores, np.float64)
     flags = np.asarray(relevant)
     if values.ndim not in (1, 2) or values.shape != flags.shape:
         raise UsageError(
-            f"scores of the shape {values.shape} and relevance of the shape {flags.shape}: both "
-            "must be (queries, items), or (items,)"
+            f"scores have shape {values.shape}, relevant has shape {flags.shape}; both must be "
+            "(queries, items) or (items,)"
         )
-    if not np.isfinite(values).all():
-        raise UsageError("a score is not finite")
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise UsageError(f"score {values[~finite][0]} is not a finite number")
     return np.atleast_2d(values), np.atleast_2d(flags.astype(np.bool_).astype(np.float64))
 
 
 def _of_pairs(
     scores: ArrayLike, relevant: ArrayLike, step_relevant: Step, step_irrelevant: Step
 ) -> Value:
+    """Return the pairwise loss with the given step functions."""
     checked = _checked(scores, relevant)
-    # Differences of scores near the largest float overflow to infinity, which the steps take.
+    # Differences of very large scores overflow to infinity, which the step functions accept.
     with np.errstate(over="ignore", invalid="ignore"):
         result = _formulas.of_pairs(np, *checked, step_relevant, step_irrelevant)
     return _restore_shape(scores, result)
 
 
 def _restore_shape(scores: ArrayLike, result: Value) -> Value:
+    """Drop the axis of queries if the scores of one query were given as (n,)."""
     if np.ndim(scores) == 1:
         return Value(result.value[0], result.gradient[0])
     return result
 
 
 class Gap(NamedTuple):
-    """Difference of the mean per-batch AP and the overall AP of one query.
+    """Decomposability gap of one query, and its bounds.
+
+    All numbers are NaN for a query without relevant items.
 
     Attributes
     ----------
     gap : float
-        Mean over batches (those with a relevant item) of AP, less AP over all; NaN where there is
-        no relevant item.
+        Mean AP of the batches with a relevant item, minus the AP of all items.
     bound : float
-        The published upper bound, the batches in their order.
+        Upper bound of Ramzi et al., batches in the given order.
     calibrated_bound : float
-        The published upper bound for calibrated scores.
+        Upper bound of Ramzi et al. for calibrated scores.
     worst_bound : float
-        The largest `bound` over all orders of the batches; NaN above 7 batches.
+        Maximum of `bound` over all orders of the batches; NaN for more than 7 batches.
     applies : bool
-        True if every batch ranks its relevant items first, as the bounds assume.
+        True if each batch ranks its relevant items first, as the bounds assume.
     """
 
     gap: float
@@ -352,6 +379,7 @@ class Gap(NamedTuple):
 
 
 _MAX_PERMUTED = 7
+"""Maximum number of batches whose orders are all tried."""
 
 
 def decomposability_gap(
@@ -364,21 +392,20 @@ def decomposability_gap(
 ) -> Gap:
     """Return the decomposability gap of one query, and its bounds.
 
-    The bounds are those of Ramzi et al.; they suppose a perfect ranking within each batch, and
-    batches in the order of the formula. Where a batch is not perfectly ranked the gap can be
-    negative, and can exceed the bound; with batches of unequal make-up, `worst_bound` holds where
-    `bound` may not. See docs/ranking.md.
+    The bounds assume that each batch ranks all its relevant items first. Otherwise the gap can be
+    negative or exceed the bounds. If batches differ in their numbers of relevant and irrelevant
+    items, the gap can exceed `bound` but not `worst_bound`. See docs/ranking.md.
 
     Parameters
     ----------
     scores : (n,) array of float
-        Of one query; equal scores stay in their order.
+        Scores of one query; tied items stay in order.
     relevant : (n,) array of bool
-        Whether each item is relevant.
+        True for relevant items.
     batch : (n,) array of int
         The batch of each item.
     alpha, beta : float
-        Calibration: relevant items should score above alpha, the others below beta.
+        Scores are calibrated if relevant items are above alpha, the others below beta.
 
     Raises
     ------
@@ -390,41 +417,52 @@ def decomposability_gap(
     Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
     """
     values, flags = (array[0] for array in _checked(np.ravel(scores), np.ravel(relevant)))
-    member = np.asarray(batch)
-    if member.shape != values.shape:
-        raise UsageError(f"batches of the shape {member.shape} for {values.shape} scores")
+    batch_of_item = np.asarray(batch)
+    if batch_of_item.shape != values.shape:
+        raise UsageError(
+            f"batch has shape {batch_of_item.shape}, scores have shape {values.shape}; they must "
+            "be equal"
+        )
     positive = flags > 0
     if not positive.any():
         return Gap(np.nan, np.nan, np.nan, np.nan, False)
-    parts = [member == number for number in np.unique(member)]
-    aps = [_precision(values[part], positive[part]) for part in parts if positive[part].any()]
-    counts = np.array([[positive[part].sum(), (~positive[part]).sum()] for part in parts])
-    calibrated_counts = np.array(
+    masks = [batch_of_item == number for number in np.unique(batch_of_item)]
+    aps = [
+        _average_precision(values[mask], positive[mask]) for mask in masks if positive[mask].any()
+    ]
+    counts = np.array([[positive[mask].sum(), (~positive[mask]).sum()] for mask in masks])
+    counts_above = np.array(
         [
-            [(positive & part & (values > alpha)).sum(), (~positive & part & (values > beta)).sum()]
-            for part in parts
+            [(positive & mask & (values > alpha)).sum(), (~positive & mask & (values > beta)).sum()]
+            for mask in masks
         ]
     )
     worst = np.nan
-    if len(parts) <= _MAX_PERMUTED:
-        worst = max(_bound(counts[list(order)]) for order in permutations(range(len(parts))))
+    if len(masks) <= _MAX_PERMUTED:
+        worst = max(_bound(counts[list(order)]) for order in permutations(range(len(masks))))
     return Gap(
-        gap=float(np.mean(aps)) - _precision(values, positive),
+        gap=float(np.mean(aps)) - _average_precision(values, positive),
         bound=_bound(counts),
-        calibrated_bound=_calibrated_bound(counts, calibrated_counts),
+        calibrated_bound=_calibrated_bound(counts, counts_above),
         worst_bound=worst,
         applies=all(ap == 1.0 for ap in aps),
     )
 
 
-def _precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
+def _average_precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
     order = np.argsort(-scores, kind="stable")
     hits = curves.hits_of(relevant[order])
     return curves.average_precision(hits, len(hits), interpolated=False)
 
 
 def _bound(counts: NDArray[np.int64]) -> float:
-    """Return 1 - AP if each batch ranks wholly below the one before it."""
+    """Return 1 - AP if all items of a batch rank below those of the batches before it.
+
+    Parameters
+    ----------
+    counts : (G, 2) int64
+        Number of relevant and of irrelevant items of each batch.
+    """
     before, total = np.zeros(2), 0.0
     for positives, negatives in counts:
         rank = np.arange(1, positives + 1) + before[0]
@@ -433,14 +471,22 @@ def _bound(counts: NDArray[np.int64]) -> float:
     return 1.0 - total / float(counts[:, 0].sum())
 
 
-def _calibrated_bound(counts: NDArray[np.int64], calibrated_counts: NDArray[np.int64]) -> float:
-    """Return the bound where relevant items above alpha meet only the others above beta."""
-    before, before_sure, total = np.zeros(2), np.zeros(2), 0.0
-    for (positives, negatives), (above, wrong) in zip(counts, calibrated_counts, strict=True):
-        rank = np.arange(1, above + 1) + before_sure[0]
-        total += float((rank / (rank + before_sure[1])).sum())
-        rank = np.arange(1, positives - above + 1) + above + before[0]
+def _calibrated_bound(counts: NDArray[np.int64], counts_above: NDArray[np.int64]) -> float:
+    """Return the bound if only irrelevant items above beta rank above relevant ones above alpha.
+
+    Parameters
+    ----------
+    counts : (G, 2) int64
+        As for :func:`_bound`.
+    counts_above : (G, 2) int64
+        Number of relevant items above alpha, and of irrelevant items above beta.
+    """
+    before, before_above, total = np.zeros(2), np.zeros(2), 0.0
+    for (positives, negatives), above in zip(counts, counts_above, strict=True):
+        rank = np.arange(1, above[0] + 1) + before_above[0]
+        total += float((rank / (rank + before_above[1])).sum())
+        rank = np.arange(1, positives - above[0] + 1) + above[0] + before[0]
         total += float((rank / (rank + before[1])).sum())
         before += (positives, negatives)
-        before_sure += (above, wrong)
+        before_above += above
     return 1.0 - total / float(counts[:, 0].sum())

@@ -1,4 +1,4 @@
-"""Training losses of a retrieval, query by query."""
+"""Training losses and decomposability gaps of a retrieval, per query."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ LOSSES: dict[str, Callable[[Floats, NDArray[np.bool_]], losses.Value]] = {
     "calibration": losses.calibration_loss,
     "roadmap": losses.roadmap_loss,
 }
-"""The losses by the key of the report, in their published settings."""
+"""The losses with their published parameters, by the key of the report."""
 
 PARAMETERS = {
     "smooth_ap": {"tau": 0.01},
@@ -39,9 +39,10 @@ PARAMETERS = {
     "calibration": {"alpha": 0.9, "beta": 0.6},
     "roadmap": {"weight": 0.5},
 }
-"""These settings, for the report."""
+"""The parameters of the losses, for the report."""
 
 GAPS = ("gap", "bound", "calibrated_bound", "worst_bound")
+"""The numbers of :class:`detap.ranking.losses.Gap`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -51,11 +52,11 @@ class Objectives:
     Attributes
     ----------
     losses : dict of str to (Q,) float64
-        By key of :data:`LOSSES`; NaN where a query has no relevant item that is ranked.
+        Loss by key of :data:`LOSSES`; NaN if no relevant item is ranked.
     batches : int or None
         Number of batches for the gap.
     gaps : dict of str to (Q,) float64
-        By name of :data:`GAPS`; empty without batches.
+        Number by name of :data:`GAPS`; empty without batches.
     applies : (Q,) bool
         True if the bounds apply to the query; empty without batches.
     """
@@ -73,21 +74,22 @@ def objectives(
     with_losses: bool = True,
     batches: int | None = None,
 ) -> Objectives:
-    """Return the losses of a retrieval, and its decomposability gap.
+    """Compute the losses of a retrieval, and its decomposability gaps.
 
-    Codes have the score ``1 - 2 d / B`` for a Hamming distance d of B bits, their cosine. Of a run
-    only the items that are ranked take part: the others have no score.
+    The score of codes of B bits at Hamming distance d is ``1 - 2 d / B``, their cosine. For a run
+    only ranked items are used, as others do not have a score.
 
     Parameters
     ----------
     table : Run or Gallery
         The ranked items.
     protocol : Retrieval
-        Which similarity, which grades are relevant, and whether queries meet themselves.
+        Its `similarity`, `relevant_from` and `exclude_self` are used.
     with_losses : bool
         True to compute losses as well as gaps.
     batches : int, optional
-        Number of nearly equal batches into which each query's items are split, in file order.
+        Number of batches of nearly equal size for the gaps; each query's items are split in file
+        order. Without it, gaps are not computed.
     """
     count = len(table.queries)
     loss_values = {key: np.full(count, nan) for key in (LOSSES if with_losses else ())}
@@ -100,8 +102,8 @@ def objectives(
         for key, values in loss_values.items():
             values[query] = LOSSES[key](scores, relevant).value
         if batches:
-            parts = np.arange(len(scores)) * batches // len(scores)
-            gap = losses.decomposability_gap(scores, relevant, parts)
+            batch = np.arange(len(scores)) * batches // len(scores)
+            gap = losses.decomposability_gap(scores, relevant, batch)
             for name in GAPS:
                 gaps[name][query] = getattr(gap, name)
             applies[query] = gap.applies
@@ -109,15 +111,18 @@ def objectives(
 
 
 Scored = tuple[int, Floats, NDArray[np.bool_]]
+"""Index of a query, and scores and relevance of its items."""
 
 
 def _of_run(run: Run, protocol: Retrieval) -> Iterator[Scored]:
+    """Yield the ranked items of each query of a run."""
     for query in range(len(run.queries)):
         rows = slice(run.start[query], run.start[query + 1])
         yield query, run.score[rows], run.grade[rows] >= protocol.relevant_from
 
 
 def _of_gallery(table: Gallery, protocol: Retrieval) -> Iterator[Scored]:
+    """Yield the items of the gallery for each query."""
     similarities = None if table.kind == "codes" else Similarities(table, protocol)
     signs = table.gallery * np.float32(2) - np.float32(1) if similarities is None else None
     block: NDArray[Any] = np.zeros((0, 0))
@@ -135,6 +140,6 @@ def _of_gallery(table: Gallery, protocol: Retrieval) -> Iterator[Scored]:
             shared = (table.query_labels[query] & labels).any(axis=1)
         relevant = np.asarray(shared, np.bool_)
         if protocol.exclude_self:
-            kept = np.arange(len(labels)) != query
-            scores, relevant = scores[kept], relevant[kept]
+            mask = np.arange(len(labels)) != query
+            scores, relevant = scores[mask], relevant[mask]
         yield query, scores, relevant

@@ -1,6 +1,6 @@
 """Entry point of retrieval evaluation.
 
-Queries are processed in blocks, so memory does not grow with their number.
+Queries are ranked in blocks, so memory does not grow with their number.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,14 @@ from detap.core.ties import TieGroups
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
-from detap.ranking.measures import Expected, Gains, Measure, Ordered, RankedList, measures
+from detap.ranking.metrics import (
+    Expected,
+    Gains,
+    Ordered,
+    RankedList,
+    RankingMetric,
+    select_metrics,
+)
 from detap.ranking.similarity import Similarities
 from detap.tables.columns import check_threads
 from detap.tables.ranking import Gallery, Run
@@ -26,16 +33,16 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 CURVE_RANKS = 1000
-"""Maximal number of ranks of the curve over ranks."""
+"""Maximum length of the curves over ranks."""
 
 _HITS = 1 << 23
-"""Ranks of relevant items held at once; those of one query always are."""
+"""Maximum number of hits in memory, unless one query has more."""
 
 _MAX_BLOCK = 512
-"""Queries of codes in a block at most, so that it is seen how far the work is."""
+"""Maximum number of queries of codes per block, so that progress is reported."""
 
 _SCORES = 1 << 28
-"""Bytes of scores held at once; those of two queries always are."""
+"""Maximum bytes of scores in memory, unless two queries have more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -45,8 +52,8 @@ class RetrievalResult:
     Attributes
     ----------
     protocol : Retrieval
-        The rules.
-    measures : tuple of Measure
+        The protocol.
+    metrics : tuple of RankingMetric
         Metrics of the summary, the primary metric first.
     queries : tuple of str
         Name of each query.
@@ -55,20 +62,20 @@ class RetrievalResult:
     missing : (Q,) bool
         True if a query does not have a ranking.
     values : dict of str to (Q,) float64
-        For each measure's key the number of each query; NaN where it is undefined.
+        Value of each query by the metric's key; NaN if undefined.
     summary : dict of str to float
-        For each measure's name the mean over queries, by the rules.
+        Mean over queries by the metric's name.
     levels, precision_at_levels : (11,) float64
-        Recall levels, and the mean of interpolated precision there; empty where not all ranks
-        were looked at.
+        Recall levels, and the mean interpolated precision there; empty if only the first ranks
+        were searched.
     precision_at_ranks, recall_at_ranks : (r,) float64
-        Their means after 1, 2 ... r items.
+        Mean precision and recall among the first 1, 2 ... r items.
     notes : tuple of Note
-        What the reader and the scoring noticed.
+        Notes of the reader and of the evaluation.
     """
 
     protocol: Retrieval
-    measures: tuple[Measure, ...]
+    metrics: tuple[RankingMetric, ...]
     queries: tuple[str, ...]
     relevant: NDArray[np.int64]
     ranked: NDArray[np.int64]
@@ -82,15 +89,15 @@ class RetrievalResult:
     notes: tuple[Note, ...]
 
     def contributions(self, name: str) -> Floats:
-        """Return each query's value in a mean of the summary, (Q,); NaN if it is left out.
+        """Return each query's value in a mean of the summary, (Q,); NaN if it is excluded.
 
         Raises
         ------
         KeyError
-            If the summary has no such number.
+            If the summary lacks the metric.
         """
-        measure = {measure.name: measure for measure in self.measures}[name]
-        return _contributions(self.values[measure.key], self.protocol, self)
+        key = {metric.name: metric.key for metric in self.metrics}[name]
+        return _contributions(self.values[key], self.protocol, self)
 
 
 def evaluate(
@@ -101,36 +108,37 @@ def evaluate(
     threads: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RetrievalResult:
-    """Score a retrieval.
+    """Evaluate a retrieval.
 
     Parameters
     ----------
     table : Run or Gallery
         The ranked items.
     protocol : Retrieval or str
-        How; a preset's name will do.
+        A protocol or the name of a preset.
     names : iterable of str, optional
-        Only these measures. Where all of them are at a k, only the first k items are looked for,
-        which is much faster for a large gallery.
+        Compute only these metrics. If all are at a k, only the first k items are searched, which
+        is much faster for a large gallery.
     threads : int, optional
-        As many as the machine has, by default. The result does not depend on it.
+        Number of threads; by default that of processors. It does not change the result.
     progress : callable, optional
         Function called with the fraction of queries done.
 
     Raises
     ------
     UsageError
-        If the protocol or a measure is unknown, `threads` is no number of any, or the queries of
-        a run are to be left out of their own rankings.
+        If the protocol or a metric is unknown, `threads` is invalid, or `exclude_self` is set for
+        a run.
     InputError
-        If the embeddings have no similarity of the kind asked for.
+        If embeddings do not have the protocol's similarity, or `exclude_self` is set and queries
+        and gallery differ in number.
     """
     resolved = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
-    requested = measures(resolved, names)
+    requested = select_metrics(resolved, names)
     if isinstance(table, Run) and resolved.exclude_self:
         raise UsageError(
-            "queries can be left out of their own rankings in a gallery alone: of a run it is not "
-            "known which item a query is"
+            "exclude_self requires a gallery, as a run does not say which item is the query; "
+            "choose another protocol"
         )
     check_threads(threads)
     source: _RunLists | _GalleryLists
@@ -141,22 +149,24 @@ def evaluate(
     return _accumulate(source, resolved, requested, progress or (lambda _: None))
 
 
-def _left_out(protocol: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
-    """Flag the queries that the protocol leaves out of every mean, (Q,)."""
-    drop_none = (of.relevant == 0) & (protocol.no_relevant == "exclude")
-    drop_missing = of.missing & (protocol.missing_queries == "exclude")
-    return np.asarray(drop_none | drop_missing)
+def _excluded(protocol: Retrieval, counts: "RetrievalResult | _Source") -> NDArray[np.bool_]:
+    """Return a mask of the queries that the protocol excludes from every mean, (Q,)."""
+    without_relevant = (counts.relevant == 0) & (protocol.no_relevant == "exclude")
+    missing = counts.missing & (protocol.missing_queries == "exclude")
+    return np.asarray(without_relevant | missing)
 
 
-def _contributions(values: Floats, protocol: Retrieval, of: "RetrievalResult | _Source") -> Floats:
-    """Return values of a measure with the rules for undefined ones applied, (Q,)."""
-    zero = np.full(len(values), protocol.no_relevant == "zero") | of.missing
+def _contributions(
+    values: Floats, protocol: Retrieval, counts: "RetrievalResult | _Source"
+) -> Floats:
+    """Return values of a metric, undefined ones as 0 or NaN by the protocol, (Q,)."""
+    zero = np.full(len(values), protocol.no_relevant == "zero") | counts.missing
     filled = np.where(np.isnan(values) & zero, 0.0, values)
-    return np.where(_left_out(protocol, of), nan, filled)
+    return np.where(_excluded(protocol, counts), nan, filled)
 
 
 class _Source(NamedTuple):
-    """Properties of the queries before ranking."""
+    """Columns of a :class:`RetrievalResult` that are known before ranking."""
 
     queries: tuple[str, ...]
     relevant: NDArray[np.int64]
@@ -168,61 +178,62 @@ class _Source(NamedTuple):
 def _accumulate(
     source: "_RunLists | _GalleryLists",
     protocol: Retrieval,
-    requested: tuple[Measure, ...],
+    requested: tuple[RankingMetric, ...],
     progress: Callable[[float], None],
 ) -> RetrievalResult:
-    """Return the measures read off all lists, one after the other."""
-    known, depths = source.known, [measure.depth for measure in requested]
-    depth = None if None in depths else max(d or 0 for d in depths)
-    values = {measure.key: np.full(len(known.queries), nan) for measure in requested}
+    """Compute the metrics and curves of all lists, one query at a time."""
+    known, depths = source.known, [metric.depth for metric in requested]
+    depth = None if None in depths else max(metric_depth or 0 for metric_depth in depths)
+    values = {metric.key: np.full(len(known.queries), nan) for metric in requested}
     longest = int(known.ranked.max(initial=0))
     ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
     levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
-    at = np.arange(1, ranks + 1)
-    for query, ranked in source.lists(depth):
+    k = np.arange(1, ranks + 1)
+    for query, ranking_of_query in source.lists(depth):
         progress(query / len(known.queries))
-        if not ranked.relevant:
+        if not ranking_of_query.relevant:
             continue
-        for measure in requested:
-            values[measure.key][query] = measure.compute(ranked)
-        relevant_counts = ranked.relevant_at_ranks(ranks)
-        precision += relevant_counts / at
-        recall += relevant_counts / ranked.relevant
+        for metric in requested:
+            values[metric.key][query] = metric.compute(ranking_of_query)
+        relevant_counts = ranking_of_query.relevant_at_ranks(ranks)
+        precision += relevant_counts / k
+        recall += relevant_counts / ranking_of_query.relevant
         if depth is None:
-            levels += ranked.precision_at_levels()
-    # A query without relevant items, or without a ranking, has added 0 to the curves.
-    count = int((~_left_out(protocol, known)).sum())
-    share = 1.0 / count if count else nan
+            levels += ranking_of_query.precision_at_levels()
+    # Queries without relevant items or without a ranking add 0 to the curves.
+    count = int((~_excluded(protocol, known)).sum())
+    weight = 1.0 / count if count else nan
     return RetrievalResult(
         protocol=protocol,
-        measures=requested,
+        metrics=requested,
         queries=known.queries,
         relevant=known.relevant,
         ranked=known.ranked,
         missing=known.missing,
         values=values,
         summary={
-            measure.name: mean_of_defined(_contributions(values[measure.key], protocol, known))
-            for measure in requested
+            metric.name: mean_of_defined(_contributions(values[metric.key], protocol, known))
+            for metric in requested
         },
         levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
-        precision_at_levels=levels * share if depth is None else np.zeros(0),
-        precision_at_ranks=precision * share,
-        recall_at_ranks=recall * share,
+        precision_at_levels=levels * weight if depth is None else np.zeros(0),
+        precision_at_ranks=precision * weight,
+        recall_at_ranks=recall * weight,
         notes=(*known.notes, *_notes(protocol, known)),
     )
 
 
 def _notes(protocol: Retrieval, known: _Source) -> Iterator[Note]:
-    ends = {"zero": "counted as 0", "exclude": "left out of the means"}
-    none = int((known.relevant == 0).sum())
-    if none:
-        end = ends[protocol.no_relevant]
-        yield Note("no-relevant", f"a query has no relevant item: {end}", none)
+    treatments = {"zero": "count as 0", "exclude": "are excluded"}
+    without_relevant = int((known.relevant == 0).sum())
+    if without_relevant:
+        treatment = treatments[protocol.no_relevant]
+        message = f"queries without relevant items {treatment}"
+        yield Note("no-relevant", message, without_relevant)
     missing = int(known.missing.sum())
     if missing:
-        end = ends[protocol.missing_queries]
-        yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
+        treatment = treatments[protocol.missing_queries]
+        yield Note("missing-query", f"judged queries without a ranking {treatment}", missing)
 
 
 # --- a run: lists of any lengths
@@ -246,7 +257,7 @@ class _RunLists:
         )
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
-        """Give each query that has a ranking, with it; all of it, it being there anyway."""
+        """Yield the index and the whole list of each query that has a ranking."""
         run, protocol = self.run, self.protocol
         trec = protocol.tie_break == "trec"
         score = run.score.astype(np.float32).astype(np.float64) if trec else run.score
@@ -255,10 +266,10 @@ class _RunLists:
         binary = bool((run.judged == 1).all()) and protocol.relevant_from <= 1
         make = self._expected if protocol.tie_break == "expected" else self._ordered
         for query in range(len(run.queries)):
-            own = slice(run.start[query], run.start[query + 1])
+            rows = slice(run.start[query], run.start[query + 1])
             judged = run.judged[run.judged_start[query] : run.judged_start[query + 1]]
             if run.present[query]:
-                yield query, make(query, score[own], grade[own], None if binary else judged)
+                yield query, make(query, score[rows], grade[rows], None if binary else judged)
 
     def _ordered(
         self, query: int, score: Floats, grade: Floats, judged: Floats | None
@@ -267,9 +278,9 @@ class _RunLists:
         hits = (ranks - np.arange(len(ranks))).astype(np.int32)
         gains = None
         if judged is not None:
-            worth = np.flatnonzero(grade > 0)
-            one = np.ones(len(worth), np.int64)
-            gains = Gains(worth, one, self._gain(grade[worth]), self._gain(judged))
+            graded = np.flatnonzero(grade > 0)
+            ones = np.ones(len(graded), np.int64)
+            gains = Gains(graded, ones, self._gain(grade[graded]), self._gain(judged))
         return Ordered(hits, int(self.known.relevant[query]), len(score), gains)
 
     def _expected(
@@ -283,8 +294,8 @@ class _RunLists:
         gains = None
         if judged is not None:
             gain = _sums(self._gain(np.maximum(grade, 0.0)), first)
-            worth = gain > 0
-            gains = Gains(first[worth], size[worth], gain[worth], self._gain(judged))
+            has_gain = gain > 0
+            gains = Gains(first[has_gain], size[has_gain], gain[has_gain], self._gain(judged))
         return Expected(groups, int(self.known.relevant[query]), len(score), gains)
 
     def _gain(self, grade: Floats) -> Floats:
@@ -292,6 +303,7 @@ class _RunLists:
 
 
 def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
+    """Return the sum of each group of adjacent values, by the index of its first value."""
     if not len(first):
         return np.zeros(0)
     return np.asarray(np.add.reduceat(values.astype(np.float64), first))
@@ -301,7 +313,7 @@ def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
 
 
 class _GalleryLists:
-    """The ranked lists of a gallery, made block by block."""
+    """The ranked lists of a gallery, ranked in blocks of queries."""
 
     def __init__(self, table: Gallery, protocol: Retrieval, threads: int | None) -> None:
         self.protocol = protocol
@@ -313,14 +325,14 @@ class _GalleryLists:
                     table.files[0].path if table.files else "gallery",
                     "",
                     f"has {queries} queries and {items} items",
-                    "queries can be left out of their own rankings where both are the same",
+                    "--exclude-self requires a gallery equal to the queries",
                 )
             )
         order = _tie_order(table, protocol)
         self.itself: Integers | None = None
         if protocol.exclude_self:
-            places = np.arange(items) if order is None else np.argsort(order)
-            self.itself = places.astype(np.int32)
+            indices = np.arange(items) if order is None else np.argsort(order)
+            self.itself = indices.astype(np.int32)
         labels = table.gallery_labels if order is None else table.gallery_labels[order]
         self.query_labels, self.gallery_labels = table.query_labels, labels
         self.relevance = ranking.make_relevance(table.query_labels, labels, self.itself)
@@ -343,7 +355,7 @@ class _GalleryLists:
         )
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
-        """Give each query with its ranking, to a depth or to its end."""
+        """Yield the index and the list of each query, to a depth or in full."""
         shallow = depth is not None and self.protocol.tie_break != "expected"
         for low, high in self._blocks(shallow):
             if shallow:
@@ -352,7 +364,7 @@ class _GalleryLists:
                 yield from self._all(low, high)
 
     def _blocks(self, shallow: bool) -> Iterator[tuple[int, int]]:
-        """Give ranges of queries whose scores and places fit into memory together."""
+        """Yield ranges of queries whose scores and hits fit into memory."""
         counts = self.known.relevant
         max_queries = _MAX_BLOCK if self.codes else self.similarities.rows(_SCORES)
         low = 0
@@ -360,7 +372,7 @@ class _GalleryLists:
             high = min(low + max_queries, len(counts))
             if not shallow:
                 sums = np.cumsum(counts[low:high])
-                # Whole groups of 16, which the compiled loop takes together, where possible.
+                # The compiled loop takes 16 queries at a time.
                 fit = int(np.searchsorted(sums, _HITS, side="right"))
                 fit = fit // 16 * 16 or fit
                 high = low + max(1, min(fit, high - low))
@@ -368,6 +380,7 @@ class _GalleryLists:
             low = high
 
     def _all(self, low: int, high: int) -> Iterator[tuple[int, RankedList]]:
+        """Yield the index and the full list of the queries of a block."""
         counts = self.known.relevant[low:high]
         if self.codes:
             is_full = high - low == len(self.known.relevant)
@@ -391,6 +404,7 @@ class _GalleryLists:
                 yield low + row, Ordered(ranked.hits[rows], int(counts[row]), length)
 
     def _first(self, low: int, high: int, depth: int) -> Iterator[tuple[int, RankedList]]:
+        """Yield the index and the first `depth` items of the queries of a block."""
         length = int(self.known.ranked[0])
         count = min(depth, length)
         excluded = None if self.itself is None else self.itself[low:high]
@@ -402,28 +416,33 @@ class _GalleryLists:
             best = ranking.nearest_scores(scores, count, excluded, self.threads)
         for row in range(high - low):
             query = low + row
-            ranks = np.flatnonzero(self._shares(query, best[row]))
+            ranks = np.flatnonzero(self._is_relevant(query, best[row]))
             hits = (ranks - np.arange(len(ranks))).astype(np.int32)
             yield query, Ordered(hits, int(self.known.relevant[query]), length)
 
-    def _shares(self, query: int, items: Integers) -> NDArray[np.bool_]:
-        own, theirs = self.query_labels[query], self.gallery_labels[items]
-        shared = theirs == own if theirs.ndim == 1 else (theirs & own).any(axis=1)
-        return np.asarray(shared)
+    def _is_relevant(self, query: int, items: Integers) -> NDArray[np.bool_]:
+        """Return True for each item that shares a label with the query."""
+        query_labels, item_labels = self.query_labels[query], self.gallery_labels[items]
+        if item_labels.ndim == 1:
+            return np.asarray(item_labels == query_labels)
+        return np.asarray((item_labels & query_labels).any(axis=1))
 
 
 def _self_match_notes(table: Gallery, protocol: Retrieval) -> Iterator[Note]:
-    """Yield a note if the gallery has the queries themselves, which inflates metrics."""
+    """Yield a note if queries and gallery are equal, which inflates the metrics."""
     if not protocol.exclude_self and np.array_equal(table.query, table.gallery):
         yield Note(
             "queries-in-gallery",
-            "the queries are the gallery, so that each finds itself; --exclude-self leaves queries "
-            "out of their own rankings",
+            "queries and gallery are equal, so each query retrieves itself; exclude it with "
+            "--exclude-self",
         )
 
 
 def _tie_order(table: Gallery, protocol: Retrieval) -> NDArray[np.int64] | None:
-    """Return the order in which equally scored items rank, where it is not that of the gallery."""
+    """Return the order that breaks ties, (N,); None for that of the gallery.
+
+    trec_eval ranks tied items by name in descending byte order.
+    """
     if protocol.tie_break != "trec":
         return None
     names = table.items or tuple(map(str, range(len(table.gallery_labels))))

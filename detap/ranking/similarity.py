@@ -1,4 +1,4 @@
-"""Similarities of queries and items, in blocks of queries."""
+"""Similarities of queries and gallery items, computed in blocks of queries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,32 +14,32 @@ from detap.tables.ranking import Gallery
 Scores = NDArray[np.float32] | NDArray[np.float64]
 
 _BLOCK = 128 * PANEL
-"""Vectors that are made ready at a time."""
+"""Number of vectors that are normalized and transposed at a time."""
 
 
 class Similarities:
-    """The scores of a gallery's items, higher being better.
+    """Scores of gallery items for queries; higher is better.
 
-    Cosines and products are added up in float64 and rounded to the embeddings' own precision
-    (float32 where they are float32, else float64); Euclidean distances are made in float64 from
-    differences, which do not cancel far from the origin as products would. Equal items get equal
-    scores.
+    Cosines and dot products are summed in float64, then rounded to the type of the embeddings,
+    float32 or float64. Negative squared Euclidean distances are summed in float64 from
+    differences: the shorter formula with dot products loses digits far from the origin. Equal items
+    have equal scores.
 
     Parameters
     ----------
     table : Gallery
-        Of embeddings or scores.
+        Embeddings or scores, with labels.
     protocol : Retrieval
-        Its `similarity`, and whether ties are trec_eval's (single precision).
+        Its `similarity` is used. With `tie_break` ``trec`` scores are rounded to float32.
     order : (N,) int64, optional
-        Another order of the items.
+        Order of the items in blocks; by default that of the gallery.
     threads : int, optional
-        As many as the machine has, by default.
+        Number of threads; by default that of processors.
 
     Raises
     ------
     InputError
-        If an embedding has the length 0, which has no cosine, or products overflow.
+        If a vector of length 0 has no cosine, or products overflow.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class Similarities:
         self.query: NDArray[Any] = table.query
         self.gallery: Panels | None = None
         self.scored: np.dtype[Any] = np.dtype(np.float64 if self.euclidean else table.query.dtype)
-        self.made: NDArray[Any] = np.empty((0, self.items), self.scored)
+        self.buffer: NDArray[Any] = np.empty((0, self.items), self.scored)
         if table.kind == "scores":
             return
         self.file = table.files[0].path if table.files else "embeddings"
         self.cosine = protocol.similarity == "cosine"
         if self.cosine:
-            own = np.arange(len(table.query))
-            blocks = [block.T for block in self._columns(table.query, own, "query")]
+            indices = np.arange(len(table.query))
+            blocks = [block.T for block in self._columns(table.query, indices, "query")]
             self.query = np.concatenate(blocks) if blocks else table.query
         else:
             self._check_size(table.query, table.gallery)
@@ -74,24 +74,27 @@ class Similarities:
         self.gallery = make_panels(columns, width, self.items, kind)
 
     def rows(self, memory: int) -> int:
-        """Return the number of queries whose scores fit into `memory` bytes, from 2 to 256."""
+        """Return the number of queries whose scores fit into `memory` bytes, 2 to 256."""
         max_rows = max(2, min(256, memory // max(1, self.items * self.scored.itemsize)))
         return max_rows // QUERIES * QUERIES or max_rows
 
     def block(self, low: int, high: int) -> Scores:
-        """Return the scores of the queries from `low` to `high`, (B, N), until the next block."""
+        """Return the scores of queries ``low:high``, (B, N).
+
+        The next call may overwrite them.
+        """
         scores = self.query[low:high]
         if self.gallery is None:
             scores = scores if self.order is None else scores[:, self.order]
         else:
-            # In the memory of the last block: what is new, the system brings page by page.
-            if len(self.made) < high - low:
-                self.made = np.empty((high - low, self.items), self.scored)
-            made = self.made[: high - low]
+            # Reuse the buffer: new memory costs page faults.
+            if len(self.buffer) < high - low:
+                self.buffer = np.empty((high - low, self.items), self.scored)
+            out = self.buffer[: high - low]
             (negative_distances if self.euclidean else products)(
-                scores, self.gallery, made, self.threads
+                scores, self.gallery, out, self.threads
             )
-            scores = made
+            scores = out
         if self.single:
             scores = scores.astype(np.float32, copy=False)
         contiguous: Scores = np.ascontiguousarray(scores)
@@ -100,7 +103,7 @@ class Similarities:
     def _columns(
         self, vectors: NDArray[Any], indices: NDArray[np.int64], subject: str
     ) -> Iterator[NDArray[Any]]:
-        """Give the vectors at some places as columns, block by block; of length 1 for cosines."""
+        """Yield the vectors at `indices` as columns, in blocks; normalized for cosines."""
         for low in range(0, len(indices), _BLOCK):
             block = indices[low : low + _BLOCK]
             columns = np.ascontiguousarray(vectors[block].T)
@@ -109,16 +112,17 @@ class Similarities:
     def _unit(
         self, columns: NDArray[Any], indices: NDArray[np.int64], subject: str
     ) -> NDArray[Any]:
-        # By the largest component first, so that no square overflows or vanishes.
+        """Normalize columns in place."""
+        # Divide by the largest component first, so that squares neither overflow nor underflow.
         largest = np.abs(columns).max(axis=0, initial=0.0)
         if not (largest > 0).all():
             self._refuse(
                 f"{subject} {indices[np.argmin(largest > 0)]}",
-                "is a vector of length 0, which has no cosine",
-                "leave it out, or rank by --similarity dot or euclidean",
+                "vector of length 0 has no cosine",
+                "remove it, or use --similarity dot or euclidean",
             )
         columns /= largest
-        # Added up in order, as products are.
+        # Sum in the order of components, as for products.
         squares = np.zeros(len(indices))
         for column in columns:
             squares += np.square(column, dtype=np.float64)
@@ -126,13 +130,16 @@ class Similarities:
         return columns
 
     def _check_size(self, query: NDArray[Any], gallery: NDArray[Any]) -> None:
-        made = np.float64 if self.euclidean else query.dtype
-        most = float(np.finfo(np.float32 if self.single else made).max) / 8
+        """Raise InputError if products or squares could overflow."""
+        scored = np.float64 if self.euclidean else query.dtype
+        limit = float(np.finfo(np.float32 if self.single else scored).max) / 8
         sizes = [float(np.abs(x).max(initial=0.0)) for x in (query, gallery)]
         factors = [max(sizes)] * 2 if self.euclidean else sizes
-        if factors[0] * factors[1] * query.shape[1] > most:
+        if factors[0] * factors[1] * query.shape[1] > limit:
             self._refuse(
-                "", f"has components up to {max(sizes):g}, whose products overflow", "scale them"
+                "",
+                f"products of components up to {max(sizes):g} overflow",
+                "divide all vectors by the same number",
             )
 
     def _refuse(self, location: str, message: str, hint: str) -> None:

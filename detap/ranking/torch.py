@@ -4,9 +4,9 @@
 >>> loss = smooth_ap_loss(scores, relevant)   # scores (B, n), relevant (B, n)
 >>> loss.backward()
 
-Each is a :class:`torch.autograd.Function` with the gradient worked out, on whatever device and in
-whatever floating type the scores are (half precision is computed in float32). A query without
-relevant items takes no part in the mean, and gets the gradient 0; a batch without any gives 0.
+Gradients are computed by formula, not by autograd, on the device of the scores and in their
+floating-point type; half precision is computed in float32. A query without relevant items is
+excluded from the mean and has the gradient 0; if there are only such queries, the mean is 0.
 """
 
 from collections.abc import Callable
@@ -35,10 +35,11 @@ __all__ = [
 ]
 
 Formula = Callable[[Tensor, Tensor], Value]
+"""A loss and its gradient from scores and relevance, (B, n) each."""
 
 
 class _Loss(torch.autograd.Function):
-    """A loss per query whose gradient comes with its value."""
+    """A loss per query, whose gradient is computed in the forward pass."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, relevant: Tensor, formula: Formula) -> Tensor:
@@ -58,10 +59,17 @@ class _Loss(torch.autograd.Function):
 
 
 def _apply(scores: Tensor, relevant: Tensor, formula: Formula, reduction: str) -> Tensor:
+    """Return the loss of each query, or their mean.
+
+    Raises
+    ------
+    UsageError
+        If shapes are invalid or differ, or `reduction` is unknown.
+    """
     if scores.ndim != 2 or scores.shape != relevant.shape:
         raise UsageError(
-            f"scores of the shape {tuple(scores.shape)} and relevance of the shape "
-            f"{tuple(relevant.shape)}: both must be (queries, items)"
+            f"scores have shape {tuple(scores.shape)}, relevant has shape "
+            f"{tuple(relevant.shape)}; both must be (queries, items)"
         )
     if reduction not in ("mean", "none"):
         raise UsageError(f"reduction {reduction!r} is unknown; choose from mean, none")
@@ -69,21 +77,29 @@ def _apply(scores: Tensor, relevant: Tensor, formula: Formula, reduction: str) -
     if reduction == "none":
         return value
     defined = ~torch.isnan(value)
-    # Where a value is undefined its gradient is 0, and must not become 0 * NaN.
+    # torch.where, as a product with 0 would turn the gradient of an undefined value into NaN.
     return torch.where(defined, value, torch.zeros_like(value)).sum() / defined.sum().clamp(min=1)
 
 
 def ap_loss(scores: Tensor, relevant: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return 1 - AP; its gradient is 0. See :func:`detap.ranking.losses.ap_loss`.
 
+    The other losses have the same `scores`, `relevant` and `reduction`.
+
     Parameters
     ----------
     scores : (B, n) tensor
         Higher is better.
     relevant : (B, n) tensor
-        Whether each item is relevant.
+        True for relevant items.
     reduction : {"mean", "none"}
-        The mean over the queries that have relevant items, or (B,) with NaN for the others.
+        ``mean``: the mean over queries with relevant items. ``none``: the loss of each query, (B,),
+        NaN without relevant items.
+
+    Raises
+    ------
+    UsageError
+        If an argument is invalid.
     """
     step = _formulas.heaviside
     return _apply(scores, relevant, _of_pairs(step, step), reduction)
@@ -127,11 +143,11 @@ def quantized_ap_loss(
     losses.check_bins(bins, low, high)
     if form not in losses.FORMS:
         raise UsageError(f"form {form!r} is unknown; choose from {', '.join(losses.FORMS)}")
-    shape = losses.FORMS[form]
+    terms = losses.FORMS[form]
     return _apply(
         scores,
         relevant,
-        lambda s, r: _formulas.of_histogram(torch, s, r, shape, Bins(bins, low, high)),
+        lambda s, r: _formulas.of_histogram(torch, s, r, terms, Bins(bins, low, high)),
         reduction,
     )
 
@@ -173,13 +189,14 @@ def roadmap_loss(
 ) -> Tensor:
     """Return the ROADMAP loss. See :func:`detap.ranking.losses.roadmap_loss`."""
     sup = _of_pairs(_formulas.heaviside, losses.sup_step(tau, delta, rho, offset, tie))
-    share = losses.fraction("weight", weight)
+    weight = losses.fraction("weight", weight)
 
     def formula(s: Tensor, r: Tensor) -> Value:
-        return losses.mixed(sup(s, r), _formulas.calibration(torch, s, r, alpha, beta), share)
+        return losses.mixed(sup(s, r), _formulas.calibration(torch, s, r, alpha, beta), weight)
 
     return _apply(scores, relevant, formula, reduction)
 
 
 def _of_pairs(step_relevant: Step, step_irrelevant: Step) -> Formula:
+    """Return the pairwise loss with the given step functions."""
     return lambda s, r: _formulas.of_pairs(torch, s, r, step_relevant, step_irrelevant)

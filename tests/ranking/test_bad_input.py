@@ -501,7 +501,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "a", "--k", "1.5"], "'1.5' is not a list of integers"),
         (["--npz", "a", "--relevant-from", "0"], "'0' is outside"),
         (["--npz", "a", "--protocol", "hash"], "unknown protocol 'hash'; did you mean hashing"),
-        (["--npz", "a", "--measures", "mAp"], "measure 'mAp' is unknown; did you mean mAP"),
+        (["--npz", "a", "--measures", "mAp"], "unknown metric 'mAp'; did you mean mAP"),
         (["--npz", "a", "--curves", "x.txt"], "use a file name that ends in .json or .csv"),
         (["--npz", "a", "--confidence", "0.9"], "--confidence requires --baseline-ranking"),
         (["--npz", "a", "-o", "a"], "unknown extension"),

@@ -316,7 +316,7 @@ def test_options_that_would_change_nothing_are_refused(
     for words, message in (
         ([*judged, "--similarity", "dot"], "--similarity applies to embeddings only"),
         ([*judged, "--no-exclude-self"], "--exclude-self applies to galleries only"),
-        ([*judged, "--protocol", "metric-learning"], "in a gallery alone"),
+        ([*judged, "--protocol", "metric-learning"], "exclude_self requires a gallery"),
         (["--npz", str(archive), "--similarity", "dot"], "--similarity applies to embeddings only"),
         (["--npz", str(archive), "--gain", "linear"], "--gain applies to grades only"),
         (["--npz", str(archive), "--missing-queries", "zero"], "--missing-queries applies to runs"),

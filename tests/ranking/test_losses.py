@@ -225,15 +225,24 @@ def test_many_pairs_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: losses.ap_loss([[1.0, 2.0]], [1, 0]), "scores of the shape"),
-        (lambda: losses.ap_loss([1.0, np.nan], [1, 0]), "a score is not finite"),
-        (lambda: losses.smooth_ap_loss([1.0], [1], tau=0), "tau is 0; it must be above 0"),
-        (lambda: losses.sup_ap_loss([1.0], [1], rho=-1), "rho is -1; it must be 0 or more"),
-        (lambda: losses.quantized_ap_loss([1.0], [1], bins=1), "bins is 1; at least 2"),
-        (lambda: losses.quantized_ap_loss([1.0], [1], low=1), "bins from 1 to 1.0 do not ascend"),
+        (lambda: losses.ap_loss([[1.0, 2.0]], [1, 0]), "scores have shape"),
+        (lambda: losses.ap_loss([1.0, np.nan], [1, 0]), "score nan is not a finite number"),
+        (lambda: losses.smooth_ap_loss([1.0], [1], tau=0), "tau 0 is not a finite number above 0"),
+        (
+            lambda: losses.sup_ap_loss([1.0], [1], rho=-1),
+            "rho -1 is not a finite number of at least 0",
+        ),
+        (
+            lambda: losses.quantized_ap_loss([1.0], [1], bins=1),
+            "at least 2 bin centers are required, not 1",
+        ),
+        (
+            lambda: losses.quantized_ap_loss([1.0], [1], low=1),
+            "low 1 and high 1.0 are not finite and asc",
+        ),
         (lambda: losses.quantized_ap_loss([1.0], [1], form="x"), "form 'x' is unknown; choose"),
-        (lambda: losses.roadmap_loss([1.0], [1], weight=2), "weight is 2; it must be from 0 to 1"),
-        (lambda: losses.decomposability_gap([1.0], [1], [0, 1]), "batches of the shape"),
+        (lambda: losses.roadmap_loss([1.0], [1], weight=2), r"weight 2 is outside \[0, 1\]"),
+        (lambda: losses.decomposability_gap([1.0], [1], [0, 1]), "batch has shape"),
     ],
 )
 def test_what_is_no_call_is_told(call: Callable[[], object], message: str) -> None:

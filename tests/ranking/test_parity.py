@@ -63,10 +63,10 @@ def test_every_query_as_trec_eval(seed: int, grades: int, tmp_path: Path) -> Non
                 assert due.get(query, {theirs: 0.0})[theirs] == 0
             else:
                 assert value == pytest.approx(due[query][theirs], abs=1e-12), (query, ours)
-    for measure in result.measures:
-        if measure.key in TREC_NAMES:
-            mean = np.mean([numbers[TREC_NAMES[measure.key]] for numbers in due.values()])
-            assert result.summary[measure.name] == pytest.approx(mean, abs=1e-12), measure.name
+    for metric in result.metrics:
+        if metric.key in TREC_NAMES:
+            mean = np.mean([numbers[TREC_NAMES[metric.key]] for numbers in due.values()])
+            assert result.summary[metric.name] == pytest.approx(mean, abs=1e-12), metric.name
 
 
 @pytest.mark.parametrize("seed", SEEDS)

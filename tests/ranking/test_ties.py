@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from detap.core import ties
 from detap.formats.ranking.runs import read_npz_retrieval
 from detap.ranking import protocols, retrieval
-from detap.ranking.measures import Expected, Ordered
+from detap.ranking.metrics import Expected, Ordered
 from detap.tables.ranking import Run
 from tests.ranking.cases import gallery
 

@@ -169,7 +169,7 @@ def test_the_ap_loss_has_no_gradient() -> None:
 
 def test_what_is_no_call_is_told() -> None:
     scores = torch.zeros(2, 3)
-    with pytest.raises(UsageError, match=r"scores of the shape \(2, 3\) and relevance"):
+    with pytest.raises(UsageError, match=r"scores have shape \(2, 3\), relevant"):
         ours(losses.ap_loss)(scores, torch.zeros(3))
     with pytest.raises(UsageError, match="reduction 'sum' is unknown"):
         ours(losses.ap_loss)(scores, scores, reduction="sum")

@@ -398,12 +398,12 @@ def _refuse_unused(given: tuple[str, ...], table: "Run | Gallery") -> None:
 
 def _score_retrieval(work: _Run, protocol: Retrieval, given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
-    from detap.ranking.measures import measures  # lazy import (start-up time)
+    from detap.ranking.metrics import select_metrics  # lazy import (start-up time)
     from detap.ranking.retrieval import evaluate
     from detap.report.sections import ranking
 
     names = _metric_names(work.options["measures"])
-    measures(protocol, names)  # raise errors in names before reading
+    select_metrics(protocol, names)  # raise errors in names before reading
     work.session.print_time("starting")
     work.session.start_progress("Reading")
     table: Run | Gallery = work.read.read()

@@ -157,7 +157,7 @@ def retrieval_report(
         inputs=tuple(inputs),
         summary=dict(result.summary),
         param_columns=_DEFINITION,
-        params={measure.name: (measure.title,) for measure in result.measures},
+        params={metric.name: (metric.title,) for metric in result.metrics},
         table=_query_table(result, objectives),
         notes=result.notes,
         blocks=(_levels_block(result), *_objective_blocks(objectives)),
@@ -172,15 +172,15 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
         values |= {key: column.tolist() for key, column in objectives.gaps.items()}
     values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
     columns = [Column("name", "query", "query", "name")]
-    for number, measure in enumerate(result.measures):
-        key = measure.key
+    for number, metric in enumerate(result.metrics):
+        key = metric.key
         columns.append(Column(key, key, key, "fraction", min(number, 2), graded=key == "AP"))
     columns += [
         Column("relevant", "relevant", "rel", "count"),
         Column("ranked", "ranked", "rank", "count", 1),
     ]
     totals: dict[str, Cell] = {"name": "mean / sum"}
-    totals |= {measure.key: result.summary[measure.name] for measure in result.measures}
+    totals |= {metric.key: result.summary[metric.name] for metric in result.metrics}
     totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
     return Table(tuple(columns), rows_of(values), totals)
 

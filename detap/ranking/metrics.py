@@ -1,9 +1,9 @@
-"""The measures of one ranked list, and their names.
+"""Metrics of one ranked list, and their names.
 
-A list answers five questions: how many relevant items are among the first k, its average precision
-at k, how surely the first k hold one, the reciprocal rank of the first, and its discounted gain.
-It answers for one order (:class:`Ordered`) or in expectation over all orders of equal scores
-(:class:`Expected`). Every measure is a ratio of these answers.
+A list gives five quantities: the number of relevant items among the first k, AP@k, the probability
+of a relevant item among the first k, the reciprocal rank of the first relevant item, and the
+discounted gain. :class:`Ordered` computes them for one order, :class:`Expected` their expected
+values over all orders of tied items. Each metric is one of them or a ratio.
 """
 
 import re
@@ -27,17 +27,19 @@ Counts = NDArray[np.int64]
 
 
 class Gains(NamedTuple):
-    """Gains of the items of one list for nDCG, if they are graded.
+    """Gains of the graded items of one list, for nDCG.
+
+    Only tie groups with a positive gain are listed, T of them. In one order every group is a single
+    item.
 
     Attributes
     ----------
     above, size : (T,) int64
-        Ranks above, and items in, each group of equal items that is worth something; in one order
-        every group is a single item.
+        Number of items above each group, and in it.
     gain : (T,) float64
-        The sum over the group.
+        Sum of the gains in the group.
     ideal : (J,) float64
-        The gains of all items that exist, falling.
+        Gains of all items with a grade above 0, ranked or not, in descending order.
     """
 
     above: Counts
@@ -48,18 +50,18 @@ class Gains(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A list in one order.
+    """A ranked list in one order.
 
     Attributes
     ----------
     hits : (H,) int32
-        Of the relevant items that are ranked, as in :mod:`detap.core.curves`.
+        Hits of the ranked relevant items, as in :mod:`detap.core.curves`.
     relevant : int
-        How many relevant items exist, ranked or not.
+        Number of relevant items, ranked or not.
     length : int
-        How many items are ranked.
+        Number of ranked items.
     gains : Gains or None
-        What items are worth; None where each relevant one is worth 1.
+        Gains of graded items; None if each relevant item has the gain 1.
     """
 
     hits: NDArray[np.int32]
@@ -71,20 +73,28 @@ class Ordered:
         return self.hits + np.arange(len(self.hits))
 
     def relevant_within(self, k: int) -> int:
-        """Return the number of relevant items among the first k."""
+        """Return the number of relevant items among the first `k`."""
         return int(np.searchsorted(self._ranks(), k))
 
     def relevant_at_ranks(self, ranks: int) -> Floats:
-        """Return the number of relevant items among the first 1, 2 ... `ranks`, (ranks,)."""
+        """Return the numbers of relevant items among the first 1, 2 ... `ranks`, (ranks,)."""
         counts = np.searchsorted(self._ranks(), np.arange(1, ranks + 1))
         return np.asarray(counts, np.float64)
 
     def hit(self, k: int) -> float:
-        """Return the probability that a relevant item is among the first k."""
+        """Return 1 if a relevant item is among the first `k`, else 0."""
         return float(len(self.hits) > 0 and self.hits[0] < k)
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
+        """Return AP@k; NaN if the divisor is 0.
+
+        Parameters
+        ----------
+        k : int
+            Number of ranks.
+        divisor : str
+            One of :data:`detap.protocols.ranking.Divisor`.
+        """
         inside = self.relevant_within(k)
         divisor_value = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[
             divisor
@@ -92,29 +102,29 @@ class Ordered:
         return curves.average_precision(self.hits[:inside], divisor_value, interpolated=False)
 
     def reciprocal_rank(self, k: int) -> float:
-        """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
+        """Return 1 / rank of the first relevant item, 0 if it is beyond rank `k`."""
         return 1.0 / (int(self.hits[0]) + 1) if self.hit(k) else 0.0
 
     def binary_gains(self) -> tuple[Counts, Counts, Floats]:
-        """Return above, size and gain as :class:`Gains` has them, a relevant item worth 1."""
+        """Return `above`, `size` and `gain` of :class:`Gains` with the gain 1 per relevant item."""
         ones = np.ones(len(self.hits))
         return self._ranks(), ones.astype(np.int64), ones
 
     def precision_at_levels(self) -> Floats:
-        """Return the interpolated precision at the 11 levels of recall, (11,)."""
+        """Return the interpolated precision at the 11 recall levels, (11,)."""
         levels = np.array(ELEVEN)
         return curves.interpolated_precision(self.hits, self.relevant, levels)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A list in all orders of its equal scores.
+    """A ranked list in all orders of its tied items, each equally likely.
 
     Attributes
     ----------
     groups : TieGroups
-        As in :mod:`detap.core.ties`.
-    relevant, length, gains :
+        The tie groups with relevant items, as in :mod:`detap.core.ties`.
+    relevant, length, gains
         As in :class:`Ordered`.
     """
 
@@ -124,64 +134,72 @@ class Expected:
     gains: Gains | None = None
 
     def relevant_within(self, k: int) -> float:
-        """Return the number of relevant items among the first k."""
+        """Return the expected number of relevant items among the first `k`."""
         return ties.expected_hits(self.groups, k)
 
     def relevant_at_ranks(self, ranks: int) -> Floats:
-        """Return the number of relevant items among the first 1, 2 ... `ranks`, (ranks,)."""
+        """Return the expected numbers of relevant items among the first 1, 2 ... `ranks`."""
         k = np.arange(1, ranks + 1)[:, None]
         inside = np.clip(k - self.groups.above, 0, self.groups.size)
-        share: Floats = self.groups.relevant / self.groups.size
-        return np.asarray((inside * share).sum(axis=1))
+        fraction: Floats = self.groups.relevant / self.groups.size
+        return np.asarray((inside * fraction).sum(axis=1))
 
     def hit(self, k: int) -> float:
-        """Return the probability that a relevant item is among the first k."""
+        """Return the probability of a relevant item among the first `k`."""
         return ties.hit_probability(self.groups, k)
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
+        """Return the expected AP@k, as :meth:`Ordered.average_precision`."""
         if divisor == "hits":
             return ties.average_precision_by_hits(self.groups, k)
         divisor_value = self.relevant if divisor == "all" else min(k, self.relevant)
         return ties.average_precision(self.groups, k, divisor_value)
 
     def reciprocal_rank(self, k: int) -> float:
-        """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
+        """Return the expected 1 / rank of the first relevant item, 0 beyond rank `k`."""
         return ties.reciprocal_rank(self.groups, k)
 
     def binary_gains(self) -> tuple[Counts, Counts, Floats]:
-        """Return above, size and gain as :class:`Gains` has them, a relevant item worth 1."""
+        """Return `above`, `size` and `gain` of :class:`Gains` with the gain 1 per relevant item."""
         return self.groups.above, self.groups.size, self.groups.relevant.astype(np.float64)
 
     def precision_at_levels(self) -> Floats:
-        """Return it for the curve of expected counts of relevant items, rank by rank."""
+        """Return the interpolated precision at the 11 recall levels, (11,).
+
+        The curve has the expected number of relevant items at each rank.
+        """
         out = np.zeros(len(ELEVEN))
-        before = 0
-        for above, size, inside in zip(*(c.tolist() for c in self.groups), strict=True):
-            for number, level in enumerate(ELEVEN):
-                # Along a group precision rises or falls throughout: look at both of its ends.
-                first = max(1, ceil((level * self.relevant - before) * size / inside - 1e-9))
+        hits_before = 0
+        for above, size, relevant in zip(*(c.tolist() for c in self.groups), strict=True):
+            for index, level in enumerate(ELEVEN):
+                # Precision is monotonic within a group, so its maximum is at an end: the first
+                # rank with this recall, or the last rank.
+                first = max(1, ceil((level * self.relevant - hits_before) * size / relevant - 1e-9))
                 if first <= size:
-                    here = max((before + inside * x / size) / (above + x) for x in (first, size))
-                    out[number] = max(out[number], here)
-            before += inside
+                    precision = max(
+                        (hits_before + relevant * rank / size) / (above + rank)
+                        for rank in (first, size)
+                    )
+                    out[index] = max(out[index], precision)
+            hits_before += relevant
         return out
 
 
 RankedList = Ordered | Expected
-"""One query's ranking."""
+"""The ranked list of one query."""
 
 
 @lru_cache(maxsize=4)
 def _discounts(ranks: int) -> Floats:
-    """Return the sum of 1 / log2(rank + 1) over the first 0, 1, 2 ... ranks."""
+    """Return the sums of 1 / log2(rank + 1) over the first 0, 1 ... `ranks` ranks."""
     return np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2, ranks + 2)))])
 
 
 def _ndcg(ranking: RankedList, k: int) -> float:
+    """Return nDCG@k; NaN if no item has a gain."""
     if ranking.gains is None:
         above, size, gain = ranking.binary_gains()
-        ideal_dcg = float(_discounts(_power(ranking.relevant))[min(ranking.relevant, k)])
+        ideal_dcg = float(_discounts(_power_of_2(ranking.relevant))[min(ranking.relevant, k)])
     else:
         above, size, gain, ideal = ranking.gains
         ideal = ideal[:k]
@@ -194,31 +212,31 @@ def _ndcg(ranking: RankedList, k: int) -> float:
         return 0.0
     if int(size.max()) == 1:
         return float((gain / np.log2(above + 2)).sum()) / ideal_dcg
-    sums = _discounts(_power(int((above + size).max())))
+    sums = _discounts(_power_of_2(int((above + size).max())))
     within = sums[np.minimum(above + size, k)] - sums[above]
     return float((gain / size * within).sum()) / ideal_dcg
 
 
-def _power(ranks: int) -> int:
-    # The table of discounts is made for a power of 2, so that few different ones are needed.
+def _power_of_2(ranks: int) -> int:
+    """Return the next power of 2, so that few tables of discounts are cached."""
     return 1 << max(0, ranks - 1).bit_length()
 
 
-class Measure(NamedTuple):
-    """One metric of a ranking.
+class RankingMetric(NamedTuple):
+    """A metric of a ranked list.
 
     Attributes
     ----------
     name : str
-        In the summary: ``"mAP@5"``, ``"P@5"``, ``"MRR"`` ...
+        Name of the mean over queries, such as ``"mAP@5"``, ``"P@5"`` or ``"MRR"``.
     key : str
-        Of one query: ``"AP@5"``, ``"P@5"``, ``"RR"`` ...
+        Name of the value of one query, such as ``"AP@5"``, ``"P@5"`` or ``"RR"``.
     title : str
-        Written out, for people.
+        Name in full.
     depth : int or None
-        How many ranks it needs; None for all.
+        Number of ranks that the metric depends on; None for all.
     compute : function
-        From a list with relevant items to the number; NaN is undefined.
+        Returns the value of a list with relevant items; NaN if it is undefined.
     """
 
     name: str
@@ -228,58 +246,60 @@ class Measure(NamedTuple):
     compute: Callable[[RankedList], float]
 
 
-def _at_cutoff(k: int, protocol: Retrieval) -> list[Measure]:
+def _at_cutoff(k: int, protocol: Retrieval) -> list[RankingMetric]:
+    """Return the metrics at `k`."""
     divisors = {"all": "all relevant", "hits": f"hits within {k}", "min": f"min({k}, relevant)"}
     first = f"first {k}"
 
-    def measure(
+    def metric(
         name: str, title: str, compute: Callable[[RankedList], float], key: str = ""
-    ) -> Measure:
-        return Measure(f"{name}@{k}", f"{key or name}@{k}", title, k, compute)
+    ) -> RankingMetric:
+        return RankingMetric(f"{name}@{k}", f"{key or name}@{k}", title, k, compute)
 
     return [
-        measure(
+        metric(
             "mAP",
             f"mean average precision, {first}, by {divisors[protocol.divisor]}",
             lambda x: x.average_precision(k, protocol.divisor),
             "AP",
         ),
-        measure("P", f"precision, {first}", lambda x: x.relevant_within(k) / k),
-        measure("R", f"recall, {first}", lambda x: x.relevant_within(k) / x.relevant),
-        measure("hit-rate", f"any relevant, {first}", lambda x: x.hit(k)),
-        measure("nDCG", f"normalized discounted cumulative gain, {first}", lambda x: _ndcg(x, k)),
-        measure(
+        metric("P", f"precision, {first}", lambda x: x.relevant_within(k) / k),
+        metric("R", f"recall, {first}", lambda x: x.relevant_within(k) / x.relevant),
+        metric("hit-rate", f"any relevant item, {first}", lambda x: x.hit(k)),
+        metric("nDCG", f"normalized discounted cumulative gain, {first}", lambda x: _ndcg(x, k)),
+        metric(
             "top-accuracy",
-            f"share of relevant among those there are, {first}",
+            f"precision, first min({k}, ranked)",
             lambda x: x.relevant_within(k) / min(k, x.length) if x.length else 0.0,
         ),
     ]
 
 
-def _whole(protocol: Retrieval) -> list[Measure]:
+def _without_cutoff(protocol: Retrieval) -> list[RankingMetric]:
+    """Return the metrics without a cutoff, apart from mAP."""
     return [
-        Measure(
+        RankingMetric(
             "R-precision",
             "R-precision",
-            "precision, first R, R being all relevant",
+            "precision, first R = all relevant",
             None,
             lambda x: x.relevant_within(x.relevant) / x.relevant,
         ),
-        Measure(
+        RankingMetric(
             "mAP@R",
             "AP@R",
             "mean average precision, first R, by R",
             None,
             lambda x: x.average_precision(x.relevant, "all"),
         ),
-        Measure(
+        RankingMetric(
             "MRR",
             "RR",
-            "mean reciprocal rank of the first relevant",
+            "mean reciprocal rank of the first relevant item",
             None,
             lambda x: x.reciprocal_rank(x.length),
         ),
-        Measure(
+        RankingMetric(
             "nDCG",
             "nDCG",
             f"normalized discounted cumulative gain, {protocol.gain}",
@@ -289,43 +309,45 @@ def _whole(protocol: Retrieval) -> list[Measure]:
     ]
 
 
-def measures(protocol: Retrieval, names: Iterable[str] | None = None) -> tuple[Measure, ...]:
+def select_metrics(
+    protocol: Retrieval, names: Iterable[str] | None = None
+) -> tuple[RankingMetric, ...]:
     """Return the metrics of the summary, the primary metric first.
 
     Parameters
     ----------
     protocol : Retrieval
-        Its cutoffs give the measures at k.
+        Its cutoffs are the k of metrics at k.
     names : iterable of str, optional
-        Only these, in this order; measures at a k that is no cutoff too.
+        Return only these, in this order. Metrics at any k are accepted.
 
     Raises
     ------
     UsageError
-        If a name is no measure, with near ones.
+        If a name is unknown.
     """
-    whole = Measure(
+    mean_ap = RankingMetric(
         "mAP",
         "AP",
         "mean average precision, all ranks, by all relevant",
         None,
         lambda x: x.average_precision(max(x.length, 1), "all"),
     )
-    at = [measure for k in protocol.cutoffs for measure in _at_cutoff(k, protocol)]
-    known = {measure.name: measure for measure in (whole, *at, *_whole(protocol))}
+    at_cutoffs = [metric for k in protocol.cutoffs for metric in _at_cutoff(k, protocol)]
+    known = {metric.name: metric for metric in (mean_ap, *at_cutoffs, *_without_cutoff(protocol))}
     if names is None:
         return tuple(known.values())
-    return tuple(_named(name, known, protocol) for name in dict.fromkeys(names))
+    return tuple(_metric_named(name, known, protocol) for name in dict.fromkeys(names))
 
 
-def _named(name: str, known: dict[str, Measure], protocol: Retrieval) -> Measure:
+def _metric_named(name: str, known: dict[str, RankingMetric], protocol: Retrieval) -> RankingMetric:
     if name in known:
         return known[name]
-    at = re.fullmatch(r"(.+)@([1-9][0-9]{0,8})", name)
-    if at:
-        for measure in _at_cutoff(int(at[2]), protocol):
-            if measure.name == name:
-                return measure
+    at_cutoff = re.fullmatch(r"(.+)@([1-9][0-9]{0,8})", name)
+    if at_cutoff:
+        for metric in _at_cutoff(int(at_cutoff[2]), protocol):
+            if metric.name == name:
+                return metric
     choices = [*known, *(m.name.replace("@1", "@k") for m in _at_cutoff(1, protocol))]
     hint = suggest(name, choices) or f"choose from {', '.join(choices)}"
-    raise UsageError(f"measure {name!r} is unknown; {hint}")
+    raise UsageError(f"unknown metric {name!r}; {hint}")
