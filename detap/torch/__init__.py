@@ -1,9 +1,9 @@
 """PyTorch integrations: ``pip install detap[torch]``.
 
->>> from detap.torch import MeanAveragePrecision   # as torchmetrics has it
->>> from detap.torch import UltralyticsEvaluator   # by Ultralytics' callbacks
+>>> from detap.torch import MeanAveragePrecision   # replaces torchmetrics'
+>>> from detap.torch import UltralyticsEvaluator   # uses Ultralytics' callbacks
 
-Nothing else of detap imports torch; :class:`detap.Evaluator` takes tensors without it.
+:class:`detap.Evaluator` accepts tensors without this package.
 """
 
 from detap.torch.mean_ap import MeanAveragePrecision

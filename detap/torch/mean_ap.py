@@ -1,12 +1,14 @@
-"""Drop-in for torchmetrics' mean average precision.
+"""Drop-in replacement for torchmetrics' mean average precision.
 
-torchmetrics hands the same boxes and masks to pycocotools, with thresholds and recall levels
-rounded to float32; so does this, and its numbers are equal, those of one float32. Some things
-differ, because they are slips there: the numbers at the largest limit exist whatever that is
-(pycocotools gives -1 for any but 100), half precision is widened before a width is taken, images
-that a sampler repeats can be named, and count once (`image_key`), what is found on an image
-without any object counts where masks are scored alone, and with class metrics the second of two
-types is averaged as the first.
+Boxes and masks are those that torchmetrics passes to pycocotools; IoU thresholds and recall levels
+are rounded to float32 as there. Metrics are equal as float32, except for errors of torchmetrics:
+
+- Metrics at the largest of the maximum detections are defined; pycocotools returns -1 unless it
+  is 100.
+- Boxes in half precision are converted to float32 before width and height are computed.
+- Images that a sampler repeats count once if they are named (`image_key`).
+- If only masks are compared, detections on an image without ground truth count.
+- With class metrics and two IoU types, `average` applies to both types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,6 +46,7 @@ _TYPES = ("bbox", "segm")
 _OF_MASKS: dict[str, Any] = {"iou_type": "segm", "detection_area": "pixels"}
 
 Items = Sequence[Mapping[str, Tensor]]
+"""The predictions or targets of a batch, a mapping per image."""
 
 
 class MeanAveragePrecision:
@@ -56,31 +59,32 @@ class MeanAveragePrecision:
     Parameters
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
+        Format of the boxes, in pixels.
     iou_type : {"bbox", "segm"}, or a tuple of both
-        The compared shapes; with both, keys start with ``bbox_`` and ``segm_``.
+        IoU of boxes or masks. With both, keys start with ``bbox_`` and ``segm_``.
     iou_thresholds : list of float, optional
-        By default 0.5, 0.55, ..., 0.95 as float32.
+        IoU thresholds; by default 0.5, 0.55, ..., 0.95 as float32.
     rec_thresholds : list of float, optional
-        By default 0, 0.01, ..., 1 as float32; ``numpy.linspace(0, 1, 101).tolist()`` and the
-        hundredths themselves will do too.
+        Recall levels; by default 0, 0.01, ..., 1 as float32. The only others accepted are
+        ``numpy.linspace(0, 1, 101).tolist()`` and ``[i / 100 for i in range(101)]``.
     max_detection_thresholds : list of int, optional
-        By default 1, 10, 100.
+        Maximum detections per image and class; by default 1, 10, 100.
     class_metrics : bool
         If True, compute ``map_per_class`` and ``mar_100_per_class``; otherwise they are -1.
     extended_summary : bool
-        False; what it adds is in :meth:`result`.
+        Must be False; :meth:`result` has the precision and recall arrays.
     average : {"macro", "micro"}
-        Classes apart, or all as one.
+        Mean over classes, or metrics of all classes as one.
     backend : str, optional
-        As torchmetrics has it; it changes nothing.
+        Accepted as in torchmetrics, without effect.
     sync_on_compute : bool
         If True, :meth:`compute` gathers the updates of all processes.
     process_group : torch.distributed.ProcessGroup, optional
         The processes to gather from; all by default.
     image_key : str, optional
-        The entry of a target that names its image, such as ``"image_id"``. Images that come again
-        with equal rows, as samplers pad with, then count once, in one process and over all. Without
-        it every image that comes is another, as in torchmetrics.
+        Key of the image name in a target, such as ``"image_id"``. Images that a sampler repeats
+        then count once, in one process and over all. Without it each item of a batch is another
+        image, as in torchmetrics.
 
     Raises
     ------
@@ -138,7 +142,7 @@ class MeanAveragePrecision:
             evaluator.reset()
 
     def _new_evaluators(self) -> dict[str, Evaluator]:
-        """Return an evaluator of each type."""
+        """Return an empty evaluator per IoU type."""
         repeats: Any = "error" if self.image_key is None else "identical"
         protocols = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
         return {
@@ -159,21 +163,24 @@ class MeanAveragePrecision:
         Parameters
         ----------
         preds : sequence of B mappings
-            ``boxes`` (n, 4) in `box_format`, or ``masks`` (n, H, W) of bool or uint8, or both, as
-            they are compared, ``scores`` (n,) and ``labels`` (n,) of each image.
+            For each image ``scores`` (n,), ``labels`` (n,), and by `iou_type` ``boxes`` (n, 4) in
+            `box_format`, ``masks`` (n, H, W) of bool or uint8, or both.
         target : sequence of B mappings
-            The same without scores; ``iscrowd`` and ``area`` where they are known, an area of 0
-            being the mask's where masks are compared, else the box's.
+            The same without ``scores``; optional ``iscrowd`` (n,) and ``area`` (n,) in square
+            pixels. A missing or zero area is that of the mask if masks are compared, else that of
+            the box.
 
         Raises
         ------
         UsageError
-            If a key is missing, or there are more of the one than of the other.
+            If a tensor is missing, or `preds` and `target` differ in length.
         InputError
             As :meth:`detap.Evaluator.update`.
         """
         if len(preds) != len(target):
-            raise UsageError(f"preds are {len(preds)} images, target {len(target)}")
+            raise UsageError(
+                f"preds has {len(preds)} images, target has {len(target)}; they must be equal"
+            )
         shape_keys = [{"bbox": "boxes", "segm": "masks"}[iou_type] for iou_type in self.iou_type]
         _check_items("preds", preds, (*shape_keys, "scores", "labels"))
         _check_items("target", target, (*shape_keys, "labels"))
@@ -197,7 +204,7 @@ class MeanAveragePrecision:
             )
 
     def _convert(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
-        """Return the boxes of each item as x, y, width, height, and its masks."""
+        """Return the boxes (x, y, width, height) and masks of each item, by IoU type."""
         shapes: dict[str, list[Any]] = {}
         if "bbox" in self.iou_type:
             shapes["bbox"] = _boxes(items, self.box_format)
@@ -213,7 +220,10 @@ class MeanAveragePrecision:
         ground_truths: dict[str, list[Any]],
         annotations: dict[str, list[Any]],
     ) -> None:
-        """Update the evaluator of each type; the first reports invalid batches."""
+        """Update the evaluator of each IoU type.
+
+        An invalid batch is rejected by the first evaluator, before the second is updated.
+        """
         detections, scores, labels = preds
         for iou_type, evaluator in evaluators.items():
             of_boxes = iou_type == "bbox"
@@ -224,13 +234,11 @@ class MeanAveragePrecision:
             evaluator.update(images, boxes, scores, labels, masks=masks, ground_truth=ground_truth)
 
     def _image_names(self, target: Items) -> list[Any]:
-        """Return unique image names, by `image_key` or interleaved by rank."""
+        """Return the image names by `image_key`, else numbers that no other process uses."""
         if self.image_key is not None:
             for index, item in enumerate(target):
                 if self.image_key not in item:
-                    raise UsageError(
-                        f"target {index} has no {self.image_key!r}, which names its image"
-                    )
+                    raise UsageError(f"target {index} has no image_key {self.image_key!r}")
             names = [item[self.image_key] for item in target]
             return [name.item() if isinstance(name, Tensor) else name for name in names]
         first, self._count = self._count, self._count + len(target)
@@ -238,7 +246,7 @@ class MeanAveragePrecision:
         return [number * ranks + rank for number in range(first, self._count)]
 
     def _rank_and_world_size(self) -> tuple[int, int]:
-        """Return the rank of this process and the number of processes."""
+        """Return the rank of this process and the number of processes; 0 and 1 without sync."""
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         if not (self.sync_on_compute and distributed):
             return 0, 1
@@ -246,19 +254,20 @@ class MeanAveragePrecision:
         return torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
 
     def __call__(self, preds: Items, target: Items) -> dict[str, Tensor]:
-        """Add a batch and return its metrics, in this process only."""
-        alone = copy(self)
-        alone.sync_on_compute = False
-        alone._by_class, alone._agnostic = self._new_evaluators(), self._new_evaluators()
-        alone.update(preds, target)
+        """Add a batch and return its metrics, of this process only."""
+        batch_metric = copy(self)
+        batch_metric.sync_on_compute = False
+        batch_metric._by_class = self._new_evaluators()
+        batch_metric._agnostic = self._new_evaluators()
+        batch_metric.update(preds, target)
         self.update(preds, target)
-        return alone.compute()
+        return batch_metric.compute()
 
     def compute(self) -> dict[str, Tensor]:
         """Return the metrics by torchmetrics' names, -1 if undefined.
 
-        Where a process group is there, what each process has seen is gathered by
-        ``all_gather_object``, and each returns the numbers of all: every process has to call.
+        With a process group every process must call this method: ``all_gather_object`` gathers the
+        updates, and each process returns the metrics of all.
         """
         values: dict[str, Tensor] = {}
         ids: Any = ()
@@ -273,7 +282,7 @@ class MeanAveragePrecision:
         return values | {"classes": self._tensor(ids, torch.int32)}
 
     def _metrics(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
-        """Return the metrics of one type by name."""
+        """Return the metrics of one IoU type by torchmetrics' names."""
         max_dets = self._protocol.max_dets[-1]
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
@@ -287,28 +296,31 @@ class MeanAveragePrecision:
         return values
 
     def result(self, iou_type: str | None = None) -> Result | None:
-        """Return the full result of all updates and processes.
+        """Return the full result of all updates and processes; None without images.
 
-        None where no image came. Every process has to call, as for :meth:`compute`.
+        Every process must call this method, as for :meth:`compute`.
 
         Parameters
         ----------
         iou_type : {"bbox", "segm"}, optional
-            The type, if both are compared; by default the first.
+            One of the metric's IoU types; by default the first.
 
         Raises
         ------
         UsageError
-            If it is not compared.
+            If the metric does not have this IoU type.
         """
-        kind = self.iou_type[0] if iou_type is None else iou_type
-        if kind not in self.iou_type:
-            raise UsageError(f"iou_type {kind!r} is not compared; {', '.join(self.iou_type)} is")
+        selected = self.iou_type[0] if iou_type is None else iou_type
+        if selected not in self.iou_type:
+            raise UsageError(
+                f"iou_type {selected!r} is not computed; choose from {', '.join(self.iou_type)}"
+            )
         return self._gather_result(
-            (self._agnostic if self.average == "micro" else self._by_class)[kind]
+            (self._agnostic if self.average == "micro" else self._by_class)[selected]
         )
 
     def _gather_result(self, evaluator: Evaluator) -> Result | None:
+        """Return the result of the updates of all processes; None without images."""
         _, ranks = self._rank_and_world_size()
         if ranks == 1:
             return evaluator.compute() if evaluator.seen else None
@@ -318,7 +330,7 @@ class MeanAveragePrecision:
         return merged.compute() if merged.images else None
 
     def _tensor(self, values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return a tensor as torchmetrics does: scalar if single, -1 if undefined."""
+        """Return values as a tensor, undefined ones as -1; a single value as a scalar."""
         defined = [-1 if isnan(value) else value for value in values]
         tensor = torch.tensor(defined, dtype=dtype, device=self.device)
         return tensor[0] if len(defined) == 1 else tensor
@@ -329,13 +341,21 @@ def _protocol(
     rec_thresholds: Sequence[float] | None,
     max_dets: Sequence[int] | None,
 ) -> Protocol:
-    """Return torchmetrics' protocol with the given settings."""
-    levels_requested = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
+    """Return the preset ``torchmetrics`` with the given settings.
+
+    Raises
+    ------
+    UsageError
+        If the recall levels are not those of a recall grid.
+    """
+    requested = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
     grid_names: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
-    grids = [name for name in grid_names if RECALL_GRIDS[name] == levels_requested]
+    grids = [name for name in grid_names if RECALL_GRIDS[name] == requested]
     if not grids:
         accepted = ", ".join(grid_names)
-        raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {accepted}")
+        raise UsageError(
+            f"rec_thresholds are not the 101 levels of a recall grid; choose from {accepted}"
+        )
     changes: dict[str, Any] = {"recall_grid": grids[0]}
     if iou_thresholds is not None:
         changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_dtype": "float64"}
@@ -345,7 +365,7 @@ def _protocol(
 
 
 def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
-    """Raise UsageError if items lack a tensor or boxes have a wrong shape."""
+    """Raise UsageError if items lack a tensor or boxes have an invalid shape."""
     for index, item in enumerate(items):
         for key in keys:
             if not isinstance(item.get(key), Tensor):
@@ -355,12 +375,12 @@ def _check_items(argument: str, items: Items, keys: Sequence[str]) -> None:
         boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
         if boxes.numel() and boxes.shape[1:] != (4,):
             raise UsageError(
-                f"{argument} {index}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)"
+                f"{argument} {index}: boxes has shape {tuple(boxes.shape)}; expected (n, 4)"
             )
 
 
 def _column(items: Items, key: str) -> list[NDArray[Any]]:
-    """Return an entry of each item, transferred at once."""
+    """Return one tensor of each item as an array, in a single transfer from the device."""
     return _split_by_item(torch.cat([item[key] for item in items]), items, key) if items else []
 
 
@@ -394,7 +414,7 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
 
 
 def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
-    """Return the masks of each item."""
+    """Return the masks of each item; `table` is the name used in error messages."""
     masks = []
     for name, item in zip(images, items, strict=True):
         columns = Columns(table)
@@ -406,12 +426,12 @@ def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
 def _areas(
     items: Items, masks: Sequence[Masks] | None, boxes: Sequence[NDArray[Any]] | None
 ) -> list[NDArray[np.float64]]:
-    """Return ground truth areas; missing and 0 areas are those of the shape."""
+    """Return the areas of the ground truths; missing and zero ones are those of mask or box."""
     if masks is not None:
         areas = [mask.measured()[0] for mask in masks]
     else:
         width_height = [box[:, 2:].astype(np.float64) for box in boxes or ()]
-        areas = [side[:, 0] * side[:, 1] for side in width_height]
+        areas = [size[:, 0] * size[:, 1] for size in width_height]
     for index, item in enumerate(items):
         if "area" in item:
             given = as_array(item["area"]).astype(np.float64)
@@ -420,7 +440,7 @@ def _areas(
 
 
 def _crowds(items: Items) -> list[NDArray[np.bool_]]:
-    """Return the crowd flags of ground truths, False if not given."""
+    """Return the crowd flags of the ground truths; missing ones are False."""
     return [
         as_array(item["iscrowd"]) != 0 if "iscrowd" in item else np.zeros(len(item["labels"]), bool)
         for item in items

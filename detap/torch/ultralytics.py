@@ -1,9 +1,7 @@
-"""Evaluation during Ultralytics validation.
+"""Evaluation during Ultralytics validation, tested with Ultralytics 8.4.
 
-Its callbacks are given the validator and not what was predicted. So the one of the start puts a
-listener before ``update_metrics``, which every batch passes; the one of the end has the result
-made.
-Written for, and tested with, Ultralytics 8.4.
+Callbacks receive the validator, but not the predictions. So ``on_val_start`` wraps the validator's
+``update_metrics``, which receives each batch, and ``on_val_end`` computes the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,27 +13,27 @@ from detap.protocols import Protocol
 
 
 class UltralyticsEvaluator:
-    """Evaluator of an Ultralytics model's validations.
+    """Evaluator for the validations of an Ultralytics model.
 
     >>> model = ultralytics.YOLO("yolo11n.pt")
     >>> evaluator = UltralyticsEvaluator(model)
     >>> model.val(data="coco8.yaml")
     >>> evaluator.result.summary["AP"]
 
-    Boxes are scored in the pixels of the images as they are on disk, ground truths as the validator
-    has them, images by the paths of their files.
+    Boxes are in pixels of the image files. Ground truths are those of the validator. Images are
+    named by the paths of their files.
 
     Parameters
     ----------
     model : ultralytics.YOLO
-        Or whatever else has ``add_callback``.
+        The model, or another object with ``add_callback``.
     protocol : Protocol or str
         A protocol or the name of a preset.
 
     Attributes
     ----------
     result : Result or None
-        Of the last validation that ended.
+        Result of the last finished validation; None before, or if it had no images.
     """
 
     def __init__(self, model: Any, protocol: Protocol | str = "coco") -> None:
@@ -47,22 +45,24 @@ class UltralyticsEvaluator:
         model.add_callback("on_val_end", self._end)
 
     def _start(self, validator: Any) -> None:
+        """Reset the evaluator and wrap the validator's ``update_metrics``."""
         if self._evaluator is not None:
             self._evaluator.reset()
-        if self._validator is validator:  # a trainer has one for all its epochs
+        if self._validator is validator:  # a trainer uses one validator for all epochs
             return
         self._validator, update_metrics = validator, validator.update_metrics
 
-        def listen(preds: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> None:
+        def update_both(preds: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> None:
             self._update(validator, preds, batch)
             update_metrics(preds, batch)
 
-        validator.update_metrics = listen
+        validator.update_metrics = update_both
 
     def _update(
         self, validator: Any, preds: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]
     ) -> None:
-        if self._evaluator is None:  # the classes are known from the first batch on
+        """Add a batch to the evaluator."""
+        if self._evaluator is None:  # the validator's class names are set by the first batch
             names = validator.names
             classes = names if isinstance(names, Mapping) else dict(enumerate(names))
             self._evaluator = Evaluator(protocol=self._protocol, boxes="xyxy", classes=classes)
@@ -83,6 +83,7 @@ class UltralyticsEvaluator:
         )
 
     def _end(self, validator: Any) -> None:
+        """Compute the result; None without images."""
         del validator
         seen = self._evaluator is not None and self._evaluator.seen
         self.result = self._evaluator.compute() if self._evaluator and seen else None
