@@ -14,7 +14,7 @@ from detap.analysis.explanation.protocol_search import protocol_search
 from detap.analysis.explanation.target_value import TargetValue
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol
-from detap.report.sections.explanation import origin_report
+from detap.report.sections.explanation import protocol_search_report
 from tests.formats.voc_files import write
 
 _COCO = "coco-val2014-100/instances_val2014"
@@ -53,7 +53,7 @@ def tables_of(folder: Path, name: str) -> Tables:
 def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
     changes = {} if overlap == "bbox" else {"iou_type": overlap}
     return str(
-        origin_report(
+        protocol_search_report(
             protocol_search(tables, TargetValue.of(f"{value:.6f}"), at, changes=changes)
         ).conclusion
     )
@@ -93,7 +93,7 @@ def test_other_overlaps_are_said_not_to_be_searched(
     monkeypatch.setattr("detap.analysis.explanation.protocol_search.MAX_PAIRS", 10)
     found = protocol_search(tables, wanted, "AP50")
     assert not found.equal
-    told = str(origin_report(found).conclusion)
+    told = str(protocol_search_report(found).conclusion)
     assert told.startswith("No searched preset")
     skipped = {name for group in found.skipped for name in group.presets}
     others = {name for name, protocol in PRESETS.items() if protocol.iou_type != "bbox"}

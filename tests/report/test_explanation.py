@@ -10,7 +10,7 @@ from detap.analysis.explanation.report_diff import Cause, Contribution, ReportDi
 from detap.analysis.explanation.shapley import StepEffect
 from detap.protocols import protocol
 from detap.protocols.steps import steps
-from detap.report.sections.explanation import account_sentence, difference_sentence, percent
+from detap.report.sections.explanation import percent, protocol_diff_sentence, report_diff_sentence
 
 VOC, COCO = protocol("voc2012"), protocol("coco")
 STEPS = steps(
@@ -61,7 +61,7 @@ def test_a_share_in_words(share: float, told: str) -> None:
     ],
 )
 def test_what_a_difference_comes_to(found: ProtocolDiff, told: str) -> None:
-    assert difference_sentence(found) == told
+    assert protocol_diff_sentence(found) == told
 
 
 def account(
@@ -127,4 +127,4 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
     ],
 )
 def test_what_two_reports_come_to(found: ReportDiff, told: str) -> None:
-    assert account_sentence(found) == told
+    assert report_diff_sentence(found) == told

@@ -8,7 +8,7 @@ from detap import evaluate
 from detap.analysis.comparison import compare
 from detap.checks.statistics import DataCheck
 from detap.report.sections.comparison import comparison_report
-from detap.report.sections.data_checks import examination_report
+from detap.report.sections.data_checks import data_check_report
 from detap.report.writers.json import as_dict
 from detap.report.writers.registry import Style
 from detap.report.writers.text import render
@@ -72,6 +72,6 @@ def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() 
 
 
 def test_an_examination_is_of_no_protocol() -> None:
-    made = examination_report(DataCheck((), (), ()))
+    made = data_check_report(DataCheck((), (), ()))
     assert (made.signature, made.protocol, made.summary) == ("", {}, {})
     assert render(made, Style()).split() == ["No", "errors"]

@@ -133,11 +133,11 @@ def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     """Compute the statistics and write the report."""
     from detap.checks.statistics import examine  # lazy import (start-up time)
     from detap.report.inputs import describe
-    from detap.report.sections.data_checks import examination_report
+    from detap.report.sections.data_checks import data_check_report
 
     tables = {"ground_truth": read.ground_truth, "detections": read.detections}
     sources = {role: table.files for role, table in tables.items() if table is not None}
-    report = examination_report(
+    report = data_check_report(
         examine(read.ground_truth, read.detections),
         problems=read.problems,
         omitted=read.omitted,

@@ -154,7 +154,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
             *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
             *comparison_notes(comparison.second, comparison.first),
         ),
-        most=options["top"],
+        max_rows=options["top"],
         drop=options["detectable_drop"],
     )
     session.print_notes(report.notes)

@@ -192,11 +192,11 @@ def _report_diff(
     inputs: "ReportInputs | None",
 ) -> "Report":
     from detap.analysis.explanation.report_diff import report_diff  # lazy import (start-up time)
-    from detap.report.sections.explanation import account_report
+    from detap.report.sections.explanation import report_diff_report
 
     first, second = records
     diff = report_diff(first, second, options["metric"], source=inputs, threads=options["threads"])
-    return account_report(diff)
+    return report_diff_report(diff)
 
 
 def _protocol_diff(
@@ -205,12 +205,12 @@ def _protocol_diff(
     from detap.analysis.explanation.protocol_diff import (
         protocol_diff,  # lazy import (start-up time)
     )
-    from detap.report.sections.explanation import difference_report
+    from detap.report.sections.explanation import protocol_diff_report
 
     assert inputs is not None
     first, second = protocols
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
-    return difference_report(
+    return protocol_diff_report(
         protocol_diff(inputs.tables, first, second, options["metric"], **keywords)
     )
 
@@ -224,12 +224,12 @@ def _protocol_search(
     from detap.analysis.explanation.protocol_search import (
         protocol_search,  # lazy import (start-up time)
     )
-    from detap.report.sections.explanation import origin_report
+    from detap.report.sections.explanation import protocol_search_report
 
     assert inputs is not None
     keywords = {"classes": inputs.classes, "threads": options["threads"]}
     search = protocol_search(inputs.tables, target, options["metric"], changes=changes, **keywords)
-    return origin_report(search, most=options["top"])
+    return protocol_search_report(search, max_rows=options["top"])
 
 
 def _explain(

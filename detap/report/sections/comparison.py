@@ -53,7 +53,7 @@ class ClassPair(TypedDict):
 
 
 class ChangedClasses(TypedDict):
-    """The classes and the number that changed."""
+    """All classes, and the number of changed ones."""
 
     changed: Count
     all: Annotated[list[ClassPair], "In descending order of the change of the primary metric."]
@@ -73,7 +73,7 @@ class ImageChange(TypedDict):
 
 
 class ChangedImages(TypedDict):
-    """The images and the number that changed."""
+    """The images with changed errors, and their number."""
 
     changed: Count
     all: Annotated[
@@ -107,7 +107,7 @@ def comparison_report(
     *,
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
-    most: int | None = 10,
+    max_rows: int | None = 10,
     drop: float | None = None,
 ) -> Report:
     """Return the report of two detectors side by side.
@@ -118,13 +118,13 @@ def comparison_report(
         Of :func:`detap.analysis.comparison.compare`.
     inputs : sequence of mapping
     notes : sequence of Note
-    most : int or None
+    max_rows : int or None
         Maximum number of classes and images in text; JSON has all that changed.
     drop : float, optional
-        The drop whose number of images needed is reported.
+        A drop of the metrics; the number of images needed to detect it is reported.
     """
     protocol = comparison.first.protocol
-    numbers = tuple(_number(comparison, name) for name in comparison.names)
+    rows = tuple(_metric_row(comparison, name) for name in comparison.names)
     level = "" if comparison.resamples is None else f" ({100 * comparison.confidence:g}% CI)"
     return Report(
         kind="comparison",
@@ -132,23 +132,21 @@ def comparison_report(
         signature=comparison.second.signature,
         protocol=protocol.as_dict(),
         inputs=tuple(inputs),
-        table=Table(_columns("metric", comparison), numbers),
+        table=Table(_columns("metric", comparison), rows),
         notes=tuple(notes),
         blocks=(
-            _classes(comparison, most),
-            *_error_blocks(comparison, most),
-            *_resolution(comparison, most, drop),
+            _classes(comparison, max_rows),
+            *_error_blocks(comparison, max_rows),
+            *_power(comparison, max_rows, drop),
             *selection_blocks(comparison.second.selection),
         ),
     )
 
 
-def _resolution(
-    comparison: "Comparison", most: int | None, drop: float | None
-) -> tuple[Block, ...]:
+def _power(comparison: "Comparison", max_rows: int | None, drop: float | None) -> tuple[Block, ...]:
     """Return the minimum detectable drops, if images were resampled."""
     analysis = power_analysis(comparison, drop)
-    return () if analysis is None else (power_block(analysis, most),)
+    return () if analysis is None else (power_block(analysis, max_rows),)
 
 
 def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
@@ -166,7 +164,7 @@ def _columns(heading: str, comparison: "Comparison") -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _number(comparison: "Comparison", name: str) -> dict[str, Cell]:
+def _metric_row(comparison: "Comparison", name: str) -> dict[str, Cell]:
     low, high = comparison.interval(name)
     return {
         "name": name,
@@ -178,62 +176,62 @@ def _number(comparison: "Comparison", name: str) -> dict[str, Cell]:
     }
 
 
-def _classes(comparison: "Comparison", most: int | None) -> Block:
+def _classes(comparison: "Comparison", max_rows: int | None) -> Block:
     """Return the classes by descending change of the primary metric."""
-    before, after = class_rows(comparison.first), class_rows(comparison.second)
+    class_pairs = zip(class_rows(comparison.first), class_rows(comparison.second), strict=True)
     primary = metrics.summary(comparison.first.protocol)[0]
     key = primary.class_name
     changes = None if comparison.errors is None else comparison.changed_by_class
     rows = []
-    for label, (then, now) in enumerate(zip(before, after, strict=True)):
+    for label, (first, second) in enumerate(class_pairs):
         low, high = comparison.interval(primary.name, label)
         kinds = {} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))
         rows.append(
             {
-                "name": now["name"],
-                "id": now["id"],
-                "first": then[key],
-                "second": now[key],
-                "difference": _difference(then[key], now[key]),
+                "name": second["name"],
+                "id": second["id"],
+                "first": first[key],
+                "second": second[key],
+                "difference": _class_difference(first[key], second[key]),
                 "low": low,
                 "high": high,
-                "ground_truths": now["ground_truths"],
+                "ground_truths": second["ground_truths"],
                 **kinds,
             }
         )
-    rows.sort(key=lambda row: -_size(row["difference"]))
-    changed = [row for row in rows if _size(row["difference"]) > 0]
+    rows.sort(key=lambda row: -_magnitude(row["difference"]))
+    changed = [row for row in rows if _magnitude(row["difference"]) > 0]
     columns = (
         *_columns("class", comparison),
         Column("ground_truths", "ground truths", "GT", "count", 1),
     )
-    title = _title("class", "classes", len(changed), len(rows), most)
+    title = _title("class", "classes", len(changed), len(rows), max_rows)
     return Block(
         "classes",
         title,
         {"changed": len(changed), "all": rows},
-        table=_shown(columns, changed, most),
+        table=_top_rows(columns, changed, max_rows),
     )
 
 
-def _difference(then: Cell, now: Cell) -> float:
-    assert isinstance(then, int | float)
-    assert isinstance(now, int | float)
-    return difference(float(then), float(now))
+def _class_difference(first: Cell, second: Cell) -> float:
+    assert isinstance(first, int | float)
+    assert isinstance(second, int | float)
+    return difference(float(first), float(second))
 
 
-def _size(difference: Cell) -> float:
+def _magnitude(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
 
 
-def _error_blocks(comparison: "Comparison", most: int | None) -> tuple[Block, ...]:
+def _error_blocks(comparison: "Comparison", max_rows: int | None) -> tuple[Block, ...]:
     """Return the changes of errors by image and type, if both have boxes."""
     if comparison.errors is None:
         return ()
-    return _images(comparison, most), _errors(*comparison.errors)
+    return _images(comparison, max_rows), _errors(*comparison.errors)
 
 
-def _images(comparison: "Comparison", most: int | None) -> Block:
+def _images(comparison: "Comparison", max_rows: int | None) -> Block:
     """Return the images by descending change of their errors, worse ones first."""
     changed = comparison.changed.tolist()
     names = comparison.first.images
@@ -248,16 +246,16 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
         Column("errors", "errors", "all", "count_change"),
         *(Column(kind, kind, _SHORT[kind], "count_change") for kind in KINDS),
     )
-    title = _title("image", "images", len(rows), len(names), most)
+    title = _title("image", "images", len(rows), len(names), max_rows)
     data = {"changed": len(rows), "all": rows}
-    return Block("images", title, data, table=_shown(columns, rows, most))
+    return Block("images", title, data, table=_top_rows(columns, rows, max_rows))
 
 
-def _errors(*both: "ErrorCounts") -> Block:
-    first, second = (errors.by_image.sum(axis=0).tolist() for errors in both)
+def _errors(*error_counts: "ErrorCounts") -> Block:
+    totals = (errors.by_image.sum(axis=0).tolist() for errors in error_counts)
     rows: list[dict[str, Cell]] = [
-        {"name": kind, "first": then, "second": now, "difference": now - then}
-        for kind, then, now in zip(KINDS, first, second, strict=True)
+        {"name": kind, "first": first, "second": second, "difference": second - first}
+        for kind, first, second in zip(KINDS, *totals, strict=True)
     ]
     columns = (
         Column("name", "errors", "errors", "name"),
@@ -280,14 +278,14 @@ _SHORT = {
 }
 
 
-def _title(one: str, many: str, changed: int, count: int, most: int | None) -> str:
+def _title(singular: str, plural: str, changed: int, count: int, max_rows: int | None) -> str:
     if not changed:
-        return f"No {one} changed"
-    text = f"{changed} of {count} {many} changed"
-    return text if most is None or changed <= most else f"{text}, top {most}"
+        return f"No {singular} changed"
+    text = f"{changed} of {count} {plural} changed"
+    return text if max_rows is None or changed <= max_rows else f"{text}, top {max_rows}"
 
 
-def _shown(
-    columns: tuple[Column, ...], rows: Sequence[Mapping[str, Cell]], most: int | None
+def _top_rows(
+    columns: tuple[Column, ...], rows: Sequence[Mapping[str, Cell]], max_rows: int | None
 ) -> Table | None:
-    return Table(columns, tuple(rows if most is None else rows[:most])) if rows else None
+    return Table(columns, tuple(rows if max_rows is None else rows[:max_rows])) if rows else None

@@ -64,31 +64,31 @@ _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
     Column("detections", "detections", "det", "count"),
 )
-_NAMES = 5
-"""Names that a line for people lists; JSON has all."""
+_MAX_NAMES = 5
+"""Maximum number of names in text; JSON has all."""
 
 
-def examination_report(
-    examination: "DataCheck",
+def data_check_report(
+    data_check: "DataCheck",
     *,
     problems: Sequence[Problem] = (),
     omitted: int = 0,
     inputs: Sequence[Mapping[str, Any]] = (),
 ) -> Report:
-    """Return the report of what was examined.
+    """Return the report of a data check.
 
     Parameters
     ----------
-    examination : DataCheck
-        Of :func:`detap.checks.statistics.examine`; empty where nothing could be read.
+    data_check : DataCheck
+        From :func:`detap.checks.statistics.examine`; empty if nothing could be read.
     problems : sequence of Problem
-        What is wrong with the inputs.
+        Errors in the inputs.
     omitted : int
-        How many further problems there are.
+        Number of further errors.
     inputs : sequence of mapping
-        As :func:`detap.report.inputs.describe` makes them.
+        From :func:`detap.report.inputs.describe`.
     """
-    rows = examination.classes
+    rows = data_check.classes
     counts = [column for column in _COUNTS if rows and column.key in rows[0]]
     totals = {column.key: sum(row[column.key] for row in rows) for column in counts}
     columns = (Column("name", "class", "class", "name"), *counts)
@@ -96,8 +96,8 @@ def examination_report(
         kind="check",
         inputs=tuple(inputs),
         table=Table(columns, rows, {"name": "total", **totals} if rows else None),
-        notes=examination.notes,
-        blocks=(_errors(problems, omitted), *_statistics(examination.statistics)),
+        notes=data_check.notes,
+        blocks=(_errors(problems, omitted), *_statistics(data_check.statistics)),
     )
 
 
@@ -110,7 +110,8 @@ def _errors(problems: Sequence[Problem], omitted: int) -> Block:
 
 def _statistics(statistics: Sequence["Statistic"]) -> tuple[Block, ...]:
     rows = tuple(
-        {"name": statistic.title, "value": _shown(statistic.value)} for statistic in statistics
+        {"name": statistic.title, "value": _format_value(statistic.value)}
+        for statistic in statistics
     )
     columns = (
         Column("name", "Data set", "Data set", "name"),
@@ -120,10 +121,10 @@ def _statistics(statistics: Sequence["Statistic"]) -> tuple[Block, ...]:
     return (Block("statistics", "", data, (), Table(columns, rows) if rows else None),)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, list):
-        more = f", ... ({len(value)})" if len(value) > _NAMES else ""
-        return (", ".join(value[:_NAMES]) + more) or "none"
+        more = f", ... ({len(value)})" if len(value) > _MAX_NAMES else ""
+        return (", ".join(value[:_MAX_NAMES]) + more) or "none"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -163,23 +163,25 @@ _KINDS = {field.name: field.kind for field in protocol_fields(Protocol)}
 # --- two protocols
 
 
-def difference_report(diff: ProtocolDiff) -> Report:
+def protocol_diff_report(diff: ProtocolDiff) -> Report:
     """Return the report of the difference between two protocols."""
     return Report(
         kind="protocol_diff",
         table=steps_table(diff),
-        blocks=(_ends(diff), *difference_blocks(diff)),
-        conclusion=difference_sentence(diff),
+        blocks=(_metrics_of_protocols(diff), *protocol_diff_blocks(diff)),
+        conclusion=protocol_diff_sentence(diff),
     )
 
 
-def difference_sentence(diff: ProtocolDiff) -> str:
+def protocol_diff_sentence(diff: ProtocolDiff) -> str:
     """Return the main cause of a difference as a sentence."""
     if not diff.differs:
-        ends = " and ".join(end.protocol.text for end in (diff.first, diff.second))
-        cancel = any(not nearly_equal(change, 0.0) for part in diff.effects for change in part[:2])
+        protocols = " and ".join(item.protocol.text for item in (diff.first, diff.second))
+        cancel = any(
+            not nearly_equal(change, 0.0) for effect in diff.effects for change in effect[:2]
+        )
         note = ": the effects of their fields cancel" if cancel else ""
-        return f"{ends} give the same {diff.second.metric.name}{note}"
+        return f"{protocols} give the same {diff.second.metric.name}{note}"
     cause, fraction = _main_cause(diff)
     others = f"; other fields {percent(1 - fraction)}" if fraction > 1.005 else ""
     return f"Main cause: {cause} ({percent(fraction)} of the difference{others})"
@@ -198,7 +200,7 @@ def percent(fraction: float) -> str:
     return f"{round(100 * fraction)}%".replace("-", "\N{MINUS SIGN}")
 
 
-_IN_ALL = ("shapley", "min", "max")
+_OVER_ALL_COMBINATIONS = ("shapley", "min", "max")
 _STEPS = (
     Column("name", "field", "field", "name"),
     Column("fraction", "share of difference", "share", "fraction"),
@@ -218,49 +220,49 @@ def steps_table(diff: ProtocolDiff) -> Table:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": step.name,
-            "fields": ",".join(axis.name for axis in step.fields),
+            "fields": ",".join(field.name for field in step.fields),
             "fraction": fraction,
-            "shapley": part.shapley,
-            "in_order": part.in_order,
-            "reversed": part.reversed,
-            "min": part.minimum,
-            "max": part.maximum,
+            "shapley": effect.shapley,
+            "in_order": effect.in_order,
+            "reversed": effect.reversed,
+            "min": effect.minimum,
+            "max": effect.maximum,
         }
-        for step, part, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
+        for step, effect, fraction in zip(diff.steps, diff.effects, diff.fractions, strict=True)
     )
-    known = [c for c in _STEPS if diff.is_exhaustive or c.key not in _IN_ALL]
+    columns = [c for c in _STEPS if diff.is_exhaustive or c.key not in _OVER_ALL_COMBINATIONS]
     totals: dict[str, Cell] = {"name": "difference", "fraction": sum(diff.fractions)}
     totals |= dict.fromkeys(("shapley", "in_order", "reversed"), diff.total)
-    return Table(tuple(known), rows, totals)
+    return Table(tuple(columns), rows, totals)
 
 
-def _ends(diff: ProtocolDiff) -> Block:
-    ends = {"first": diff.first, "second": diff.second}
+def _metrics_of_protocols(diff: ProtocolDiff) -> Block:
+    metrics = {"first": diff.first, "second": diff.second}
     rows: list[dict[str, Cell]] = [
-        {"name": end.protocol.text, "metric": end.metric.name, "value": end.value}
-        for end in ends.values()
+        {"name": item.protocol.text, "metric": item.metric.name, "value": item.value}
+        for item in metrics.values()
     ]
     data: dict[str, Any] = {
         key: {
-            "signature": end.protocol.signature(__version__),
-            "protocol": end.protocol.as_dict(),
-            "metric": end.metric.name,
-            "value": end.value,
+            "signature": item.protocol.signature(__version__),
+            "protocol": item.protocol.as_dict(),
+            "metric": item.metric.name,
+            "value": item.value,
         }
-        for key, end in ends.items()
+        for key, item in metrics.items()
     }
-    table = Table(_ENDS, tuple(rows))
+    table = Table(_METRIC_COLUMNS, tuple(rows))
     return Block("metrics", "", {**data, "difference": diff.total}, table=table)
 
 
-_ENDS = (
+_METRIC_COLUMNS = (
     Column("name", "protocol", "protocol", "name"),
     Column("metric", "metric", "metric", "text"),
     Column("value", "value", "value", "exact"),
 )
 
 
-def difference_blocks(diff: ProtocolDiff) -> list[Block]:
+def protocol_diff_blocks(diff: ProtocolDiff) -> list[Block]:
     """Return the fields that differ and their effects over all combinations."""
     table = steps_table(diff)
     data = {"scored": diff.combinations, "all": diff.is_exhaustive}
@@ -277,9 +279,9 @@ def difference_blocks(diff: ProtocolDiff) -> list[Block]:
 
 
 def _fields(diff: ProtocolDiff) -> Block:
-    first, second = (end.protocol.only_metric(end.metric) for end in (diff.first, diff.second))
+    first, second = (item.protocol.only_metric(item.metric) for item in (diff.first, diff.second))
     plain = [protocol.as_dict() for protocol in (first, second)]
-    names = [axis.name for step in diff.steps for axis in step.fields]
+    names = [field.name for step in diff.steps for field in step.fields]
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": display_name(name),
@@ -300,7 +302,7 @@ def _fields(diff: ProtocolDiff) -> Block:
 # --- a value
 
 
-def origin_report(search: ProtocolSearch, *, most: int = 10) -> Report:
+def protocol_search_report(search: ProtocolSearch, *, max_rows: int = 10) -> Report:
     """Return the report of the protocols that give a value or a near one."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -311,18 +313,18 @@ def origin_report(search: ProtocolSearch, *, most: int = 10) -> Report:
             "changes": len(match.changes),
             "signature": match.protocol.signature(__version__),
         }
-        for match in search.candidates[:most]
+        for match in search.candidates[:max_rows]
     )
     return Report(
         kind="protocol_search",
         table=Table(_PROTOCOLS, rows),
-        blocks=(_search(search, most),),
-        conclusion=_origin_sentence(search),
+        blocks=(_search(search, max_rows),),
+        conclusion=_protocol_search_sentence(search),
     )
 
 
 _PROTOCOLS = (
-    *_ENDS,
+    *_METRIC_COLUMNS,
     Column("digits", "matching digits", "digits", "count"),
 )
 
@@ -339,7 +341,7 @@ def _values(changes: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _origin_sentence(search: ProtocolSearch) -> str:
+def _protocol_search_sentence(search: ProtocolSearch) -> str:
     target, equal = search.target, search.equal
     given = f" (all with {', '.join(_values(search.changes))})" if search.changes else ""
     if not search.candidates:
@@ -361,11 +363,11 @@ def _others(equal: Sequence[ProtocolMatch]) -> str:
         return ""
     if equal[0].changes and names[1:]:
         return f"; so do {len(names)} others"
-    *most, last = names
-    return f"; so do {', '.join(most)} and {last}" if most else f"; so does {last}"
+    *others, last = names
+    return f"; so do {', '.join(others)} and {last}" if others else f"; so does {last}"
 
 
-def _search(search: ProtocolSearch, most: int) -> Block:
+def _search(search: ProtocolSearch, max_rows: int) -> Block:
     none, one, two = (*search.scored, 0, 0)[:3]
     lines = [f"{none} presets"]
     if len(search.scored) > 1:
@@ -375,7 +377,7 @@ def _search(search: ProtocolSearch, most: int) -> Block:
             f", the most likely of {search.pairs}" if search.pairs > search.max_pairs else ""
         )
         lines.append(f"{two} with two{likeliest}")
-    shown = min(most, len(search.candidates))
+    shown = min(max_rows, len(search.candidates))
     text = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(search.candidates)} values"
     data: Mapping[str, Any] = {
         "metric": search.target.text,
@@ -404,7 +406,7 @@ _CLAUSES = {
 }
 
 
-def account_report(diff: ReportDiff) -> Report:
+def report_diff_report(diff: ReportDiff) -> Report:
     """Return the report of the difference between two reports."""
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
@@ -419,30 +421,30 @@ def account_report(diff: ReportDiff) -> Report:
         "change": diff.total,
         "fraction": 1.0 if diff.differs else nan,
     }
-    table = Table(_PORTIONS, rows, totals)
-    blocks = [_numbers(diff), _causes(diff), *_remarks(diff)]
+    table = Table(_CONTRIBUTIONS, rows, totals)
+    blocks = [_metrics_of_reports(diff), _causes(diff), *_remarks(diff)]
     if diff.protocols is not None:
         steps = steps_table(diff.protocols)
         title = "Contributions of the protocol fields"
         data = {"steps": steps.rows, "difference": diff.protocols.total}
         blocks += [Block("attribution", title, data, table=steps)]
-        blocks += difference_blocks(diff.protocols)
+        blocks += protocol_diff_blocks(diff.protocols)
     return Report(
         kind="report_diff",
         table=table if rows else Table((), ()),
         blocks=tuple(blocks),
-        conclusion=account_sentence(diff),
+        conclusion=report_diff_sentence(diff),
     )
 
 
-_PORTIONS = (
+_CONTRIBUTIONS = (
     Column("name", "cause", "cause", "name"),
     Column("fraction", "share of difference", "share", "fraction"),
     Column("change", "change", "change", "precise_change"),
 )
 
 
-def account_sentence(diff: ReportDiff) -> str:
+def report_diff_sentence(diff: ReportDiff) -> str:
     """Return the main cause of the difference between two reports as a sentence."""
     if not diff.contributions:
         return _nothing_differs(diff)
@@ -466,7 +468,7 @@ def _protocols_alone(diff: ReportDiff) -> str:
     if diff.differing != ("protocol",):
         return ""
     if diff.protocols is not None:
-        return difference_sentence(diff.protocols)
+        return protocol_diff_sentence(diff.protocols)
     cause = diff.protocol_change.removeprefix("that ")
     return f"Main cause: {cause} (100% of the difference)" if len(diff.steps) == 1 else ""
 
@@ -496,13 +498,13 @@ def _unknown(diff: ReportDiff) -> str:
     return f"{', '.join(parts)}; {each} is unknown"
 
 
-def _numbers(diff: ReportDiff) -> Block:
+def _metrics_of_reports(diff: ReportDiff) -> Block:
     rows: list[dict[str, Cell]] = [
         {"name": report, "metric": name, "value": value}
         for report, name, value in zip(("first", "second"), diff.names, diff.values, strict=True)
     ]
     data = {str(row["name"]): {"metric": row["metric"], "value": row["value"]} for row in rows}
-    columns = (Column("name", "report", "report", "name"), *_ENDS[1:])
+    columns = (Column("name", "report", "report", "name"), *_METRIC_COLUMNS[1:])
     table = Table(columns, tuple(rows))
     return Block("metrics", "", {**data, "difference": diff.total}, table=table)
 

@@ -27,7 +27,7 @@ class SliceEntry(TypedDict):
 def slices_block(
     slices: "Sequence[SliceMetrics]", columns_of: Mapping[str, Column] = MappingProxyType({})
 ) -> Block:
-    """Return the block of at least one slice.
+    """Return the block of slices; there must be at least one.
 
     Parameters
     ----------
@@ -44,22 +44,22 @@ def slices_block(
     )
     rows: list[Mapping[str, Cell]] = [
         {
-            "name": part.tag,
-            "images": part.images,
-            "ground_truths": part.ground_truths,
-            **part.summary,
+            "name": item.tag,
+            "images": item.images,
+            "ground_truths": item.ground_truths,
+            **item.summary,
         }
-        for part in slices
+        for item in slices
     ]
     data = {
-        part.tag: {
-            "images": part.images,
-            "images_sha256": part.images_sha256,
-            "ground_truths": part.ground_truths,
-            "summary": part.summary,
-            "classes": part.classes,
+        item.tag: {
+            "images": item.images,
+            "images_sha256": item.images_sha256,
+            "ground_truths": item.ground_truths,
+            "summary": item.summary,
+            "classes": item.classes,
         }
-        for part in slices
+        for item in slices
     }
     return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
 
