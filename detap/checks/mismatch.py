@@ -70,7 +70,7 @@ def _suspicions(sample: Sample) -> list[Note]:
 
 
 def _no_more_than_chance(sample: Sample) -> bool:
-    """Return True if detections overlap other images' ground truths as often as their own's."""
+    """Return True if detections overlap other images' ground truths as often as their own."""
     count = len(sample.rows)
     if count < _ENOUGH or sample.overlapped.mean() > MOST_OVERLAPPED:
         return False
@@ -87,23 +87,23 @@ def _mixed_images(sample: Sample) -> Note | None:
     if sample.images < _FEWEST_IMAGES or count >= _ENOUGH:
         return None
     fits = sample.tight()
-    same_image = int(np.trace(fits))
+    fits_of_same_image = int(np.trace(fits))
     np.fill_diagonal(fits, 0)
-    best, partner = fits.max(axis=1), fits.argmax(axis=1)
-    fitting = np.flatnonzero(best)
-    fitted = int(best.sum())
-    if fitted < max(_FEWEST_FITTED, count / 2, 3 * same_image):
+    most_fits, partner = fits.max(axis=1), fits.argmax(axis=1)
+    images = np.flatnonzero(most_fits)
+    fitted = int(most_fits.sum())
+    if fitted < max(_FEWEST_FITTED, count / 2, 3 * fits_of_same_image):
         return None
-    # The fits of the remaining images are chance; the best of n images has n attempts.
+    # Fits with images other than the partner are chance. A partner is the best of n images.
     by_chance = (int(fits.sum()) - fitted + 1) / (count * (sample.images - 2))
     best_by_chance = 1 - max(0.0, 1 - by_chance) ** (sample.images - 1)
-    partners = len(np.unique(partner[fitting]))  # one image must not fit all
-    if not beyond_chance(fitted, best_by_chance, count) or 10 * partners < 8 * len(fitting):
+    partners = len(np.unique(partner[images]))  # one image must not fit all
+    if not beyond_chance(fitted, best_by_chance, count) or 10 * partners < 8 * len(images):
         return None
-    first = int(fitting[0])
+    first = int(images[0])
     example = f"those of {sample.name(int(partner[first]))!r} fit {sample.name(first)!r}"
     message = f"detections fit the objects of another image ({example}); image names mixed up?"
-    return Note("images-mixed-up", message, len(fitting))
+    return Note("images-mixed-up", message, len(images))
 
 
 def _wrong_labels(sample: Sample) -> Iterator[Note]:

@@ -167,11 +167,14 @@ class Sample:
         images: "Sequence[_Image] | None" = None,
     ) -> Iterator[tuple[_Image, Floats]]:
         for image in self._images if images is None else images:
-            dt = _boxes(self._read(self.detections, image.detections, detection_change))
-            gt = _boxes(self._read(self.ground_truth, image.ground_truths, truth_change))
+            dt = _boxes(self._changed_corners(self.detections, image.detections, detection_change))
+            gt = _boxes(self._changed_corners(self.ground_truth, image.ground_truths, truth_change))
             yield image, overlaps(dt, gt, detection_areas=_areas(dt), truth_areas=_areas(gt))
 
-    def _read(self, table: GroundTruth | Detections, rows: Rows, change: "Change | None") -> Floats:
+    def _changed_corners(
+        self, table: GroundTruth | Detections, rows: Rows, change: "Change | None"
+    ) -> Floats:
+        """Return the corners of rows, after a change of the box format."""
         corners = table.corners[rows]
         if change is None:
             return corners
@@ -252,4 +255,4 @@ def _by_image(image: NDArray[np.int32], selected: Flags) -> tuple[Rows, NDArray[
 
 
 Change = Callable[[Floats, Floats], Floats]
-"""Function from corners (n, 4) and image sizes (n, 2) to the corners of another reading."""
+"""Function from corners (n, 4) and image sizes (n, 2) to corners in another box format."""

@@ -111,10 +111,21 @@ def average_precision_by_hits(groups: TieGroups, k: int) -> float:
 
 
 def _precisions(above: int, size: int, relevant: int, hits_before: int, inside: int) -> float:
-    """Return the expected sum of precision at relevant items of a group's first ranks.
+    """Return the expected sum of precision at relevant items among a tie group's first ranks.
 
-    Its i-th item (from 0) is relevant with probability relevant / size; then i (relevant - 1) /
-    (size - 1) relevant items are expected above it in the group.
+    The i-th item of the group (from 0) is relevant with probability relevant / size. Then
+    i (relevant - 1) / (size - 1) relevant items are expected above it within the group.
+
+    Parameters
+    ----------
+    above : int
+        Number of items above the group.
+    size, relevant : int
+        Numbers of items and of relevant items of the group.
+    hits_before : int
+        Number of relevant items above the group.
+    inside : int
+        Number of ranks of the group that are summed.
     """
     i = np.arange(inside)
     within = i * ((relevant - 1) / (size - 1)) if size > 1 else np.zeros(inside)

@@ -628,10 +628,10 @@ class Protocol(ProtocolBase, kw_only=True):
                 f"{metric.name} is a mean over {metric.group} classes; use {metric.metric.name}, "
                 "or select the classes with --classes"
             )
-        all_of, at = self.iou_thresholds, metric.threshold
+        index = metric.threshold  # None for the mean over all
         return replace(
             self.only_area_range(metric.area),
-            iou_thresholds=all_of if at is None else (all_of[at],),
+            iou_thresholds=self.iou_thresholds if index is None else (self.iou_thresholds[index],),
             max_dets=(self.max_dets[metric.max_dets_index],),
             primary_metric=metric.metric.primary_metric,
             class_groups="none",
@@ -640,8 +640,8 @@ class Protocol(ProtocolBase, kw_only=True):
     def only_area_range(self, area: int) -> "Protocol":
         """Return the protocol reduced to one of its area ranges."""
         values = {name: getattr(self, name) for name in ("area_ranges", *_KITTI_LIMITS)}
-        of_one = {name: v[area : area + 1] for name, v in values.items() if len(v) > 1}
-        return replace(self, **of_one)
+        changes = {name: v[area : area + 1] for name, v in values.items() if len(v) > 1}
+        return replace(self, **changes)
 
 
 def _option_of(name: str) -> str:

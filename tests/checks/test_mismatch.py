@@ -698,7 +698,7 @@ def test_voc_detections_alone_by_class(tmp_path: Path) -> None:
 
 def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
-    with pytest.raises(UsageError, match="cannot detect without ground truth"):
+    with pytest.raises(UsageError, match="cannot detect the layout of the files"):
         format_named("voc").read_detections(tmp_path, None, {})
     table = format_named("voc").read_detections(tmp_path, None, {"layout": "image-files"})
     assert (table.images, table.classes) == (("a",), ("cat",))

@@ -83,7 +83,7 @@ def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: 
         (["--metric", "AP5O"], "unknown metric 'AP5O'; did you mean 'AP75' or 'AP50'"),
         (["--metric", "class:*.AP"], "'class:*.AP' selects 2 metrics; a badge shows one"),
         (["-o", "report.json"], "is an input"),
-        (["-o", "b.svg"], "b.svg: a badge is JSON, which shields.io draws; name it .json"),
+        (["-o", "b.svg"], "b.svg: a badge is JSON for shields.io, not an image; use a .json file"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -155,7 +155,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     assert detections.score.tolist() == [0.75, 0.5]
     assert detections.classes == ("cat", "dog", "cow")
     assert detections.label.tolist() == [1, 2]
-    with pytest.raises(InputError, match="<box> has no score, as in ground truth; write"):
+    with pytest.raises(InputError, match=r"<box> has no score \(ground truth\?\); write"):
         read_detections(tmp_path, truth)
     # Folders count only where the ground truth has some.
     other = written(tmp_path, document(image(scored, name="x/a.jpg")), "e.xml")

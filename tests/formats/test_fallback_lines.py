@@ -77,13 +77,13 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         (
             "cat .9 1 2 3 4",
             TRUTH,
-            "has 6 columns, expected 5: it has a score, as in detections",
+            "has 6 columns, expected 5: has a score (detections?)",
             DUE,
         ),
         (
             "a 1 2 3 4",
             SCORED,
-            "has 5 columns, expected 6: the score is missing, as in ground truth",
+            "has 5 columns, expected 6: no score (ground truth?)",
             SCORE_DUE,
         ),
         ("a x 2 3 4", SCORED, "has 5 columns, expected 6", SCORE_DUE),

@@ -195,7 +195,7 @@ BAD = {
     ),
     "a score": (
         json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "score": 0.5}])),
-        "line 2: objects[0]: has a score, as in detections; use the ground truth",
+        "line 2: objects[0]: has a score (detections?); use the ground truth",
     ),
 }
 

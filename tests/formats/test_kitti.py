@@ -179,10 +179,10 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
             CAR.rsplit(" ", 1)[0],
             "has 14 columns, expected 15; write `type truncated occluded",
         ),
-        (f"{CAR} 0.9", "has 16 columns, expected 15: it has a score, as in results; write"),
+        (f"{CAR} 0.9", "has 16 columns, expected 15: has a score (results?); write"),
         (f"{CAR} difficult", "has 16 columns, expected 15; write"),
         (CAR.replace("Car", "Big car"), "has 16 columns, expected 15; write `type truncated"),
-        (f"0 7 {CAR}", "has 17 columns, expected 15: it begins with a frame and a track, as in"),
+        (f"0 7 {CAR}", "has 17 columns, expected 15: begins with a frame and a track (KITTI tracking?)"),
         (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; use a decimal"),
         (
             CAR.replace("0.10", "0,10"),
@@ -208,7 +208,7 @@ def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, me
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (CAR, "has 15 columns, expected 16: the score is missing, as in labels; write `type"),
+        (CAR, "has 15 columns, expected 16: no score (labels?); write `type"),
         (f"{FOUND} 7", "has 17 columns, expected 16; write `type truncated occluded"),
         (FOUND.replace("0.9", "inf"), "score 'inf' is not a finite number; use a decimal"),
         (FOUND.replace("60 70", "1e300 1e300"), "box area overflows"),

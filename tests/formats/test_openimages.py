@@ -358,7 +358,7 @@ HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
     ),
     "detections": (
         (SCORED,),
-        "line 1: has a column Score, as in detections; use the ground truth",
+        "line 1: has a column Score (detections?); use the ground truth",
     ),
     "a column twice": ((PLAIN + ",XMin",), "line 1: duplicate column XMin; keep one"),
     "no row": (
@@ -389,7 +389,7 @@ def test_bad_headers(tmp_path: Path, case: str) -> None:
 def test_ground_truth_as_detections(tmp_path: Path) -> None:
     path = written(tmp_path, FULL)
     assert refused_detections(path) == [
-        f"line 1: has no column Score, as in ground truth; begin with the line `{SCORED}`"
+        f"line 1: has no column Score (ground truth?); begin with the line `{SCORED}`"
     ]
 
 

@@ -417,7 +417,7 @@ LINES = {
     "one": ("a", f"has 1 column, expected 6; {DUE}"),
     "no score": (
         "a 1 2 3 4",
-        f"has 5 columns, expected 6: the score is missing, as in ground truth; {DUE}",
+        f"has 5 columns, expected 6: no score (ground truth?); {DUE}",
     ),
     "too many": ("a .5 1 2 3 4 x", f"has 7 columns, expected 6; {DUE}"),
     "spaces in the image": (
@@ -516,8 +516,7 @@ XYWH = {
     "area": ("dog 1 2 1e200 1e200", "box area overflows; correct the box"),
     "detections": (
         "dog .5 1 2 3 4",
-        "has 6 columns, expected 5: it has a score, as in detections; write `class x y width "
-        "height`",
+        "has 6 columns, expected 5: has a score (detections?); write `class x y width height`",
     ),
     "another word": (
         "dog 1 2 3 4 hard",

@@ -22,7 +22,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "0 .5 .5 .5": ("has 4 columns, expected 5", f"{LABEL}, or {POLYGON}"),
     "0": ("has 1 column, expected 5", f"{LABEL}, or {POLYGON}"),
     "0 .5 .5 .5 .5 .9": (
-        "has 6 columns, one more than a box: a confidence, as in detections?", LABEL,
+        "has 6 columns, one more than a box: a confidence (detections?)", LABEL,
     ),
     "0 .1 .1 .2 .2 .3 .3 .4": (
         "has 8 columns: polygons have an even number of coordinates", f"write {POLYGON}",

@@ -62,8 +62,10 @@ def command(report: str, metric: str | None, label: str, badge_path: str) -> Non
     from detap.report.badge import badge
 
     if os.path.splitext(badge_path)[1].lower() not in ("", ".json"):
-        message = f"{escape(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
-        raise UsageError(f"{message}, and show it by https://img.shields.io/endpoint?url=")
+        message = (
+            f"{escape(badge_path)}: a badge is JSON for shields.io, not an image; use a .json file"
+        )
+        raise UsageError(f"{message} and https://img.shields.io/endpoint?url=ADDRESS")
     check_target(badge_path, [report])
     content = badge(read_baseline(report), metric, label)
     write(badge_path, (json.dumps(content) + "\n").encode(), [report])

@@ -258,7 +258,7 @@ class Annotations(ShapeReader):
             if text is not None:
                 return number_of(name, text.strip())
         raise FaultError(
-            "has no score, as in ground truth",
+            "has no score (ground truth?)",
             "write an attribute score or confidence",
         )
 

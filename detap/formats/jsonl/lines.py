@@ -177,7 +177,7 @@ def _take_object(lines: Lines, image: Name, item: Mapping[str, Any], scored: boo
     flags = [name in record and flag_of(record, name) for name in FLAGS]
     score = score_of(required(record, "score")) if scored else 0.0
     if not scored and "score" in record:
-        raise FaultError("has a score, as in detections", "use the ground truth")
+        raise FaultError("has a score (detections?)", "use the ground truth")
     lines.image.append(image)
     lines.label.append(label)
     lines.box.extend(box)

@@ -53,14 +53,14 @@ class KittiForm(LineForm):
         hint = f"write `{' '.join(self.columns)}`"
         numbers = [NUMBER.fullmatch(column) is not None for column in columns]
         if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
-            message += ": it begins with a frame and a track, as in KITTI tracking"
+            message += ": begins with a frame and a track (KITTI tracking?)"
             hint = "write one file per frame, without these two columns"
         elif count > expected - self.scored and not numbers[0] and not numbers[1]:
             hint += ", the type without spaces"
         elif self.scored and count == expected - 1:
-            message += ": the score is missing, as in labels"
+            message += ": no score (labels?)"
         elif not self.scored and count == expected + 1 and all(numbers[1:]):
-            message += ": it has a score, as in results"
+            message += ": has a score (results?)"
         return message, hint
 
 

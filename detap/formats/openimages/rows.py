@@ -264,7 +264,7 @@ class _Reader:
         if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
             self._stop("line 1", "has box columns", "use the image labels")
         if not self.scored and _SCORE in header:
-            self._stop("line 1", "has a column Score, as in detections", "use the ground truth")
+            self._stop("line 1", "has a column Score (detections?)", "use the ground truth")
         duplicates = [name for name in (*required, _GROUP) if header.count(name) > 1]
         if duplicates:
             self._stop("line 1", f"duplicate column {duplicates[0]}", "keep one")
@@ -345,7 +345,7 @@ def _detected_kind(header: Sequence[str], missing: Sequence[str]) -> str:
     if "predictionstring" in lower:
         return ": this is a Kaggle submission, with all boxes of an image in one text"
     if missing == [_SCORE]:
-        return ", as in ground truth"
+        return " (ground truth?)"
     if set(missing) >= set(CORNERS) and {"imageid", "labelname"} <= lower:
         return ": these are image labels"
     if missing[0].lower() in lower:

@@ -264,9 +264,9 @@ def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
     if any("," in column or ";" in column for column in columns):
         hint += ", separated by spaces"
     elif form.scored and len(columns) == expected - 1 and all(numbers[1:]):
-        message += ": the score is missing, as in ground truth"
+        message += ": no score (ground truth?)"
     elif not form.scored and len(columns) == expected + 1 and all(numbers[1:]):
-        message += ": it has a score, as in detections"
+        message += ": has a score (detections?)"
     elif len(columns) > expected and all(numbers[1 - expected :]):
         hint += f", the {form.key} without spaces"
     return message, hint

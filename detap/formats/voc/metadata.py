@@ -36,8 +36,8 @@ def placeholder_ground_truth(path: Path, options: dict[str, Any], limits: Limits
         layout = detect_layout(stems, first, (), ())
     if layout is None:
         raise UsageError(
-            "cannot detect without ground truth whether files contain detections of a class or of "
-            "an image; use --layout class-files or --layout image-files"
+            "cannot detect the layout of the files without ground truth; use --layout class-files "
+            "(one file per class) or --layout image-files (one per image)"
         )
     first_words = {columns[0] for rows in lines for columns in rows}
     by_image = layout == "image-files"

@@ -118,7 +118,7 @@ class YoloForm(LineForm):
         polygon = f"`class x1 y1 x2 y2 x3 y3 ...{' conf' * self.scored}`"
         if not self.scored:
             if count == len(self.columns) + 1:
-                return f"{message}, one more than a box: a confidence, as in detections?", usage
+                return f"{message}, one more than a box: a confidence (detections?)", usage
             if count > len(self.columns):
                 hint = f"write {polygon}{_keypoints_hint(count - 5)}"
                 return f"{message}: polygons have an even number of coordinates", hint

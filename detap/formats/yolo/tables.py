@@ -606,6 +606,7 @@ def _read_if_valid(path: str, limits: Limits) -> ClassNames:
 
 
 def _single_list(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
+    """Return the first list that is not empty; raise InputError if another one differs."""
     existing = [names for names in lists if names.names]
     if not as_is:
         for other in existing[1:]:
