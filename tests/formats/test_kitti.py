@@ -182,7 +182,10 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
         (f"{CAR} 0.9", "has 16 columns, expected 15: has a score (results?); write"),
         (f"{CAR} difficult", "has 16 columns, expected 15; write"),
         (CAR.replace("Car", "Big car"), "has 16 columns, expected 15; write `type truncated"),
-        (f"0 7 {CAR}", "has 17 columns, expected 15: begins with a frame and a track (KITTI tracking?)"),
+        (
+            f"0 7 {CAR}",
+            "has 17 columns, expected 15: begins with a frame and a track (KITTI tracking?)",
+        ),
         (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; use a decimal"),
         (
             CAR.replace("0.10", "0,10"),
