@@ -261,15 +261,25 @@ def test_a_gate_has_an_interval_of_it(detap: Run, limit: str, message: str, stat
 
 @pytest.mark.usefixtures("folder")
 def test_a_fall_of_it_hides_no_class_that_got_worse(detap: Run) -> None:
-    """Of cats 0 instead of 3 are missed per image, of dogs 1 instead of 0: it falls by 1."""
+    """Of cats 0 instead of 3 are missed per image, of dogs 1 instead of 0: it drops by 1."""
     cats = [row for row in found(4) if row["category_id"] == 1]
     Path("cats.json").write_text(json.dumps(cats))
-    limits = ("--baseline-detections", "one.json", "--max-drop", "MPI=1")
+    limits = ("--baseline-detections", "one.json", "--max-rise", "MPI=1")
     ended = detap(*call("cats", *limits, "-o", "r.json"))
     assert ended.status == 0
     check = json.loads(Path("r.json").read_text())["gates"]["checks"][0]
     assert (check["name"], check["drop"]) == ("MPI", 1)
     assert "gate-hides-class-drop" not in ended.err
+
+
+@pytest.mark.parametrize("name", ["MPI", "class:dog.MPI", "slice:night.MPI"])
+@pytest.mark.usefixtures("folder")
+def test_a_maximum_drop_of_it_is_refused(detap: Run, name: str) -> None:
+    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
+    limits = ("--baseline-detections", "one.json", "--slices", "slices.json")
+    ended = detap(*call("two", *limits, "--max-drop", f"{name}=1"))
+    message = "passes when the metric gets worse (lower is better); use --max-rise"
+    assert (ended.status, ended.err) == (2, f"Error: --max-drop {name}=1 {message}\n")
 
 
 @pytest.mark.parametrize("name", ["MPI", "class:cat.MPI", "slice:night.MPI"])

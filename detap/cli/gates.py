@@ -68,7 +68,8 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
     return stack(
         _limit(
             "fail_under",
-            f"Fail if a metric is below X: {under}. Repeatable.",
+            f"Fail if a metric is below X: {under}. If lower is better, use --fail-over. "
+            "Repeatable.",
             f"Fail if a metric is below X: {', '.join(under.split(', ')[:2])}.",
         ),
         _limit(
@@ -83,7 +84,8 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
         ),
         _limit(
             "max_drop",
-            f"Fail if a metric drops by more than X from the baseline: {drop}. Repeatable.",
+            f"Fail if a metric drops by more than X from the baseline: {drop}. If lower is better, "
+            "use --max-rise. Repeatable.",
             "Fail if a metric drops by more than X from the baseline.",
         ),
         _limit(

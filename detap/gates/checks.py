@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from detap.decimals import decimal, format_against, fraction, snap, to_fraction
 from detap.errors import UsageError
-from detap.gates.config import CHANGES, RELATIONS, Kind
+from detap.gates.config import CHANGES, LIMITS, OPPOSITES, RELATIONS, Kind, OptionNames
 from detap.gates.metric_names import MetricName, Metrics, resolve, row_key
 
 GateStatus = Literal["passed", "failed", "undefined", "inconclusive", "too-few-ground-truths"]
@@ -214,6 +214,27 @@ def check(
         present = [n for n in names if not _undefined_in_both(limit, n, full, against.baseline)]
         gates += [_change(limit, name, full, against) for name in present or names]
     return gates
+
+
+def check_direction(limits: Sequence[Limit], metrics: Metrics, option_names: OptionNames) -> None:
+    """Raise UsageError for a limit that passes when its metric gets worse.
+
+    Parameters
+    ----------
+    limits : sequence of Limit
+        On known metrics.
+    metrics : Metrics
+    option_names : OptionNames
+    """
+    settings = {kind: setting for setting, kind in LIMITS.items()}
+    for limit in limits:
+        name = limit.name or metrics.primary_metric
+        if limit.kind in OPPOSITES and metrics.lower_is_better(name.rpartition(".")[2]):
+            given = option_names.limit(settings[limit.kind], name, limit.text)
+            raise UsageError(
+                f"{given} passes when the metric gets worse (lower is better); use "
+                f"{option_names(settings[OPPOSITES[limit.kind]])}"
+            )
 
 
 def _level(limit: Limit, name: MetricName, metrics: Metrics) -> Gate:

@@ -26,6 +26,9 @@ Level = Literal["minimum", "maximum"]
 Change = Literal["drop", "rise"]
 Kind = Literal[Level, Change]
 
+OPPOSITES: Mapping[Kind, Kind] = {"minimum": "maximum", "drop": "rise"}
+"""The kinds of limits on metrics where higher is better; where lower is better, the opposites."""
+
 CHANGES = get_args(Change)
 """The kinds of limits on the change from a baseline."""
 

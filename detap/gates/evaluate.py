@@ -64,9 +64,10 @@ def evaluate_gates(
     Raises
     ------
     UsageError
-        If a gate names no metric, or the earlier report is not comparable.
+        If a gate names no metric or passes when it gets worse, or the earlier report is not
+        comparable.
     """
-    from detap.gates.checks import check
+    from detap.gates.checks import check, check_direction
 
     metrics = current.metrics()
     baseline_metrics = None if baseline is None else baseline.metrics()
@@ -87,6 +88,7 @@ def evaluate_gates(
         noise=noise,
         min_ground_truths=config.min_ground_truths,
     )
+    check_direction(config.limits, metrics, config.option_names)
     power, notes = _analyze_power(gates, metrics, spread, config)
     if not gates:
         return GateResults(power=power)
@@ -226,7 +228,7 @@ def _class_drops(
     current, baseline = inputs.metrics.of_slice(tag), inputs.baseline.of_slice(tag)
     name = current.row_name(gate.metric_name.metric)
     metric = None if current.metric_of is None else current.metric_of(gate.metric_name.metric)
-    if metric is not None and not (metric.higher_is_better and metric.bounds == (0, 1)):
+    if metric is not None and metric.bounds != (0, 1):
         return  # the standard error holds for fractions alone
     if name is None or not baseline.row_has(name):
         return

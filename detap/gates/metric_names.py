@@ -31,6 +31,8 @@ from detap.text_input import suggest
 Value = float | None
 _STARS = re.compile(r"\\+\*")
 _NAMES_OF_ROWS = ("name", "id")
+_LOWER_IS_BETTER = ("false_positives", "duplicates", "gap")
+"""Columns of the rows that are not a :class:`Metric`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,13 @@ class Metrics:
         if not counts:
             return None
         return counts + [0] * (len(self.rows) - len(counts))  # rows of the baseline alone
+
+    def lower_is_better(self, metric: str) -> bool:
+        """Return True for a loss, or for a metric or count of errors."""
+        declared = None if self.metric_of is None else self.metric_of(metric)
+        if declared is not None:
+            return not declared.higher_is_better
+        return metric in _LOWER_IS_BETTER or metric.endswith("_loss")
 
     def of_slice(self, tag: str | None) -> "Metrics":
         """Return the metrics of a slice, or all metrics for None."""

@@ -185,6 +185,8 @@ def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str
         ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "unknown class metric 'APP'"),
         ('protocol = "voc2012"\nfail-under = {AP = 0.1}', "did you mean class:NAME.AP"),
         ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "unknown metric 'F1'"),
+        ('protocol = "coco"\nfail-under = {"class:*.duplicates" = 1}', "; use --fail-over"),
+        ('format = "coco"\nfail-under = {false-positives-per-image = 1}', "; use --fail-over"),
     ],
 )
 def test_config_refuses_what_eval_refuses(
@@ -204,8 +206,8 @@ def test_config_refuses_what_eval_refuses(
             "coco",
             ["AP", "AP90", "AR10", "class:cat.APm", "min-class.recall", "F1", "class:*.precision"],
         ),
-        ("coco", ["class:*.duplicates", "class:cat.AR100", "min-class.F1", "recall"]),
-        ("voc2012", ["mAP", "class:cat.AP", "class:*.recall", "false-positives-per-image"]),
+        ("coco", ["class:*.detections", "class:cat.AR100", "min-class.F1", "recall"]),
+        ("voc2012", ["mAP", "class:cat.AP", "class:*.recall"]),
         ("proposals", ["AR100", "AR1000s"]),
     ],
 )
@@ -214,6 +216,13 @@ def test_config_takes_every_number_that_eval_takes(
 ) -> None:
     limits = ", ".join(f'"{name}" = 0' for name in names)
     own(folder, f'protocol = "{protocol}"\nfail-under = {{{limits}}}')
+    for command in ("config", "eval"):
+        assert detap(command).status in (0, 1), command
+
+
+@pytest.mark.parametrize("name", ["class:*.duplicates", "false-positives-per-image"])
+def test_config_takes_a_maximum_where_lower_is_better(folder: Path, detap: Run, name: str) -> None:
+    own(folder, f'protocol = "voc2012"\nfail-over = {{"{name}" = 0}}')
     for command in ("config", "eval"):
         assert detap(command).status in (0, 1), command
 

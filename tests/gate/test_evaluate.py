@@ -330,6 +330,49 @@ def test_a_ranking_held_to_a_report_of_other_scores_is_refused(ranking: Files, d
 
 
 @pytest.mark.parametrize(
+    ("option", "limit", "other"),
+    [
+        ("--max-drop", "false-positives-per-image=0.1", "--max-rise"),
+        ("--max-drop", "class:cat.false-positives-per-image=10%", "--max-rise"),
+        ("--max-drop", "class:cat.false_positives=5", "--max-rise"),
+        ("--max-drop", "min-class.duplicates=0", "--max-rise"),
+        ("--fail-under", "false-positives-per-image=0.1", "--fail-over"),
+        ("--fail-under", "class:cat.duplicates=1", "--fail-over"),
+    ],
+)
+def test_a_limit_that_passes_when_the_metric_gets_worse_is_refused(
+    coco: Files, detap: Run, option: str, limit: str, other: str
+) -> None:
+    base = coco.folder / "base.json"
+    best = ["--score-threshold", "best"]
+    assert detap(*coco.arguments, *best, "-o", base).status == 0
+    against = ["--baseline", base] if option == "--max-drop" else []
+    ended = detap(*coco.arguments, *best, *against, option, limit)
+    assert ended.status == 2
+    message = f"passes when the metric gets worse (lower is better); use {other}"
+    assert ended.err == f"Error: {option} {limit} {message}\n"
+    accepted = detap(*coco.arguments, *best, *against, other, limit)
+    assert accepted.status < 2, accepted.err
+
+
+def test_such_a_limit_is_refused_in_python(coco: Files) -> None:
+    message = r"fail_under=\{'false-positives-per-image': '1'\} passes .*; use fail_over$"
+    with pytest.raises(UsageError, match=message):
+        assert_detections(coco.gt, coco.dt, fail_under={"false-positives-per-image": 1})
+
+
+@pytest.mark.parametrize("column", ["ap_loss", "gap"])
+def test_losses_may_not_drop_but_rise(ranking: Files, detap: Run, column: str) -> None:
+    base, npz = ranking.folder / "base.json", str(ranking.folder / "a.npz")
+    words = ["rank", "retrieval", "--npz", npz, "--losses", "--batches", "2"]
+    assert detap(*words, "-o", base).status == 0
+    limit = f"min-query.{column}=0"
+    ended = detap(*words, "--baseline", base, "--max-drop", limit)
+    assert (ended.status, "(lower is better); use --max-rise" in ended.err) == (2, True)
+    assert detap(*words, "--baseline", base, "--max-rise", limit).status == 0
+
+
+@pytest.mark.parametrize(
     "case",
     [
         ("--fail-over", "class:bird.false_positives=0", 1),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ from click.core import ParameterSource
 from detap import metrics
 from detap.cli.commands.eval import command as eval_command
 from detap.cli.commands.rank import classification, retrieval
+from detap.cli.gates import DETECTIONS
 from detap.cli.options import Option, general_options, option, protocol_from, stack
 from detap.cli.settings import (
     ConfiguredCommand,
@@ -143,7 +145,7 @@ def _effective_values(
 
 
 def _check_combination(name: str, values: dict[str, Any]) -> None:
-    """Raise UsageError for an invalid protocol, or an unknown metric in a limit.
+    """Raise UsageError for an invalid protocol, or a limit that eval refuses.
 
     Checked only if the protocol or the format is set, because no input is read.
     """
@@ -157,11 +159,13 @@ def _check_combination(name: str, values: dict[str, Any]) -> None:
         return
     limits = [limit for option in LIMITS for limit in values[option]]
     if limits:
+        from detap.gates.checks import check_direction
         from detap.gates.metric_names import check_metric
 
         metrics = _undefined_metrics(protocol)
         for limit in limits:
             check_metric(limit.name, metrics)
+        check_direction(limits, metrics, DETECTIONS)
 
 
 def _undefined_metrics(protocol: Protocol) -> "Metrics":
@@ -184,7 +188,12 @@ def _undefined_metrics(protocol: Protocol) -> "Metrics":
     summary = {metric.name: nan for metric in metrics.summary(protocol)}
     row = {column.key: nan for column in class_columns(protocol)[1:]}
     return Metrics(
-        next(iter(summary)), summary, [row], compute_overall=more, compute_rows=more_rows
+        next(iter(summary)),
+        summary,
+        [row],
+        compute_overall=more,
+        compute_rows=more_rows,
+        metric_of=partial(metrics.metric_named, protocol),
     )
 
 
