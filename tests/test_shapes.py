@@ -163,31 +163,31 @@ def short(dtype: Any, *shape: int) -> NDArray[Any]:
 @pytest.mark.parametrize(
     ("masks", "message"),
     [
-        (BITS[:1], "ground truth: 2 rows and 1 masks; give one for each row"),
-        (BITS[0], r"masks has the shape \(6, 9\); give \(n, H, W\)$"),
+        (BITS[:1], "ground truth: masks has 1 rows; expected 2, as many as image"),
+        (BITS[0], r"masks has shape \(6, 9\); expected \(n, H, W\)$"),
         (
             short(np.float32, 2, 1, 6, 9),
-            r"shape \(2, 1, 6, 9\); give \(n, H, W\), such as masks\[:, 0\] > 0.5",
+            r"shape \(2, 1, 6, 9\); expected \(n, H, W\) \(e.g. masks\[:, 0\] > 0.5\)",
         ),
-        (short(np.float32, 2, 6, 9), "masks are of the type float32; give bool, or uint8 of 0 and"),
-        (short(np.int64, 2, 6, 9), "masks are of the type int64; .* such as masks > 0.5"),
-        (BITS * np.uint8(255), "masks has the value 255; give bool, or uint8 of 0 and 1"),
-        (short(np.bool_, 2, 0, 9), "masks are 0 high and 9 wide; give bitmaps of 1 to"),
-        (3, r"masks is a int; give bitmaps \(n, H, W\), or a list of run lengths"),
-        ("ab", "masks is a str; give bitmaps"),
-        ([BITS[0], [[1, 2, 3, 4, 5, 6]]], "row 1: masks is a list; give bitmaps"),
-        ([BITS[0], BITS], r"row 1: masks has the shape \(2, 6, 9\); give \(H, W\)"),
-        ([BITS[0], BITS[1] * 0.5], "row 1: masks are of the type float64"),
-        ([BITS[0], {"counts": "c1"}], "row 1: masks has no size; give bitmaps"),
+        (short(np.float32, 2, 6, 9), "masks has dtype float32; expected bool, or uint8 of 0 and"),
+        (short(np.int64, 2, 6, 9), r"masks has dtype int64; .* \(e.g. masks > 0.5\)"),
+        (BITS * np.uint8(255), "masks has the value 255; expected bool, or uint8 of 0 and 1"),
+        (short(np.bool_, 2, 0, 9), "masks has bitmaps of 0 x 9 pixels; expected 1 to"),
+        (3, r"masks is a int; expected bitmaps \(n, H, W\), or a list of RLE"),
+        ("ab", "masks is a str; expected bitmaps"),
+        ([BITS[0], [[1, 2, 3, 4, 5, 6]]], "row 1: masks is a list; expected bitmaps"),
+        ([BITS[0], BITS], r"row 1: masks has shape \(2, 6, 9\); expected \(H, W\)"),
+        ([BITS[0], BITS[1] * 0.5], "row 1: masks has dtype float64"),
+        ([BITS[0], {"counts": "c1"}], "row 1: masks has no size; expected bitmaps"),
         ([BITS[0], {"size": [6, 9]}], "row 1: masks has no counts"),
-        ([run(size=[6]), RUNS[1]], r"row 0: size is \[6\]; give \[height, width\], whole numbers"),
+        ([run(size=[6]), RUNS[1]], r"row 0: size is \[6\]; expected \[height, width\], integers"),
         ([run(size=[6, 9.0]), RUNS[1]], r"row 0: size is \[6, 9.0\]"),
         ([run(size=[-6, -9]), RUNS[1]], r"row 0: size is \[-6, -9\]"),
         ([run(size=[2**20, 2**20]), RUNS[1]], r"row 0: size is \[1048576, 1048576\]"),
         ([run(counts="0 "), RUNS[1]], "row 0: counts holds a character that is no digit of run"),
-        ([run(counts=[10, -3]), RUNS[1]], r"row 0: counts is \[10, -3\]; give whole numbers of p"),
+        ([run(counts=[10, -3]), RUNS[1]], r"row 0: counts is \[10, -3\]; expected integers >= 0"),
         ([run(counts=7.5), RUNS[1]], "row 0: counts is 7.5"),
-        ([run(counts=[10, 3]), RUNS[1]], r"counts sum to 13, and a mask of size \[6, 9\] has 54"),
+        ([run(counts=[10, 3]), RUNS[1]], r"counts sum to 13, expected 54 for size \[6, 9\]"),
     ],
 )
 def test_masks_that_are_none(masks: Any, message: str) -> None:
@@ -198,12 +198,12 @@ def test_masks_that_are_none(masks: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("keypoints", "message"),
     [
-        (POSES[:1], "2 rows and 1 keypoints; give one for each row"),
-        (POSES[:, :, :2], r"keypoints has the shape \(2, 2, 2\); give \(2, P, 3\): x, y and v"),
-        (POSES.reshape(2, 6), r"keypoints has the shape \(2, 6\); give \(2, P, 3\)"),
-        (POSES[:, :0], r"keypoints has the shape \(2, 0, 3\)"),
-        (POSES * np.nan, "row 0: keypoints has nan; give coordinates in pixels"),
-        (POSES * [[[1]], [[1e8]]], "row 1: keypoints has 300000000.0; give coordinates in pixels"),
+        (POSES[:1], "keypoints has 1 rows; expected 2, as many as image"),
+        (POSES[:, :, :2], r"keypoints has shape \(2, 2, 2\); expected \(2, P, 3\): x, y, v"),
+        (POSES.reshape(2, 6), r"keypoints has shape \(2, 6\); expected \(2, P, 3\)"),
+        (POSES[:, :0], r"keypoints has shape \(2, 0, 3\)"),
+        (POSES * np.nan, "row 0: keypoints has nan; expected coordinates in pixels"),
+        (POSES * [[[1]], [[1e8]]], "row 1: keypoints has 300000000.0; expected coordinates"),
         ([[["1", 2, 2]] * 2] * 2, "keypoints is .*; expected numbers"),
     ],
 )
@@ -213,16 +213,16 @@ def test_keypoints_that_are_none(keypoints: Any, message: str) -> None:
 
 
 def test_what_stands_without_boxes() -> None:
-    with pytest.raises(InputError, match="detections: there are no boxes; give boxes, or masks"):
+    with pytest.raises(InputError, match="detections: no boxes; pass boxes or masks"):
         found()
-    with pytest.raises(InputError, match="ground truth: keypoints stand without boxes; give boxes"):
+    with pytest.raises(InputError, match="ground truth: keypoints without boxes; pass boxes too"):
         truth(keypoints=POSES)
 
 
 def test_sizes_that_differ_within_an_image_are_refused_when_scored() -> None:
     """In a table, and between both; the image is named as its owner does."""
     other = [BITS[0], BITS[1].T]
-    message = "image 1: a mask is 9 high and 6 wide, and others of its image 6 and 9; give all the"
+    message = r"image 1: mask size \[9, 6\] differs from \[6, 9\] of another mask; use the size"
     with pytest.raises(InputError, match="ground truth: " + message):
         detap.evaluate(truth(masks=other), found(masks=BITS), "coco-segm")
     with pytest.raises(InputError, match="detections: " + message):
@@ -234,8 +234,8 @@ def test_sizes_that_differ_within_an_image_are_refused_when_scored() -> None:
 
 def test_tables_without_masks_say_how_to_give_them() -> None:
     boxes = [[0, 0, 5, 5], [1, 1, 4, 5]]
-    with pytest.raises(UsageError, match=r"ground truth have no masks: .* give masks= to from_"):
+    with pytest.raises(UsageError, match=r"no masks in the ground truth; .* pass masks= to from_"):
         detap.evaluate(truth(boxes=boxes), found(masks=BITS), "coco-segm")
     protocol = detap.protocol("coco-keypoints").with_changes(sigmas=(0.1, 0.1))
-    with pytest.raises(UsageError, match=r"keypoints of the detections .* give keypoints= to fr"):
+    with pytest.raises(UsageError, match=r"keypoints in the detections; .* pass keypoints= to fr"):
         detap.evaluate(truth(boxes=boxes, keypoints=POSES), found(boxes=boxes), protocol)

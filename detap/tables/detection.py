@@ -27,7 +27,7 @@ from detap.protocols.summary import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows, indices_in
-from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
+from detap.tables.columns import Name as Name  # noqa: PLC0414 - re-exported
 from detap.tables.notes import AS_IS, backward, backward_note, too_many
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 CategoryPair = tuple[int, int, int, int]
-"""The number and id of an object's class, the id found there, and how often in the image."""
+"""Index and id of an object's class, category id on the object, count in the image."""
 
 CategorySample = tuple[tuple[int, tuple[CategoryPair, ...]], ...]
 """Keys of sampled images, ascending, and their category pairs."""
@@ -61,16 +61,16 @@ class SourceFile(NamedTuple):
     Attributes
     ----------
     path : str
-        As it was given.
+        As given by the caller.
     records : int
-        How many records it held, before any was left out.
+        Number of records in the file, including skipped ones.
     members : tuple of str
-        For a folder: the files below it that were read, sorted by name, as paths relative to it.
+        Files read from a folder: sorted paths relative to it.
     sha256 : str or UserString
-        As :func:`detap.io.digest.sha256` has it, where it was taken while reading;
-        else empty. It may still be in the making: who looks at it waits for it.
+        Digest of :func:`detap.io.digest.sha256` if computed while reading, otherwise empty. It may
+        be computed in the background; access waits for it.
     reading : tuple of (str, str)
-        The options with which it was read, and their values, sorted.
+        Names and values of the reading options, sorted.
     """
 
     path: str
@@ -92,26 +92,26 @@ class _Table(Record, kw_only=True):
     corners : (N, 4) float64
         x1, y1, x2, y2 in pixels.
     box_area : (N,) float64
-        Width times height in the file's own encoding, in square pixels.
+        Width times height, computed from the file's numbers, in square pixels.
     images : tuple of int or str
         Name of each image, by index.
     classes : tuple of str
-        The name of each class, by number.
+        Name of each class, by index.
     class_ids : tuple of int or str
-        The identifier of each class, by number: a COCO category id, or the name again.
+        Id of each class, by index: a COCO category id, or the name.
     files : tuple of SourceFile
         Files of the rows; empty for arrays.
     notes : tuple of Note
         Notes of the reader.
     polygons : (N, 8) float64 or None
-        Four corners x1, y1, ... x4, y4 of each row, around which `corners` are; None where rows
-        are plain boxes.
+        Quadrilaterals x1, y1, ... x4, y4, whose bounding boxes are `corners`; None for plain
+        boxes.
     mask : (N,) int32 or None
-        Index into `masks`; None where no masks were read.
+        Index into `masks`; None if no masks were read.
     masks : Masks or None
     keypoints : (N, P, 3) or (N, P, 2) float64 or None
-        x and y in pixels of P keypoints a row, and of ground truths v, which is above 0 where one
-        is labelled; None where no keypoints were read.
+        x and y in pixels of P keypoints per row; for ground truths also v, above 0 if labeled. None
+        if no keypoints were read.
     """
 
     _title: ClassVar[str]
@@ -142,13 +142,13 @@ class _Table(Record, kw_only=True):
         return len(self.image)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return every column with one entry per row, by name; those that it has not, left out."""
+        """Return the columns with one value per row, by name, without missing ones."""
         names = self._columns + self._optional
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def path(self) -> str:
-        """The path of the first file, or what the table is where it has none."""
+        """Path of the first file, or the name of the table if it has none."""
         return self.files[0].path if self.files else self._title
 
     @property
@@ -157,19 +157,19 @@ class _Table(Record, kw_only=True):
         return np.bincount(self.image, minlength=len(self.images)) > 0
 
     def select(self, rows: NDArray[Any]) -> Self:
-        """Return the table of those rows alone; the numbering of images and classes stays.
+        """Return the table of some rows, with unchanged image and class indices.
 
         Parameters
         ----------
         rows : (N,) bool or (n,) integer array
-            A mask, or row numbers in the order wanted.
+            A mask, or row indices in the new order.
         """
         return self.with_columns({name: column[rows] for name, column in self.columns().items()})
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns, named as in :meth:`columns`, and other fields.
 
-        Optional ones that are not given are left out.
+        Optional columns that are not given are dropped.
         """
         absent: dict[str, Any] = dict.fromkeys(self._optional)
         return replace(self, **(absent | dict(columns)), **changes)
@@ -181,30 +181,28 @@ class GroundTruth(_Table, kw_only=True):
     Attributes
     ----------
     area : (G,) float64
-        The annotated area; the box's where the file gives none.
+        The annotated area; the box's if the file has none.
     crowd, difficult, ignore, group_of : (G,) bool
-        The flags that files carry. What they mean is the protocol's affair.
+        Flags of the file; the protocol decides their effect.
     no_keypoints : (G,) bool or None
-        Another one: nothing of the object is to be found, as its file says (`num_keypoints` of
-        COCO); None where no keypoints were read.
+        True for objects without labeled keypoints (COCO's `num_keypoints` is 0); None if no
+        keypoints were read.
     width_height : (G, 2) float64 or None
-        Width and height of the boxes as the file has them; read with keypoints alone.
+        Width and height of the boxes as in the file; read only with keypoints.
     zero_id : (G,) bool
-        Whether the annotation's id is 0: some tools take that for no annotation.
+        True for annotation id 0, which some tools treat as unmatched.
     image_sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
     format : str
-        What it was read as, which says how images are called; empty for arrays.
+        Format of the file, which decides how images are named; empty for arrays.
     extra : mapping of str to (G,) float64
-        What else is known of each row and a protocol may ask for, such as KITTI's ``occluded``.
+        Further columns that protocols use, such as KITTI's ``occluded``.
     listed : mapping of str to (P, 2) int32
-        What is said of pairs of an image and a class, by number, apart from rows: those of
-        ``negative`` are known to have no object, those of ``positive`` to have one, be it
-        annotated or not, those of ``not_exhaustive`` may have more than are annotated. A list that
-        the file does not have at all is not here.
+        Pairs of image and class index, by list: ``negative`` pairs have no object, ``positive``
+        pairs have one, annotated or not, ``not_exhaustive`` pairs may have more than are annotated.
+        Lists that the file lacks are missing.
     groups : mapping of int or str to str
-        The group of each class that is in one, by its identifier: ``rare``, ``common``,
-        ``frequent``.
+        Group of each grouped class, by class id: ``rare``, ``common`` or ``frequent``.
     """
 
     _title = "ground truth"
@@ -234,11 +232,11 @@ class GroundTruth(_Table, kw_only=True):
         super().__post_init__()
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return every column with one entry per row, by name."""
+        """Return the columns with one value per row, by name, including extra ones."""
         return super().columns() | dict(self.extra)
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
-        """Return the table with other columns; extra ones that are not given are left out."""
+        """Return the table with other columns; extra columns that are not given are dropped."""
         extra = {name: columns[name] for name in self.extra if name in columns}
         own = {name: column for name, column in columns.items() if name not in extra}
         return super().with_columns(own, extra=extra, **changes)
@@ -261,11 +259,11 @@ class GroundTruth(_Table, kw_only=True):
         Parameters
         ----------
         names : iterable of str
-            Of lists, those of which are asked that are in `listed`.
+            Names of lists; those missing from `listed` are skipped.
         image, label : (n,) int32
-            Classes beyond the table's own are in no list.
+            Indices of the pairs; classes unknown to the table are in no list.
         or_present : bool
-            Whether pairs of which there is a row are meant too.
+            True to include pairs with a ground truth.
         """
         width = max(len(self.classes), int(label.max(initial=-1)) + 1)
         pairs = [self.listed[name].T for name in names if name in self.listed]
@@ -296,37 +294,35 @@ class GroundTruth(_Table, kw_only=True):
         keypoints: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "GroundTruth":
-        """Make a table from arrays, checking them.
+        """Create a table from arrays, with checks.
 
         Parameters
         ----------
         image, label : (G,) array of int or str
             Names of each row's image and class.
         boxes : (G, 4) array of float
-            In the given `box_format`, in pixels; those around the masks where left out.
+            In the given `box_format`, in pixels; by default the bounding boxes of the masks.
         box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         area : (G,) array of float, optional
-            The annotated area; where left out the pixels of the mask, or the box's.
+            The annotated area; by default the pixels of the mask, or the area of the box.
         crowd, difficult, ignore, group_of : (G,) array of bool, optional
-            False where left out.
+            False by default.
         extra : mapping of str to (G,) array of float, optional
-            Further columns that a protocol asks for: ``occluded`` and ``truncated`` for KITTI's.
+            Further columns that a protocol needs, such as KITTI's ``occluded`` and ``truncated``.
         listed : mapping of str to pairs of image and class, optional
-            For LVIS, ``negative`` and ``not_exhaustive``, for Open Images' Challenge ``negative``
-            and ``positive``, empty ones too: as `listed` has them, but by what images and classes
-            are called.
+            Lists of pairs of names, also empty ones: ``negative`` and ``not_exhaustive`` for LVIS,
+            ``negative`` and ``positive`` for the Open Images Challenge; see `listed`.
         groups : mapping of class to str, optional
             ``rare``, ``common`` or ``frequent``.
         images : sequence of int or str, optional
-            All images, those without any ground truth too; by default those of `image`, sorted.
+            All images, including those without ground truth; by default those of `image`, sorted.
         classes : sequence, or mapping of identifier to name, optional
-            All classes, in the order wanted; by default those of `label`, sorted.
+            All classes, in order; by default those of `label`, sorted.
         masks : (G, H, W) array of bool or uint8, or sequence of G masks, optional
-            Bitmaps of the rows' images, each (H, W), or COCO's run lengths, ``size`` and
-            ``counts``.
+            Bitmaps (H, W), or COCO's RLE with ``size`` and ``counts``.
         keypoints : (G, P, 3) array of float, optional
-            x, y in pixels, and v, which is above 0 where a keypoint is labelled.
+            x, y in pixels, and v, above 0 for labeled keypoints.
         as_is : bool
             True to accept any number of boxes with negative width or height (by default one in
             twenty is an error), and boxes that look normalized.
@@ -362,11 +358,11 @@ class GroundTruth(_Table, kw_only=True):
         }
         for name, column in more.items():
             if name in cls.__dataclass_fields__:
-                rows.fail(f"extra has a column {name}, which is a field of its own")
+                rows.fail(f"extra has a column {name}, which is a field of GroundTruth")
             rows.refuse(name, column, ~np.isfinite(column), "a finite number")
         return cls(
-            image=rows.number("image", rows.image, all_images),
-            label=rows.number("label", rows.label, ids),
+            image=rows.indices("image", rows.image, all_images),
+            label=rows.indices("label", rows.label, ids),
             corners=rows.corners,
             box_area=rows.box_area,
             images=all_images,
@@ -392,11 +388,11 @@ class Detections(_Table, kw_only=True):
     Attributes
     ----------
     score : (N,) float64
-        Confidence, in whatever unit: only its order counts.
+        Confidence in any unit; only its order matters.
     area : (N,) float64 or None
         Area for the area ranges if unmatched, such as a mask's pixels; None for the box's area.
     categories : CategorySample
-        Which categories lie on which objects; :mod:`detap.checks.inputs` judges them.
+        Categories on sampled objects, checked by :mod:`detap.checks.inputs`.
     """
 
     _title = "detections"
@@ -420,24 +416,25 @@ class Detections(_Table, kw_only=True):
         keypoints: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "Detections":
-        """Make a table from arrays, checking them.
+        """Create a table from arrays, with checks.
 
         Parameters
         ----------
         image, label : (N,) array of int or str
             Names of each row's image and class, as in the ground truth.
         boxes : (N, 4) array of float
-            In the given `box_format`, in pixels; those around masks or keypoints where left out.
+            In the given `box_format`, in pixels; by default the bounding boxes of the masks or
+            keypoints.
         score : (N,) array of float
             Any finite numbers.
         box_format : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         masks : (N, H, W) array of bool or uint8, or sequence of N masks, optional
-            As :meth:`GroundTruth.from_arrays` has them.
+            As for :meth:`GroundTruth.from_arrays`.
         keypoints : (N, P, 3) or (N, P, 2) array of float, optional
-            x, y in pixels, and what else there is, which is not looked at.
+            x, y in pixels; further values are ignored.
         as_is : bool
-            As :meth:`GroundTruth.from_arrays` has it.
+            As for :meth:`GroundTruth.from_arrays`.
 
         Raises
         ------
@@ -451,8 +448,8 @@ class Detections(_Table, kw_only=True):
         images = tuple(rows.image.distinct)
         ids, names = _class_table(rows, None)
         return cls(
-            image=rows.number("image", rows.image, images),
-            label=rows.number("label", rows.label, ids),
+            image=rows.indices("image", rows.image, images),
+            label=rows.indices("label", rows.label, ids),
             corners=rows.corners,
             box_area=rows.box_area,
             images=images,
@@ -506,17 +503,17 @@ class Detections(_Table, kw_only=True):
 
 
 _IMAGES_HINT = (
-    "name every image of the test set in images= of GroundTruth.from_arrays, those without ground "
-    "truth too: detections there are false positives, and to leave them out would raise AP"
+    "name every image of the test set in images= of GroundTruth.from_arrays, also those without "
+    "ground truth: detections on them are false positives, and leaving them out would raise AP"
 )
-_NAMES_HINT = "text and numbers are different names: {} such as {!r}"
+_NAMES_HINT = "numbers and text are different names; the ground truth has {!r}"
 
 
-def _check_name_types(subject: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
-    """Raise InputError if names are text on one side and numbers on the other."""
-    if here and there and isinstance(here[0], str) != isinstance(there[0], str):
-        hint = _NAMES_HINT.format("those of the ground truth are", there[0])
-        raise InputError(Problem("detections", "", f"{subject} {here[0]!r}", hint))
+def _check_name_types(subject: str, names: tuple[Name, ...], expected: tuple[Name, ...]) -> None:
+    """Raise InputError if one of the two has text and the other numbers."""
+    if names and expected and isinstance(names[0], str) != isinstance(expected[0], str):
+        hint = _NAMES_HINT.format(expected[0])
+        raise InputError(Problem("detections", "", f"{subject} {names[0]!r}", hint))
 
 
 class _Rows(Columns):
@@ -537,8 +534,8 @@ class _Rows(Columns):
         self.label = self.index_names("label", label)
         if len(self.label.number) != self.length:
             self.fail(
-                f"label has the shape ({len(self.label.number)},)",
-                f"give ({self.length},): a row for each image",
+                f"label has shape ({len(self.label.number)},)",
+                f"expected ({self.length},), as many rows as image",
             )
         if box_format not in BOX_FORMATS:
             self.fail(f"box_format {box_format!r} is unknown", "use xyxy or xywh")
@@ -548,13 +545,13 @@ class _Rows(Columns):
         if any(values is not None for values in given.values()):
             boxes = self._shapes(boxes, given, box_format)
         elif boxes is None:
-            self.fail("there are no boxes", "give boxes, or masks, around which they are")
+            self.fail("no boxes", "pass boxes or masks")
         box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area, self.notes = checked_boxes(self, box, box_format, as_is=as_is)
         self._given = box, box_format
 
     def width_height(self) -> Floats:
-        """Return width and height of each box, (n, 2), as given."""
+        """Return width and height of each box as given, (n, 2)."""
         box, box_format = self._given
         return box[:, 2:] - box[:, :2] if box_format == "xyxy" else box[:, 2:].copy()
 
@@ -568,22 +565,23 @@ class _Rows(Columns):
         self.shapes, self.own_area = shapes.fields_of(columns), shapes.areas_of(columns)
         if boxes is not None:
             return boxes
-        made = shapes.boxes_of(self, columns)
+        bounding_boxes = shapes.boxes_of(self, columns)
         if box_format == "xyxy":
-            made[:, 2:] += made[:, :2]
-        return made
+            bounding_boxes[:, 2:] += bounding_boxes[:, :2]
+        return bounding_boxes
 
-    def number(self, name: str, column: Names, names: tuple[Name, ...]) -> Integers:
-        """Return the index into `names` of each entry of `column`."""
-        check_rows(self.table, len(names), name)
-        numbers = {text: number for number, text in enumerate(names)}
-        if len(numbers) != len(names):
-            self.fail(f"a name of {name} is listed twice")
-        for unknown in sorted(set(column.distinct) - numbers.keys())[:1]:
-            other = bool(names) and isinstance(names[0], str) != isinstance(unknown, str)
-            hint = _NAMES_HINT.format("those listed are", names[0]) if other else ""
-            self.fail(f"{name} {unknown!r} is not among those listed", hint)
-        indices = np.array([numbers[text] for text in column.distinct], np.int32)
+    def indices(self, subject: str, column: Names, names: tuple[Name, ...]) -> Integers:
+        """Return the index into `names` of each row of `column`."""
+        check_rows(self.table, len(names), subject)
+        plural = {"image": "images", "label": "classes"}[subject]
+        index_by_name = {name: index for index, name in enumerate(names)}
+        if len(index_by_name) != len(names):
+            self.fail(f"{plural} has duplicate names")
+        for unknown in sorted(set(column.distinct) - index_by_name.keys())[:1]:
+            other_type = bool(names) and isinstance(names[0], str) != isinstance(unknown, str)
+            hint = f"numbers and text are different names; {plural} has {names[0]!r}"
+            self.fail(f"{subject} {unknown!r} is not in {plural}", hint if other_type else "")
+        indices = np.array([index_by_name[name] for name in column.distinct], np.int32)
         return indices[column.number]
 
     def listed(
@@ -593,16 +591,16 @@ class _Rows(Columns):
         images: tuple[Name, ...],
         classes: tuple[Name, ...],
     ) -> Integers:
-        """Return the numbers of pairs of an image and a class, (P, 2) int32."""
+        """Return the indices of pairs of image and class, sorted, (P, 2) int32."""
         if name not in LISTS:
-            self.fail(f"a list is called {name!r}", f"call it {' or '.join(LISTS)}")
+            self.fail(f"unknown list {name!r}", f"use {', '.join(LISTS)}")
         image, label = ({n: i for i, n in enumerate(names)} for names in (images, classes))
         index_pairs = []
         for pair in pairs:
             if not (isinstance(pair, tuple) and len(pair) == 2):
-                self.fail(f"list {name} has {pair!r}", "give pairs of an image and a class")
+                self.fail(f"list {name} has {pair!r}", "expected pairs (image, class)")
             if pair[0] not in image or pair[1] not in label:
-                self.fail(f"list {name} has {pair!r}, which is no image and class of these")
+                self.fail(f"list {name} has {pair!r}, whose image or class is unknown")
             index_pairs.append((image[pair[0]], label[pair[1]]))
         return np.array(sorted(set(index_pairs)), np.int32).reshape(-1, 2)
 
@@ -610,7 +608,7 @@ class _Rows(Columns):
         """Return the group of each class, checked."""
         for identifier, group in groups.items():
             if identifier not in classes:
-                self.fail(f"groups has {identifier!r}, which is no class of these")
+                self.fail(f"groups has {identifier!r}, which is not in classes")
             if group not in GROUPS:
                 self.fail(f"groups has {group!r}", f"use {', '.join(GROUPS)}")
         return dict(groups)
@@ -619,18 +617,18 @@ class _Rows(Columns):
 def checked_boxes(
     columns: Columns, boxes: Floats, box_format: str, *, as_is: bool, defer: bool = False
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
-    """Return corners, areas and notes of boxes, all of which are finite.
+    """Return the corners, areas and notes of boxes.
 
     Parameters
     ----------
     columns : Columns
-        In whose name they are refused.
+        Reader that raises the errors.
     boxes : (N, 4) float64
     box_format : {"xyxy", "xywh"}
     as_is : bool
-        As :meth:`GroundTruth.from_arrays` has it.
+        As for :meth:`GroundTruth.from_arrays`.
     defer : bool
-        Whether negative width or height is checked later, for all inputs together.
+        True if negative width or height is checked later, for all inputs together.
 
     Raises
     ------
@@ -654,19 +652,18 @@ def checked_boxes(
 
 
 def encode_boxes(boxes: Floats, box_format: str, *, copy: bool = True) -> tuple[Floats, Floats]:
-    """Return the corners (N, 4) and areas (N,) of boxes, each as their own encoding gives them.
+    """Return the corners (N, 4) and areas (N,) of boxes, computed from the given numbers.
 
     Parameters
     ----------
     boxes : (N, 4) float64
-        Left as they are, unless without a copy.
+        Overwritten if not copied.
     box_format : {"xyxy", "xywh"}
-        What the four numbers are.
     copy : bool
-        Whether the corners are a copy.
+        True to copy the boxes.
     """
-    make = np.array if copy else np.asarray
-    corners = make(boxes, np.float64, order="C")
+    as_floats = np.array if copy else np.asarray
+    corners = as_floats(boxes, np.float64, order="C")
     areas = np.empty(len(corners))
     encode(corners, areas, box_format == "xyxy")
     return corners, areas
@@ -680,7 +677,7 @@ def distinct_name(name: str, identifier: Name) -> str:
 def _class_table(
     rows: _Rows, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> tuple[tuple[Name, ...], tuple[str, ...]]:
-    """Return the identifiers and the names of the classes."""
+    """Return the ids and names of the classes."""
     if classes is None:
         ids = rows.label.distinct
         return tuple(ids), tuple(map(str, ids))
@@ -689,5 +686,5 @@ def _class_table(
         return tuple(ids), tuple(map(str, ids))
     for name in classes.values():
         if not isinstance(name, str):
-            rows.fail(f"a class is named {name!r}", "name classes by text")
+            rows.fail(f"class name is {name!r}", "expected text")
     return tuple(ids), tuple(classes.values())

@@ -24,9 +24,9 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Masks:
-    """M masks, each as its runs or as polygons whose union it is.
+    """M masks, each as runs or as the union of polygons.
 
-    Rows of a table say which is theirs by its number, so that choosing rows copies none.
+    Rows of a table refer to masks by index, so that selecting rows copies no mask.
 
     Attributes
     ----------
@@ -35,13 +35,12 @@ class Masks:
     run_start : (M + 1,) int64
         The runs of mask m are ``runs[run_start[m] : run_start[m + 1]]``.
     runs : (R,) uint32
-        Pixels column by column, from the top of the left one: so many without, so many within, and
-        so on.
+        COCO's RLE: lengths of alternating runs of 0 and 1, in column-major order.
     ring_start : (M + 1,) int64
-        Its polygons are ``ring_start[m]`` to ``ring_start[m + 1]``; where there are none, the runs
-        hold.
+        The polygons of mask m are ``ring_start[m] : ring_start[m + 1]``; without any, its runs are
+        used.
     ring_end : (Q,) int64
-        Behind the last point of each polygon; each begins where the one before ends.
+        End of the points of each polygon; a polygon begins at the end of the one before.
     points : (P, 2) float64
         x and y.
     """
@@ -58,7 +57,7 @@ class Masks:
         fits = _fits(self.run_start, len(self), len(self.runs))
         fits = fits and _fits(self.ring_start, len(self), rings)
         if not (fits and _fits(np.concatenate([[0], self.ring_end]), rings, points)):
-            raise ValueError("runs or polygons do not start mask by mask, from 0 to their number")
+            raise ValueError("run_start, ring_start or ring_end does not ascend from 0 to the end")
         for column in vars(self).values():
             column.flags.writeable = False
 
@@ -90,17 +89,17 @@ class Masks:
         return b"".join(column.tobytes() for column in self.arrays)
 
     def measured(self) -> tuple[Floats, Floats]:
-        """Return the pixels of each, (M,), and x, y, width, height (M, 4); none has polygons."""
+        """Return the pixel counts (M,) and bounding boxes x, y, width, height (M, 4)."""
         return _runs.measured(self.sizes, self.run_start, self.runs)
 
     @property
     def arrays(self) -> "Arrays":
-        """All columns, in the order above, as core takes them."""
+        """All columns, in the order of the attributes."""
         columns = self.sizes, self.run_start, self.runs
         return (*columns, self.ring_start, self.ring_end, self.points)
 
     def rings_of(self, number: int) -> list[NDArray[np.float64]]:
-        """Return the polygons of one mask, (n, 2) each; none where it has runs."""
+        """Return the polygons of a mask, (n, 2) each; none if it has runs."""
         first, last = self.ring_start[number : number + 2].tolist()
         begin = self.ring_end[first - 1].tolist() if first else 0
         ends = pairwise([begin, *self.ring_end[first:last].tolist()])
@@ -113,7 +112,7 @@ class Masks:
 
     @classmethod
     def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks | None":
-        """Return the masks of bitmaps (M, H, W) of 0 and 1; None where a value is another.
+        """Return the masks of bitmaps (M, H, W); None if a value is not 0 or 1.
 
         H * W is 1 to :data:`MOST_PIXELS`. The runs are those of ``pycocotools.mask.encode``.
         """
@@ -124,7 +123,7 @@ class Masks:
 
     @classmethod
     def of_runs(cls, sizes: Sequence[tuple[int, int]], runs: Sequence[Any]) -> "Masks":
-        """Return masks of heights and widths, and the runs (n,) uint32 of each."""
+        """Return masks of the given sizes (height, width) and runs, (n,) uint32 each."""
         if not sizes:
             return cls.none()
         start = np.cumsum([0, *map(len, runs)]).astype(np.int64)
@@ -152,20 +151,20 @@ class Masks:
 def sizes_by_image(
     image: NDArray[Any], sizes: Integers, count: int
 ) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the height and width of images, those of the first mask of each.
+    """Return the height and width of each image, taken from its first mask.
 
     Parameters
     ----------
     image : (n,) int
-        The image of each mask, below `count`.
+        Image of each mask, less than `count`.
     sizes : (n, 2) int32
 
     Returns
     -------
     sizes_of_images : (count, 2) int32
-        :data:`UNKNOWN` where an image has no mask.
+        :data:`UNKNOWN` for images without masks.
     others : (n,) bool
-        Which masks are of another size than their image.
+        True for masks that differ in size from their image.
     """
     sizes_of_images = np.full((count, 2), UNKNOWN, np.int32)
     sizes_of_images[image[::-1]] = sizes[::-1]
@@ -173,10 +172,10 @@ def sizes_by_image(
 
 
 def refuse_sizes(table: str, image: int | str, size: Integers, expected: Integers) -> NoReturn:
-    """Raise the InputError of masks of another height and width (2,) than those before them."""
+    """Raise the InputError for a mask that differs in size from others of its image."""
     (height, width), (high, wide) = size.tolist(), expected.tolist()
-    message = f"a mask is {height} high and {width} wide, and others of its image {high} and {wide}"
-    hint = "give all the size of the image that was annotated"
+    message = f"mask size [{height}, {width}] differs from [{high}, {wide}] of another mask"
+    hint = "use the size of the annotated image for all its masks"
     raise InputError(Problem(table, f"image {image!r}", message, hint))
 
 

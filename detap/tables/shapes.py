@@ -1,7 +1,6 @@
 """Read masks and keypoints from callers, with boxes or instead of them.
 
-Each kind is a class in :data:`KINDS`, under the name that readers, tables and ``Protocol.reading``
-use.
+:data:`KINDS` has a class for each kind, by the name in readers, tables and ``Protocol.reading``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +15,11 @@ from detap.tables.masks import MOST_PIXELS, Masks
 
 Floats = NDArray[np.float64]
 Column = Any
-"""N shapes: an array, or Masks."""
+"""Shapes of N rows: an array, or Masks."""
 
 
 class Kind(Protocol):
-    """One kind of shape; those of N rows are a column."""
+    """One kind of shape."""
 
     key: str
     """Key of COCO records."""
@@ -29,12 +28,16 @@ class Kind(Protocol):
     """Singular noun."""
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Column:
-        """Return the column of what is given, or refuse it in the name of `columns`.
+        """Return the column of the given shapes.
 
         Parameters
         ----------
+        columns : Columns
+            Reader that raises the errors.
+        values
+            Shapes of N rows.
         keypoint_count : int, optional
-            How many keypoints each row has.
+            Number of keypoints per row; any by default.
 
         Raises
         ------
@@ -42,10 +45,16 @@ class Kind(Protocol):
         """
 
     def boxes(self, columns: Columns, column: Column) -> Floats:
-        """Return x, y, width, height of the boxes around them, (N, 4), or refuse."""
+        """Return the bounding boxes, x, y, width, height, (N, 4).
+
+        Raises
+        ------
+        InputError
+            If boxes are required as well.
+        """
 
     def areas(self, column: Column) -> Floats | None:
-        """Return their own areas, (N,); None where those of their boxes count."""
+        """Return the areas of the shapes, (N,); None if the boxes' areas are used."""
 
     def fields(self, column: Column) -> dict[str, Any]:
         """Return the fields of a table that hold the shapes."""
@@ -53,19 +62,19 @@ class Kind(Protocol):
 
 # --- masks
 
-_FORMS = "give bitmaps (n, H, W), or a list of run lengths {'size', 'counts'}"
-_FLAGS = "give bool, or uint8 of 0 and 1, such as masks > 0.5"
-_SIZE = "give [height, width], whole numbers above 0"
+_FORMS = "expected bitmaps (n, H, W), or a list of RLE {'size', 'counts'}"
+_FLAGS = "expected bool, or uint8 of 0 and 1 (e.g. masks > 0.5)"
+_SIZE = "expected [height, width], integers > 0"
 
 
 class _Masks:
-    """Bitmaps, or run lengths as COCO has them, which become runs."""
+    """Bitmaps, or COCO's RLE."""
 
     key = "segmentation"
     one = "mask"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Masks:
-        """As :meth:`Kind.read`: (n, H, W), or a list of (H, W) and of run lengths."""
+        """Return the masks of (n, H, W), or of a list of (H, W) and RLE; see :meth:`Kind.read`."""
         del keypoint_count
         if isinstance(values, Masks):
             return values
@@ -78,16 +87,16 @@ class _Masks:
         return Masks.joined(parts) if parts else Masks.none()
 
     def boxes(self, columns: Columns, column: Masks) -> Floats:
-        """As :meth:`Kind.boxes`; zeros where a mask has no pixel."""
+        """Return the bounding boxes, zeros for empty masks; see :meth:`Kind.boxes`."""
         del columns
         return column.measured()[1]
 
     def areas(self, column: Masks) -> Floats:
-        """As :meth:`Kind.areas`: their pixels."""
+        """Return the numbers of pixels; see :meth:`Kind.areas`."""
         return column.measured()[0]
 
     def fields(self, column: Masks) -> dict[str, Any]:
-        """As :meth:`Kind.fields`."""
+        """Return the fields of a table; see :meth:`Kind.fields`."""
         return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
 
 
@@ -96,7 +105,7 @@ def _is_array(values: Any) -> bool:
 
 
 def _of_row(columns: Columns, value: Any, location: str) -> Masks:
-    """Return the one mask of a row."""
+    """Return the mask of a row."""
     if isinstance(value, Mapping):
         return _run_lengths(columns, value, location)
     value = as_array(value)
@@ -104,7 +113,7 @@ def _of_row(columns: Columns, value: Any, location: str) -> Masks:
         columns.fail(f"masks is a {type(value).__name__}", _FORMS, location)
     array = columns.array("masks", value)
     if array.ndim != 2:
-        columns.fail(f"masks has the shape {array.shape}", "give (H, W)", location)
+        columns.fail(f"masks has shape {array.shape}", "expected (H, W)", location)
     return _of_bitmaps(columns, array[None], location)
 
 
@@ -114,14 +123,14 @@ def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
         return Masks.none()
     if bits.ndim != 3:
         above = " > 0.5" if bits.dtype.kind == "f" else ""
-        hint = f", such as masks[:, 0]{above}" if bits.ndim == 4 and bits.shape[1] == 1 else ""
-        columns.fail(f"masks has the shape {bits.shape}", f"give (n, H, W){hint}", location)
+        hint = f" (e.g. masks[:, 0]{above})" if bits.ndim == 4 and bits.shape[1] == 1 else ""
+        columns.fail(f"masks has shape {bits.shape}", f"expected (n, H, W){hint}", location)
     if bits.dtype not in (np.bool_, np.uint8):
-        columns.fail(f"masks are of the type {bits.dtype}", _FLAGS, location)
+        columns.fail(f"masks has dtype {bits.dtype}", _FLAGS, location)
     height, width = bits.shape[1:]
     if not 0 < height * width <= MOST_PIXELS:
-        message = f"masks are {height} high and {width} wide"
-        columns.fail(message, f"give bitmaps of 1 to {MOST_PIXELS} pixels", location)
+        message = f"masks has bitmaps of {height} x {width} pixels"
+        columns.fail(message, f"expected 1 to {MOST_PIXELS} pixels", location)
     masks = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
     if masks is None:
         columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, location)
@@ -129,7 +138,7 @@ def _of_bitmaps(columns: Columns, bits: NDArray[Any], location: str) -> Masks:
 
 
 def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> Masks:
-    """Return the mask of COCO's run lengths: `counts` is text, bytes or a list."""
+    """Return the mask of COCO's RLE; `counts` is text, bytes or a list."""
     for key in ("size", "counts"):
         if key not in value:
             columns.fail(f"masks has no {key}", _FORMS, location)
@@ -141,8 +150,8 @@ def _run_lengths(columns: Columns, value: Mapping[str, Any], location: str) -> M
     runs = _decoded(columns, value["counts"], location)
     total = int(runs.sum(dtype=np.uint64))
     if total != height * width:
-        what = f"counts sum to {total}, and a mask of size [{height}, {width}] has {height * width}"
-        columns.fail(f"{what} pixels", "write the mask again; size is [height, width]", location)
+        message = f"counts sum to {total}, expected {height * width} for size [{height}, {width}]"
+        columns.fail(message, "size is [height, width]", location)
     return Masks.of_runs([(height, width)], [runs])
 
 
@@ -151,12 +160,12 @@ def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]
         text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
         decoded = _runs.decoded(text, MOST_PIXELS)
         if isinstance(decoded, str):
-            columns.fail(f"counts {decoded}", "write the mask again", location)
+            columns.fail(f"counts {decoded}", "encode the mask again", location)
         return decoded
     lengths = np.array(counts, object).ravel()
     valid = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in lengths.tolist()]
     if not all(valid):
-        hint = "give whole numbers of pixels, 0 or more, or a run-length string"
+        hint = "expected integers >= 0, or an RLE string"
         columns.fail(f"counts is {counts!r:.60}", hint, location)
     return lengths.astype(np.uint32)
 
@@ -165,13 +174,13 @@ def _decoded(columns: Columns, counts: Any, location: str) -> NDArray[np.uint32]
 
 
 class _Keypoints:
-    """x, y and v of keypoints; of detections x and y alone count."""
+    """Keypoints x, y, v; v of detections is ignored."""
 
     key = "keypoints"
     one = "row"
 
     def read(self, columns: Columns, values: Any, keypoint_count: int | None) -> Floats:
-        """As :meth:`Kind.read`: (n, P, 3), or of detections (n, P, 2)."""
+        """Return keypoints (n, P, 3), of detections (n, P, 2); see :meth:`Kind.read`."""
         given = columns.array("keypoints", values)
         of_truth = columns.table == "ground truth"
         if not len(given):
@@ -180,32 +189,32 @@ class _Keypoints:
         fits = given.ndim == 3 and given.shape[1] and given.shape[2] in widths
         if not fits or keypoint_count not in (None, given.shape[1]):
             points = "P" if keypoint_count is None else keypoint_count
-            hint = f"give ({len(given)}, {points}, 3): x, y and v"
-            columns.fail(f"keypoints has the shape {given.shape}", hint, columns.whole)
+            hint = f"expected ({len(given)}, {points}, 3): x, y, v"
+            columns.fail(f"keypoints has shape {given.shape}", hint, columns.whole)
         rows = given.reshape(len(given), -1)
         keypoints = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
         in_range = np.abs(keypoints) <= FARTHEST
         if not in_range.all():
             row = int(np.argmin(in_range.all(axis=(1, 2))))
             message = f"keypoints has {keypoints[row][~in_range[row]][0].item()}"
-            columns.fail(message, "give coordinates in pixels", columns.location(row))
+            columns.fail(message, "expected coordinates in pixels", columns.location(row))
         return keypoints if of_truth else np.ascontiguousarray(keypoints[:, :, :2])
 
     def boxes(self, columns: Columns, column: Floats) -> Floats:
-        """As :meth:`Kind.boxes`; OKS goes by the area of an object, which no keypoints tell."""
+        """Return the bounding boxes of detections; OKS needs the areas of ground truth boxes."""
         if columns.table == "ground truth":
-            columns.fail("keypoints stand without boxes", "give boxes too", columns.whole)
+            columns.fail("keypoints without boxes", "pass boxes too", columns.whole)
         if not len(column):
             return np.zeros((0, 4))
         low, high = column[:, :, :2].min(axis=1), column[:, :, :2].max(axis=1)
         return np.hstack([low, high - low])
 
     def areas(self, column: Floats) -> None:
-        """As :meth:`Kind.areas`."""
+        """Return None: the boxes' areas are used."""
         del column
 
     def fields(self, column: Floats) -> dict[str, Any]:
-        """As :meth:`Kind.fields`."""
+        """Return the fields of a table; see :meth:`Kind.fields`."""
         fields: dict[str, Any] = {"keypoints": column}
         if column.shape[2] == 3:
             fields["no_keypoints"] = ~(column[:, :, 2] > 0).any(axis=1)
@@ -216,7 +225,7 @@ KINDS: Mapping[str, Kind] = {"masks": _Masks(), "keypoints": _Keypoints()}
 
 
 def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:
-    """Return the columns of what is given of `count` rows; what is None is not.
+    """Return the column of each kind that is not None.
 
     Raises
     ------
@@ -227,13 +236,13 @@ def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[
         if values is not None:
             columns_by_kind[name] = KINDS[name].read(columns, values, None)
             if len(columns_by_kind[name]) != count:
-                message = f"{count} rows and {len(columns_by_kind[name])} {name}"
-                columns.fail(message, "give one for each row", columns.whole)
+                message = f"{name} has {len(columns_by_kind[name])} rows"
+                columns.fail(message, f"expected {count}, as many as image", columns.whole)
     return columns_by_kind
 
 
 def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
-    """Return the boxes x, y, width, height (N, 4) of rows that have no other; one kind is there.
+    """Return the bounding boxes x, y, width, height (N, 4) of the first kind of shapes.
 
     Raises
     ------

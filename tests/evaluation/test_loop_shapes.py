@@ -102,18 +102,18 @@ def test_masks_are_matched_early_when_boxes_are_not_kept(monkeypatch: pytest.Mon
         ({"masks": [BITS, BITS]}, "detections: image 'b': 2 masks and 0 scores; give one for each"),
         ({"scores": [[0.5], []]}, "image 'a': 2 masks and 1 scores; give one for each mask"),
         ({"boxes": [BOXES[:1], []]}, "image 'a': 1 boxes and 2 masks; give one for each box"),
-        ({"masks": [BITS * 1.0, []]}, "image 'a': masks are of the type float64; give bool, or ui"),
-        ({"masks": [BITS[0], []]}, r"image 'a': masks has the shape \(6, 9\); give \(n, H, W\)"),
-        ({"masks": [[BITS[0], {}], []]}, "detections: image 'a', row 1: masks has no size; give b"),
-        ({"masks": [{1: 2}, []]}, "image 'a': masks is a dict; give bitmaps"),
+        ({"masks": [BITS * 1.0, []]}, "image 'a': masks has dtype float64; expected bool, or ui"),
+        ({"masks": [BITS[0], []]}, r"image 'a': masks has shape \(6, 9\); expected \(n, H, W\)"),
+        ({"masks": [[BITS[0], {}], []]}, "detections: image 'a', row 1: masks has no size; expec"),
+        ({"masks": [{1: 2}, []]}, "image 'a': masks is a dict; expected bitmaps"),
         (
             {"masks": [BITS[:, 1:], []]},
-            "detections: image 'a': a mask is 5 high and 9 wide, and others of its image 6 and 9; "
-            "give all the size of the image that was annotated",
+            r"detections: image 'a': mask size \[5, 9\] differs from \[6, 9\] of another mask; use "
+            "the size of the annotated image for all its masks",
         ),
         (
             {"masks": [[BITS[0], BITS[1].T], []]},
-            "image 'a': a mask is 9 high and 6 wide, and others of its image 6 and 9",
+            r"image 'a': mask size \[9, 6\] differs from \[6, 9\] of another mask",
         ),
     ],
 )
@@ -127,10 +127,10 @@ def test_masks_of_the_wrong_shape(change: dict[str, Any], message: str) -> None:
 
 def test_sizes_are_compared_with_the_ground_truth_of_the_batch() -> None:
     brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS[:, 1:], []]}
-    with pytest.raises(InputError, match="image 'a': a mask is 6 high and 9 wide, and others of i"):
+    with pytest.raises(InputError, match=r"image 'a': mask size \[6, 9\] differs from "):
         take(Evaluator(protocol="coco-segm"), ground_truth=brought)
     brought["masks"] = [[BITS[0], BITS[1].T], []]
-    with pytest.raises(InputError, match="ground truth: image 'a': a mask is 9 high and 6 wide"):
+    with pytest.raises(InputError, match=r"ground truth: image 'a': mask size \[9, 6\]"):
         take(Evaluator(protocol="coco-segm"), ground_truth=brought)
 
 
@@ -187,9 +187,11 @@ def test_the_number_of_keypoints_must_match_the_protocol() -> None:
     )
     evaluator = Evaluator(table, RULES)
     update: dict[str, Any] = {"boxes": None, "scores": [[0.5, 0.25]], "labels": [[1, 1]]}
-    with pytest.raises(InputError, match=r"image 'a': .* \(2, 1, 3\); give \(2, 2, 3\): x, y and"):
+    with pytest.raises(InputError, match=r"image 'a': .* \(2, 1, 3\); expected \(2, 2, 3\): x, y"):
         evaluator.update(["a"], **update, keypoints=[POSES[:, :1]])
-    with pytest.raises(InputError, match="image 'a', row 1: keypoints has inf; give coordinates"):
+    with pytest.raises(
+        InputError, match="image 'a', row 1: keypoints has inf; expected coordinates"
+    ):
         evaluator.update(["a"], **update, keypoints=[POSES * [[[1]], [[np.inf]]]])
     with pytest.raises(
         UsageError, match="sizes does not apply to keypoints; give boxes and keypoints in"
@@ -232,7 +234,7 @@ def test_width_and_height_of_boxes_are_kept_to_the_last_bit() -> None:
     ("change", "message"),
     [
         ({"segmentation": None}, "record 0: segmentation is missing; give image_id, category_id, "),
-        ({"segmentation": [[0, 0, 5, 0, 5, 5]]}, "image 'a', row 0: masks is a list; give bitmap"),
+        ({"segmentation": [[0, 0, 5, 0, 5, 5]]}, "image 'a', row 0: masks is a list; expected bi"),
     ],
 )
 def test_records_without_masks(change: dict[str, Any], message: str) -> None:

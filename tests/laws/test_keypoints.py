@@ -182,7 +182,7 @@ BOXES = np.array([[0.0, 0, 5, 5]])
 def test_keypoints_are_asked_for_where_tables_have_none() -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
-    message = "no keypoints of the ground truth were read: read COCO files with keypoints=True"
+    message = "no keypoints in the ground truth; read COCO files with keypoints=True"
     with pytest.raises(UsageError, match=message):
         evaluate(truth, detections, "coco-keypoints")
 

@@ -558,11 +558,11 @@ def _none() -> Detections:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ({"listed": {"absent": []}}, "a list is called 'absent'.*call it negative or"),
-        ({"listed": {"negative": [(5, 1)]}}, r"list negative has \(5, 1\), which is no image"),
-        ({"listed": {"negative": [5]}}, "list negative has 5.*give pairs of an image and a class"),
+        ({"listed": {"absent": []}}, "unknown list 'absent'.*use negative, "),
+        ({"listed": {"negative": [(5, 1)]}}, r"list negative has \(5, 1\), whose image"),
+        ({"listed": {"negative": [5]}}, "list negative has 5.*expected pairs .image, class."),
         ({"groups": {1: "r"}}, "groups has 'r'.*use rare, common, frequent"),
-        ({"groups": {9: "rare"}}, "groups has 9, which is no class of these"),
+        ({"groups": {9: "rare"}}, "groups has 9, which is not in classes"),
     ],
 )
 def test_lists_and_groups_of_arrays_are_checked(what: dict[str, Any], message: str) -> None:

@@ -411,8 +411,8 @@ def test_invalid_masks() -> None:
         with pytest.raises(UsageError, match=message):
             metric(iou_type="segm").update([preds], [truth])
     for preds, message in (
-        (item(HALF * 0.7, 0.5), "detections: image 0: masks are of the type float32; give bool, "),
-        (item(HALF[:, 1:], 0.5), "image 0: a mask is 9 high and 10 wide, and others of its image"),
+        (item(HALF * 0.7, 0.5), "detections: image 0: masks has dtype float32; expected bool, "),
+        (item(HALF[:, 1:], 0.5), r"image 0: mask size \[9, 10\] differs from \["),
         (item(HALF, 0.5, 0.4), "detections: image 0: 1 masks and 2 scores; give one for each mask"),
     ):
         with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Boxes, whose IoU the core computes; base class of the other shapes."""
+"""Boxes, and the base class of other shapes."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class Shapes:
-    """The shapes of two tables, their areas and IoUs: here, boxes.
+    """Shapes of two tables, their areas and IoUs; this class compares boxes.
 
     Parameters
     ----------
@@ -36,25 +36,25 @@ class Shapes:
     def areas(self) -> tuple[Floats, Floats]:
         """Return the areas of the N detections and G ground truths, in square pixels."""
         tables = self.detections, self.ground_truth
-        detection_areas, truth = (
+        detections, ground_truths = (
             pixel_areas(table.corners) if self.protocol.inclusive_pixels else table.box_area
             for table in tables
         )
-        return detection_areas, truth
+        return detections, ground_truths
 
     def range_areas(self, areas: Floats) -> Floats:
-        """Return the areas (N,) that decide the ranges of unmatched detections.
+        """Return the areas (N,) that decide the area ranges of unmatched detections.
 
         Parameters
         ----------
         areas : (N,) float64
-            The areas of :meth:`areas`, unless the results have their own.
+            The areas of :meth:`areas`, used unless the detections have an `area`.
         """
         area = self.detections.area
         return areas if area is None or self.protocol.inclusive_pixels else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs | None:
-        """Return the IoUs of pairs of one image and class; None for boxes.
+        """Return the IoUs of pairs of one image and class; None for boxes, left to the core.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Shapes:
             The columns of the detections and of the ground truths.
         crowd : (G,) bool
         lowest : float
-            IoUs below this may be omitted, and IoUs of 0.
+            Smaller IoUs, and IoUs of 0, may be omitted.
         """
         del boxes, crowd, lowest
         return None
@@ -104,5 +104,7 @@ class Shapes:
             hint = (
                 "--iou-type polygon" if self.protocol.matching == "by-score" else "--protocol dota"
             )
-            message = f"quadrilaterals count as the boxes around them; {hint} compares themselves"
+            message = (
+                f"quadrilaterals are compared by their bounding boxes; use {hint} for their IoU"
+            )
             yield Note("polygons-as-boxes", message, count)

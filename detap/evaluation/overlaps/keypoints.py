@@ -12,7 +12,7 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 
 class KeypointShapes(Shapes):
-    """Keypoints; boxes replace them for ground truths without labeled keypoints."""
+    """Keypoints; ground truths without labeled keypoints use their boxes."""
 
     def _extents(self) -> Floats:
         """Return the areas (N,) of the boxes around the keypoints of each detection."""
@@ -27,7 +27,7 @@ class KeypointShapes(Shapes):
         return super().range_areas(areas)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
-        """Return the OKS of pairs, see :meth:`Shapes.pairs`; crowds have no own rule."""
+        """Return the OKS of pairs, see :meth:`Shapes.pairs`; crowds are treated like others."""
         del crowd
         truth, keypoints = self.ground_truth, self._keypoints(self.ground_truth)
         width_height = (
@@ -47,13 +47,13 @@ class KeypointShapes(Shapes):
         )
 
     def _keypoints(self, table: GroundTruth | Detections) -> Floats:
-        """Return the keypoints of a table, as many in each row as there are sigmas."""
+        """Return the keypoints of a table, one per sigma in each row."""
         if not len(table):
             return np.zeros((0, len(self.protocol.sigmas), 3))
         if table.keypoints is None:
             raise UsageError(
-                f"no keypoints of the {table._title} were read: read COCO files with "
-                "keypoints=True, give keypoints= to from_arrays, or score boxes"
+                f"no keypoints in the {table._title}; read COCO files with keypoints=True, pass "
+                "keypoints= to from_arrays, or use --iou-type bbox"
             )
         check_skeleton(table, self.protocol.sigmas)
         return table.keypoints

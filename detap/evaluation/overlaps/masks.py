@@ -19,8 +19,8 @@ class MaskShapes(Shapes):
     @cached_property
     def _pixels(self) -> Floats:
         """The number of pixels of each detection's mask, (N,) float64."""
-        masks, number = _masks_of(self.detections)
-        return pixel_counts(masks.arrays).astype(np.float64)[number]
+        masks, mask = _masks_of(self.detections)
+        return pixel_counts(masks.arrays).astype(np.float64)[mask]
 
     def range_areas(self, areas: Floats) -> Floats:
         """Return the areas of :meth:`Shapes.range_areas`, or the pixel counts."""
@@ -34,16 +34,16 @@ class MaskShapes(Shapes):
         Raises
         ------
         InputError
-            If masks of an image are of different sizes: those of files are not, others may be.
+            If masks of an image differ in size.
         """
-        detection_masks, detection_areas = _masks_of(self.detections)
-        truth_masks, truth = _masks_of(self.ground_truth)
-        self._check_sizes((truth_masks.sizes[truth], detection_masks.sizes[detection_areas]))
+        detection_masks, dt_mask = _masks_of(self.detections)
+        truth_masks, gt_mask = _masks_of(self.ground_truth)
+        self._check_sizes((truth_masks.sizes[gt_mask], detection_masks.sizes[dt_mask]))
         of_boundaries = self.protocol.iou_type == "boundary"
         return mask_pairs(
             *boxes,
             masks=(detection_masks.arrays, truth_masks.arrays),
-            numbers=(detection_areas, truth),
+            numbers=(dt_mask, gt_mask),
             crowd=crowd,
             min_similarity=lowest,
             dilation_ratio=self.protocol.dilation_ratio if of_boundaries else 0.0,
@@ -74,7 +74,7 @@ def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
         return Masks.none(), table.label
     if table.masks is None or table.mask is None:
         raise UsageError(
-            f"the {table._title} have no masks: read COCO files with masks=True, give masks= to "
-            "from_arrays, or score boxes"
+            f"no masks in the {table._title}; read COCO files with masks=True, pass masks= to "
+            "from_arrays, or use --iou-type bbox"
         )
     return table.masks, table.mask

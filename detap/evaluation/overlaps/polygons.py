@@ -19,32 +19,32 @@ class PolygonShapes(Shapes):
         Raises
         ------
         UsageError
-            If a table has boxes in place of polygons, or may have.
+            If a table has, or may have, boxes instead of polygons.
         """
         tables = self.detections, self.ground_truth
         if self.ground_truth.format == "coco" and self.ground_truth.polygons is None:
             raise UsageError(
-                "polygon overlap compares quadrilaterals, and COCO files are read as boxes or masks"
-                ": compare boxes (--iou-type bbox) or segmentations (--protocol coco-segm)"
+                "--iou-type polygon requires quadrilaterals, but COCO files are read as boxes or "
+                "masks; use --iou-type bbox, or --protocol coco-segm for masks"
             )
         for table in tables:
             for note in table.notes:
                 if note.code == POLYGONS_BOUNDED:
                     raise UsageError(
-                        f"{note.count} {note.message}, and polygon overlap compares quadrilaterals:"
-                        " give four corners of each, as YOLO or DOTA files, or compare boxes "
-                        "(--iou-type bbox)"
+                        f"{note.count} {note.message}, but --iou-type polygon requires "
+                        "quadrilaterals; use four corners per object (YOLO, DOTA) or "
+                        "--iou-type bbox"
                     )
-        detection_areas, truth = (
+        detections, ground_truths = (
             box_polygons(table.corners) if table.polygons is None else table.polygons
             for table in tables
         )
-        return detection_areas, truth
+        return detections, ground_truths
 
     def areas(self) -> tuple[Floats, Floats]:
         """Return the polygon areas, see :meth:`Shapes.areas`."""
-        detection_areas, truth = map(polygon_areas, self._polygons())
-        return detection_areas, truth
+        detections, ground_truths = map(polygon_areas, self._polygons())
+        return detections, ground_truths
 
     def pairs(self, boxes: tuple[Boxes, Boxes], crowd: Flags, lowest: float) -> Pairs:
         """Return the IoUs of all overlapping pairs, see :meth:`Shapes.pairs`."""
