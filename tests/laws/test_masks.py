@@ -146,7 +146,7 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
     boxes = np.array([[0.0, 0, 5, 5]])
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=boxes)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
-    with pytest.raises(UsageError, match="no masks in the ground truth; read COCO files"):
+    with pytest.raises(UsageError, match="no masks in the detections; read COCO files"):
         evaluate(truth, detections, "coco-segm")
 
 

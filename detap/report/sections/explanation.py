@@ -203,7 +203,7 @@ def percent(fraction: float) -> str:
 _OVER_ALL_COMBINATIONS = ("shapley", "min", "max")
 _STEPS = (
     Column("name", "field", "field", "name"),
-    Column("fraction", "share of difference", "share", "fraction"),
+    Column("fraction", "share of difference", "share of difference", "fraction"),
     Column("shapley", "Shapley", "Shapley", "precise_change"),
     Column("in_order", "in order", "in order", "precise_change"),
     Column("reversed", "reversed", "reversed", "precise_change"),
@@ -439,7 +439,7 @@ def report_diff_report(diff: ReportDiff) -> Report:
 
 _CONTRIBUTIONS = (
     Column("name", "cause", "cause", "name"),
-    Column("fraction", "share of difference", "share", "fraction"),
+    Column("fraction", "share of difference", "share of difference", "fraction"),
     Column("change", "change", "change", "precise_change"),
 )
 
