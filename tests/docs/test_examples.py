@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-CONSOLE = re.compile(r"^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^```console\n\$ (detap [^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+STATUS = re.compile(r"# status (\d+)$")
+FAILED_GATE = re.compile(r"^FAILED ", re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WALKED = ROOT / "docs" / "getting-started.md"  # by test_getting_started.py, in a folder of its own
 
@@ -22,6 +24,27 @@ def blocks(pattern: re.Pattern[str]) -> list[object]:
         if page != WALKED
         for number, match in enumerate(pattern.finditer(page.read_text("utf-8")))
     ]
+
+
+def expected_status(command: str, shown: str) -> int:
+    """Return the exit status that a comment states, else 1 if a gate failed, else 0."""
+    if stated := STATUS.search(command):
+        return int(stated[1])
+    return 1 if FAILED_GATE.search(shown) else 0
+
+
+def check_example(command: str, shown: str, folder: Path) -> None:
+    """Run a command in a folder; compare its output and exit status with those of the example."""
+    ended = subprocess.run(
+        [sys.executable, "-m", *shlex.split(command, comments=True)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert ended.stdout.rstrip() == shown.rstrip(), ended.stderr
+    assert ended.returncode == expected_status(command, shown), ended.stderr
 
 
 @pytest.mark.parametrize("code", blocks(PYTHON))
@@ -36,14 +59,24 @@ def test_python_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> N
     assert [line[: len(due)] for line, due in zip(printed, expected, strict=True)] == expected
 
 
-@pytest.mark.parametrize(("command", "shown"), blocks(CONSOLE))
+@pytest.mark.parametrize(("command", "shown"), blocks(EXAMPLE))
 def test_console_examples_print_what_they_show(command: str, shown: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.stdout.rstrip() == shown.rstrip(), done.stderr
+    check_example(command, shown, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "status"),
+    [
+        ("detap eval --gt a --dt b", "mAP  0.5\n", 0),
+        ("detap eval --fail-under 0.9", "Gates: 1 of 1 failed\nFAILED   mAP 0.5\n", 1),
+        ("detap eval --fail-under 0.1", "Gates: 1 of 1 passed\npassed   mAP 0.5\n", 0),
+        ("detap eval --gt absent.json  # status 2", "", 2),
+    ],
+)
+def test_the_exit_status_of_an_example(command: str, shown: str, status: int) -> None:
+    assert expected_status(command, shown) == status
+
+
+def test_an_example_that_shows_nothing_may_not_crash() -> None:
+    with pytest.raises(AssertionError, match="no such file"):
+        check_example("detap eval --gt absent.json --dt absent.json -q", "", ROOT)
