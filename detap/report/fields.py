@@ -64,17 +64,17 @@ MetricValue = Annotated[
 ]
 Gap = Annotated[
     float | None,
-    "An absolute difference; null where only one of the two numbers is defined.",
+    "An absolute difference; null if only one of the two numbers is defined.",
     Limits(minimum=0),
 ]
 Change = Annotated[
     float | None,
-    "A difference of two fractions; null where either is undefined.",
+    "A difference of two fractions; null if either is undefined.",
     Limits(minimum=-1.000000001, maximum=1.000000001),
 ]
 ClassId = Annotated[
     int | str | None,
-    "The COCO category id, or the name again; null where classes are scored as one.",
+    "The COCO category id, or the name again; null if classes are scored as one.",
 ]
 
 
@@ -83,29 +83,28 @@ class Input(TypedDict):
     """A file or folder that was read."""
 
     role: Literal["ground_truth", "detections"]
-    path: Annotated[str, "As it was given."]
+    path: Annotated[str, "The path as given."]
     sha256: Annotated[
         str | None,
-        "Of the file as it lies on the disk; of a folder, over the lines "
-        "'<sha256>  <name>' of the files that were read, sorted by name. Null "
-        "for stdin.",
+        "Digest of the file, not decompressed; of a folder, digest of the lines "
+        "'<sha256>  <name>' of its input files, sorted by name. Null for stdin.",
         Limits(pattern=r"^[0-9a-f]{64}$"),
     ]
-    files: Annotated[int, "How many files were read.", Limits(minimum=1)]
-    records: Annotated[Count, "How many records were in them, before any was left out."]
+    files: Annotated[int, "Number of files.", Limits(minimum=1)]
+    records: Annotated[Count, "Number of records, before any is left out."]
     images: NotRequired[
-        Annotated[Count, "Ground truth: how many images there are, before any selection."]
+        Annotated[Count, "Number of images of the ground truth, before any selection."]
     ]
     reading: NotRequired[
         Annotated[
             dict[str, str],
-            "The options that changed how it was read, and their values; absent without any.",
+            "Reader options other than the defaults, with their values; absent if there are none.",
         ]
     ]
 
 
 class NoteEntry(TypedDict):
-    """Something that was noticed on the way."""
+    """A note on the input or the result."""
 
     code: Annotated[str, Limits(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     message: str
@@ -115,7 +114,7 @@ class NoteEntry(TypedDict):
 
 @extra_items(MetricValue)
 class ClassRow(TypedDict):
-    """The numbers of a class."""
+    """The metrics and counts of a class."""
 
     name: str
     id: ClassId

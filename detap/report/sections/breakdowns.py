@@ -40,7 +40,7 @@ class HistogramData(TypedDict):
 
 
 class BreakdownsData(TypedDict):
-    """Of --breakdowns; position only where images have sizes."""
+    """The data of --breakdowns; `position` requires image sizes."""
 
     iou: float
     score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]

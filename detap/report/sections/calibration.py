@@ -26,9 +26,9 @@ class ClassCalibration(TypedDict):
 
 
 class CalibrationData(TypedDict):
-    """Of --calibration, by bins of the score.
+    """The data of --calibration, by score bin.
 
-    Each bin includes its lower edge, the last both.
+    Each bin includes its lower edge; the last one also includes its upper edge.
     """
 
     iou: float

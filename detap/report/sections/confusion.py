@@ -14,7 +14,7 @@ from detap.report.sections.analysis import Analysis
 
 
 class ConfusionData(TypedDict):
-    """Of --confusion.
+    """The data of --confusion.
 
     Rows are ground truths, columns detections, in the order of the classes, the last of each the
     background.

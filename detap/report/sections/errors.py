@@ -140,12 +140,15 @@ def _class_table(
             for name in order
         ),
     )
-    places = {name: TYPES.index(name) for name in order}
+    index_by_type = {name: TYPES.index(name) for name in order}
     rows: list[dict[str, Cell]] = [
         {
             "name": name["name"],
             "AP": float(result.average_precision_by_class[label]),
-            **{which: float(result.delta_ap_by_class[k, label]) for which, k in places.items()},
+            **{
+                error_type: float(result.delta_ap_by_class[k, label])
+                for error_type, k in index_by_type.items()
+            },
         }
         for label, name in enumerate(names)
     ]

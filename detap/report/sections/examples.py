@@ -50,7 +50,7 @@ class LabelErrorRow(_Row):
 
 
 class ExamplesData(TypedDict):
-    """Of --examples: where to look."""
+    """The data of --examples."""
 
     score_threshold: Annotated[float | None, "Minimum score; null if all detections count."]
     worst_images: list[WorstImage]

@@ -46,7 +46,7 @@ class RankingInput(TypedDict):
 
 @extra_items(float | None)
 class QueryRow(TypedDict):
-    """The numbers of a query."""
+    """The metrics and counts of a query."""
 
     name: str
     relevant: Count
@@ -55,7 +55,7 @@ class QueryRow(TypedDict):
 
 @extra_items(float | None)
 class RankedClassRow(TypedDict):
-    """The numbers of a class."""
+    """The metrics and counts of a class."""
 
     name: str
     AP: float | None
