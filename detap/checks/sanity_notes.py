@@ -114,7 +114,7 @@ def _beyond_images(result: "Result") -> bool:
     )
 
 
-def written_twice(result: "Result") -> Iterator[Note]:
+def duplicate_detection_notes(result: "Result") -> Iterator[Note]:
     """Yield the note of duplicate detections if a quarter of a sample are duplicates.
 
     Only a few images are sampled. All duplicates are counted if these have many.

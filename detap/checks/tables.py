@@ -184,7 +184,7 @@ def score_cut_note(cut: float, end: str = "") -> Note:
 # --- negative width or height
 
 
-def too_many_backward(
+def negative_size_error(
     path: str, count: int, total: int, listed: list[Problem], looks: str = ""
 ) -> InputError:
     """Return the error of boxes with negative width or height.

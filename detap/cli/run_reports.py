@@ -227,7 +227,7 @@ def write_reports(
     gate_results = None
     if gating[0].any:
         gate_results, report = _evaluate_gates(gating, evaluated, report, options)
-        session.print_time("judging")
+        session.print_time("gating")
     session.stop_progress()
     session.print_notes(report.notes)
     status = 0 if gate_results is None else print_gates(gate_results, session)

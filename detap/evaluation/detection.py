@@ -11,7 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from detap.checks.boxes import check_boxes
-from detap.checks.sanity_notes import notes_of_arrays, score_cut_notes, suspicions_of, written_twice
+from detap.checks.sanity_notes import (
+    duplicate_detection_notes,
+    notes_of_arrays,
+    score_cut_notes,
+    suspicions_of,
+)
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.accumulate import Scores, accumulate
 from detap.errors import DetapWarning, InputError, UsageError
@@ -117,7 +122,7 @@ def add_sanity_notes(result: Result) -> Result:
         result = add_zero_id_note(result)
     from_files = result.ground_truth.files and result.detections.files
     notes = [] if from_files else list(notes_of_arrays(result))
-    notes += [*written_twice(result), *score_cut_notes(result)]
+    notes += [*duplicate_detection_notes(result), *score_cut_notes(result)]
     result = replace(result, notes=(*result.notes, *notes)) if notes else result
     mismatches = suspicions_of(result)
     return replace(result, notes=(*result.notes, *mismatches)) if mismatches else result

@@ -350,8 +350,8 @@ def _change(limit: Limit, name: MetricName, metrics: Metrics, against: _Against)
     scarce = count is not None and count < minimum
     interval = None if noise is None or scarce else noise.interval(name)
     status = _status(limit, change, bound, interval)
-    places = 0 if name.is_count(metrics) else 4
-    message = f"{name.text} {_format_change(limit, (value, before), (change, bound), places)}"
+    min_decimals = 0 if name.is_count(metrics) else 4
+    message = f"{name.text} {_format_change(limit, (value, before), (change, bound), min_decimals)}"
     if noise is not None and interval is not None:
         message += _format_interval(limit, interval, noise.confidence)
     if status == "inconclusive":
@@ -425,19 +425,19 @@ def _status(
 
 
 def _format_change(
-    limit: Limit, values: tuple[float, float], changes: tuple[Fraction, Fraction], places: int
+    limit: Limit, values: tuple[float, float], changes: tuple[Fraction, Fraction], min_decimals: int
 ) -> str:
     """Format the change of a metric, with enough digits to be on the right side of the bound."""
     new, old = (to_fraction(value) for value in values)
     change, bound = changes
     if change == 0:
-        return f"unchanged ({decimal(new, places)})"
-    ends = f"({format_against(old, new, places)} to {format_against(new, old, places)})"
+        return f"unchanged ({decimal(new, min_decimals)})"
+    ends = f"({format_against(old, new, min_decimals)} to {format_against(new, old, min_decimals)})"
     verb = "dropped" if (change > 0) == (limit.kind == "drop") else "rose"
     if change < 0:
-        return f"{verb} by {format_against(-change, Fraction(0), places)} {ends}"
+        return f"{verb} by {format_against(-change, Fraction(0), min_decimals)} {ends}"
     allowed = f"{limit.text} ({decimal(bound, 6)})" if limit.relative else limit.text
-    return f"{verb} by {format_against(change, bound, places)} {ends}, allowed {allowed}"
+    return f"{verb} by {format_against(change, bound, min_decimals)} {ends}, allowed {allowed}"
 
 
 def _format_interval(limit: Limit, interval: Interval, confidence: float) -> str:

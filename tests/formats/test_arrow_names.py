@@ -68,7 +68,7 @@ def test_the_places_of_names_in_an_order(
     codes = Codes()
     for part in parts:
         codes.add(pa.array(part, kind))
-    actual = codes.places(known).tolist()
+    actual = codes.positions(known).tolist()
     assert actual == [known.index(name) if name in known else -1 for name in codes.number]
 
 

@@ -69,7 +69,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     session.print_time("reading")
     result = score_tables(truth, detections, protocol, match_table=True)
     results = image_results(result, image, iou=options["at_iou"])
-    session.print_time("judging")
+    session.print_time("matching")
     report = image_report(
         result,
         results,

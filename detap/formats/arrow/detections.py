@@ -23,7 +23,7 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     table.check_given("score", score)
     table.check_finite("score", score)
     table.problems.raise_any()
-    indices = table.rows.image.places(truth.images)
+    indices = table.rows.image.positions(truth.images)
     _check_images(table, indices, truth.images)
     table.problems.raise_any()
     image = table.image(indices)

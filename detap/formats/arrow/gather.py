@@ -123,13 +123,13 @@ class Codes:
         _ = self._codes
         return self._number
 
-    def places(self, order: Sequence[Name]) -> NDArray[np.int32]:
+    def positions(self, order: Sequence[Name]) -> NDArray[np.int32]:
         """Return the position of each name in an order, (n,); -1 if absent."""
         return indices_in(self.number, order)
 
-    def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """Return the code of each row, or the value of `places` for it."""
-        return self._codes if places is None or not len(places) else places[self._codes]
+    def rows(self, positions: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """Return the code of each row, or the value of `positions` for it."""
+        return self._codes if positions is None or not len(positions) else positions[self._codes]
 
 
 def _index_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.int32]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.checks.tables import look_normalized, normalized_problem, too_many_backward
+from detap.checks.tables import look_normalized, negative_size_error, normalized_problem
 from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
 from detap.io.problems import Listed
@@ -145,4 +145,4 @@ def negative_size_notes(
         raise InputError(normalized_problem(reader.path, kind, example))
     listed = reader.box_problems(boxes, rows[: reader.limits.problems], box_format)
     looks = ": they look like x, y, width and height" if listed[0].hint == reader.swapped else ""
-    raise too_many_backward(reader.path, len(rows), len(boxes), listed, looks)
+    raise negative_size_error(reader.path, len(rows), len(boxes), listed, looks)

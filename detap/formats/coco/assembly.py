@@ -14,8 +14,8 @@ from detap.checks.boxes import warned
 from detap.checks.inputs import shift_suspicion
 from detap.checks.tables import (
     box_notes,
+    negative_size_error,
     scores_outside_note,
-    too_many_backward,
     zero_area_detections,
     zero_area_ground_truths,
 )
@@ -113,7 +113,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     InputError
         If too many boxes have a negative width or height.
     """
-    negative = _negative_size("ground-truth", source, columns)
+    negative = _negative_size_notes("ground-truth", source, columns)
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
     keypoints = columns.keypoints
     return GroundTruth(
@@ -227,7 +227,7 @@ def detection_table(
     InputError
         If too many boxes have a negative width or height, or category ids fail the checks.
     """
-    negative = _negative_size(
+    negative = _negative_size_notes(
         "detections", source, columns, columns.label < len(ground_truth.class_ids)
     )
     sample, category_notes = _check_categories(columns, ground_truth, source)
@@ -304,7 +304,7 @@ def _sample_of_ids(
     )
 
 
-def _negative_size(
+def _negative_size_notes(
     kind: str,
     source: Source,
     columns: TruthColumns | DetectionColumns,
@@ -314,11 +314,11 @@ def _negative_size(
     rows = backward(columns.corners, columns.box_area)
     if not len(rows):
         return ()
-    part = source.limits.is_part(kind)
+    is_part = source.limits.is_part(kind)
     counts = len(rows), len(columns.image)
     if selected is not None:
         counts = int(selected[rows].sum()), int(selected.sum())
-    if source.as_is or part or not (counts[0] and too_many(*counts)):
+    if source.as_is or is_part or not (counts[0] and too_many(*counts)):
         row = int(rows[0])
         box, _ = _format_negative(columns.corners[row].tolist(), source.box_format)
         return (backward_note(kind, len(rows), f"{source.location(row)}, {box}"),)
@@ -330,7 +330,7 @@ def _negative_size(
     for row in rows[: source.limits.problems].tolist():
         box, message = _format_negative(columns.corners[row].tolist(), source.box_format)
         problems.append(Problem(file, source.location(row), f"{message}: {box}", hint))
-    raise too_many_backward(file, len(rows), len(columns.image), problems)
+    raise negative_size_error(file, len(rows), len(columns.image), problems)
 
 
 def _format_negative(corners: list[float], box_format: str) -> tuple[str, str]:

@@ -199,7 +199,7 @@ class _TruthReader:
             self.keys.add(key)
             add = adders.get(key)
             if add is None or repeated:
-                _skip(self.cursor, self.problems, key)
+                _read_value(self.cursor, self.problems, key)
             elif self.cursor.peek() == "[":
                 self.sections[key].read(add)
             else:
@@ -373,8 +373,8 @@ def _report_repeated(problems: Problems, key: str) -> None:
     problems.add("", f"duplicate key {short_json(key)} in one object", "keep one of them")
 
 
-def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
-    """Read and return a value that is unused or checked later."""
+def _read_value(cursor: JsonText, problems: Problems, key: str) -> Any:
+    """Read a value without checking its type; add a problem for NaN or Infinity in it."""
     constants = cursor.constants
     count = problems.count
     value = cursor.value(key)
@@ -507,10 +507,10 @@ class _ResultsReader:
                 message = "both annotations and predictions are lists"
                 self.problems.add("", message, "keep the one with the detections")
             if key in ("categories", "images"):
-                value = _skip(self.cursor, self.problems, key)
+                value = _read_value(self.cursor, self.problems, key)
                 setattr(self, key, value if isinstance(value, list) else [])
             else:
-                _skip(self.cursor, self.problems, key)
+                _read_value(self.cursor, self.problems, key)
         if not self.records.name:
             message = "is an object without a list of annotations or predictions"
             self.problems.lead("", message, SHAPE_OF_RESULTS)

@@ -191,19 +191,19 @@ def _boxes(
     """
     box = np.array(lines.box, np.float64).reshape(-1, 4)
     corners, area = encode_boxes(box, boxes or "xywh")
-    if boxes is None and len(box) and (doubt := _doubt(box, corners, image, sizes)):
+    if boxes is None and len(box) and (reason := _why_not_xywh(box, corners, image, sizes)):
         raise InputError(
             Problem(
                 lines.path,
                 "",
-                f"box format of bbox is unknown: {doubt}",
+                f"box format of bbox is unknown: {reason}",
                 "pass boxes='xywh' or 'xyxy' (--boxes)",
             )
         )
     return corners, area, boxes or "xywh"
 
 
-def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) -> str:
+def _why_not_xywh(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) -> str:
     """Return the reason why boxes may not be xywh, or ""."""
     known = None if sizes is None or bool(np.isnan(sizes).all()) else sizes
     if known is not None:

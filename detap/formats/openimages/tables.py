@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from detap.checks.tables import of_unknown_size, too_many_backward
+from detap.checks.tables import negative_size_error, of_unknown_size
 from detap.errors import InputError, Note, Problem
 from detap.formats.by_name import objects
 from detap.formats.by_name.notes import images_without_objects, nonzero_notes
@@ -346,7 +346,7 @@ class _Read(RowReader):
         rows = backward(corners, width * height)
         if len(rows) and too_many(len(rows), len(corners)):
             listed = self.box_problems(corners, rows[: self.limits.problems])
-            raise too_many_backward(self.path, len(rows), len(corners), listed)
+            raise negative_size_error(self.path, len(rows), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
         """Raise InputError for boxes of images of unknown size (I, 2)."""

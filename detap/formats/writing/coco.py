@@ -74,10 +74,10 @@ def _instances(
     notes += lost_flags(truth, ["difficult"], "COCO")
     positive = np.ones(len(truth.listed.get("positive", ())), np.bool_)
     notes += lost("positive image labels not supported by COCO", positive)
-    used = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
+    flag_keys = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
         "crowd": "iscrowd"
     }
-    flags = [(f', "{key}": ', getattr(truth, name).tolist()) for name, key in used.items()]
+    flags = [(f', "{key}": ', getattr(truth, name).tolist()) for name, key in flag_keys.items()]
     rows = zip(truth.image.tolist(), truth.label.tolist(), truth.area.tolist(), strict=True)
     image_ids, category_ids = _json_ids(images), _json_ids(categories)
     ids = _annotation_ids(truth)
@@ -89,19 +89,18 @@ def _instances(
         + "}"
         for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
     )
-    known = range(len(truth.classes))
-    named = (json.dumps(truth.classes[k], ensure_ascii=False) for k in known)
+    names = (json.dumps(name, ensure_ascii=False) for name in truth.classes)
     letters = {group: letter for letter, group in FREQUENCIES.items()}
     groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
-    listed = (
+    category_records = (
         f'{{"id": {category_ids[k]}, "name": {name}'
         + (f', "frequency": "{groups[k]}"}}' if groups[k] else "}")
-        for k, name in zip(known, named, strict=True)
+        for k, name in enumerate(names)
     )
     parts = {
         "images": _images(content, image_ids, _lists(truth, category_ids)),
         "annotations": annotations,
-        "categories": listed,
+        "categories": category_records,
     }
     return _text("{", ",\n".join(f'"{key}": {_list(part)}' for key, part in parts.items()), "}")
 
@@ -163,11 +162,13 @@ def _results(
     )
     if content.ground_truth is not None or content.class_ids != content.classes:
         return _text("", _list(records), "")
-    named = (
+    category_records = (
         f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'
         for identifier, name in zip(category_ids, content.classes, strict=True)
     )
-    return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(named)}', "}")
+    return _text(
+        "{", f'"annotations": {_list(records)},\n"categories": {_list(category_records)}', "}"
+    )
 
 
 def _rounded_notes(exact: Flags, rows: str) -> tuple[Note, ...]:

@@ -12,7 +12,7 @@ from detap.formats.yolo.lines import COLUMNS, TITLES
 from detap.tables.detection import Flags, Floats
 from detap.tables.notes import INSIST, too_many
 
-Place = Callable[[int], tuple[str, str]]
+LocationOf = Callable[[int], tuple[str, str]]
 """A function from a row to its file and line."""
 
 LOWEST, HIGHEST = -0.01, 1.01
@@ -140,7 +140,7 @@ def _corners(box: Floats, box_format: str) -> tuple[Floats, Floats]:
 def check_fractions(
     rows: Rows,
     box: Floats,
-    location: Place,
+    location: LocationOf,
     problems: Problems,
     *,
     as_is: bool,
@@ -185,7 +185,7 @@ def check_fractions(
     problems.count += max(0, len(outside_rows) - problems.limit)
 
 
-def _check_mixed(rows: Rows, location: Place, problems: Problems) -> None:
+def _check_mixed(rows: Rows, location: LocationOf, problems: Problems) -> None:
     if not rows.flag.any() or rows.flag.all():
         return
     changes = np.flatnonzero(rows.flag[1:] != rows.flag[:-1]) + 1
@@ -224,7 +224,7 @@ def in_pixels(box: Floats, is_polygon: Flags, size: Floats, box_format: str = "c
     return pixels
 
 
-def check_areas(pixels: Floats, location: Place, problems: Problems) -> None:
+def check_areas(pixels: Floats, location: LocationOf, problems: Problems) -> None:
     """Collect problems of boxes (N, 4) whose area overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
