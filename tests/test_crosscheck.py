@@ -92,7 +92,7 @@ def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
     assert check.equal
     assert check.unmodified_file == {name: theirs for name, (_, theirs) in strict.metrics.items()}
     here, there = (f"{one.metrics['AP'][0]:.4f}" for one in (check, strict))
-    assert f"other numbers on the file as it is, AP {there} where it is {here} here" in (
+    assert f"other values on the unmodified file, AP {there} instead of {here}" in (
         check.conclusion
     )
     assert "to the last bit" not in check.conclusion

@@ -1,6 +1,6 @@
 """Uncertainty of metrics: paired bootstrap over the images of the test set.
 
-See docs/statistics.md for the method, what it assumes, and how its coverage was tested.
+See docs/statistics.md for the method, its assumptions and its measured coverage.
 """
 
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ class Resampled:
     Attributes
     ----------
     overall : dict of str to (B,) float64
-        The mean over the classes that have a ground truth in the resample, by name.
+        Mean over the classes with ground truth in the resample, by metric name.
     by_class : dict of str to (K, B) float64
-        NaN where a class has none.
+        NaN for classes without ground truth in the resample.
     left_out : Resampled or None
-        The same numbers of all images but one part of them, for each part: (G,) and (K, G). None
-        where the weights leave out none.
+        The metrics without one part of the images, for each of G parts (jackknife): (G,) and
+        (K, G). None if the weights have no such parts.
     """
 
     overall: dict[str, Floats]
@@ -56,20 +56,20 @@ def resampled(
     Parameters
     ----------
     result : Result
-        Of :func:`detap.evaluate`.
+        Result of :func:`detap.evaluate`.
     weights : Weights
-        As from :func:`draw_weights`. For a paired comparison, the same for both results.
+        From :func:`draw_weights`; the same for both results of a paired comparison.
     names : sequence of str
-        Names of numbers, or what they are called of one class.
+        Names of metrics, of the summary or of a class.
     threads : int, optional
         The result does not depend on it.
 
     Raises
     ------
     UsageError
-        If the protocol ranks no detections, which could be resampled.
+        If the protocol does not match by score.
     KeyError
-        If the protocol has no such number.
+        If the protocol has no such metric.
     """
     check_threads(threads)
     protocol = result.protocol
@@ -106,28 +106,27 @@ def resampled(
 def interval(
     values: Floats, confidence: float, left_out: Floats | None = None
 ) -> tuple[float, float]:
-    """Return the expanded percentile interval of resampled numbers; NaN where none is defined.
+    """Return the expanded percentile interval of resampled values; NaN if none is defined.
 
-    Its ends are the resampled numbers of ranks ``B * tail`` from below and from above,
-    interpolated linearly. The tail is ``(1 - confidence) / 2``; with `left_out`, that of the
-    normal distribution beyond the quantile of Student's t instead, with as many degrees of freedom
-    as parts of the images effectively make a difference. An end that is only rounding away from 0
-    is 0.
+    The ends are the quantiles ``tail`` and ``1 - tail``, interpolated linearly. The tail is
+    ``(1 - confidence) / 2``; with `left_out`, it is expanded: the normal tail beyond the quantile
+    of Student's t, with the effective number of influential image parts as degrees of freedom. An
+    end within rounding of 0 is 0.
 
     Parameters
     ----------
     values : (B,) float64
-        NaN entries, where the number was undefined in a resample, are left out.
+        NaN values (undefined in a resample) are omitted.
     confidence : float
         Between 0 and 1.
     left_out : (G,) float64, optional
-        The number without one part of the images, for each part.
+        The metric without one part of the images, for each part.
 
     References
     ----------
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3; Hesterberg, What
-    Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), section 5.3, of
-    which the expansion is. Its degrees of freedom there are those of the sample.
+    Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), section 5.3: the
+    expansion, there with the degrees of freedom of the sample.
     """
     defined = values[~np.isnan(values)]
     if not len(defined):
@@ -143,13 +142,13 @@ def interval(
 def differing(left_out: Floats) -> float | None:
     """Return the effective number of image parts with influence; None without any.
 
-    Of parts with the influences u on a number, it is ``sum(u**2)**2 / sum(u**4)``: k where k
-    parts have the same influence and the others none.
+    For the influences u of the parts on a metric, it is ``sum(u**2)**2 / sum(u**4)``: k if k
+    parts have equal influence and the others none.
 
     Parameters
     ----------
     left_out : (G,) float64
-        The number without one part, for each part; NaN entries are left out.
+        The metric without one part, for each part; NaN values are omitted.
     """
     defined = left_out[~np.isnan(left_out)]
     if not len(defined):
@@ -162,12 +161,12 @@ def differing(left_out: Floats) -> float | None:
 
 @cache
 def expanded(tail: float, freedom: int) -> float:
-    """Return the normal tail beyond the quantile that Student's t has for a tail.
+    """Return the normal tail beyond the quantile of Student's t for a tail.
 
     Parameters
     ----------
     tail : float
-        Of one side, below 0.5.
+        One-sided probability, less than 0.5.
     freedom : int
         Degrees of freedom.
     """
@@ -178,7 +177,7 @@ def expanded(tail: float, freedom: int) -> float:
             low = angle
         else:
             high = angle
-    # Rounded, so that the last bits of a platform's functions show nowhere.
+    # Rounded: the last bits depend on the platform.
     return round(NormalDist().cdf(-sqrt(freedom) * tan(low)), 9)
 
 
@@ -208,12 +207,12 @@ def _check_weight(match_table: MatchTable, weights: Weights) -> None:
         if heaviest > MOST_ROWS:
             raise UsageError(
                 f"a resample of the images holds {heaviest} boxes; at most {MOST_ROWS} can be "
-                "counted: leave out the confidence"
+                "counted; omit --confidence"
             )
 
 
 def _mean(table: Floats) -> Floats:
-    """Return the mean over classes of what is defined, (B,) float64."""
+    """Return the mean over classes of the defined values, (B,) float64."""
     defined = ~np.isnan(table)
     counts = defined.sum(axis=0)
     sums: Floats = np.where(defined, table, 0.0).sum(axis=0)

@@ -1,13 +1,11 @@
 """Compare metrics with pycocotools on the same boxes.
 
-pycocotools works on x, y, w, h; a table keeps what its numbers depend on: x, y, x + w, y + h and
-w * h, each as the file gave it. Any w and h with these very sums and products are the same boxes
-to pycocotools, to the last bit. They are searched for, and how many boxes have none is said.
+pycocotools reads x, y, w, h; a table keeps the values that metrics depend on: x, y, x + w, y + h
+and w * h. A search finds w and h that give these values exactly; boxes without any are counted.
 
-Images, classes and annotations are numbered from 1 on the way, which keeps their order. Only an
-annotation with the id 0, a match with which pycocotools takes for none, keeps that id where the
-protocol does the same. Where it does not, pycocotools is asked a second time, with the id 0: what
-it says of the file as it is may be something else.
+Images, classes and annotations are numbered from 1, in their order. pycocotools counts a match with
+annotation id 0 as no match. If the protocol does too, that annotation keeps its id. Otherwise
+pycocotools runs a second time with id 0, to show its metrics of the unmodified file.
 """
 
 import contextlib
@@ -43,7 +41,7 @@ _FREE = frozenset(
         "sigmas",
     }
 )
-"""Axes of a protocol in which pycocotools follows; in all others it is the coco preset."""
+"""Protocol fields that pycocotools supports; all others must be those of the coco preset."""
 
 _TYPES = {
     "bbox": ("bbox", "coco"),
@@ -52,7 +50,7 @@ _TYPES = {
 }
 """pycocotools' name of each IoU type, and the equivalent preset."""
 
-_STEPS = 64  # units in the last place on either side that the search for w and h goes
+_STEPS = 64  # range of the search for w and h, in units in the last place
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,17 @@ class CrossCheck:
     Attributes
     ----------
     metrics : dict
-        From the name of a summary number to detap's and pycocotools' value; NaN is undefined.
+        detap's and pycocotools' value by metric name; NaN if undefined.
     arrays : dict
-        For precision (T, R, K, A, M) and recall (T, K, A, M): how many entries there are, how many
-        differ, and by how much at most.
+        For precision (T, R, K, A, M) and recall (T, K, A, M): number of values, number that differ,
+        largest difference.
     inexact : int
-        Boxes that could not be handed over with their very numbers.
+        Number of boxes without exact w and h.
     reference : str
         pycocotools and its version.
     notes : tuple of Note
-        What the reader of the numbers should know.
     unmodified_file : dict or None
-        What pycocotools says of the file with its annotation of id 0, by the name of the number,
-        where that is anything else.
+        pycocotools' values of the file with annotation id 0, by metric name, if they differ.
     """
 
     metrics: dict[str, tuple[float, float]]
@@ -91,7 +87,7 @@ class CrossCheck:
 
     @property
     def largest(self) -> float:
-        """The largest difference of any number or array entry; infinite where one is undefined."""
+        """Largest difference of any metric or array value; infinite if one of two is undefined."""
         return max(
             [*self.differences.values(), *(worst for _, _, worst in self.arrays.values())],
             default=0.0,
@@ -104,12 +100,12 @@ class CrossCheck:
 
     @property
     def conclusion(self) -> str:
-        """The outcome in a sentence."""
-        entries = sum(count for count, _, _ in self.arrays.values())
-        same = f"the same {len(self.metrics)} numbers and {entries} precisions and recalls"
+        """The result in a sentence."""
+        value_count = sum(count for count, _, _ in self.arrays.values())
+        same = f"the same {len(self.metrics)} metrics and {value_count} precisions and recalls"
         if self.equal and self.unmodified_file is not None:
             return (
-                f"{self.reference} gives other numbers on the file as it is, {self._other()}: "
+                f"{self.reference} gives other values on the unmodified file, {self._other()}: "
                 f"{ZERO}, as --protocol coco-strict does; with annotations numbered from 1 it "
                 f"gives {same}"
             )
@@ -117,22 +113,20 @@ class CrossCheck:
             return f"{self.reference} gives {same}, to the last bit"
         differing = sum(count for _, count, _ in self.arrays.values())
         return (
-            f"{self.reference} differs: {differing} of {entries} precisions and recalls, "
+            f"{self.reference} differs: {differing} of {value_count} precisions and recalls, "
             f"by {self.largest:.6g} at most"
         )
 
     def _other(self) -> str:
-        """Return the first number that is another on the file as it is, and what it is here."""
+        """Return the first metric that differs on the unmodified file, with both values."""
         for name, theirs in (self.unmodified_file or {}).items():
             ours, _ = self.metrics[name]
             if difference(ours, theirs):
-                return "{name} {} where it is {} here".format(
-                    *format_distinct(theirs, ours), name=name
-                )
-        return "if only in single precisions or recalls"
+                return "{name} {} instead of {}".format(*format_distinct(theirs, ours), name=name)
+        return "only in single precisions or recalls"
 
 
-ZERO = "it takes a match with the annotation of id 0 for none"
+ZERO = "it counts a match with annotation id 0 as no match"
 """Behavior of pycocotools."""
 
 
@@ -153,17 +147,17 @@ def check_supported(protocol: Protocol) -> None:
 
 
 def cross_check(result: Result) -> CrossCheck:
-    """Score a result's boxes with pycocotools and compare all numbers.
+    """Evaluate the boxes of a result with pycocotools and compare all metrics.
 
     Parameters
     ----------
     result : Result
-        Of a protocol that :func:`check_supported` accepts.
+        Its protocol must pass :func:`check_supported`.
 
     Raises
     ------
     UsageError
-        If pycocotools has no such protocol.
+        If pycocotools does not support the protocol.
     """
     protocol, truth = result.protocol, result.ground_truth
     check_supported(protocol)
@@ -176,8 +170,8 @@ def cross_check(result: Result) -> CrossCheck:
         for name, ours in (("precision", result.full_precision()), ("recall", result.recall))
     }
     message = (
-        "boxes have no width and height that give their very corners and area; pycocotools was "
-        "given the nearest"
+        "boxes have no width and height that give corners and area exactly; pycocotools gets the "
+        "nearest"
     )
     notes = (Note("cross-check-inexact", message, inexact, severity="info"),) if inexact else ()
     check = CrossCheck(
@@ -198,7 +192,7 @@ def cross_check(result: Result) -> CrossCheck:
 
 
 def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers of the summary from what pycocotools accumulated."""
+    """Return the summary metrics of pycocotools' accumulated arrays."""
     values = {name: _undefined(reference[name]) for name in ("precision", "recall")}
     return {
         spec.name: _mean(spec, values[spec.metric.accumulated])
@@ -222,7 +216,7 @@ def _gaps(ours: Floats, theirs: Floats) -> Floats:
 
 def _compare(ours: Floats, theirs: Floats) -> tuple[int, int, float]:
     if ours.shape != theirs.shape:
-        raise AssertionError(f"arrays of the shapes {ours.shape} and {theirs.shape}")
+        raise AssertionError(f"arrays have shapes {ours.shape} and {theirs.shape}")
     gaps = _gaps(ours, theirs)
     return gaps.size, int(np.count_nonzero(gaps)), float(gaps.max(initial=0.0))
 
@@ -232,21 +226,21 @@ def _undefined(values: Floats) -> Floats:
 
 
 def _mean(spec: MetricSpec, values: Floats) -> float:
-    """Return a number as pycocotools' summarize makes it, at any limit and area."""
+    """Return a metric as pycocotools' summarize computes it, for any area and max dets."""
     return mean_of_defined(values[spec.thresholds][..., [spec.area], [spec.max_dets_index]])
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     """Return pycocotools' accumulated arrays and the number of inexact boxes.
 
-    Annotations are numbered from 1, but for one that is to have the id 0.
+    Annotations are numbered from 1; those flagged in `zero` have id 0.
     """
-    from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - an import of its own weight
+    from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - slow import
 
     if COCOeval.__module__.startswith("detap."):
         raise UsageError(
-            "--cross-check: detap itself stands in place of pycocotools in this process "
-            "(init_as_pycocotools); cross-check in a process of its own, as the command does"
+            "--cross-check: detap replaces pycocotools in this process (init_as_pycocotools); "
+            "run the cross-check in another process, as the command does"
         )
     ground_truth, detections = result.ground_truth, result.detections
     truth_boxes, truth_inexact = _xywh(ground_truth)
@@ -280,8 +274,8 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
 
 
 def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
-    """Give records their masks: polygons as they are, runs compressed."""
-    from pycocotools import mask  # noqa: PLC0415 - an import of its own weight
+    """Add masks to records: polygons unchanged, runs compressed."""
+    from pycocotools import mask  # noqa: PLC0415 - slow import
 
     masks = table.masks
     assert masks is not None
@@ -306,10 +300,10 @@ def _put_keypoints(table: GroundTruth | Detections, records: list[dict[str, Any]
     if isinstance(table, GroundTruth):
         assert table.width_height is not None
         assert table.no_keypoints is not None
-        known = zip(records, table.width_height.tolist(), table.no_keypoints.tolist(), strict=True)
-        for record, size, without in known:
+        rows = zip(records, table.width_height.tolist(), table.no_keypoints.tolist(), strict=True)
+        for record, size, no_keypoints in rows:
             record["bbox"][2:] = size
-            record["num_keypoints"] = int(not without)
+            record["num_keypoints"] = int(not no_keypoints)
 
 
 def _records(
@@ -326,7 +320,7 @@ def _records(
 
 
 def _coco(ground_truth: GroundTruth, detections: Detections, records: list[dict[str, Any]]) -> Any:
-    from pycocotools.coco import COCO  # noqa: PLC0415 - as above
+    from pycocotools.coco import COCO  # noqa: PLC0415 - slow import
 
     sizes = np.zeros(
         (len(ground_truth.images), 2), np.int32
@@ -350,7 +344,7 @@ def _coco(ground_truth: GroundTruth, detections: Detections, records: list[dict[
 
 def _set_parameters(parameters: Any, result: Result) -> None:
     protocol = result.protocol
-    no_limit = max(1, len(result.detections))  # what a missing limit comes to
+    no_limit = max(1, len(result.detections))  # pycocotools requires a limit
     parameters.iouThrs = np.array(protocol.search_thresholds)
     parameters.recThrs = np.array(protocol.recall_levels)
     parameters.areaRng = [[area_range.low, area_range.high] for area_range in protocol.area_ranges]
@@ -362,12 +356,12 @@ def _set_parameters(parameters: Any, result: Result) -> None:
 
 
 def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
-    """Return x, y, w, h of each box, and for how many these are not its very numbers."""
+    """Return x, y, w, h of each box, and the number of inexact boxes."""
     corners, area = table.corners, table.box_area
     start, end = corners[:, :2], corners[:, 2:]
     sizes = end - start
     exact = np.zeros(len(table), np.bool_)
-    # Likely widths and heights: the plain difference, decimals, single precision.
+    # Likely sizes: the difference of corners, also rounded or in single precision.
     plain = sizes.copy()
     rounded = (np.round(plain, decimals) for decimals in range(7))
     for candidate in (plain, *rounded, plain.astype(np.float32).astype(np.float64)):
@@ -384,7 +378,7 @@ def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
 
 
 def _search(start: Floats, end: Floats, area: float) -> Floats | None:
-    """Return a width and height near the plain difference that give corners and area exactly."""
+    """Return a width and height near the difference that give corners and area exactly."""
     size = end - start
     candidates = size[:, None] + np.arange(-_STEPS, _STEPS + 1) * np.spacing(np.abs(size))[:, None]
     widths, heights = (

@@ -241,8 +241,8 @@ def test_a_resample_of_more_rows_than_can_be_counted(
     resampled(result, weights, ["mAP"])
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows - 1)
     message = (
-        f"a resample of the images holds {rows} boxes; at most {rows - 1} can be counted: "
-        "leave out the confidence"
+        f"a resample of the images holds {rows} boxes; at most {rows - 1} can be counted; "
+        "omit --confidence"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, weights, ["mAP"])
