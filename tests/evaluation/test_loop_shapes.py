@@ -97,7 +97,7 @@ def test_masks_are_matched_early_when_boxes_are_not_kept(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"masks": [BITS]}, "masks has 1 entries for 2 images; give one for each image, an empty"),
+        ({"masks": [BITS]}, "masks has 1 entries for 2 images; give one entry per image, an empty"),
         ({"masks": BITS[0]}, "masks has 6 entries for 2 images"),
         ({"masks": [BITS, BITS]}, "detections: image 'b': 2 masks and 0 scores; give one for each"),
         ({"scores": [[0.5], []]}, "image 'a': 2 masks and 1 scores; give one for each mask"),
@@ -137,15 +137,15 @@ def test_sizes_are_compared_with_the_ground_truth_of_the_batch() -> None:
 @pytest.mark.parametrize(
     ("rules", "change", "message"),
     [
-        ("coco-segm", {"masks": None}, "protocol coco-segm compares masks: give masks=, an entry"),
+        ("coco-segm", {"masks": None}, "protocol coco-segm compares masks; give masks=, one entry"),
         (
             "coco",
             {},
-            "protocol coco does not look at masks: leave masks= out, or choose one that compares "
-            "them, such as coco-segm",
+            "protocol coco does not compare masks; omit masks=, or choose a protocol that does, "
+            "such as coco-segm",
         ),
-        ("coco", {"masks": None, "keypoints": []}, "look at keypoints: .* such as coco-keypoints"),
-        ("coco-boundary", {"keypoints": [[], []]}, "does not look at keypoints"),
+        ("coco", {"masks": None, "keypoints": []}, "compare keypoints; .* such as coco-keypoints"),
+        ("coco-boundary", {"keypoints": [[], []]}, "does not compare keypoints"),
     ],
 )
 def test_missing_or_unused_masks_and_keypoints(
@@ -157,21 +157,23 @@ def test_missing_or_unused_masks_and_keypoints(
 
 def test_missing_or_extra_keys_in_the_ground_truth_of_a_batch() -> None:
     brought: dict[str, Any] = {"boxes": [BOXES, []], "labels": [[1, 2], []]}
-    with pytest.raises(UsageError, match=r"compares masks: give truth\['masks'\], an entry for e"):
+    with pytest.raises(
+        UsageError, match=r"compares masks; give ground_truth\['masks'\], one entry per"
+    ):
         take(Evaluator(protocol="coco-segm"), ground_truth=brought)
-    with pytest.raises(UsageError, match=r"look at masks: leave truth\['masks'\] out, or choose"):
+    with pytest.raises(UsageError, match=r"compare masks; omit ground_truth\['masks'\], or choose"):
         take(
             Evaluator(), boxes=[BOXES, []], masks=None, ground_truth=brought | {"masks": [BITS, []]}
         )
-    with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays"):
+    with pytest.raises(UsageError, match="truth has no 'boxes'; give a list of arrays"):
         take(Evaluator(), boxes=[BOXES, []], masks=None, ground_truth={"labels": [[], []]})
-    with pytest.raises(UsageError, match=r"'mask'; it can have boxes, .* did you mean masks"):
+    with pytest.raises(UsageError, match=r"an unknown key 'mask'; did you mean masks"):
         take(Evaluator(protocol="coco-segm"), ground_truth={"labels": [[], []], "mask": [BITS, []]})
 
 
 def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
     boxed = GroundTruth.from_arrays(image=["a"], label=[1], boxes=[[0, 0, 5, 5]])
-    message = r"compares masks, and ground_truth has none: give masks=True to read_ground_truth"
+    message = r"compares masks, but ground_truth has none; pass masks=True to read_ground_truth"
     with pytest.raises(UsageError, match=message):
         Evaluator(boxed, "coco-segm")
 
@@ -197,7 +199,7 @@ def test_the_number_of_keypoints_must_match_the_protocol() -> None:
         UsageError, match="sizes does not apply to keypoints; give boxes and keypoints in"
     ):
         evaluator.update(["a"], **update, keypoints=[POSES], sizes=[[9, 6]])
-    with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays, one for ea"):
+    with pytest.raises(UsageError, match="truth has no 'boxes'; give a list of arrays, one per"):
         Evaluator(protocol=RULES).update(
             ["a"],
             **update,

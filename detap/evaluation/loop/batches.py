@@ -1,4 +1,4 @@
-"""Ragged lists of one batch, one entry per image, as columns."""
+"""Columns of the ragged lists of a batch, which have one entry per image."""
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
@@ -20,18 +20,18 @@ _FRACTION = 2.0
 """Maximum coordinate of a normalized box; boxes may extend over the border."""
 
 Ragged = Sequence[Any]
-"""An entry for each image of the batch: an array, a tensor, or a list of that image's values."""
+"""An array, tensor or list of values for each image of the batch."""
 
 
 class Rows(NamedTuple):
-    """The rows of a batch in one table, image by image.
+    """The rows of a batch in one table, sorted by image.
 
     Attributes
     ----------
     counts : (B,) int
         The number of rows per image.
     columns : dict of str to (n, ...) array or Masks
-        The columns but the label, by name.
+        The columns by name, without the labels.
     labels : Names
         The class names or ids of the rows.
     """
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     labels: Names
 
     def mask_sizes(self) -> tuple[Integers, Flags]:
-        """Return the mask size of each image, and masks of another size."""
+        """Return the mask size of each image, (B, 2), and True for masks of another size, (n,)."""
         image = np.repeat(np.arange(len(self.counts)), self.counts)
         return sizes_by_image(image, self.columns["masks"].sizes, len(self.counts))
 
@@ -64,20 +64,22 @@ class Batch(Columns):
         self._first = ""
 
     def location(self, row: int) -> str:
-        """Return the image of a row and its index there."""
+        """Return the image of a row, and its index within the image."""
         ends = np.cumsum(self.counts)
         index = int(np.searchsorted(ends, row, side="right"))
         return f"image {self.images[index]!r}, row {row - int(ends[index] - self.counts[index])}"
 
     def boxes(self, parts: Ragged, box_format: str, sizes: object) -> Floats:
-        """Return boxes, (n, 4) float64: corners of ``xyxy``, else x, y, width and height.
+        """Return boxes in pixels, (n, 4) float64: as ``xyxy`` if given so, else as ``xywh``.
 
         Parameters
         ----------
-        parts : sequence of (n, 4) arrays
+        parts : sequence of B (n, 4) arrays
+            The boxes of each image.
         box_format : {"xyxy", "xywh", "cxcywh"}
+            The format of `parts`.
         sizes : (B, 2) array or None
-            Width and height of each image in pixels, where boxes are fractions of them.
+            Width and height of each image in pixels if boxes are normalized, else None.
         """
         arrays = [self._taken("boxes", as_array(part)) for part in self._entries("boxes", parts)]
         self._count("boxes", arrays)
@@ -100,9 +102,10 @@ class Batch(Columns):
         ----------
         name : str
             One of :data:`detap.tables.shapes.KINDS`.
-        parts : sequence of arrays, or of lists
+        parts : sequence of B arrays or lists
+            The masks or keypoints of each image.
         keypoint_count : int or None
-            The number of keypoints per row.
+            The number of keypoints per row; None if the protocol has no sigmas.
         """
         kind, entries = KINDS[name], enumerate(self._entries(name, parts))
         columns = [
@@ -134,6 +137,7 @@ class Batch(Columns):
             self.refuse(name, values, invalid, "a finite number")
 
     def _column(self, name: str, parts: Ragged) -> NDArray[Any]:
+        """Return a column with one value per row, (n,)."""
         arrays = [self._taken(name, as_array(part)) for part in self._entries(name, parts)]
         self._count(name, arrays)
         for index, array in enumerate(arrays):
@@ -142,7 +146,7 @@ class Batch(Columns):
         return _joined(arrays, (0,))
 
     def _count(self, name: str, columns: Sequence[Sized]) -> None:
-        """Take the rows per image from the first column and check the others."""
+        """Set the number of rows per image from the first column; check the others."""
         counts = np.array([len(column) for column in columns], np.intp)
         if not self._first:
             self.counts, self._first = counts, name
@@ -152,18 +156,18 @@ class Batch(Columns):
             self.fail(message, f"give one for each {singular}", f"image {self.images[index]!r}")
 
     def _entries(self, name: str, parts: object) -> Iterable[Any]:
+        """Return the entries of a ragged list, one per image."""
         if not isinstance(parts, Sized):
-            kind = type(parts).__name__
-            self.fail(f"{name} is a {kind}", "give a list, an entry for each image of the batch")
+            self.fail(f"{name}: expected a list with one entry per image, got {_type_of(parts)}")
         if len(parts) != len(self.images):
             self.fail(
                 f"{name} has {len(parts)} entries for {len(self.images)} images",
-                "give one for each image, an empty one where it has none",
+                "give one entry per image, an empty one for an image without rows",
             )
-        return parts  # type: ignore[return-value]  # of a length, as was seen
+        return parts  # type: ignore[return-value]  # Sized, as checked above
 
     def _taken(self, name: str, values: Any) -> NDArray[Any]:
-        # What is an array is one; only masks, lists and the like need a closer look.
+        # Arrays are used as they are; masked arrays, lists and others are checked.
         if type(values) is np.ndarray and values.ndim:
             return values
         return super()._taken(name, values)
@@ -174,26 +178,26 @@ class Batch(Columns):
 
     def _scale(self, boxes: Floats, sizes: object) -> Floats:
         """Return the factors of normalized boxes, (n, 4)."""
-        given = self.numbers("sizes", as_array(sizes), (len(self.images), 2))
-        invalid = ~(np.isfinite(given) & (given > 0)).all(axis=1)
+        image_sizes = self.numbers("sizes", as_array(sizes), (len(self.images), 2))
+        invalid = ~(np.isfinite(image_sizes) & (image_sizes > 0)).all(axis=1)
         if invalid.any():
             index = int(np.argmax(invalid))
             location = f"image {self.images[index]!r}"
             self.fail(
-                f"sizes is {given[index].tolist()}", "give width and height in pixels", location
+                f"sizes is {image_sizes[index].tolist()}",
+                "give width and height in pixels",
+                location,
             )
         too_large = np.asarray((np.abs(boxes) > _FRACTION).any(axis=1))
         if 2 * np.count_nonzero(too_large) > len(boxes):
-            expected = (
-                "a fraction of the image's size where sizes are given; leave sizes out for pixels"
-            )
+            expected = "fractions of the image size, as sizes is given; omit sizes for pixels"
             self.refuse("boxes", boxes, too_large, expected)
-        scale: Floats = np.repeat(np.tile(given, 2), self.counts, axis=0)
+        scale: Floats = np.repeat(np.tile(image_sizes, 2), self.counts, axis=0)
         return scale
 
 
 class _ImageColumns(Columns):
-    """Reader of one image's rows, for error locations."""
+    """Reader of the rows of one image, which errors name."""
 
     def __init__(self, batch: Batch, index: int) -> None:
         super().__init__(batch.table)
@@ -219,28 +223,30 @@ class BatchFormat(NamedTuple):
     protocol: Protocol
 
     def select_shapes(self, given: Mapping[str, Any], template: str) -> dict[str, Ragged]:
-        """Return the shapes that the protocol compares; refuse all others.
+        """Return the shapes that the protocol compares.
 
         Parameters
         ----------
-        given : mapping of str to sequence, or None
+        given : mapping of str to sequence or None
+            The shapes by name; None if not given.
         template : str
-            The argument's spelling, with a slot for the name.
+            The argument in error messages, with ``{}`` or ``{!r}`` for the name.
 
         Raises
         ------
         UsageError
+            If a compared shape is missing, or another one is given.
         """
         for name in KINDS:
             required, is_given = name in self.protocol.reading, given.get(name) is not None
             if required and not is_given:
-                hint = f"give {template.format(name)}, an entry for each image"
-                raise UsageError(f"protocol {self.protocol.name} compares {name}: {hint}")
+                hint = f"give {template.format(name)}, one entry per image"
+                raise UsageError(f"protocol {self.protocol.name} compares {name}; {hint}")
             if is_given and not required:
                 presets = (preset.name for preset in PRESETS.values() if name in preset.reading)
                 raise UsageError(
-                    f"protocol {self.protocol.name} does not look at {name}: leave "
-                    f"{template.format(name)} out, or choose one that compares them, such as "
+                    f"protocol {self.protocol.name} does not compare {name}; omit "
+                    f"{template.format(name)}, or choose a protocol that does, such as "
                     f"{next(presets)}"
                 )
         return {name: given[name] for name in self.protocol.reading}
@@ -250,16 +256,17 @@ class BatchFormat(NamedTuple):
     ) -> dict[str, Column]:
         """Return the boxes and shapes of a batch by name.
 
-        Without boxes they are those around the shapes.
+        Boxes that are not given are the bounding boxes of the shapes.
 
         Raises
         ------
         InputError
+            If neither is given, or a value is invalid.
         UsageError
-            If neither is given, or normalized boxes come with keypoints.
+            If `sizes` is given with keypoints.
         """
         if boxes is None and not shapes:
-            batch.fail("boxes is a NoneType", "give a list, an entry for each image of the batch")
+            batch.fail("boxes: expected a list with one entry per image, got None")
         if sizes is not None and "keypoints" in shapes:
             raise UsageError(
                 "sizes does not apply to keypoints; give boxes and keypoints in pixels"
@@ -292,9 +299,10 @@ def detection_rows(
     batch_format: BatchFormat,
     sizes: object,
 ) -> Rows:
-    """Return the detections of a batch.
+    """Return the detections of a batch as rows.
 
-    `shapes` comes from :meth:`BatchFormat.select_shapes`. Area is NaN to use the box area.
+    `shapes` comes from :meth:`BatchFormat.select_shapes`, and `area` is a column only with shapes:
+    NaN stands for the area of the box.
     """
     batch = Batch("detections", images)
     columns = batch_format.read_shapes(batch, boxes, shapes, sizes)
@@ -314,19 +322,26 @@ def truth_rows(
     batch_format: BatchFormat,
     sizes: object,
 ) -> Rows:
-    """Return the ground truths of a batch; area is NaN to use the box area."""
+    """Return the ground truths of a batch as rows.
+
+    A NaN in the column `area` stands for the area of the box.
+
+    Raises
+    ------
+    InputError
+        If a value is invalid.
+    UsageError
+        If a key is unknown or missing.
+    """
     accepted = ("boxes", "labels", "area", *FLAGS, *batch_format.protocol.reading)
     for name in ground_truth:
         if name not in (*accepted, *KINDS):
-            hint = suggest(str(name), accepted)
-            message = f"ground_truth has {name!r}; it can have {', '.join(accepted)}"
-            raise UsageError("; ".join(filter(None, (message, hint))))
-    shapes = batch_format.select_shapes(ground_truth, "truth[{!r}]")
+            hint = suggest(str(name), accepted) or f"choose from {', '.join(accepted)}"
+            raise UsageError(f"ground_truth has an unknown key {name!r}; {hint}")
+    shapes = batch_format.select_shapes(ground_truth, "ground_truth[{!r}]")
     for name in ("labels",) if "masks" in shapes else ("boxes", "labels"):
         if name not in ground_truth:
-            raise UsageError(
-                f"ground_truth has no {name!r}: give a list of arrays, one for each image"
-            )
+            raise UsageError(f"ground_truth has no {name!r}; give a list of arrays, one per image")
     batch = Batch("ground truth", images)
     columns = batch_format.read_shapes(batch, ground_truth.get("boxes"), shapes, sizes)
     shape_areas = areas_of({name: columns[name] for name in shapes})
@@ -338,9 +353,11 @@ def truth_rows(
             np.full(len(columns["boxes"]), np.nan) if shape_areas is None else shape_areas
         )
     for flag in FLAGS:
-        given = ground_truth.get(flag)
+        values = ground_truth.get(flag)
         columns[flag] = (
-            np.zeros(len(columns["boxes"]), np.bool_) if given is None else batch.mask(flag, given)
+            np.zeros(len(columns["boxes"]), np.bool_)
+            if values is None
+            else batch.mask(flag, values)
         )
     return Rows(batch.counts, columns, batch.labels(ground_truth["labels"]))
 
@@ -348,26 +365,28 @@ def truth_rows(
 def check_sizes(
     images: Sequence[Name], rows: Rows, known_sizes: Integers | None, table: str
 ) -> Integers:
-    """Raise InputError if masks of an image differ in size.
+    """Check that all masks of an image have the same size, and return the sizes.
 
     Parameters
     ----------
     images : sequence of B names
+        The images of the batch.
     rows : Rows
-        With masks.
+        Rows with masks.
     known_sizes : (B, 2) int32 or None
-        The known heights and widths.
+        Height and width of each image, as far as known.
     table : str
         The name used in error messages.
 
     Returns
     -------
     sizes : (B, 2) int32
-        The sizes known after the batch.
+        Height and width of each image, those of this batch included.
 
     Raises
     ------
     InputError
+        If masks of an image differ in size from each other or from `known_sizes`.
     """
     sizes, mismatched = rows.mask_sizes()
     if mismatched.any():
@@ -383,6 +402,13 @@ def check_sizes(
 
 
 def _joined(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...]) -> NDArray[Any]:
-    """Concatenate arrays; ignore empty ones, whose dtype is arbitrary."""
+    """Concatenate arrays without the empty ones, whose dtype is arbitrary.
+
+    If all are empty, return an array of the shape `empty`.
+    """
     nonempty = [array for array in arrays if len(array)]
     return np.concatenate(nonempty) if nonempty else np.zeros(empty)
+
+
+def _type_of(value: object) -> str:
+    return "None" if value is None else type(value).__name__

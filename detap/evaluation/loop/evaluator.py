@@ -1,7 +1,7 @@
 """Evaluator for training loops: collect batches, evaluate at the end.
 
-Nothing is matched while the loop runs, so that an update costs next to nothing; and no process
-waits for another here: what several have seen is gathered as bytes, by any means, by whoever calls.
+Updates only store rows, so they are fast; matching follows in `compute`. The evaluator does not
+communicate with other processes: the caller gathers their bytes and merges them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,16 +40,16 @@ from detap.tables.masks import sizes_by_image
 from detap.tables.shapes import KINDS, Column, fields_of
 
 Block = dict[str, Column]
-"""The columns of an update, a row for each box."""
+"""The columns of an update, one row per box."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _REPEATS = ("error", "identical")
 _MATCH_ROWS = 1 << 20
-"""Detections matched at a time if boxes are not kept."""
+"""Number of detections to match at a time if boxes are not kept."""
 _BOX_BYTES = 48
-"""Bytes of a box with its score, image and label; other values of a row are added."""
+"""Bytes of a detection with box, score, image and label; masks and keypoints count as more rows."""
 
 
 def _locked(
@@ -68,10 +68,10 @@ def _locked(
 class Evaluator:
     """Batch-wise evaluator for training loops.
 
-    Threads may share one: each call waits for the one before, and :meth:`compute` scores the
-    updates that were complete when it began.
+    Threads may share an evaluator: calls run one at a time, and :meth:`compute` evaluates the
+    updates before it.
 
-    >>> evaluator = detap.Evaluator(truth, boxes="xyxy")
+    >>> evaluator = detap.Evaluator(ground_truth, boxes="xyxy")
     >>> for images in loader:
     ...     evaluator.update(image_ids, boxes, scores, labels)
     >>> result = evaluator.compute()
@@ -79,28 +79,28 @@ class Evaluator:
     Parameters
     ----------
     ground_truth : GroundTruth, optional
-        All that there is to find. Without it, each update brings the ground truth of its batch.
+        All ground truths. Without it, each update must have the ground truths of its batch.
     protocol : Protocol or str
         A protocol or the name of a preset.
     boxes : {"xywh", "xyxy", "cxcywh"}
-        What the four numbers of a box are: x, y, width, height as in COCO's files; two corners;
-        or center, width, height.
+        The box format: left, top, width, height as in COCO files; left, top, right, bottom; or
+        center x, center y, width, height.
     classes : sequence, or mapping of identifier to name, optional
-        Where no `ground_truth` is given: all classes, in the order wanted. By default those that
-        come, sorted; processes whose bytes are merged have to be given the same.
+        All classes, in the order of the result, if `ground_truth` is not given. By default the
+        labels of the updates, sorted. Processes whose bytes are merged need the same classes.
     images : sequence of int or str, or "seen", optional
-        The images that have to be updated before :meth:`compute`; the result is on them alone. By
-        default all of `ground_truth`. "seen" takes those that were updated.
+        The images to evaluate; each must be updated before :meth:`compute`. By default all of
+        `ground_truth`. With "seen", the updated images.
     repeats : {"error", "identical"}
-        What an image is that is updated twice: an error, or, if its rows are the same, left out the
-        second time, as samplers pad their last batch.
+        An image that is updated twice is an error; or, if its rows are identical, the repeat is
+        dropped. Samplers repeat images to fill the last batch.
     as_is : bool
-        As :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate` have it.
+        As for :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate`.
     keep_boxes : bool
-        Whether all boxes are kept to the end, 48 bytes a detection, and masks as runs, so that the
-        result can be asked for errors, examples and whatever else needs them. Otherwise a million
-        at a time (fewer with masks) are matched and become a :class:`detap.Partial`, 18 bytes a
-        detection; numbers and curves are the same.
+        True to keep all boxes, 48 bytes per detection, and masks as RLE: the result can then
+        compute errors, examples and other analyses of boxes. False to match a million detections
+        at a time (fewer with masks) and keep a :class:`detap.Partial`, 18 bytes per detection.
+        Metrics and curves are the same.
 
     Raises
     ------
@@ -122,9 +122,8 @@ class Evaluator:
     ) -> None:
         if ground_truth is not None and not isinstance(ground_truth, GroundTruth):
             raise UsageError(
-                f"ground_truth is a {type(ground_truth).__name__}; detap.read_ground_truth reads "
-                "one from files, GroundTruth.from_arrays makes one, and without "
-                "ground_truth each update brings its own"
+                f"expected GroundTruth, got {type(ground_truth).__name__}; use read_ground_truth "
+                "or GroundTruth.from_arrays, or pass ground_truth= to each update instead"
             )
         for option, value, accepted in (
             ("boxes", boxes, BOX_FORMATS),
@@ -136,9 +135,7 @@ class Evaluator:
                 )
         self.protocol = Protocol.of(protocol)
         if ground_truth is not None and classes is not None:
-            raise UsageError(
-                "ground_truth has classes of its own; classes= is for updates that bring it"
-            )
+            raise UsageError("classes= does not apply if ground_truth, which has classes, is given")
         if isinstance(images, str) and images != "seen":
             raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
         for name in self.protocol.reading:
@@ -148,8 +145,8 @@ class Evaluator:
                 and getattr(ground_truth, name) is None
             ):
                 raise UsageError(
-                    f"protocol {self.protocol.name} compares {name}, and ground_truth has none: "
-                    f"give {name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
+                    f"protocol {self.protocol.name} compares {name}, but ground_truth has none; "
+                    f"pass {name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
                 )
         self.ground_truth = ground_truth
         self.boxes = boxes
@@ -212,7 +209,7 @@ class Evaluator:
     @property
     @_locked
     def seen(self) -> tuple[Name, ...]:
-        """The names of the updated images, in order of arrival."""
+        """The names of the updated images, in the order of updates."""
         return tuple(self._seen)
 
     @_locked
@@ -228,47 +225,48 @@ class Evaluator:
         ground_truth: Mapping[str, Any] | None = None,
         sizes: Any = None,
     ) -> None:
-        """Add the detections of a batch of B images, all or none of them.
+        """Add the detections of a batch of B images; an invalid batch changes nothing.
 
-        Arrays may be of numpy, of PyTorch (on any device), of whatever else has ``__array__`` or
-        ``__dlpack__``, or lists. Every value is taken exactly as it is, half precision too.
+        Arrays may be lists, or of numpy, PyTorch (on any device) or another library with
+        ``__array__`` or ``__dlpack__``. Values are not rounded, also those in half precision.
 
         Parameters
         ----------
         image_ids : sequence of B int or str
             The names of the images, as in the ground truth.
-        boxes : sequence of B (n, 4) arrays
-            As the evaluator's `boxes` has them; an empty one where nothing was found. None where
-            they are those around the masks, or around the keypoints.
+        boxes : sequence of B (n, 4) arrays, or None
+            The boxes in the evaluator's format, an empty array for an image without detections.
+            None to use the bounding boxes of the masks or keypoints.
         scores : sequence of B (n,) arrays
+            The scores.
         labels : sequence of B (n,) arrays of int, or lists of str
             Category ids or class names of the ground truth.
         masks : sequence of B (n, H, W) arrays of bool or uint8, or lists of n masks, optional
-            Where the protocol compares masks: bitmaps, each of its image's size, or COCO's run
-            lengths, ``size`` and ``counts``.
+            Required if the protocol compares masks: bitmaps of the image's size, or RLEs of COCO
+            with ``size`` and ``counts``.
         keypoints : sequence of B (n, P, 3) arrays, optional
-            Where it compares keypoints: x, y in pixels, and what is not looked at.
+            Required if the protocol compares keypoints: x and y in pixels; the third is not used.
         ground_truth : mapping, optional
-            The batch's ground truth, where the evaluator has none: ``boxes`` and ``labels`` as
-            above, ``masks`` (then without ``boxes``, too) or ``keypoints`` (x, y, v), and if they
-            matter ``area`` (by default that of the mask, or the box), ``crowd``, ``difficult``,
-            ``ignore``, ``group_of``.
+            The ground truths of the batch, required if the evaluator has none. Keys are ``boxes``
+            (optional with ``masks``) and ``labels`` as above; ``masks`` or ``keypoints`` (x, y, v)
+            if the protocol compares them; and the optional ``area`` in square pixels (by default
+            that of the mask or box), ``crowd``, ``difficult``, ``ignore`` and ``group_of``.
         sizes : (B, 2) array, optional
-            Width and height of each image: boxes, those of `ground_truth` too, are fractions of
-            them.
+            Width and height of each image in pixels, if boxes are normalized, those of
+            `ground_truth` too.
 
         Raises
         ------
         InputError
-            If an image or a label is unknown, an image comes twice, columns are of different
-            lengths, masks of an image are of different sizes, or a value is not what it should be.
+            If an image or label is unknown, an image is updated twice, columns differ in length,
+            masks of an image differ in size, or a value is invalid.
         UsageError
-            If `ground_truth` is missing, or given twice; if what the protocol compares is
-            missing, or something is given that it does not compare.
+            If `ground_truth` is missing, or the evaluator has one already; or if masks or keypoints
+            are missing, or not compared by the protocol.
         """
         if (ground_truth is None) == (self.ground_truth is None):
             raise UsageError(
-                "neither the evaluator nor the update has a ground truth: "
+                "neither the evaluator nor the update has a ground truth; "
                 "give ground_truth= to either"
                 if ground_truth is None
                 else "the evaluator has a ground truth; omit ground_truth in update"
@@ -306,7 +304,7 @@ class Evaluator:
             self._clear_rows()
 
     def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
-        """Raise InputError if masks differ in size from those of their image."""
+        """Raise InputError if masks differ in size from other masks of their image."""
         if self._mask_sizes is not None:
             known_sizes: Integers | None = self._mask_sizes[self._images.indices(names)]
         else:
@@ -320,21 +318,21 @@ class Evaluator:
         Parameters
         ----------
         image_ids : sequence of B int or str
-            The images of the batch, those without detections too.
+            The images of the batch, also those without detections.
         records : iterable of mappings
-            With ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and ``score``; where
-            the protocol compares them ``segmentation``, run lengths, or ``keypoints``, and then
-            all of them with ``bbox``, or none.
+            Records with ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and
+            ``score``. If the protocol compares masks or keypoints, also ``segmentation`` (RLE) or
+            ``keypoints``; ``bbox`` may then be missing in all records.
 
         Raises
         ------
         InputError
-            As :meth:`update`, and where a record lacks something or lies on another image.
+            As for :meth:`update`; if a record lacks a key or is of an image outside the batch.
         UsageError
-            If the evaluator's boxes are not x, y, width, height, or it has no ground truth.
+            If the evaluator's box format is not ``xywh``, or it has no ground truth.
         """
         if self.boxes != "xywh":
-            raise UsageError("records have x, y, width, height: give boxes='xywh' to the evaluator")
+            raise UsageError("records have xywh boxes; the evaluator requires boxes='xywh'")
         images = self._image_names(image_ids)
         rows: dict[Name, list[Mapping[str, Any]]] = {image: [] for image in images}
         record_list = list(records)
@@ -382,7 +380,7 @@ class Evaluator:
                 self._seen.update(dict.fromkeys(names, b""))
                 return np.ones(len(names), np.bool_)
             repeated = next(n for index, n in enumerate(names) if n in seen or n in names[:index])
-            hint = "repeats='identical' leaves repeats of equal rows out, as samplers make them"
+            hint = "repeats='identical' drops repeats with equal rows, as samplers make them"
             refuse(f"image {repeated!r} is updated twice", hint)
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
@@ -390,7 +388,7 @@ class Evaluator:
             previous = self._seen.get(name) or seen_now.get(name)
             if previous not in (None, digest):
                 hint = (
-                    "where what is found depends on the batch, deal images out without repeats, "
+                    "if detections depend on the batch, split images without repeats: "
                     "images[rank::processes]"
                 )
                 refuse(f"image {name!r} is updated twice, with different rows", hint)
@@ -418,7 +416,7 @@ class Evaluator:
                     digest.update(column[start:end].tobytes())
         return [digest.digest() for digest in digests]
 
-    # --- what was updated, scored
+    # --- evaluation of the updates
 
     @_locked
     def compute(
@@ -426,8 +424,8 @@ class Evaluator:
     ) -> Result:
         """Evaluate all updates.
 
-        The first time, what looks wrong about tables that score next to nothing is looked for, as
-        :func:`detap.evaluate` does; not again, since the first epochs of a training all score so.
+        Only the first call checks the data if AP is near zero, as :func:`detap.evaluate` does:
+        early epochs of a training have such an AP with valid data.
 
         Parameters
         ----------
@@ -439,7 +437,7 @@ class Evaluator:
         Raises
         ------
         InputError
-            If an image was not updated that had to be, or boxes look like another encoding.
+            If a required image was not updated, or boxes look like another box format.
 
         Warns
         -----
@@ -448,10 +446,10 @@ class Evaluator:
         """
         missing = [name for name in self._required_images if name not in self._seen]
         if missing:
-            others = f", nor were {len(missing) - 1} others" if len(missing) > 1 else ""
+            others = f" (nor {len(missing) - 1} more)" if len(missing) > 1 else ""
             hint = (
-                "update every image, with empty arrays where nothing was found; images='seen', or "
-                "a list, given to the evaluator scores these alone"
+                "update every image, with empty arrays if it has no detections, or create the "
+                "evaluator with images='seen' or a list of images"
             )
             refuse(f"image {missing[0]!r} was not updated{others}", hint)
         if not self._seen:
@@ -468,7 +466,7 @@ class Evaluator:
         return self._add_selection(result)
 
     def _add_selection(self, result: Result) -> Result:
-        """Add the selection of images to the result, if it is not all of them."""
+        """Return the result with its selection of images, if it has not all of them."""
         total_images = (
             len(result.images) if self.ground_truth is None else len(self.ground_truth.images)
         )
@@ -482,13 +480,13 @@ class Evaluator:
     def to_bytes(self) -> bytes:
         """Return the partial of the updated images as bytes.
 
-        Those of all processes go to :func:`detap.merge`, by whatever means; a process that has seen
-        no image has its bytes too. They are the same whatever came in which order.
+        :func:`detap.merge` takes the bytes of all processes, also of those without images. The
+        bytes do not depend on the order of the updates.
 
         Raises
         ------
         InputError
-            If a box has no finite area.
+            If the area of a box is not finite.
         """
         return self.partial().to_bytes()
 
@@ -518,7 +516,7 @@ class Evaluator:
     def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
         """Return the pending rows as tables, images in ground truth order.
 
-        With `part`, negative sizes are checked after merging.
+        With `part`, boxes of negative width or height are checked after merging.
         """
         ground_truth = (
             self._ground_truth_table(part=part) if self.ground_truth is None else self.ground_truth
@@ -565,7 +563,7 @@ class Evaluator:
         )
 
     def _join_blocks(self, blocks: Sequence[Block]) -> Block:
-        """Return the columns of all updates, sorted by image, with final indices."""
+        """Return the columns of all updates, sorted by image, with indices by sorted name."""
         columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
         if self.ground_truth is None:
             columns["image"] = self._images.ranks()[columns["image"]]
@@ -579,7 +577,7 @@ class Evaluator:
     def _box_columns(
         self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
     ) -> dict[str, Any]:
-        """Return the columns that both tables have."""
+        """Return the columns of boxes and shapes that both tables have."""
         box_format = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _UpdatedRows(table, columns["image"], images)
         boxes = checked_boxes(reader, columns["boxes"], box_format, as_is=self.as_is, defer=part)
@@ -593,7 +591,7 @@ class Evaluator:
 
 
 class _UpdatedRows(Columns):
-    """Reader of the rows of several updates, for error locations."""
+    """Reader of the rows of several updates, which errors name by image."""
 
     def __init__(self, table: str, image: Integers, images: tuple[Name, ...]) -> None:
         super().__init__(table)
@@ -601,20 +599,20 @@ class _UpdatedRows(Columns):
         self._images = images
 
     def first(self, rows: NDArray[Any]) -> int:
-        """Return the row that a note names, independent of the update order."""
+        """Return the row that a note names, the same in any order of updates."""
         numbers = np.unique(self._image[rows]).tolist()
         number = min(numbers, key=lambda number: natural_key(f"{self._images[number]!r},"))
         return int(rows[np.argmax(self._image[rows] == number)])
 
     def location(self, row: int) -> str:
-        """Return the image of a row and its index there."""
+        """Return the image of a row, and its index within the image."""
         number = self._image[row]
         first = int(np.argmax(self._image == number))
         return f"image {self._images[number]!r}, row {row - first}"
 
 
 def _names_of(images: Iterable[Name]) -> tuple[Name, ...]:
-    """Return image names as plain numbers or text."""
+    """Return image names as Python integers or text."""
     values: Any = images if hasattr(images, "__array__") else [*images]
     return tuple(Columns("detections").names("images", values))
 
@@ -626,12 +624,12 @@ def _width_height(boxes: Floats, box_format: str) -> Floats:
 
 
 def _without_negative_zero(column: Column) -> Column:
-    """Return a column with -0.0 replaced by 0.0."""
+    """Return a column with 0.0 in place of -0.0, as they are equal but differ in bytes."""
     real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
     return column + 0.0 if real else column
 
 
 def _keypoint_triples(values: Any) -> Any:
-    """Return flat keypoints as triples of x, y and v."""
+    """Return flat keypoints as triples (x, y, v); others unchanged."""
     array = np.asarray(values, object)
     return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values

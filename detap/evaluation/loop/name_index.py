@@ -1,4 +1,4 @@
-"""Index of image and class names in a training loop."""
+"""Indices of image and class names in a training loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -12,18 +12,18 @@ from detap.text_input import join_names, suggest
 
 
 class NameIndex:
-    """Index of names: of a fixed list, or growing with the names seen.
+    """Index of names: of a fixed list, or of the names in order of arrival.
 
     Parameters
     ----------
     subject : str
-        The kind of name, for messages.
+        ``"image"`` or ``"label"``, for messages.
     index_by_name : mapping of int or str to int, or None
-        The numbers that are known; None where they are given as names come.
+        The fixed index; None to add names as they arrive.
     unknown_message, hint : str
         The message and hint for unknown names.
     titles : mapping, optional
-        Display names.
+        Class names by identifier.
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class NameIndex:
         self.reset()
 
     def reset(self) -> None:
-        """Remove the names seen."""
+        """Remove the names that were added."""
         self._indices = dict(self._known or {})
 
     def check(self, names: Sequence[Name]) -> None:
-        """Raise InputError if names are unknown or mix numbers and text."""
+        """Raise InputError if a name is unknown, or if numbers and text are mixed."""
         if self._known is None:
             first = next(iter(self._indices), names[0] if names else "")
             for name in names:
                 if isinstance(name, str) != isinstance(first, str):
                     hint = "use only numbers, or only text"
-                    refuse(f"{self._subject} {name!r} next to {first!r}", hint)
+                    refuse(f"{self._subject}s {first!r} and {name!r} mix numbers and text", hint)
             return
         for name in names:
             if name not in self._known:
@@ -61,24 +61,24 @@ class NameIndex:
                 refuse(f"{self._subject} {name!r} {self._unknown_message}", hint)
 
     def indices(self, names: Sequence[Name]) -> Integers:
-        """Return the indices of checked names; add new names if not fixed."""
+        """Return the indices of checked names, (n,) int32; without a fixed index add new names."""
         if self._known is None:
             for name in names:
                 self._indices.setdefault(name, len(self._indices))
         return np.array([self._indices[name] for name in names], np.int32)
 
     def key(self, name: Name) -> Name:
-        """Return a key shared by all spellings of a name."""
+        """Return a key that is equal for all names of the same image or class."""
         return name if self._known is None else self._known[name]
 
     def ordered_names(self) -> tuple[Name, ...]:
-        """Return the names: as listed, or sorted if not fixed."""
+        """Return the names in the order of the fixed index, or sorted without one."""
         if self._known is None:
             return tuple(sorted(self._indices))
         return tuple(self._known)
 
     def ranks(self) -> Integers:
-        """Return the rank of each index in that order, (n,) int32."""
+        """Return the rank of each index in :meth:`ordered_names`, (n,) int32."""
         ranks = np.zeros(len(self._indices), np.int32)
         for rank, name in enumerate(self.ordered_names()):
             ranks[self._indices[name]] = rank
@@ -86,31 +86,50 @@ class NameIndex:
 
 
 def image_index(ground_truth: GroundTruth | None, listed: tuple[Name, ...] | None) -> NameIndex:
-    """Return the index of the images."""
+    """Return the index of the images.
+
+    Parameters
+    ----------
+    ground_truth : GroundTruth or None
+        All ground truths, if known before the loop.
+    listed : tuple of names, or None
+        The images to evaluate; None for all.
+
+    Raises
+    ------
+    UsageError
+        If a listed image is not in the ground truth.
+    """
     if ground_truth is None:
         if listed is None:
             return NameIndex("image", None)
         names = Columns("detections").index_names("images", list(listed)).distinct
-        return NameIndex("image", _index_by_name(names), "is not among images=")
+        return NameIndex("image", _index_by_name(names), "is not in images=")
     index_by_name = _index_by_name(ground_truth.images)
     if listed is None:
         hint = (
-            "name every image of the test set in images= of GroundTruth.from_arrays, those without "
-            "ground truth too"
+            "name every image of the test set in images= of GroundTruth.from_arrays, also those "
+            "without ground truth"
         )
         return NameIndex("image", index_by_name, "is not in the ground truth", hint)
     unknown = [name for name in listed if name not in index_by_name]
     if unknown:
         raise UsageError(f"images: {join_names(unknown)} not in the ground truth")
-    return NameIndex(
-        "image", {name: index_by_name[name] for name in listed}, "is not among images="
-    )
+    return NameIndex("image", {name: index_by_name[name] for name in listed}, "is not in images=")
 
 
 def class_index(
     ground_truth: GroundTruth | None, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> NameIndex:
-    """Return the index of the classes, by id or name."""
+    """Return the index of the classes, by id or name.
+
+    Parameters
+    ----------
+    ground_truth : GroundTruth or None
+        All ground truths, if known before the loop.
+    classes : sequence of names, mapping of identifier to name, or None
+        All classes, if known before the loop.
+    """
     if ground_truth is not None:
         ids = _index_by_name(ground_truth.class_ids)
         hint = (
@@ -124,7 +143,7 @@ def class_index(
         return NameIndex("label", None)
     names = Columns("ground truth").names("classes", list(classes))
     titles = dict(classes) if isinstance(classes, Mapping) else {}
-    return NameIndex("label", _index_by_name(names), "is not among classes=", titles=titles)
+    return NameIndex("label", _index_by_name(names), "is not in classes=", titles=titles)
 
 
 def _index_by_name(names: Sequence[Name]) -> dict[Name, int]:
@@ -132,5 +151,5 @@ def _index_by_name(names: Sequence[Name]) -> dict[Name, int]:
 
 
 def refuse(message: str, hint: str, location: str = "") -> NoReturn:
-    """Raise an InputError about an update."""
+    """Raise an InputError about detections of the loop."""
     raise InputError(Problem("detections", location, message, hint))
