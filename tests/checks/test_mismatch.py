@@ -800,10 +800,10 @@ def test_warnings_of_a_real_detector_with_injected_mistakes(real: Any, way: str)
     taken = random.random(len(half)) < 0.5
     half[taken, 2:] += half[taken, :2]
     other = np.roll(np.arange(len(table.images), dtype=np.int32), 3)
-    spoilt = {
+    changed = {
         "turned": replace(detections, score=1 - detections.score),
         "percent": replace(detections, score=100 * detections.score),
         "half": with_corners(detections, half),
         "shuffled": replace(detections, image=other[detections.image]),
     }[way]
-    assert codes(table, spoilt) == MIX[way].get(name, [])
+    assert codes(table, changed) == MIX[way].get(name, [])

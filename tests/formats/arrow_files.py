@@ -1,4 +1,4 @@
-"""COCO's records as columns, written as Parquet and Arrow."""
+"""COCO records as columns, written as Parquet and Arrow."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 
 
 def truth_columns(document: Record) -> dict[str, list[Any]]:
-    """Return the columns of an instances file; an image without objects is a row by itself."""
+    """Return the columns of an instances file; an image without objects is a row of its own."""
     names = {category["id"]: category["name"] for category in document["categories"]}
     rows = [
         {
@@ -77,7 +77,7 @@ WRITERS: dict[str, tuple[str, Callable[[Any, Path], None]]] = {
 
 
 def hugging_face(rows: Any, objects: Any, names: Sequence[str] | None) -> Any:
-    """Return a table as Hugging Face's datasets write it: an image a row."""
+    """Return a table as in Hugging Face's datasets: one row per image."""
     table = pa.table({**rows, "objects": objects})
     if names is None:
         return table

@@ -1,4 +1,4 @@
-"""Small COCO files to be spoilt by tests, and both ways to read them."""
+"""Small COCO files that tests modify, and both ways to read them."""
 
 import json
 from copy import deepcopy
@@ -68,7 +68,7 @@ def truth(**changes: Any) -> dict[str, Any]:
     return deepcopy(TRUTH) | changes
 
 
-def spoilt(part: str, number: int, *without: str, **changes: Any) -> dict[str, Any]:
+def with_record(part: str, number: int, *without: str, **changes: Any) -> dict[str, Any]:
     """Return the ground truth with one record changed."""
     document = deepcopy(TRUTH)
     record = document[part][number]
@@ -92,13 +92,13 @@ def as_bytes(document: Any) -> bytes:
 
 
 class Files:
-    """Writes a pair of files and reads it, quickly or only carefully."""
+    """Writes a pair of files and reads it, with the fast or only the fallback reader."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, careful: bool) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, fallback: bool) -> None:
         self.truth_path = folder / "truth.json"
         self.results_path = folder / "results.json"
-        self.careful = careful
-        if careful:
+        self.fallback = fallback
+        if fallback:
             monkeypatch.setattr(prefetch.Handle, "result", _nothing)
 
     def read_truth(self, document: Any, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:

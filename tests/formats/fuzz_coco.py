@@ -1,4 +1,4 @@
-"""Hold the fast COCO reader to the careful one, on valid and on spoilt files.
+"""Compare the fast COCO reader with the fallback reader, on valid and on mutated files.
 
 ``python -m tests.formats.fuzz_coco --count 2000000 --seed 1`` runs for hours; the suite runs a
 few thousand. The same seed gives the same files.
@@ -23,7 +23,7 @@ from tests.formats.coco_files import assert_equal_columns
 
 
 class Writer:
-    """Writes one and the same document in one of the many ways that JSON allows.
+    """Writes a document as JSON with random formatting.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Writer:
         return f"[{','.join(f'{self.space(chr(32))}{item}{self.space()}' for item in items)}]"
 
     def number(self, value: float) -> str:
-        """Spell a number so that it stays the same number, or nearly."""
+        """Write a number so that its value stays the same, or nearly."""
         ways = [
             f"{value:.20f}",
             f"{value:.17e}",
@@ -77,7 +77,7 @@ class Writer:
         return self.chance.choice(ways)
 
     def any_number(self) -> str:
-        """Spell any number that is not infinite."""
+        """Write any finite number."""
         way = self.chance.randrange(5)
         if way == 0:
             bits = self.chance.getrandbits(64)
@@ -92,7 +92,7 @@ class Writer:
         return self.number(self.chance.uniform(-1000, 1000))
 
     def anything(self, depth: int = 0) -> str:
-        """Write a value that no reader cares for."""
+        """Write a value that no reader uses."""
         simple = [self.word, self.any_number, self.string, self.string, self.numbers]
         if depth < 4 and self.chance.random() < 0.4:
             return self.nested(depth)
@@ -130,13 +130,13 @@ class Writer:
         return self.chance.choice(["0", "1", "true", "false", "0.0", "1e0", "1.0"])
 
     def identifier(self, value: int) -> str:
-        """Spell what stands for `value` in the file's form: see `named`."""
+        """Write the id of `value` in the file's form: see `named`."""
         if self.form == "whole":
             return self.chance.choice([f"{value}.0", f"{value}e0", f"{value}.000", str(value)])
         return json.dumps(named(value, self.form), ensure_ascii=self.chance.random() < 0.5)
 
     def own_identifier(self, value: int) -> str:
-        """Spell the id of an annotation, which nothing refers to."""
+        """Write the id of an annotation, which nothing refers to."""
         if self.form == "string":
             usual = self.plain or self.chance.random() < 0.9
             return f'"{value:x}"' if usual else f'"\\u002d{value:x}"'
@@ -146,11 +146,11 @@ class Writer:
 IMAGES = [0, 3, 17, 100_000_000_000, -4]
 CATEGORIES = [1, 2, 90]
 FORMS = ["integer", "integer", "whole", "large", "string"]
-"""How the ids of a file may be written; each is one that real tools write."""
+"""Forms of ids in files of real tools."""
 
 
 def named(value: int, form: str) -> Name:
-    """Return the id that stands for a number: itself, one near 2**60, or a string."""
+    """Return the id for a number: itself, one near 2**60, or a string."""
     if form == "string":
         return f"\u00e9/{value}.jpg"
     return value + 2**60 if form == "large" else value
@@ -218,7 +218,7 @@ def write_results(write: Writer) -> str:
 
 
 def write_lists(write: Writer) -> list[tuple[str, str]]:
-    """Return what an object of results may hold besides them."""
+    """Return the further fields of a results document."""
     chance = write.chance
     images = [
         write.pairs([("id", write.identifier(number)), ("file_name", write.string())])
@@ -237,28 +237,28 @@ def write_lists(write: Writer) -> list[tuple[str, str]]:
 
 
 def mutated(chance: random.Random, data: bytes) -> bytes:
-    """Return the bytes with a few changes, of the kinds that break parsers."""
-    spoilt = bytearray(data)
+    """Return the bytes with a few changes that often break parsers."""
+    mutated_bytes = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 2, 5])):
-        at = chance.randrange(len(spoilt) + 1)
+        at = chance.randrange(len(mutated_bytes) + 1)
         span = chance.choice([1, 1, 2, 8, 40])
         way = chance.randrange(7)
         if way == 0:
-            spoilt[at : at + 1] = bytes([chance.getrandbits(8)])
+            mutated_bytes[at : at + 1] = bytes([chance.getrandbits(8)])
         elif way == 1:
-            del spoilt[at : at + span]
+            del mutated_bytes[at : at + span]
         elif way == 2:
-            other = chance.randrange(len(spoilt) + 1)
-            spoilt[at:at] = spoilt[other : other + span]
+            other = chance.randrange(len(mutated_bytes) + 1)
+            mutated_bytes[at:at] = mutated_bytes[other : other + span]
         elif way == 3:
-            spoilt[at:at] = chance.choice(PIECES)
+            mutated_bytes[at:at] = chance.choice(PIECES)
         elif way == 4:
-            spoilt[at : at + 1] = chance.choice(PIECES)
+            mutated_bytes[at : at + 1] = chance.choice(PIECES)
         elif way == 5:
-            spoilt[at : at + 1] = chance.choice(b' "{}[],:0123456789-+.eEtfn\\').to_bytes()
+            mutated_bytes[at : at + 1] = chance.choice(b' "{}[],:0123456789-+.eEtfn\\').to_bytes()
         else:
-            del spoilt[at:]
-    return bytes(spoilt)
+            del mutated_bytes[at:]
+    return bytes(mutated_bytes)
 
 
 PIECES = [
@@ -271,7 +271,7 @@ PIECES = [
 
 
 def feeder(chance: random.Random, data: bytes) -> Callable[[int], bytes]:
-    """Return a reader that gives the bytes in pieces of any size."""
+    """Return a reader that returns the bytes in pieces of random size."""
     at = 0
     largest = chance.choice([1, 3, 50, 1000, 1 << 20])
 
@@ -292,7 +292,7 @@ def scan(scanner: type[Any], chance: random.Random, data: bytes) -> Any:
 
 
 def check_truth(chance: random.Random, data: bytes) -> tuple[bool, TruthColumns | None]:
-    """Read ground truth both ways; return whether the fast one did, and the columns if valid."""
+    """Read ground truth both ways; return True if the fast reader accepts it, and the columns."""
     fast = coco.scanned_truth(scan(TruthScan, chance, data))
     try:
         slow = fallback_reader.read_truth(data, "file", DEFAULT_LIMITS)
@@ -307,7 +307,7 @@ def check_truth(chance: random.Random, data: bytes) -> tuple[bool, TruthColumns 
 def check_results(
     chance: random.Random, data: bytes, truth: GroundTruth
 ) -> tuple[bool, DetectionColumns | None]:
-    """Read results both ways; return whether the fast one did, and the columns if valid."""
+    """Read results both ways; return True if the fast reader accepts them, and the columns."""
     fast = coco.scanned_detections(scan(ResultsScan, chance, data), truth)
     try:
         slow = fallback_reader.read_results(data, "file", DEFAULT_LIMITS, truth)
@@ -320,7 +320,7 @@ def check_results(
 
 
 def some_truth(form: str = "integer") -> GroundTruth:
-    """Return the ground truth that results with ids of this form are for."""
+    """Return the ground truth for results with ids of this form."""
     images = sorted((named(n, form) for n in IMAGES), key=str if form == "string" else None)
     classes = [named(n, form) for n in CATEGORIES]
     return GroundTruth.from_arrays(
@@ -329,9 +329,9 @@ def some_truth(form: str = "integer") -> GroundTruth:
 
 
 def run(count: int, seed: int, show: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Check `count` spoilt files; return how many the readers took."""
+    """Check `count` mutated files; return the number that the readers accepted."""
     truths = {form: some_truth(form) for form in FORMS}
-    taken = {"spoilt": 0, "valid": 0, "fast": 0}
+    taken = {"mutated": 0, "valid": 0, "fast": 0}
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
         results = chance.random() < 0.5
@@ -348,7 +348,7 @@ def run(count: int, seed: int, show: Callable[[str], None] = lambda _: None) -> 
         except BaseException:
             sys.stderr.write(f"seed {seed}, file {number}\n")
             raise
-        taken["spoilt"] += 1
+        taken["mutated"] += 1
         taken["valid"] += valid is not None
         taken["fast"] += fast
         if number % 10_000 == 9_999:

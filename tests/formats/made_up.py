@@ -1,4 +1,4 @@
-"""A small format of nobody's: lines of ``image class x y w h [score]``, with units to multiply."""
+"""A small invented format: lines of ``image class x y w h [score]``, with a unit factor."""
 
 import os
 from pathlib import Path

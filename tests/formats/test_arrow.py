@@ -1,4 +1,4 @@
-"""Parquet and Arrow files give the tables that COCO files of the same records give."""
+"""Parquet and Arrow files give the tables of COCO files with the same records."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ from tests.formats.coco_files import RESULTS, TRUTH
 
 
 def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
-    """Assert that two tables are the same, to the last bit."""
+    """Assert that two tables are equal to the last bit."""
     assert (mine.images, mine.classes, mine.class_ids) == (
         theirs.images,
         theirs.classes,
@@ -48,7 +48,7 @@ def json_tables(tmp_path: Path) -> tuple[GroundTruth, Detections]:
 
 
 def table(columns: dict[str, Any], **types: Any) -> Any:
-    """Return an Arrow table, some columns of which are of a type."""
+    """Return an Arrow table with some columns cast to a type."""
     return pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
 
 
@@ -69,7 +69,7 @@ def detections_of(tmp_path: Path, columns: Any, truth: GroundTruth, **options: A
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_the_same_tables_as_of_json(
+def test_tables_equal_those_of_json(
     form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     suffix, write = WRITERS[form]
@@ -84,7 +84,7 @@ def test_the_same_tables_as_of_json(
     same(detap.read_detections(tmp_path / "dt.json", truth), json_tables[1])
 
 
-def test_images_without_objects_are_rows_by_themselves(
+def test_images_without_objects_are_rows_of_their_own(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     columns = truth_columns(TRUTH)
@@ -95,7 +95,7 @@ def test_images_without_objects_are_rows_by_themselves(
     assert [(n.code, n.count) for n in truth.notes if "images" in n.code] == [
         ("images-without-objects", 1)
     ]
-    # Wherever they stand, places in messages are those of the file.
+    # Locations in messages are those of the file.
     columns = {name: [values[-1], *values[:-1]] for name, values in columns.items()}
     same(truth_of(tmp_path, columns), json_tables[0])
     columns["width"][1] = -30.0
@@ -103,7 +103,7 @@ def test_images_without_objects_are_rows_by_themselves(
         truth_of(tmp_path, columns)
 
 
-def test_every_way_to_write_a_box(
+def test_every_box_column_layout(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     truth, detections = json_tables
@@ -136,7 +136,7 @@ def test_every_way_to_write_a_box(
         assert detections_of(tmp_path, bbox, truth).corners.tolist() == expected.corners.tolist()
 
 
-def test_the_numbers_of_bbox_are_never_guessed(
+def test_the_box_format_of_bbox_is_never_guessed(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     columns = result_columns(RESULTS)
@@ -166,7 +166,7 @@ def test_the_numbers_of_bbox_are_never_guessed(
 # --- names
 
 
-def test_text_names_images_and_classes(tmp_path: Path) -> None:
+def test_text_columns_are_names_of_images_and_classes(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     del columns["category_id"], columns["id"]
     columns["image_id"] = [f"{value:03}" for value in columns["image_id"]]
@@ -192,7 +192,7 @@ def test_text_names_images_and_classes(tmp_path: Path) -> None:
     same(detap.read_detections(tmp_path / "numbered.arrow", truth), mine)
 
 
-def test_names_go_with_ids_of_coco(
+def test_names_match_ids_of_coco(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     truth, expected = json_tables
@@ -227,7 +227,7 @@ def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, D
     assert len(detections) == 0
 
 
-def test_unknown_categories_are_left_out(
+def test_unknown_categories_are_skipped(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     truth, expected = json_tables
@@ -253,7 +253,7 @@ def test_whole_floats_are_ids_and_others_are_not(
         detections_of(tmp_path, columns, truth)
 
 
-def test_large_ids_stay_apart(tmp_path: Path) -> None:
+def test_large_ids_stay_distinct(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     for low in (2**63 - 4, 2**64 - 4, -(2**63)):
         kind = pa.uint64() if low > 2**63 else pa.int64()
@@ -308,7 +308,7 @@ def test_a_row_for_each_image(objects: Any, tmp_path: Path) -> None:
         truth_of(tmp_path, rows)
 
 
-def test_faults_of_rows_of_images_are_placed(tmp_path: Path) -> None:
+def test_errors_in_image_rows_have_locations(tmp_path: Path) -> None:
     wrong = [PER_IMAGE[0], [], [OBJECTS[1], {**OBJECTS[2], "bbox": [1.0, 2.0, 3.0]}]]
     with pytest.raises(InputError, match=r"row 2 \(row group 1\), objects\[1\]: bbox is null or"):
         truth_of(tmp_path, hugging_face(IMAGES, pa.array(wrong), None), boxes="xywh")
@@ -373,13 +373,13 @@ def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections
         truth_of(tmp_path, columns)
 
 
-def test_an_annotation_of_id_0_is_known(tmp_path: Path) -> None:
+def test_an_annotation_of_id_0_is_recorded(tmp_path: Path) -> None:
     columns = truth_columns(TRUTH)
     columns["id"] = [5, 0, 7, None]
     assert truth_of(tmp_path, columns).zero_id.tolist() == [False, True, False]
 
 
-def test_single_precision_is_read_as_it_is_and_said(
+def test_single_precision_is_read_unchanged_and_noted(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     columns = result_columns(RESULTS)
@@ -399,7 +399,7 @@ def test_single_precision_is_read_as_it_is_and_said(
 # --- what is wrong is said
 
 
-def spoilt(name: str, row: int, value: Any, kind: Any = None) -> Any:
+def with_record(name: str, row: int, value: Any, kind: Any = None) -> Any:
     columns = result_columns(RESULTS)
     columns[name] = list(columns[name])
     columns[name][row] = value
@@ -409,20 +409,26 @@ def spoilt(name: str, row: int, value: Any, kind: Any = None) -> Any:
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        (lambda: spoilt("score", 1, None), r"row 1 \(.*\): score is null, expected a number"),
+        (lambda: with_record("score", 1, None), r"row 1 \(.*\): score is null, expected a number"),
         (
-            lambda: spoilt("score", 1, float("nan")),
+            lambda: with_record("score", 1, float("nan")),
             r"row 1 \(.*\): score is NaN, expected a finite",
         ),
-        (lambda: spoilt("x", 0, float("-inf")), r"row 0 \(.*\): x is infinite, expected a finite"),
-        (lambda: spoilt("width", 0, 1e308 * 10), r"row 0 \(.*\): width is infinite"),
-        (lambda: spoilt("width", 0, 1e308), r"row 0 \(.*\): box overflows, expected finite"),
         (
-            lambda: spoilt("image_id", 0, None),
+            lambda: with_record("x", 0, float("-inf")),
+            r"row 0 \(.*\): x is infinite, expected a finite",
+        ),
+        (lambda: with_record("width", 0, 1e308 * 10), r"row 0 \(.*\): width is infinite"),
+        (lambda: with_record("width", 0, 1e308), r"row 0 \(.*\): box overflows, expected finite"),
+        (
+            lambda: with_record("image_id", 0, None),
             r"row 0 \(.*\): image_id is null, expected an integer",
         ),
-        (lambda: spoilt("category_id", 0, None), r"row 0 \(.*\): category_id is null, expected an"),
-        (lambda: spoilt("image_id", 1, 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
+        (
+            lambda: with_record("category_id", 0, None),
+            r"row 0 \(.*\): category_id is null, expected an",
+        ),
+        (lambda: with_record("image_id", 1, 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
         (
             lambda: table(
                 {**result_columns(RESULTS), "score": [2**53 + 1, *[1] * (len(RESULTS) - 1)]}
@@ -477,7 +483,7 @@ def spoilt(name: str, row: int, value: Any, kind: Any = None) -> Any:
         ),
     ],
 )
-def test_what_is_wrong_with_detections(
+def test_invalid_detections(
     columns: Any, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     with pytest.raises(InputError, match=f"^{tmp_path / 'dt.parquet'}: {says}"):
@@ -500,9 +506,7 @@ def test_what_is_wrong_with_detections(
         ({name: [None] * 4 for name in (*SIDES, "category_id", "category")}, "no annotations"),
     ],
 )
-def test_what_is_wrong_with_ground_truth(
-    change: dict[str, Any], says: str | None, tmp_path: Path
-) -> None:
+def test_invalid_ground_truth(change: dict[str, Any], says: str | None, tmp_path: Path) -> None:
     columns = {**truth_columns(TRUTH), **change}
     types = {"x": pa.float64(), **dict.fromkeys((*SIDES,), pa.float64()), "category_id": pa.int32()}
     content = table(columns, **types, category=pa.string())
@@ -513,13 +517,15 @@ def test_what_is_wrong_with_ground_truth(
         truth_of(tmp_path, content)
 
 
-def test_no_detections_is_said(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+def test_empty_detections_are_noted(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
     mine = detections_of(tmp_path, table(result_columns(RESULTS)).slice(0, 0), json_tables[0])
     assert [note.code for note in mine.notes] == ["no-detections"]
     assert len(mine) == 0
 
 
-def test_negative_sides_are_counted_where_they_are_few(
+def test_a_few_negative_sizes_are_counted(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     columns = result_columns([RESULTS[0]] * 30)
@@ -548,7 +554,7 @@ def test_problems_are_listed_up_to_a_limit(
 # --- files
 
 
-def test_told_by_their_first_bytes(
+def test_the_format_is_detected_by_the_first_bytes(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     for name, (_, write) in WRITERS.items():
@@ -582,7 +588,7 @@ def test_other_files(
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_a_part_of_a_file_is_never_taken_for_all(
+def test_truncated_files_are_refused(
     form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     suffix, write = WRITERS[form]
@@ -600,7 +606,7 @@ def test_a_part_of_a_file_is_never_taken_for_all(
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_damage_is_an_error_of_ours(
+def test_damaged_files_raise_input_error(
     form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     suffix, write = WRITERS[form]
@@ -644,7 +650,7 @@ def test_limits(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> 
     ],
     ids=["parquet", "parquet-dictionary", "feather"],
 )
-def test_a_small_file_does_not_become_a_large_one(
+def test_decompressed_size_is_limited(
     write: Any, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     many = 2_000_000
@@ -667,7 +673,7 @@ def test_the_objects_of_images_are_counted_too(tmp_path: Path) -> None:
         truth_of(tmp_path, many, boxes="xywh", limits=Limits(records=5))
 
 
-def test_a_word_that_recurs_takes_no_memory(
+def test_repeated_text_takes_no_memory(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:
     columns = result_columns([RESULTS[0]] * 60_000)
@@ -723,7 +729,7 @@ def files(tmp_path: Path) -> Path:
     ("gt", "dt"),
     [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
 )
-def test_eval_takes_either_side(gt: str, dt: str, files: Path) -> None:
+def test_eval_accepts_parquet_for_either_input(gt: str, dt: str, files: Path) -> None:
     expected = run(files, "eval", "--gt", "gt.json", "--dt", "dt.json", "--output-format", "json")
     ended = run(files, "eval", "--gt", gt, "--dt", dt, "--output-format", "json")
     assert ended.returncode == 0, ended.stderr
@@ -745,7 +751,7 @@ def test_detections_from_standard_input(files: Path) -> None:
     assert json.loads(ended.stdout)["summary"] == json.loads(expected.stdout)["summary"]
 
 
-def test_check_examines_detections_by_themselves(files: Path) -> None:
+def test_check_accepts_detections_only(files: Path) -> None:
     ended = run(files, "check", "--dt", "dt.parquet", "--output-format", "json")
     assert ended.returncode == 0, ended.stderr
     expected = run(files, "check", "--dt", "dt.json", "--output-format", "json")

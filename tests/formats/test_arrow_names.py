@@ -1,4 +1,4 @@
-"""Columns of names on their way to numbers: whatever their type, kept as they are."""
+"""Columns of names of any type are converted to indices without loss."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> 
 
 
 @given(batches(), st.data())
-def test_the_places_of_names_in_an_order(
+def test_positions_of_names_in_a_list(
     case: tuple[Any, list[list[int | None]]], data: st.DataObject
 ) -> None:
     kind, parts = case
@@ -72,7 +72,7 @@ def test_the_places_of_names_in_an_order(
     assert actual == [known.index(name) if name in known else -1 for name in codes.number]
 
 
-def test_from_close_together_to_far_apart() -> None:
+def test_dense_and_sparse_integers() -> None:
     codes = Codes()
     parts = [[7, 8, 7], [2**40, 8, 6], [5, None, 2**40]]
     for part in parts:
@@ -82,8 +82,8 @@ def test_from_close_together_to_far_apart() -> None:
 
 
 @pytest.mark.parametrize("offset", [1, 3])
-def test_numbers_that_lie_at_any_place(offset: int) -> None:
-    """As those of a file may."""
+def test_unaligned_integers(offset: int) -> None:
+    """As they occur in files."""
     values = np.array([40, 41, 40, -3], np.int64)
     data = pa.py_buffer(bytes(offset) + values.tobytes()).slice(offset)
     codes = Codes()

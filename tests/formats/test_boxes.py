@@ -1,4 +1,4 @@
-"""What the four numbers of a box are: `--boxes`, `--gt-boxes` and `--dt-boxes` of every format."""
+"""Box formats: `--boxes`, `--gt-boxes` and `--dt-boxes` of every input format."""
 
 import json
 from pathlib import Path
@@ -34,8 +34,8 @@ def test_rows_of_yolo(tmp_path: Path, box_format: str) -> None:
     assert detections.score.tolist() == [0.75]
 
 
-def test_both_sides_of_yolo_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Labels by two corners, and predictions by their centre: AP 1 by --gt-boxes alone."""
+def test_yolo_inputs_of_two_box_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels as xyxy, predictions as centered boxes: AP 1 with --gt-boxes only."""
     labels(tmp_path, "xyxy")
     polygon = f"{POLYGON} .5"
     write(tmp_path, {"dt/a.txt": f"0 {ROWS['cxcywh']} .75\n", "dt/b.txt": f"{polygon}\n"})
@@ -46,8 +46,8 @@ def test_both_sides_of_yolo_differ(tmp_path: Path, capsys: pytest.CaptureFixture
     assert record["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
-def test_the_confidence_may_stand_before_two_corners(tmp_path: Path) -> None:
-    """Read as the last number, it would leave a box whose x2 is less than its x1."""
+def test_the_confidence_may_precede_xyxy(tmp_path: Path) -> None:
+    """Read as the last value, it would leave a box with x2 below x1."""
     labels(tmp_path, "xyxy")
     truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes="xyxy")
     write(tmp_path, {"dt/a.txt": f"0 .75 {ROWS['xyxy']}\n" * 20})
@@ -111,7 +111,7 @@ def named(folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_named_coordinates_are_read_as_they_are_named(tmp_path: Path, name: str) -> None:
+def test_named_columns_decide_the_box_format(tmp_path: Path, name: str) -> None:
     path, reading = named(tmp_path, name)
     values = ("xyxy",) if name != "dota" else ()
     for boxes in values:
@@ -138,7 +138,7 @@ def test_the_command_refuses_them_and_its_hint_works(
     assert json.loads(capsys.readouterr().out)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
 
 
-def test_centres_are_yolo_alone(tmp_path: Path) -> None:
+def test_centered_boxes_are_only_for_yolo(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "dog 1 2 11 22\n"})
     with pytest.raises(UsageError, match="boxes 'cxcywh' is unknown; use one of xyxy, xywh"):
         detap.read_ground_truth(tmp_path / "gt", format="voc", boxes="cxcywh")

@@ -1,7 +1,7 @@
-"""Each row of the table of bad input that concerns COCO, through both readers.
+"""Bad COCO input, through both readers.
 
-The fast reader declines what is wrong, so that the careful one explains it: run with and without
-it, the same message must come; and valid files must give the same table and notes.
+The fast reader falls back on invalid input, so that the fallback reader explains it; with and
+without the fast reader, the messages are the same.
 """
 
 import json
@@ -25,14 +25,14 @@ from tests.formats.coco_files import (
     as_bytes,
     counted,
     result,
-    spoilt,
     truth,
+    with_record,
 )
 
 
-@pytest.fixture(params=["fast", "careful"])
+@pytest.fixture(params=["fast", "fallback"])
 def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
-    return Files(tmp_path, monkeypatch, request.param == "careful")
+    return Files(tmp_path, monkeypatch, request.param == "fallback")
 
 
 def text(document: Any, old: str, new: str) -> bytes:
@@ -70,27 +70,27 @@ def test_the_fast_reader_reads_the_valid_files(tmp_path: Path) -> None:
 
 TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
     "annotation id twice": (
-        spoilt("annotations", 1, id=11),
+        with_record("annotations", 1, id=11),
         "annotations[1] (id 11): duplicate id 11 (also at annotations[0])",
     ),
     "image id twice": (
-        spoilt("images", 1, id=1),
+        with_record("images", 1, id=1),
         "images[1] (id 1): duplicate id 1 (also at images[0])",
     ),
     "category id twice": (
-        spoilt("categories", 1, id=1),
+        with_record("categories", 1, id=1),
         "categories[1] (id 1): duplicate id 1 (also at categories[0])",
     ),
     "unknown image": (
-        spoilt("annotations", 1, image_id=99),
+        with_record("annotations", 1, image_id=99),
         "annotations[1]: image_id 99 is not in images",
     ),
     "unknown category": (
-        spoilt("annotations", 1, category_id=99),
+        with_record("annotations", 1, category_id=99),
         "annotations[1]: category_id 99 is not in categories",
     ),
     "image id as a string": (
-        spoilt("annotations", 1, image_id="2"),
+        with_record("annotations", 1, image_id="2"),
         'annotations[1]: image_id "2" is not in images (ids are numbers)',
     ),
     "image ids of two kinds": (
@@ -101,19 +101,25 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         truth(categories=[*TRUTH["categories"], {"id": "x", "name": "x"}]),
         "ids of categories mix numbers and strings",
     ),
-    "id a fraction": (spoilt("images", 0, id=1.5), "images[0]: id is 1.5, expected an integer"),
-    "id a large float": (spoilt("images", 0, id=2.0**53), "images[0]: id is 9007199254740992.0"),
-    "id true": (spoilt("annotations", 0, id=True), "annotations[0] (id true): id is true"),
-    "id null": (spoilt("categories", 0, id=None), "categories[0]: id is null"),
-    "image without id": (spoilt("images", 0, "id"), "images[0]: id is missing"),
-    "category without id": (spoilt("categories", 0, "id"), "categories[0]: id is missing"),
+    "id a fraction": (
+        with_record("images", 0, id=1.5),
+        "images[0]: id is 1.5, expected an integer",
+    ),
+    "id a large float": (
+        with_record("images", 0, id=2.0**53),
+        "images[0]: id is 9007199254740992.0",
+    ),
+    "id true": (with_record("annotations", 0, id=True), "annotations[0] (id true): id is true"),
+    "id null": (with_record("categories", 0, id=None), "categories[0]: id is null"),
+    "image without id": (with_record("images", 0, "id"), "images[0]: id is missing"),
+    "category without id": (with_record("categories", 0, "id"), "categories[0]: id is missing"),
     "category id true": (
-        spoilt("annotations", 0, category_id=True),
+        with_record("annotations", 0, category_id=True),
         "annotations[0] (id 11): category_id is true",
     ),
-    "image_id missing": (spoilt("annotations", 0, "image_id"), "(id 11): image_id is missing"),
+    "image_id missing": (with_record("annotations", 0, "image_id"), "(id 11): image_id is missing"),
     "category_id missing": (
-        spoilt("annotations", 0, "category_id"),
+        with_record("annotations", 0, "category_id"),
         "(id 11): category_id is missing",
     ),
     "no annotations": (truth(annotations=[]), "no annotations"),
@@ -129,24 +135,27 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         "no images and no categories (records have scores: results?)",
     ),
     "box missing": (
-        spoilt("annotations", 0, "bbox"),
+        with_record("annotations", 0, "bbox"),
         "bbox is missing, expected [x, y, width, hei",
     ),
-    "box null": (spoilt("annotations", 0, bbox=None), "bbox is null"),
+    "box null": (with_record("annotations", 0, bbox=None), "bbox is null"),
     "box of three": (
-        spoilt("annotations", 0, bbox=[1, 2, 3]),
+        with_record("annotations", 0, bbox=[1, 2, 3]),
         "bbox has 3 values, expected 4: [x, y",
     ),
-    "box of five": (spoilt("annotations", 0, bbox=[1] * 5), "bbox has 5 values"),
-    "box of strings": (spoilt("annotations", 0, bbox=["1", 2, 3, 4]), 'bbox[0] is "1", expected'),
-    "box of booleans": (spoilt("annotations", 0, bbox=[1, 2, True, 4]), "bbox[2] is true"),
-    "box an object": (spoilt("annotations", 0, bbox={"x": 1}), 'bbox is {"x": 1}'),
+    "box of five": (with_record("annotations", 0, bbox=[1] * 5), "bbox has 5 values"),
+    "box of strings": (
+        with_record("annotations", 0, bbox=["1", 2, 3, 4]),
+        'bbox[0] is "1", expected',
+    ),
+    "box of booleans": (with_record("annotations", 0, bbox=[1, 2, True, 4]), "bbox[2] is true"),
+    "box an object": (with_record("annotations", 0, bbox={"x": 1}), 'bbox is {"x": 1}'),
     "box NaN": (
-        spoilt("annotations", 0, bbox=[1, 2, float("nan"), 4]),
+        with_record("annotations", 0, bbox=[1, 2, float("nan"), 4]),
         "annotations[0] (id 11): bbox[2] is NaN, expected a finite number",
     ),
     "box infinite": (
-        spoilt("annotations", 0, bbox=[1, 2, float("inf"), 4]),
+        with_record("annotations", 0, bbox=[1, 2, float("inf"), 4]),
         "bbox[2] is infinite",
     ),
     "box 1e999": (text(TRUTH, "[10, 20, 30", "[10, 20, 1e999"), "bbox[2] is infinite, expected"),
@@ -159,28 +168,34 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
         "expected a finite number",
     ),
     "negative width": (
-        spoilt("annotations", 0, bbox=[1, 2, -3, 4]),
+        with_record("annotations", 0, bbox=[1, 2, -3, 4]),
         "bbox has a negative width: [1, 2, -3, 4]",
     ),
-    "negative height": (spoilt("annotations", 0, bbox=[1, 2, 3, -4]), "negative height"),
+    "negative height": (with_record("annotations", 0, bbox=[1, 2, 3, -4]), "negative height"),
     "area overflows": (
-        spoilt("annotations", 0, bbox=[1, 2, 1e200, 1e200]),
+        with_record("annotations", 0, bbox=[1, 2, 1e200, 1e200]),
         "bbox [1, 2, 1e+200, 1e+200] overflows",
     ),
     "corner overflows": (
-        spoilt("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]),
+        with_record("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]),
         " overflows, expected finite corners",
     ),
-    "area negative": (spoilt("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
-    "area NaN": (spoilt("annotations", 0, area=float("nan")), "area is NaN"),
-    "area null": (spoilt("annotations", 0, area=None), "area is null, expected a number"),
+    "area negative": (with_record("annotations", 0, area=-1), "area is -1, expected a number >= 0"),
+    "area NaN": (with_record("annotations", 0, area=float("nan")), "area is NaN"),
+    "area null": (with_record("annotations", 0, area=None), "area is null, expected a number"),
     "area infinite": (text(TRUTH, "700.5", "1e999"), "area is infinite"),
-    "crowd of two": (spoilt("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
-    "crowd a string": (spoilt("annotations", 0, iscrowd="0"), 'iscrowd is "0"'),
-    "ignore a string": (spoilt("annotations", 0, ignore="no"), 'ignore is "no", expected 0 or 1'),
-    "name a number": (spoilt("categories", 0, name=5), "categories[0] (id 1): name is 5, expected"),
+    "crowd of two": (with_record("annotations", 0, iscrowd=2), "iscrowd is 2, expected 0 or 1"),
+    "crowd a string": (with_record("annotations", 0, iscrowd="0"), 'iscrowd is "0"'),
+    "ignore a string": (
+        with_record("annotations", 0, ignore="no"),
+        'ignore is "no", expected 0 or 1',
+    ),
+    "name a number": (
+        with_record("categories", 0, name=5),
+        "categories[0] (id 1): name is 5, expected",
+    ),
     "name half a character": (
-        spoilt("categories", 0, name="\ud800"),
+        with_record("categories", 0, name="\ud800"),
         "name has an unpaired surrogate",
     ),
     "key twice": (
@@ -251,7 +266,7 @@ TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", TRUTH_ERRORS)
-def test_ground_truth_that_is_refused(files: Files, name: str) -> None:
+def test_invalid_ground_truth_is_refused(files: Files, name: str) -> None:
     document, expected = TRUTH_ERRORS[name]
     error = files.truth_error(document)
     assert expected in str(error)
@@ -355,7 +370,7 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", RESULT_ERRORS)
-def test_results_that_are_refused(files: Files, name: str) -> None:
+def test_invalid_results_are_refused(files: Files, name: str) -> None:
     document, expected = RESULT_ERRORS[name]
     error = files.results_error(document)
     assert expected in str(error)
@@ -363,12 +378,12 @@ def test_results_that_are_refused(files: Files, name: str) -> None:
 
 
 TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
-    "annotation id 0": (spoilt("annotations", 0, id=0), {"annotation-id-zero": 1}),
-    "annotation id negative": (spoilt("annotations", 0, id=-5), {}),
-    "annotation id huge": (spoilt("annotations", 0, id=10**30), {}),
-    "annotation id a string": (spoilt("annotations", 0, id="x"), {}),
-    "image id 0": (spoilt("images", 2, id=0), {}),
-    "image id whole float": (spoilt("images", 0, id=1.0), {}),
+    "annotation id 0": (with_record("annotations", 0, id=0), {"annotation-id-zero": 1}),
+    "annotation id negative": (with_record("annotations", 0, id=-5), {}),
+    "annotation id huge": (with_record("annotations", 0, id=10**30), {}),
+    "annotation id a string": (with_record("annotations", 0, id="x"), {}),
+    "image id 0": (with_record("images", 2, id=0), {}),
+    "image id whole float": (with_record("images", 0, id=1.0), {}),
     "the same annotation again": (
         truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]),
         {"repeated-annotations": 1},
@@ -390,30 +405,33 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
         ),
         {"missing-annotation-ids": 3},
     ),
-    "no area": (spoilt("annotations", 1, "area"), {"missing-area": 1}),
-    "no iscrowd": (spoilt("annotations", 1, "iscrowd"), {"missing-iscrowd": 1}),
-    "iscrowd true": (spoilt("annotations", 2, iscrowd=True), {}),
-    "ignore": (spoilt("annotations", 1, ignore=1), {"ignore-without-effect": 1}),
-    "ignore 0": (spoilt("annotations", 1, ignore=0), {}),
+    "no area": (with_record("annotations", 1, "area"), {"missing-area": 1}),
+    "no iscrowd": (with_record("annotations", 1, "iscrowd"), {"missing-iscrowd": 1}),
+    "iscrowd true": (with_record("annotations", 2, iscrowd=True), {}),
+    "ignore": (with_record("annotations", 1, ignore=1), {"ignore-without-effect": 1}),
+    "ignore 0": (with_record("annotations", 1, ignore=0), {}),
     "zero area": (
-        spoilt("annotations", 1, bbox=[100, 100, 0, 50]),
+        with_record("annotations", 1, bbox=[100, 100, 0, 50]),
         {"zero-area-ground-truth": 1},
     ),
     "beyond the image": (
-        spoilt("annotations", 1, bbox=[600, 100, 50, 50]),
+        with_record("annotations", 1, bbox=[600, 100, 50, 50]),
         {"ground-truth-beyond-image": 1},
     ),
     "corners": (
-        spoilt("annotations", 0, bbox=[400, 400, 500, 470])
+        with_record("annotations", 0, bbox=[400, 400, 500, 470])
         | {"annotations": [{**r, "bbox": [400, 400, 500, 470]} for r in TRUTH["annotations"]]},
         {"ground-truth-look-xyxy": 3, "ground-truth-beyond-image": 3},
     ),
     "no sizes": (truth(images=[{"id": 1}, {"id": 2}, {"id": 3}]), {}),
-    "sizes that are none": (spoilt("images", 0, width="640", height=None), {}),
-    "sizes of 0": (spoilt("images", 0, width=0, height=-1), {}),
-    "equal names": (spoilt("categories", 1, name="cat"), {"equal-category-names": 2}),
-    "names that differ in case": (spoilt("categories", 1, name="Cat"), {"names-differ-in-case": 2}),
-    "no name": (spoilt("categories", 1, "name"), {"missing-category-names": 1}),
+    "sizes that are none": (with_record("images", 0, width="640", height=None), {}),
+    "sizes of 0": (with_record("images", 0, width=0, height=-1), {}),
+    "equal names": (with_record("categories", 1, name="cat"), {"equal-category-names": 2}),
+    "names that differ in case": (
+        with_record("categories", 1, name="Cat"),
+        {"names-differ-in-case": 2},
+    ),
+    "no name": (with_record("categories", 1, "name"), {"missing-category-names": 1}),
     "byte order mark": (b"\xef\xbb\xbf" + as_bytes(TRUTH), {}),
     "space around": (b" \n\t" + as_bytes(TRUTH) + b"\r\n", {}),
     "an extra part": (
@@ -424,7 +442,7 @@ TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("name", TRUTH_NOTES)
-def test_ground_truth_that_is_noted(files: Files, name: str) -> None:
+def test_notes_on_ground_truth(files: Files, name: str) -> None:
     document, expected = TRUTH_NOTES[name]
     table = files.read_truth(document)
     assert counted(table.notes) == expected
@@ -432,7 +450,7 @@ def test_ground_truth_that_is_noted(files: Files, name: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["images", "annotations", "categories"])
-def test_what_is_repeated_is_named(files: Files, part: str) -> None:
+def test_duplicate_ids_and_keys_are_named(files: Files, part: str) -> None:
     again = TRUTH[part][1]
     (note,) = files.read_truth(truth(**{part: [*TRUTH[part], again, again]})).notes
     assert (note.code, note.count) == (f"repeated-{part}", 2)
@@ -473,13 +491,13 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("name", RESULT_NOTES)
-def test_results_that_are_noted(files: Files, name: str) -> None:
+def test_notes_on_results(files: Files, name: str) -> None:
     document, expected = RESULT_NOTES[name]
     table = files.read_results(document)
     assert counted(table.notes) == expected
 
 
-def test_detections_of_unknown_categories_are_left_out(files: Files) -> None:
+def test_detections_of_unknown_categories_are_skipped(files: Files) -> None:
     table = files.read_results(result(1, category_id=9))
     assert table.label.tolist() == [0, 2]
     assert table.files[0].records == 3
@@ -492,7 +510,7 @@ def test_a_repeated_annotation_is_counted_once(files: Files) -> None:
     assert table.files[0].records == 4
 
 
-def test_string_ids_are_taken_to_the_letter(files: Files) -> None:
+def test_string_ids_are_compared_exactly(files: Files) -> None:
     named = json.loads(json.dumps(TRUTH).replace('"image_id": 1', '"image_id": "007"'))
     for record, name in zip(named["images"], ("007", "7", "z"), strict=True):
         record["id"] = name
@@ -505,7 +523,7 @@ def test_string_ids_are_taken_to_the_letter(files: Files) -> None:
     assert '(results: 7; ground truth: "007"' in str(error)
 
 
-def test_equal_names_are_told_apart(files: Files) -> None:
+def test_categories_of_equal_names_stay_distinct(files: Files) -> None:
     document = truth(
         categories=[
             {"id": 1, "name": "cat"},
@@ -540,7 +558,7 @@ def test_every_problem_is_named_up_to_a_limit(files: Files) -> None:
 
 
 def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
-    document = spoilt("annotations", 0, bbox=[1, 2, 3])
+    document = with_record("annotations", 0, bbox=[1, 2, 3])
     document["images"][1]["id"] = True
     document["annotations"][2]["area"] = -1
     assert [problem.location for problem in files.truth_error(document).problems] == [
@@ -565,7 +583,7 @@ def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
         assert CUT_OFF in str(files.results_error(content[:length])), content[:length]
 
 
-def test_the_place_of_a_cut_is_told(files: Files) -> None:
+def test_the_location_of_a_truncation_is_reported(files: Files) -> None:
     error = files.results_error(b'[\n {"image_id": 1')
     assert error.problems[0].location.startswith("line 2, column ")
 
@@ -584,7 +602,7 @@ def test_more_records_than_allowed(files: Files) -> None:
     )
 
 
-def test_no_more_records_may_be_allowed_than_can_be_numbered() -> None:
+def test_the_record_limit_is_at_most_int32() -> None:
     assert MOST_RECORDS == MOST_ROWS == np.iinfo(np.int32).max
     with pytest.raises(UsageError, match="limit of 2147483648 records is above 2147483647"):
         Limits(records=2**31)
@@ -613,7 +631,7 @@ def test_nesting_beyond_the_limit(files: Files) -> None:
     assert len(files.read_truth(truth(info=[[[[1]]]]), Limits(nesting=5))) == 3
 
 
-def test_what_is_no_regular_file(files: Files, tmp_path: Path) -> None:
+def test_files_that_are_not_regular(files: Files, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     loop = tmp_path / "loop"
@@ -644,7 +662,7 @@ def test_columns_are_read_only(files: Files) -> None:
     assert isinstance(table.corners, np.ndarray)
 
 
-def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> None:
+def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(files: Files) -> None:
     box = [30, 10, -20.5, 20]
     fine = RESULTS[0] | {"bbox": [1, 2, 3, 4]}
     annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
@@ -674,11 +692,11 @@ def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> 
             ):
                 assert f"{location}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
                 assert "as_is=True (--as-is)" in str(error)
-            # The careful and the fast reader are told apart by the fixture; the door is one.
+            # The fixture chooses the reader; the public function is the same.
             assert len(coco.read_ground_truth(files.truth_path, as_is=True)) == 20
 
 
-def test_a_repeated_annotation_does_not_move_the_place_of_a_negative_side(files: Files) -> None:
+def test_a_repeated_annotation_does_not_move_the_location_of_a_negative_size(files: Files) -> None:
     annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
     rows = [annotation | {"id": n} for n in range(1, 31)]
     rows[9]["bbox"] = [5, 5, 5, -1]
@@ -688,7 +706,7 @@ def test_a_repeated_annotation_does_not_move_the_place_of_a_negative_side(files:
 
 
 def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return objects of the classes 1, 2, 1, 2, ... and detections on them, shifted in class."""
+    """Return objects of classes 1, 2, 1, 2, ... and detections on them with shifted classes."""
     boxes = [[20 * n, 10, 15, 15] for n in range(count)]
     truth_ = TRUTH | {
         "annotations": [
@@ -705,7 +723,7 @@ def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]
 
 
 def test_ids_that_are_positions_in_the_list(files: Files) -> None:
-    """Of the classes 1, 20, 40 the detections say 0, 1, 2, which no one shift explains."""
+    """For classes 1, 20, 40 the detections have 0, 1, 2, which no single offset explains."""
     truth_, detections = crossed(12, 0)
     truth_["categories"] = [{"id": number, "name": str(number)} for number in (1, 20, 40)]
     for n, (record, claim) in enumerate(zip(truth_["annotations"], detections, strict=True)):
@@ -718,15 +736,15 @@ def test_ids_that_are_positions_in_the_list(files: Files) -> None:
     ) in said
 
 
-def test_two_boxes_are_no_evidence_of_shifted_ids(files: Files) -> None:
-    """Every id is one that the ground truth lists: a detector may be as wrong as that."""
+def test_two_boxes_are_too_few_for_an_id_offset(files: Files) -> None:
+    """Every id is in the ground truth: a detector may be that wrong."""
     for count in (2, 9):
         truth_, detections = crossed(count, -1)
         table = files.read_results(detections, truth_)
         assert (len(table), table.notes) == (count, ())
 
 
-def test_ten_boxes_are_and_who_knows_better_insists(files: Files) -> None:
+def test_ten_boxes_show_an_id_offset_unless_as_is(files: Files) -> None:
     truth_, detections = crossed(10, -1)
     said = str(files.results_error(detections, truth_))
     assert "every category_id looks off by -1" in said

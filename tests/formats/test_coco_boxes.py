@@ -1,4 +1,4 @@
-"""What the four numbers of COCO's bbox are, and boxes of a negative width or height."""
+"""Box formats of COCO's bbox, and boxes of negative width or height."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def document(*annotations: dict[str, Any]) -> dict[str, Any]:
 CORNERS = [[0.1, 0.7, 0.3 + 50, 41.9], [10.1, 20.3, 95.7, 88.8], [3.3, 4.4, 700.1, 500.3]]
 
 
-def test_both_readers_take_corners_as_they_are(tmp_path: Path) -> None:
+def test_both_readers_keep_xyxy_values(tmp_path: Path) -> None:
     gt = write(
         tmp_path / "gt.json",
         document(*(annotation(k, box, area=7.5) for k, box in enumerate(CORNERS, 1))),
@@ -72,14 +72,14 @@ def test_both_readers_take_corners_as_they_are(tmp_path: Path) -> None:
     assert of_results.box_area.tolist() == areas
 
 
-def test_an_area_that_is_missing_is_that_of_the_corners(tmp_path: Path) -> None:
+def test_a_missing_area_is_computed_from_xyxy(tmp_path: Path) -> None:
     record = annotation(1, [10, 20, 40, 60])
     del record["area"]
     truth = read_ground_truth(write(tmp_path / "gt.json", document(record)), boxes="xyxy")
     assert truth.area.tolist() == [1200]
 
 
-def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
+def test_keypoints_use_width_and_height_from_xyxy(tmp_path: Path) -> None:
     record = annotation(1, [10, 20, 40, 60], keypoints=[12, 22, 2], num_keypoints=1, area=9)
     gt = write(tmp_path / "gt.json", document(record))
     points = {"keypoints": [12, 22, 1, 30, 40, 1]}
@@ -105,14 +105,14 @@ def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
         ([-1e308, 0, 1e308, 1], "bbox [-1e+308, 0, 1e+308, 1] overflows"),
     ],
 )
-def test_a_box_that_is_no_two_corners_is_an_error(tmp_path: Path, box: Any, message: str) -> None:
+def test_an_invalid_xyxy_box_is_an_error(tmp_path: Path, box: Any, message: str) -> None:
     gt = write(tmp_path / "gt.json", document(annotation(1, [1, 2, 3, 4]) | {"bbox": box}))
     with pytest.raises(InputError) as caught:
         read_ground_truth(gt, boxes="xyxy")
     assert message in str(caught.value)
 
 
-def test_another_word_for_boxes_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_box_format_is_an_error(tmp_path: Path) -> None:
     gt = write(tmp_path / "gt.json", document(annotation(1, [1, 2, 3, 4])))
     with pytest.raises(UsageError, match="corners"):
         read_ground_truth(gt, boxes="corners")
@@ -124,7 +124,7 @@ FACES = [
     *([20.0 * k, 30.0 * k, 25.0, 30.0] for k in range(1, 21)),
     [1026.0, 474.0, -2.0, 23.0],
 ]
-"""The last is of WIDER FACE's validation set."""
+"""The last is from WIDER FACE's validation set."""
 
 
 def faces(folder: Path) -> tuple[Path, Path]:
@@ -136,9 +136,7 @@ def faces(folder: Path) -> tuple[Path, Path]:
     return write(folder / "gt.json", document(*records)), write(folder / "dt.json", results)
 
 
-def test_an_area_of_a_negative_side_is_scored_as_pycocotools_does(
-    tmp_path: Path, detap: Run
-) -> None:
+def test_an_area_of_a_negative_size_is_scored_as_by_pycocotools(tmp_path: Path, detap: Run) -> None:
     gt, dt = faces(tmp_path)
     ended = detap("eval", "--gt", gt, "--dt", dt, "--output-format", "json")
     assert ended.status == 0, ended.err
@@ -155,7 +153,7 @@ def test_an_area_of_a_negative_side_is_scored_as_pycocotools_does(
         assert summary[name] == (None if value == -1 else pytest.approx(value, abs=1e-12)), name
 
 
-def test_both_readers_take_the_area_of_a_negative_side(tmp_path: Path) -> None:
+def test_both_readers_accept_the_area_of_a_negative_size(tmp_path: Path) -> None:
     gt, _ = faces(tmp_path)
     fast = tables.scanned_truth(prefetch.ground_truth(gt).result())
     assert fast is not None

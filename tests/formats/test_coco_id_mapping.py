@@ -1,4 +1,4 @@
-"""COCO files as tools write them: stems for ids, classes by number beside ground truth by name."""
+"""COCO files of real tools: stems as ids, class numbers with a ground truth of class names."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ def coco_truth(
     files: Mapping[int, str | None],
     boxes: Mapping[int, Sequence[float]] | None = None,
 ) -> Path:
-    """Write ground truth: an owl on each image, at x = 100 times its id, or where `boxes` say."""
+    """Write ground truth: an owl on each image, at x = 100 times its id, or at `boxes`."""
     images = [
         {"id": i} | ({} if name is None else {"file_name": name}) for i, name in files.items()
     ]
@@ -79,7 +79,7 @@ def test_image_ids_may_be_stems(tmp_path: Path, name: str) -> None:
 
 
 def test_stems_as_text_are_read_by_the_scanner(tmp_path: Path) -> None:
-    """As fast as ids: only mixed ids need the careful reader."""
+    """Only mixed ids need the fallback reader."""
     from detap.formats.coco.tables import scanned_detections
 
     truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
@@ -101,14 +101,14 @@ def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_two_stems_of_one_number_are_not_told_apart(tmp_path: Path) -> None:
+def test_two_stems_of_one_number_are_ambiguous(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "07.jpg", 6: "7.jpg"}))
     path = write(tmp_path / "dt.json", [record(7, 3, [0, 0, 9, 9])])
     with pytest.raises(InputError, match="no image_id of the results is in the ground truth"):
         read_detections(path, truth)
 
 
-def test_a_stem_of_very_many_digits_is_no_number(tmp_path: Path) -> None:
+def test_a_stem_of_very_many_digits_is_not_a_number(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: "1" * 5000 + ".jpg", 6: "7.jpg"}))
     path = write(tmp_path / "dt.json", [record(7, 3, [0, 0, 9, 9])])
     assert read_detections(path, truth).image.tolist() == [1]
@@ -121,8 +121,8 @@ def test_ids_without_file_names_stay_ids(tmp_path: Path) -> None:
         read_detections(path, truth)
 
 
-def test_ids_that_are_all_there_but_mean_other_images_are_refused(tmp_path: Path) -> None:
-    """Files count from 1, ids from 0: every stem but the last is an id as well, of the next."""
+def test_known_ids_of_other_images_are_refused(tmp_path: Path) -> None:
+    """Files count from 1, ids from 0: every stem but the last is also the id of the next image."""
     files = {i: f"{i + 1:06d}.jpg" for i in range(12)}
     truth = read_ground_truth(coco_truth(tmp_path, files))
     rows = [record(i + 1, 3, [100 * i, 0, 10, 10]) for i in range(11)]
@@ -144,12 +144,12 @@ def test_ids_that_are_all_there_but_mean_other_images_are_refused(tmp_path: Path
 
 @pytest.fixture
 def voc(tmp_path: Path) -> Path:
-    """Six images of VOC, each with a dog and an owl."""
+    """Write six VOC images, each with a dog and an owl."""
     both = xml(item("dog", (0, 0, 10, 10)), item("owl", (50, 0, 60, 10)))
     return tree(tmp_path / "voc", {f"{n:03d}": both for n in range(1, 7)})
 
 
-def both_found(dog: Any, owl: Any, images: Sequence[Any] = range(1, 7)) -> list[dict[str, Any]]:
+def both_matched(dog: Any, owl: Any, images: Sequence[Any] = range(1, 7)) -> list[dict[str, Any]]:
     return [
         row
         for image in images
@@ -166,21 +166,21 @@ def labels(path: Path, truth_path: Path, **options: Any) -> list[str]:
 
 
 def test_results_that_name_their_images_and_categories(voc: Path, tmp_path: Path) -> None:
-    """The ids of such a file are its own: here they say the reverse of what they look like."""
+    """The ids of such a file are its own: here they are reversed."""
     document = {
         "images": [{"id": 7 - n, "file_name": f"val/{n:03d}.jpg"} for n in range(1, 7)],
         "categories": [{"id": 2, "name": "owl"}, {"id": 3, "name": "dog"}],
-        "annotations": both_found(3, 2, range(6, 0, -1)),
+        "annotations": both_matched(3, 2, range(6, 0, -1)),
     }
     assert labels(write(tmp_path / "dt.json", document), voc) == ["dog", "owl"]
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_a_list_of_names_is_counted_as_the_ids_or_the_boxes_tell(
+def test_the_first_number_of_a_class_list_follows_from_ids_or_boxes(
     voc: Path, tmp_path: Path, first: int
 ) -> None:
     names = write(tmp_path / "names.txt", "".join(f"{name}\n" for name in (*NAMES, "ant")))
-    dt = write(tmp_path / "dt.json", both_found(1 + first, 2 + first))
+    dt = write(tmp_path / "dt.json", both_matched(1 + first, 2 + first))
     assert labels(dt, voc, class_names=names) == ["dog", "owl"]
     [note] = [
         note
@@ -198,12 +198,12 @@ def test_a_list_of_names_is_counted_as_the_ids_or_the_boxes_tell(
 
 
 @pytest.mark.parametrize(("first", "ids"), [(0, (0, 1)), (1, (2, 3))])
-def test_an_id_at_the_end_of_the_list_says_where_it_begins(
+def test_the_lowest_or_highest_id_shows_the_first_number(
     voc: Path, tmp_path: Path, first: int, ids: tuple[int, int]
 ) -> None:
-    """0 is there only from 0, and 3 of three names only from 1: boxes are not asked."""
+    """0 occurs only if counting from 0, 3 of three names only from 1: boxes are not needed."""
     names = write(tmp_path / "names.txt", "dog\nowl\ncat\n" if first == 0 else "cat\ndog\nowl\n")
-    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_found(*ids)]
+    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_matched(*ids)]
     assert labels(write(tmp_path / "dt.json", far), voc, class_names=names) == ["dog", "owl"]
 
 
@@ -232,7 +232,7 @@ def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, na
     names = tmp_path / "names.txt"
     if "class_names" in options:
         options = {**options, "class_names": write(names, options["class_names"])}
-    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_found(1, 2)]
+    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_matched(1, 2)]
     with pytest.raises(InputError) as caught:
         labels(write(tmp_path / "dt.json", far), voc, **options)
     assert expected.format(names=names) in str(caught.value)
@@ -240,12 +240,12 @@ def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, na
 
 def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
-    dt = write(tmp_path / "dt.json", both_found(1, 2))
+    dt = write(tmp_path / "dt.json", both_matched(1, 2))
     with pytest.raises(UsageError, match="first_category_id is 2, expected 0 or 1"):
         labels(dt, voc, class_names=names, first_category_id=2)
 
 
-def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path) -> None:
+def test_a_text_id_with_different_names_in_both_inputs_is_refused(tmp_path: Path) -> None:
     gt = coco_truth(tmp_path, {1: "1.jpg"})
     text = json.loads(gt.read_text())
     for entry in (*text["categories"], *text["annotations"]):
@@ -265,17 +265,17 @@ def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path)
         read_detections(write(tmp_path / "dt.json", document), truth)
 
 
-def test_names_of_no_class_are_left_out_and_counted(voc: Path, tmp_path: Path) -> None:
+def test_unknown_class_names_are_skipped_and_counted(voc: Path, tmp_path: Path) -> None:
     names = write(tmp_path / "names.txt", "dog\nowl\nant\n")
-    dt = write(tmp_path / "dt.json", [*both_found(0, 1), record(1, 2, [0, 0, 5, 5])])
+    dt = write(tmp_path / "dt.json", [*both_matched(0, 1), record(1, 2, [0, 0, 5, 5])])
     detections = read_detections(dt, read_ground_truth(voc), class_names=names)
     assert len(detections) == 12
     [note] = [note for note in detections.notes if note.code == "unknown-categories"]
     assert (note.count, "ant" in note.message) == (1, True)
 
 
-def test_a_list_of_names_serves_coco_ground_truth_with_gaps_too(tmp_path: Path) -> None:
-    """Predictions count 80 classes, the ground truth has ids up to 90: names tell."""
+def test_a_class_list_also_serves_coco_ground_truth_with_id_gaps(tmp_path: Path) -> None:
+    """Predictions number 80 classes, the ground truth has ids up to 90: names match them."""
     gt = coco_truth(tmp_path, {1: "1.jpg"})
     document = json.loads(gt.read_text())
     for entry in (*document["categories"], *document["annotations"]):
@@ -289,9 +289,9 @@ def test_a_list_of_names_serves_coco_ground_truth_with_gaps_too(tmp_path: Path) 
     assert [detections.class_ids[k] for k in detections.label] == [90]
 
 
-def test_the_command_takes_voc_and_coco_results(voc: Path, tmp_path: Path, detap: Run) -> None:
+def test_the_command_accepts_voc_with_coco_results(voc: Path, tmp_path: Path, detap: Run) -> None:
     names = write(tmp_path / "names.txt", "cat\ndog\nowl\nant\n")
-    dt = write(tmp_path / "dt.json", both_found(2, 3))
+    dt = write(tmp_path / "dt.json", both_matched(2, 3))
     call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", "--strict-iou")
     ended = detap(*call, "--class-names", str(names), "--output-format", "json")
     assert ended.status == 0, ended.err
@@ -314,8 +314,8 @@ def test_images_without_id_are_refused(tmp_path: Path) -> None:
     assert f"{gt}: images[1]: id is missing" in str(caught.value)
 
 
-def test_sizes_of_no_use_and_dates_of_any_kind_do_no_harm(tmp_path: Path) -> None:
-    """Roboflow's file: date_captured a number, sizes 0 or absent, a category without boxes."""
+def test_invalid_sizes_and_dates_are_accepted(tmp_path: Path) -> None:
+    """Roboflow's file: date_captured a number, sizes 0 or missing, a category without boxes."""
     gt = coco_truth(tmp_path, {1: "1.jpg", 2: "2.jpg"})
     document = json.loads(gt.read_text())
     document["images"][0] |= {"date_captured": 2024.5, "width": 0, "height": 0, "license": 1}
@@ -328,7 +328,7 @@ def test_sizes_of_no_use_and_dates_of_any_kind_do_no_harm(tmp_path: Path) -> Non
 
 
 def test_results_of_detectron2_and_mmdetection_and_torchvision(tmp_path: Path) -> None:
-    """Plain lists: floats of single precision, a segmentation beside, ids as numpy wrote them."""
+    """Plain lists: floats of single precision, with a segmentation, ids as NumPy wrote them."""
     truth = read_ground_truth(coco_truth(tmp_path, {1: "1.jpg"}))
     for name, more in (
         ("coco_instances_results.json", {"segmentation": {"size": [5, 5], "counts": "0"}}),
@@ -341,10 +341,10 @@ def test_results_of_detectron2_and_mmdetection_and_torchvision(tmp_path: Path) -
         assert detections.score.tolist() == [0.9700000286102295]
 
 
-def test_the_known_number_of_results_beside_voc_xml(
+def test_the_known_metric_of_results_with_voc_xml(
     detap: Run, tmp_path: Path, real_data: Path
 ) -> None:
-    """The dict has its own ids; as Ultralytics' list, image ids are stems, categories class + 1."""
+    """The dict has its own ids; in Ultralytics' list image ids are stems, categories class + 1."""
     voc = real_data / "voc-100" / "gt/voc_xml"
     given = real_data / "voc-100" / "dt/coco_dets.json"
     names = real_data / "voc-100" / "voc.names"
@@ -376,7 +376,7 @@ LISTED = {1: "person", 2: "traffic light", 3: "cat"}
 
 
 def named_pair(folder: Path, listed: Any, used: list[int], images: int = 1) -> tuple[Path, Path]:
-    """Write ground truth of an object of each class of LISTED, and results at the same places."""
+    """Write ground truth of an object of each class of LISTED, and results on the same boxes."""
     truth = {
         "images": [{"id": k + 1} for k in range(images)],
         "categories": [{"id": k, "name": name} for k, name in LISTED.items()],
@@ -407,11 +407,11 @@ def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str]
     gt, dt = named_pair(folder, listed, used)
     truth = read_ground_truth(gt)
     fast = read_detections(dt, truth)
-    with pytest.MonkeyPatch.context() as patch:  # the careful reader says the same
+    with pytest.MonkeyPatch.context() as patch:  # the fallback reader says the same
         patch.setattr(tables, "scanned_detections", lambda *_, **__: None)
-        careful = read_detections(dt, truth)
-    assert careful.label.tolist() == fast.label.tolist()
-    assert careful.notes == fast.notes
+        fallback = read_detections(dt, truth)
+    assert fallback.label.tolist() == fast.label.tolist()
+    assert fallback.notes == fast.notes
     notes = {n.code: (n.message, n.severity) for n in fast.notes if n.code.startswith("categor")}
     return [fast.classes[k] for k in fast.label.tolist()], notes
 
@@ -424,7 +424,7 @@ def test_categories_of_the_same_names_are_matched_by_name(tmp_path: Path) -> Non
     assert notes == {"categories-matched-by-name": (message, "info")}
 
 
-def test_names_that_agree_with_the_ids_are_not_spoken_of(tmp_path: Path) -> None:
+def test_names_that_agree_with_the_ids_give_no_note(tmp_path: Path) -> None:
     assert named_classes(tmp_path, LISTED, [1, 2, 3]) == (list(LISTED.values()), {})
 
 
@@ -437,7 +437,7 @@ def test_names_that_differ_in_case_or_separators_are_matched_with_a_warning(tmp_
     assert "'Person as person', 'traffic_light as traffic light'" in message
 
 
-def test_two_names_that_differ_in_case_alone_match_nothing(tmp_path: Path) -> None:
+def test_two_names_that_differ_only_in_case_match_nothing(tmp_path: Path) -> None:
     listed = {1: "cat", 7: "Person", 8: "PERSON"}
     classes, notes = named_classes(tmp_path, listed, [7, 8, 1])
     assert classes == ["cat"]
@@ -447,7 +447,7 @@ def test_two_names_that_differ_in_case_alone_match_nothing(tmp_path: Path) -> No
     assert "only in the ground truth: 'person', 'traffic light'" in message
 
 
-def test_ids_without_a_name_are_left_out_with_a_warning(tmp_path: Path) -> None:
+def test_ids_without_a_name_are_skipped_with_a_warning(tmp_path: Path) -> None:
     classes, notes = named_classes(tmp_path, {0: "person", 1: "cat"}, [0, 2, 1])
     assert classes == ["person", "cat"]
     message = (
@@ -457,7 +457,7 @@ def test_ids_without_a_name_are_left_out_with_a_warning(tmp_path: Path) -> None:
     assert notes["categories-unmatched"] == (message, "warning")
 
 
-def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path) -> None:
+def test_names_that_contradict_the_ids_in_both_inputs_are_an_error(tmp_path: Path) -> None:
     gt, dt = named_pair(tmp_path, {1: "person", 2: "horse", 3: "dog"}, [1, 2, 3])
     with pytest.raises(InputError) as caught:
         read_detections(dt, read_ground_truth(gt))
@@ -467,7 +467,7 @@ def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path
     ]
 
 
-def test_the_detections_of_voc_100_are_scored_as_aligned(real_data: Path, detap: Run) -> None:
+def test_voc_100_detections_score_as_with_aligned_ids(real_data: Path, detap: Run) -> None:
     """pycocotools on the file with aligned ids: expected_coco.json."""
     folder = real_data / "voc-100"
     if not folder.is_dir():

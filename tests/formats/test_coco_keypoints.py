@@ -1,4 +1,4 @@
-"""Keypoints of COCO files: what is read, by both readers alike, and what is refused."""
+"""Keypoints of COCO files: accepted equally by both readers, and refused."""
 
 import io
 import json
@@ -29,7 +29,7 @@ POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labelled
 
 
 def truth_file(folder: Path, name: str = "gt.json", **second: Any) -> Path:
-    """Return an instances file of two annotations, the second with other values; ... leaves out."""
+    """Return an instances file of two annotations, the second changed; ... removes a key."""
     path = folder / name
     plain = {"image_id": 1, "category_id": 1, "bbox": [2, 2, 4.1, 5], "area": 16, "iscrowd": 0}
     plain |= {"num_keypoints": 2, "keypoints": POSE}
@@ -59,7 +59,7 @@ def noted(table: GroundTruth | Detections) -> dict[str, int]:
     return {note.code: note.count for note in table.notes}
 
 
-def test_what_is_read(tmp_path: Path) -> None:
+def test_keypoints_are_read(tmp_path: Path) -> None:
     boxed = {"keypoints": POSE, "bbox": [1, 2, 3, 4]}
     truth, detections = read(tmp_path, {"keypoints": POSE}, boxed, num_keypoints=0)
     assert truth.keypoints is not None
@@ -75,7 +75,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert noted(truth) == {"num-keypoints-disagrees": 1}
 
 
-def test_labelled_keypoints_are_counted_where_no_number_is_given(tmp_path: Path) -> None:
+def test_num_keypoints_is_counted_if_missing(tmp_path: Path) -> None:
     unlabelled = [1, 2, 0] * 3
     truth, _ = read(tmp_path, num_keypoints=..., keypoints=unlabelled)
     assert truth.no_keypoints is not None
@@ -84,21 +84,19 @@ def test_labelled_keypoints_are_counted_where_no_number_is_given(tmp_path: Path)
 
 
 @pytest.mark.parametrize("v", [-1, 3, 0.5])
-def test_a_v_that_is_none_is_noted(tmp_path: Path, v: float) -> None:
+def test_an_invalid_v_is_noted(tmp_path: Path, v: float) -> None:
     truth, _ = read(tmp_path, keypoints=[*POSE[:5], v, *POSE[6:]])
     assert noted(truth) == {"odd-visibility": 1}
 
 
 @pytest.mark.parametrize(("number", "pose"), [(0, POSE), (2, [1, 2, 0] * 3)])
-def test_a_number_of_keypoints_that_disagrees_is_noted(
-    tmp_path: Path, number: int, pose: Any
-) -> None:
+def test_a_contradicting_num_keypoints_is_noted(tmp_path: Path, number: int, pose: Any) -> None:
     truth, _ = read(tmp_path, num_keypoints=number, keypoints=pose)
     assert noted(truth) == {"num-keypoints-disagrees": 1}
 
 
-def test_what_has_no_box_has_that_around_its_keypoints(tmp_path: Path) -> None:
-    """Where boxes are scored too, as in pycocotools; a mask comes before."""
+def test_a_missing_box_is_taken_around_the_keypoints(tmp_path: Path) -> None:
+    """Also when scoring boxes, as in pycocotools; a mask takes precedence."""
     truth = read_ground_truth(truth_file(tmp_path))
     mask = {"segmentation": [[2, 2, 6, 2, 6, 6, 2, 6]], "keypoints": POSE}
     detections = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), truth)
@@ -112,7 +110,7 @@ def test_what_has_no_box_has_that_around_its_keypoints(tmp_path: Path) -> None:
     assert detections.masks is None
 
 
-def test_no_detection_has_as_many_keypoints_as_the_ground_truth(tmp_path: Path) -> None:
+def test_a_different_number_of_keypoints_is_refused(tmp_path: Path) -> None:
     _, detections = read(tmp_path)
     assert detections.keypoints is not None
     assert detections.keypoints.shape == (0, 3, 2)
@@ -145,8 +143,10 @@ def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("side", ["truth", "results"])
-def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: str) -> None:
-    """Of spoilt files: what the careful reader refuses is declined, the rest is the same."""
+def test_the_fast_reader_equals_the_fallback_reader_on_mutated_files(
+    tmp_path: Path, side: str
+) -> None:
+    """It falls back on files that the fallback reader refuses; others are equal."""
     truth_path = truth_file(tmp_path)
     truth = read_ground_truth(truth_path, keypoints=True)
     whole = truth_path if side == "truth" else result_file(tmp_path, *ROWS)
@@ -196,7 +196,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("pose", "message", "hint"), WRONG)
-def test_wrong_keypoints_end_with_their_place(
+def test_invalid_keypoints_are_refused_with_their_location(
     tmp_path: Path, pose: Any, message: str, hint: str
 ) -> None:
     with pytest.raises(InputError) as truth:
@@ -211,19 +211,19 @@ def test_wrong_keypoints_end_with_their_place(
 
 
 @pytest.mark.parametrize("number", ["2", -1, 1.5, None, True, float("nan")])
-def test_wrong_numbers_of_keypoints(tmp_path: Path, number: Any) -> None:
+def test_invalid_num_keypoints(tmp_path: Path, number: Any) -> None:
     with pytest.raises(InputError, match=r"annotations\[1\] \(id 2\): num_keypoints is "):
         read(tmp_path, num_keypoints=number)
 
 
-def test_results_have_the_skeleton_of_the_ground_truth(tmp_path: Path) -> None:
+def test_results_need_the_number_of_keypoints_of_the_ground_truth(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="keypoints has 2 keypoints, expected 3 as in the ground truth"
     ):
         read(tmp_path, {"keypoints": POSE[:6]})
 
 
-def test_other_formats_have_none(fixtures: Path, tmp_path: Path) -> None:
+def test_other_formats_have_no_keypoints(fixtures: Path, tmp_path: Path) -> None:
     path = tmp_path / "gt.jsonl"
     path.write_text("{}")
     message = "keypoints are read from COCO files; these are read as jsonl"
@@ -234,8 +234,8 @@ def test_other_formats_have_none(fixtures: Path, tmp_path: Path) -> None:
     assert detections.keypoints is not None
 
 
-def test_inputs_are_joined(tmp_path: Path) -> None:
-    """Those without rows need not know how many keypoints a row has."""
+def test_inputs_are_concatenated(tmp_path: Path) -> None:
+    """Inputs without rows need not know the number of keypoints."""
     one, detections = read(tmp_path, *ROWS)
     none = one.select(np.zeros(2, np.bool_))
     rest = none.with_columns({**none.columns(), "keypoints": np.zeros((0, 0, 3))})
@@ -249,7 +249,7 @@ def test_inputs_are_joined(tmp_path: Path) -> None:
         join_detections([detections, others], merge_images=True)
 
 
-def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:
+def test_zero_area_boxes_are_not_noted_for_keypoints(tmp_path: Path) -> None:
     flat = {"bbox": [5, 5, 0, 0], "keypoints": POSE}
     truth, detections = read(tmp_path, flat, bbox=[3, 4, 0, 5])
     assert not noted(truth)
@@ -268,7 +268,7 @@ def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:
         *((text, None) for text in ("1.", "01", "00.0", "1.0x", ".0", "", "1.0 1")),
     ],
 )
-def test_v_is_a_number_however_it_is_written(
+def test_v_may_be_written_as_any_json_number(
     tmp_path: Path, text: str, value: float | None
 ) -> None:
     path = truth_file(tmp_path)
@@ -288,7 +288,7 @@ def test_v_is_a_number_however_it_is_written(
 
 
 @pytest.mark.parametrize("side", ["gt", "dt"])
-def test_check_refuses_a_skeleton_as_eval_does(
+def test_check_refuses_a_number_of_keypoints_as_eval_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], side: str
 ) -> None:
     from detap.cli import main

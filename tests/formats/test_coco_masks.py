@@ -1,4 +1,4 @@
-"""Segmentations of COCO files: what is read, by both readers alike, and what is refused."""
+"""Segmentations of COCO files: accepted equally by both readers, and refused."""
 
 import contextlib
 import io
@@ -33,7 +33,7 @@ SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
 LISTED = {"size": [20, 30], "counts": [42, 4, 16, 4, 16, 4, 16, 4, 494]}  # the same, 30 wide
 STRING = {"size": [20, 30], "counts": "Z14`000000n>"}
 WITH_SHORT_PARTS = [*SQUARE, [9, 9], [1, 2, 25, 18], [20, 4, 26, 4, 26, 9]]
-"""Parts of one and two points have no pixel."""
+"""Parts of one and two points have no pixels."""
 
 
 def truth_file(folder: Path, segmentation: Any = SQUARE, **image: Any) -> Path:
@@ -70,7 +70,7 @@ def drawn(table: GroundTruth | Detections, row: int) -> list[int]:
     return runs
 
 
-def test_every_form_is_the_same_mask(tmp_path: Path) -> None:
+def test_every_segmentation_form_gives_the_same_mask(tmp_path: Path) -> None:
     truth, detections = read(
         tmp_path,
         {"segmentation": STRING},
@@ -125,7 +125,7 @@ PIECES += [b"\\\\", b"\\u005c", b"\\", b" ", b"4294967296", b'"size"', b'"counts
 
 
 def mutated(chance: random.Random, data: bytes) -> bytes:
-    """Return a file with one to three places cut out, filled in or written twice."""
+    """Return a file with one to three parts removed, replaced or repeated."""
     text = bytearray(data)
     for _ in range(chance.randint(1, 3)):
         at = chance.randrange(len(text))
@@ -136,8 +136,10 @@ def mutated(chance: random.Random, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("side", ["truth", "results", "results for boxes"])
-def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: str) -> None:
-    """Of spoilt files: what the careful reader refuses is declined, the rest is the same."""
+def test_the_fast_reader_equals_the_fallback_reader_on_mutated_files(
+    tmp_path: Path, side: str
+) -> None:
+    """It falls back on files that the fallback reader refuses; others are equal."""
     truth_path = truth_file(tmp_path, LISTED)
     truth = read_ground_truth(truth_path, masks=True)
     box = {"bbox": [1, 2, 3, 4]}
@@ -170,7 +172,7 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
 
 
 def test_blocks_end_anywhere(tmp_path: Path) -> None:
-    """A record that two blocks share is read once."""
+    """A record across two blocks is read once."""
     path = tmp_path / "dt.json"
     row = {"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": STRING}
     path.write_text("[" + ",".join(json.dumps(row, indent=n % 3) for n in range(6000)) + "]")
@@ -185,7 +187,7 @@ def test_blocks_end_anywhere(tmp_path: Path) -> None:
     assert detections.segmentations.runs.tolist() == LISTED["counts"] * 6000
 
 
-def test_nothing_is_kept_where_boxes_are_scored(tmp_path: Path) -> None:
+def test_masks_are_not_kept_when_scoring_boxes(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path, []))  # not even looked at
     detections = read_detections(
         result_file(tmp_path, {"segmentation": 5, "bbox": [1, 1, 2, 2]}), truth
@@ -194,7 +196,7 @@ def test_nothing_is_kept_where_boxes_are_scored(tmp_path: Path) -> None:
     assert all(column is None for column in kept)
 
 
-def test_masks_without_boxes_are_boxes_where_boxes_are_scored(tmp_path: Path) -> None:
+def test_masks_without_boxes_give_their_bounds_when_scoring_boxes(tmp_path: Path) -> None:
     truth = read_ground_truth(truth_file(tmp_path))
     detections = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth)
     assert detections.corners.tolist() == [[2, 2, 6, 6]]
@@ -204,8 +206,8 @@ def test_masks_without_boxes_are_boxes_where_boxes_are_scored(tmp_path: Path) ->
     assert detections.masks is None
 
 
-def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
-    """It scans again for them; of a row that has a box it keeps no mask, whatever that is."""
+def test_rows_without_boxes_are_read_by_the_fast_reader(tmp_path: Path) -> None:
+    """It scans again for them; of rows with a box it keeps no mask."""
     truth = read_ground_truth(truth_file(tmp_path))
     path = result_file(
         tmp_path,
@@ -234,7 +236,7 @@ def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
         read_detections(path, truth, masks=True)
 
 
-def test_annotations_without_a_box_have_that_of_their_mask(tmp_path: Path) -> None:
+def test_annotations_without_a_box_have_the_bounds_of_their_mask(tmp_path: Path) -> None:
     path = truth_file(tmp_path, [[1, 1, 9, 1, 9, 5, 1, 5]])
     record = json.loads(path.read_text())
     for row in record["annotations"]:
@@ -257,7 +259,7 @@ def test_annotations_without_a_box_have_that_of_their_mask(tmp_path: Path) -> No
         read_ground_truth(path)
 
 
-def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(
+def test_a_missing_image_size_is_that_of_its_run_lengths(
     tmp_path: Path,
 ) -> None:
     path = truth_file(tmp_path, LISTED, width=None)
@@ -317,7 +319,7 @@ WRONG: list[tuple[Any, str, str]] = [
 def test_parts_without_pixels_and_empty_boxes_are_scored_as_by_pycocotools(
     tmp_path: Path, empty: bool
 ) -> None:
-    """Two objects of different parts, and masks that meet each in some of its pixels."""
+    """Two objects of several parts, and masks that overlap each in some pixels."""
     parts = [*WITH_SHORT_PARTS, []] if empty else WITH_SHORT_PARTS  # [] is read with care only
     path = truth_file(tmp_path, parts)
     record = json.loads(path.read_text())
@@ -359,7 +361,7 @@ def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
-def test_what_is_no_mask_is_an_error_with_file_row_and_reason(
+def test_an_invalid_mask_is_an_error_with_file_row_and_reason(
     tmp_path: Path, segmentation: Any, message: str, hint: str
 ) -> None:
     path = truth_file(tmp_path, segmentation)
@@ -384,7 +386,7 @@ def refused(error: InputError, path: Path, location: str, message: str, hint: st
 
 
 @pytest.mark.parametrize(("segmentation", "message", "hint"), WRONG)
-def test_rows_without_a_box_need_a_mask_where_boxes_are_scored_too(
+def test_rows_without_a_box_need_a_mask_when_scoring_boxes(
     tmp_path: Path, segmentation: Any, message: str, hint: str
 ) -> None:
     if segmentation is ...:
@@ -396,7 +398,7 @@ def test_rows_without_a_box_need_a_mask_where_boxes_are_scored_too(
     refused(caught.value, path, "[1]", message, hint)
 
 
-def test_polygons_on_images_of_no_size_are_refused(tmp_path: Path) -> None:
+def test_polygons_on_images_of_unknown_size_are_refused(tmp_path: Path) -> None:
     path = truth_file(tmp_path, width=None)
     with pytest.raises(InputError) as caught:
         read_ground_truth(path, masks=True)
@@ -465,8 +467,8 @@ def test_masks_are_read_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", range(9))
-def test_a_backslash_stands_twice_wherever_it_falls(tmp_path: Path, before: int) -> None:
-    """A difference of 44 is a backslash and 1; a digit each for the runs before."""
+def test_an_escaped_backslash_at_any_position_is_decoded(tmp_path: Path, before: int) -> None:
+    """A difference of 44 is a backslash and 1; the runs before take one digit each."""
     lengths = [5] * (3 + before) + [5 + 44, 5, 5 + 88, 5 + 44] + [7] * 20
     wide = sum(lengths)
     counts = mask.frPyObjects({"counts": lengths, "size": [1, wide]}, 1, wide)["counts"].decode()

@@ -1,4 +1,4 @@
-"""The fast reader gives what the careful one gives, bit for bit, or declines."""
+"""The fast reader equals the fallback reader bit for bit, or falls back."""
 
 import os
 import random
@@ -43,7 +43,7 @@ def test_both_readers_agree_on_valid_results(seed: int) -> None:
 
 
 @given(SEEDS)
-def test_the_fast_reader_takes_every_plain_file(seed: int) -> None:
+def test_the_fast_reader_accepts_every_plain_file(seed: int) -> None:
     chance = random.Random(seed)
     data = fuzz.write_truth(fuzz.Writer(chance, plain=True)).encode()
     assert fuzz.check_truth(chance, data)[0]
@@ -52,7 +52,7 @@ def test_the_fast_reader_takes_every_plain_file(seed: int) -> None:
     assert fuzz.check_results(chance, data, fuzz.some_truth(write.form))[0]
 
 
-def test_no_mutation_is_taken_by_the_fast_reader_alone() -> None:
+def test_no_mutation_is_accepted_by_the_fast_reader_only() -> None:
     count = int(os.environ.get("DETAP_MUTATIONS", sampled(4000)))
     taken = fuzz.run(count, seed=1)
     # The check is worth something only if files of each kind occur.
@@ -76,7 +76,7 @@ def test_the_comparison_can_fail() -> None:
 
 
 def results_with(long: str) -> list[bytes]:
-    """Return valid results with one long gap or string in each kind of place."""
+    """Return valid results with one long gap or string at each kind of position."""
     record = '{"image_id": 0, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1%s}'
     plain = record % ""
     value = f"{long} 7" if long.isspace() else f'"{long}"'
@@ -91,8 +91,8 @@ def results_with(long: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("letter", [" ", "\n", "a", "\u00e9"])
-def test_one_long_gap_or_string_is_stepped_over_in_linear_time(letter: str) -> None:
-    """By the bytes seen in vain: were each block to begin anew, they would be 10 times the file."""
+def test_a_long_gap_or_string_is_skipped_in_linear_time(letter: str) -> None:
+    """Counted in bytes read again: 10 times the file if each block started anew."""
     for data in results_with(letter * (5 << 20)):
         rest = memoryview(data)
 
@@ -107,8 +107,8 @@ def test_one_long_gap_or_string_is_stepped_over_in_linear_time(letter: str) -> N
         assert scanned.repeated < 2 * len(data), data[:40]
 
 
-def test_what_the_reader_raises_is_raised_by_the_scan() -> None:
-    """An interrupt, above all, that arrives while the scan waits for standard input."""
+def test_an_exception_of_the_reader_is_raised_by_the_scan() -> None:
+    """Above all an interrupt while the scan waits for standard input."""
 
     def read(_: int) -> bytes:
         raise KeyboardInterrupt
@@ -181,9 +181,7 @@ def fuzz_truth_of(ids: list[int]) -> GroundTruth:
         ({"image_id": "\ud800"}, "image_id has an unpaired surrogate"),
     ],
 )
-def test_ids_of_another_kind_are_left_to_the_careful_reader(
-    changes: dict[str, Any], says: str
-) -> None:
+def test_other_ids_go_to_the_fallback_reader(changes: dict[str, Any], says: str) -> None:
     records = [*deepcopy(RESULTS), RESULTS[0] | changes]
     truth = fuzz_truth_of([1, 2, 3])
     scanned = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
@@ -193,7 +191,7 @@ def test_ids_of_another_kind_are_left_to_the_careful_reader(
 
 
 @pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
-def test_ground_truth_whose_ids_are_of_two_kinds_or_repeated(mixed: str) -> None:
+def test_ground_truth_with_mixed_or_repeated_ids(mixed: str) -> None:
     document = deepcopy(TRUTH)
     for record in document["images"]:
         record["id"] = str(record["id"])
@@ -213,7 +211,7 @@ def truncations(content: bytes) -> list[bytes]:
     return [content[:length] for length in range(len(content))]
 
 
-def test_the_fast_reader_takes_no_truncated_file() -> None:
+def test_the_fast_reader_accepts_no_truncated_file() -> None:
     chance = random.Random(0)
     for data in truncations(as_bytes(TRUTH)):
         assert fuzz.scan(TruthScan, chance, data) is None, data
@@ -222,7 +220,7 @@ def test_the_fast_reader_takes_no_truncated_file() -> None:
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))
-def test_ids_of_any_size_are_numbered(ids: list[int]) -> None:
+def test_ids_of_any_size_are_indexed(ids: list[int]) -> None:
     truth = GroundTruth.from_arrays(
         image=ids[:1], label=[1], boxes=[[0, 0, 1, 1]], images=sorted(ids), classes=[1]
     )
@@ -237,10 +235,10 @@ def test_ids_of_any_size_are_numbered(ids: list[int]) -> None:
 
 
 @given(SEEDS)
-def test_two_threads_read_what_one_does(
+def test_two_threads_read_the_same_as_one(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    """The guess at where the second half begins may fall into a nested list, or a string."""
+    """The guessed start of the second half may be inside a nested list or a string."""
     chance = random.Random(seed)
     write = fuzz.Writer(chance, plain=True)
     data = fuzz.write_results(write).encode()
@@ -270,7 +268,7 @@ def test_two_threads_read_what_one_does(
         ('[{"id": 1.0}, {"id": 1234567890123456789}]', {1: None, 1234567890123456789: None}),
     ],
 )  # fmt: skip
-def test_plain_categories_are_read_as_the_careful_reader_does(
+def test_plain_categories_are_read_as_by_the_fallback_reader(
     listed: str, names: dict[int, str | None]
 ) -> None:
     for read in (class_names, fallback_reader.read_categories):
@@ -287,7 +285,7 @@ def test_plain_categories_are_read_as_the_careful_reader_does(
         '{"id": 12345678901234567890}',
     ],
 )
-def test_other_categories_are_left_to_the_careful_reader(category: str) -> None:
+def test_other_categories_go_to_the_fallback_reader(category: str) -> None:
     assert class_names(f'[{{"id": 0}}, {category}]'.encode()) is None
 
 
@@ -312,7 +310,7 @@ def test_a_large_file_is_split(tmp_path: Path, extra: str) -> None:
 def test_large_files_are_read_by_two_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Above the size from which it pays, the way through the public functions is the same."""
+    """Above the size from which threads pay off, through the public functions."""
     monkeypatch.setattr(prefetch, "SPLIT_FROM", 1000)
     monkeypatch.setattr(prefetch, "SPLIT_CORES", 1)
     path = tmp_path / "truth.json"
@@ -358,7 +356,7 @@ def test_both_readers_agree_on_real_files(
 
 
 def test_the_counts_of_real_files(real_data: Path) -> None:
-    """The counts that the data's README and its licence files state."""
+    """The counts that the data's README and license files state."""
     truth = coco.read_ground_truth(real_data / "coco-val2014-100/instances_val2014_100.json")
     assert (len(truth), int(truth.crowd.sum()), len(truth.images)) == (839, 9, 100)
     truth = coco.read_ground_truth(real_data / "lvis-val-100/lvis_val_100.json")

@@ -1,4 +1,4 @@
-"""Compiled loops over whole columns, held to the oracle row by row."""
+"""Compiled loops over whole columns, compared with the oracle row by row."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def some_boxes(random: np.random.Generator, count: int) -> Any:
-    """Return corners on few integers, so that boxes touch, coincide and are flat."""
+    """Return corners on few integers, so that boxes touch, coincide and are degenerate."""
     corner = random.integers(-3, 12, (count, 2))
     return np.hstack([corner, corner + random.integers(0, 9, (count, 2))]).astype(float)
 
@@ -35,7 +35,7 @@ def test_the_range_of_values(values: list[float]) -> None:
 
 
 @given(seeds, st.integers(0, 6), st.integers(0, 20), st.sampled_from((0.1, 0.5, 1.0)))
-def test_classes_where_ground_truths_are(
+def test_classes_detected_at_ground_truths(
     seed: int, truths: int, detections: int, threshold: float
 ) -> None:
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""CVAT for images 1.1: what is read, and what each kind of bad input gets."""
+"""CVAT for images 1.1: valid and invalid input."""
 
 import gzip
 import hashlib
@@ -96,7 +96,7 @@ def test_encodings_comments_and_tags(tmp_path: Path) -> None:
         assert read_ground_truth(written(tmp_path, data)).classes == ("Köter",)
 
 
-def test_bounds_of_other_shapes(tmp_path: Path) -> None:
+def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
     shapes = (
         '<polygon label="a" points="3.5,4.0;1.0,9.0;8.0,2.0"></polygon>',
         '<polyline label="a" points="1,2;3,1"/>',
@@ -134,7 +134,7 @@ def test_attributes_that_are_flags(tmp_path: Path) -> None:
     assert "flags-not-mapped" not in {note.code for note in truth.notes}
 
 
-def test_an_attribute_that_is_no_flag(tmp_path: Path) -> None:
+def test_an_attribute_that_is_not_a_flag(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(box(inner=attribute("difficult", "rather")))))
     assert refused(path, attribute_flags="difficult") == [
         "line 5: <box> flag 'difficult' is 'rather'; expected true or false, yes or no, 1 or 0"
@@ -165,7 +165,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
         read_detections(other, truth)
 
 
-def test_few_boxes_that_end_before_they_begin_are_counted(tmp_path: Path) -> None:
+def test_a_few_negative_sizes_are_counted(tmp_path: Path) -> None:
     shapes = [box(corners=(n, 0, n + 5, 9)) for n in range(21)]
     shapes[3] = box(corners=(9, 0, 4, 9))
     path = written(tmp_path, document(image(*shapes)))
@@ -173,7 +173,7 @@ def test_few_boxes_that_end_before_they_begin_are_counted(tmp_path: Path) -> Non
     assert f"{path}: line 8: xbr = 4 is less than xtl = 9" in note.message
 
 
-def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
+def test_the_digest_of_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(BOX)))
     truth = read_ground_truth(path, limits=Limits(digests=True))
     assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -188,7 +188,7 @@ def test_attributes_and_files_of_images(tmp_path: Path) -> None:
     assert FORMATS["cvat"].file_names(truth) == {"x/a": "x\\a.jpg", "b": "b"}
 
 
-def test_it_is_told_by_its_root(tmp_path: Path) -> None:
+def test_the_format_is_detected_by_the_root_element(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(BOX)))
     assert detect_format(path).name == "cvat"
     assert detect_format(tmp_path).name == "cvat"
@@ -368,7 +368,7 @@ def test_bad_shapes(tmp_path: Path, case: str) -> None:
     assert refused(written(tmp_path, document(image(text)))) == [f"line 5: {expected}"]
 
 
-def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
+def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
     shapes = (
         '<polygon label="a" points="1,2;3,4"/>',
         '<polygon label="a" points="1,2;3;5,0"/>',

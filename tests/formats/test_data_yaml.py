@@ -1,4 +1,4 @@
-"""The reader of data.yaml: what it takes means what YAML means; all else has a line."""
+"""The reader of data.yaml: it reads values as YAML does, and refuses all else with the line."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -67,7 +67,7 @@ download: |
         ("# nothing\n\n", (), "", {}),
     ],
 )  # fmt: skip
-def test_what_is_read(
+def test_valid_files(
     text: str,
     names: tuple[str, ...],
     path: str,
@@ -125,7 +125,7 @@ def test_what_is_read(
         ("\x89PNG", "looks like a PNG image"),
     ],
 )
-def test_what_is_not_read(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_files(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "data.yaml"
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError) as error:
@@ -133,8 +133,8 @@ def test_what_is_not_read(text: str, message: str, tmp_path: Path) -> None:
     assert message in str(error.value)
 
 
-def test_what_is_long_takes_no_time(tmp_path: Path) -> None:
-    """Nothing is looked at again and again: quadratic, each of these would take an hour."""
+def test_long_files_take_linear_time(tmp_path: Path) -> None:
+    """In quadratic time each of these would take an hour."""
     file = tmp_path / "data.yaml"
     for text in (
         "a" + " " * 500_000 + "b",

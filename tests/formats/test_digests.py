@@ -1,4 +1,4 @@
-"""The sha256 of files, against hashlib's, and texts computed in a thread."""
+"""SHA-256 digests compared with hashlib's, and text computed in a thread."""
 
 import copy
 import hashlib
@@ -29,7 +29,7 @@ def test_a_file_of_many_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tight", [False, True])
-def test_a_text_in_the_making_is_a_text(monkeypatch: pytest.MonkeyPatch, tight: bool) -> None:
+def test_background_text_behaves_as_str(monkeypatch: pytest.MonkeyPatch, tight: bool) -> None:
     monkeypatch.setattr(background, "memory_is_tight", lambda: tight)
     made_by: list[threading.Thread] = []
 
@@ -49,7 +49,7 @@ def test_a_text_in_the_making_is_a_text(monkeypatch: pytest.MonkeyPatch, tight: 
         assert same.sha256 == "abc"
 
 
-def test_nobody_waits_before_the_text_is_looked_at() -> None:
+def test_background_text_waits_only_when_read() -> None:
     go_on = threading.Event()
 
     def make() -> str:
@@ -61,7 +61,7 @@ def test_nobody_waits_before_the_text_is_looked_at() -> None:
     assert text == "abc"
 
 
-def test_who_looks_is_told_why_there_is_none() -> None:
+def test_background_text_raises_the_error_when_read() -> None:
     def make() -> str:
         raise OSError("it is gone")
 
@@ -74,7 +74,7 @@ def test_who_looks_is_told_why_there_is_none() -> None:
 def test_a_file_that_changes_after_it_was_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The digest is taken beside the evaluation, and must be of what was evaluated."""
+    """The digest is computed in parallel, and must be of the evaluated content."""
     path = tmp_path / "gt.json"
     path.write_text(
         '{"images": [{"id": 1}], "categories": [{"id": 1, "name": "a"}], '

@@ -1,4 +1,4 @@
-"""DOTA's labels and Task1 results: what is read, and what each kind of bad input gets."""
+"""DOTA labels and Task1 results: valid and invalid input."""
 
 import json
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_a_label_is_a_quadrilateral_and_the_box_around_it(truth: GroundTruth) ->
     assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 1}
 
 
-def test_the_folder_around_labels_will_do(labels: Path, truth: GroundTruth) -> None:
+def test_the_parent_folder_of_labels_is_accepted(labels: Path, truth: GroundTruth) -> None:
     around = read_ground_truth(labels.parent)
     assert_array_equal(around.polygons, truth.polygons)
     assert around.files[0].members == ("labelTxt/P1.txt", "labelTxt/P2.txt")
@@ -93,12 +93,12 @@ def test_a_result_is_a_quadrilateral_with_a_score(truth: GroundTruth, tmp_path: 
     assert not detections.notes
 
 
-def test_difficult_may_be_absent_and_the_head_too(tmp_path: Path) -> None:
+def test_difficult_and_the_header_are_optional(tmp_path: Path) -> None:
     truth = read_ground_truth(labels_of(tmp_path, f"{SHIP} ship"))
     assert truth.difficult.tolist() == [False]
 
 
-def test_an_image_set_chooses_images(labels: Path, tmp_path: Path) -> None:
+def test_an_image_set_selects_images(labels: Path, tmp_path: Path) -> None:
     chosen = written(tmp_path, {"set.txt": "P1"})
     assert read_ground_truth(labels, image_set=chosen / "set.txt").images == ("P1",)
 
@@ -137,7 +137,7 @@ def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
         (f"{SHIP} ship 0\ngsd:0.1", "line 2: has 1 column"),
     ],
 )
-def test_labels_that_are_refused(tmp_path: Path, line: str, expected: str) -> None:
+def test_invalid_labels(tmp_path: Path, line: str, expected: str) -> None:
     text = refused(lambda: read_ground_truth(labels_of(tmp_path, line)))
     assert expected in text
     assert "P1.txt, line" in text or "P1.txt: line" in text
@@ -149,7 +149,7 @@ def test_a_class_that_is_a_number_is_a_class(tmp_path: Path) -> None:
     assert truth.difficult.tolist() == [False, True]
 
 
-def test_labels_that_are_absent(tmp_path: Path) -> None:
+def test_missing_labels(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert "no file ends with .txt" in refused(lambda: read_ground_truth(tmp_path / "empty"))
     assert "file names are needed" in refused(lambda: read_ground_truth("-"))
@@ -173,9 +173,7 @@ def test_labels_that_are_absent(tmp_path: Path) -> None:
         ("P1 .9 0 0 1e200 0 1e200 1e200 0 1e200", "box area overflows"),
     ],
 )
-def test_results_that_are_refused(
-    truth: GroundTruth, tmp_path: Path, line: str, expected: str
-) -> None:
+def test_invalid_results(truth: GroundTruth, tmp_path: Path, line: str, expected: str) -> None:
     folder = results(tmp_path, ship=line)
     text = refused(lambda: read_detections(folder, truth))
     assert expected in text
@@ -189,7 +187,7 @@ def test_two_files_of_a_class_are_refused(truth: GroundTruth, tmp_path: Path) ->
     assert "duplicate file of class 'ship' (also" in text
 
 
-def test_what_is_odd_is_said(truth: GroundTruth, tmp_path: Path) -> None:
+def test_notes(truth: GroundTruth, tmp_path: Path) -> None:
     flat = "0 0 10 0 5 0 7 0"
     folder = results(tmp_path, ship=f"P1 .9 {BOW_TIE}\nP1 .8 {flat}", boat=f"P1 .9 {SHIP}")
     notes = {note.code: note for note in read_detections(folder, truth).notes}
@@ -204,12 +202,12 @@ def test_what_is_odd_is_said(truth: GroundTruth, tmp_path: Path) -> None:
     assert codes["zero-area-ground-truth"] == "warning"
 
 
-def test_careful_and_scanned_lines_are_the_same(truth: GroundTruth, tmp_path: Path) -> None:
+def test_both_readers_give_the_same_lines(truth: GroundTruth, tmp_path: Path) -> None:
     text = f"P1 0.25 {DIAMOND}\nP2 .5 0.1 0.2 10.3 .4 10.5 10.6 .7 10.8"
     plain = read_detections(results(tmp_path / "a", ship=text), truth)
-    careful = read_detections(results(tmp_path / "b", ship="\ufeff" + text + "\r"), truth)
+    fallback = read_detections(results(tmp_path / "b", ship="\ufeff" + text + "\r"), truth)
     for name, column in plain.columns().items():
-        assert_array_equal(careful.columns()[name], column)
+        assert_array_equal(fallback.columns()[name], column)
 
 
 def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) ->
     assert join_detections([detections, plain.reindex_like(truth)], truth).polygons is None
 
 
-def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
+def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: Path) -> None:
     assert detect_format(labels).name == "dota"
     assert detect_format(labels.parent).name == "dota"
     assert detect_format(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
@@ -245,14 +243,14 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
     assert not fits(str(tmp_path / "absent"))
 
 
-def test_detections_by_themselves(tmp_path: Path) -> None:
+def test_detections_without_ground_truth(tmp_path: Path) -> None:
     path = results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}")
     empty = placeholder_ground_truth(path, {}, DEFAULT_LIMITS)
     assert empty.images == ("P1", "P2")
     assert empty.classes == ("ship",)
 
 
-def test_other_protocols_see_the_boxes_around_and_say_so(
+def test_other_protocols_use_the_bounding_boxes_with_a_note(
     truth: GroundTruth, tmp_path: Path
 ) -> None:
     # A square of which the diamond is half: as boxes they are the same.
@@ -271,7 +269,7 @@ def test_other_protocols_see_the_boxes_around_and_say_so(
     assert not [note for note in whole.notes if note.code == "polygons-as-boxes"]
 
 
-def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
+def test_the_command_selects_the_preset(detap: Run, labels: Path, tmp_path: Path) -> None:
     detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     out = tmp_path / "report.json"
     given = ("--gt", str(labels), "--dt", str(detections))
@@ -295,16 +293,18 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
         assert ended.status == 0, ended.err
 
 
-def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_path: Path) -> None:
-    """By quadrilaterals the mean is that of a ship and no plane; of a plane without ship, 0."""
+def test_the_protocol_search_includes_quadrilaterals(
+    detap: Run, labels: Path, tmp_path: Path
+) -> None:
+    """The mean over quadrilaterals: ship without plane; plane without ship is 0."""
     detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     ended = detap("explain", "--gt", str(labels), "--dt", str(detections), "--value", "0.500")
     assert ended.out.startswith("dota gives mAP 0.5, equal in all 3 digits"), ended.out
     assert "dota" not in ended.out.partition("Not searched")[2]
 
 
-def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
-    """The square around a diamond overlaps it by exactly a half, which is not above it."""
+def test_errors_use_the_iou_of_quadrilaterals(tmp_path: Path) -> None:
+    """The square around a diamond has IoU one half, which is not above the threshold."""
     truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))
     detections = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
     types = evaluate(truth, detections, "dota").errors()
@@ -313,7 +313,7 @@ def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     assert evaluate(truth, detections, "voc2012").errors().kind.tolist() == [-1]
 
 
-def test_a_partial_is_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:
+def test_a_merged_partial_equals_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:
     detections = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
     part, out = str(tmp_path / "a.part"), tmp_path / "merged.json"
     given = ("--gt", str(labels), "--dt", str(detections))
@@ -323,7 +323,7 @@ def test_a_partial_is_the_whole(detap: Run, labels: Path, tmp_path: Path) -> Non
     assert json.loads(out.read_text())["summary"] == {"mAP": 0.5}
 
 
-def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) -> None:
+def test_convert_reports_lost_data(detap: Run, labels: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "voc")
     ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)
     assert ended.status == 0

@@ -1,7 +1,7 @@
-"""One set of images and detections in every encoding: the known numbers, and the traps on the way.
+"""One data set in every format: the known metrics, and common mistakes.
 
-The hundred images are `voc-100`'s (Padilla et al. 2021, Electronics 10(3):279), whose owner gives
-the numbers of pycocotools on the decoded boxes.
+The hundred images are `voc-100`'s (Padilla et al. 2021, Electronics 10(3):279), whose owner
+publishes pycocotools' metrics on the decoded boxes.
 """
 
 import json
@@ -34,7 +34,7 @@ TRUTHS: dict[str, tuple[str, dict[str, str]]] = {
     "openimages": ("voc-100/gt/openimages/all_bounding_boxes.csv", {"image_sizes": SIZES}),
     "yolo": ("yolo-voc-100/data.yaml", {"image_sizes": SIZES}),
 }
-"""Where each is, and what it is read with."""
+"""Path and reading options of each format."""
 
 FOUND: dict[str, tuple[str, dict[str, str]]] = {
     "yolo": ("yolo-voc-100/predictions", {"class_names": "yolo-voc-100/data.yaml"}),
@@ -49,11 +49,11 @@ BY_YOLO = "yolo-voc-100/expected_coco.json"
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
-    """Give the pairs of encodings whose numbers are known, and where.
+    """Yield pairs of formats with known metrics, and their tolerance.
 
-    Decoded fractions differ from pixels in the sixth digit, and one overlap lies on a threshold:
-    of Open Images' and YOLO's ground truth the numbers are known beside YOLO's detections alone.
-    Results in COCO's JSON have ids of their own, which COCO ground truth must not take for its.
+    Decoded fractions differ from pixels in the sixth digit, and one IoU lies on a threshold: for
+    ground truth of Open Images and YOLO the metrics are known with YOLO's detections only. Results
+    in COCO JSON have their own ids, which must not be taken for those of COCO ground truth.
     """
     for truth in TRUTHS:
         yield truth, "yolo", BY_YOLO if truth == "yolo" else IN_FRACTIONS
@@ -89,7 +89,7 @@ def summary(truth: GroundTruth, detections: Detections) -> Mapping[str, float]:
 
 
 @pytest.mark.parametrize(("truth", "detections", "expected"), sorted(rows()))
-def test_every_encoding_gives_the_known_numbers(
+def test_every_format_gives_the_known_metrics(
     real_data: Path, truth: str, detections: str, expected: str
 ) -> None:
     assert summary(*tables(real_data, truth, detections)) == known(real_data, expected)
@@ -97,7 +97,7 @@ def test_every_encoding_gives_the_known_numbers(
 
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("target", ["coco", "voc", "yolo"])
-def test_converted_it_gives_the_known_numbers(
+def test_converted_files_give_the_known_metrics(
     real_data: Path, tmp_path: Path, truth: str, target: str
 ) -> None:
     ground_truth, detections = tables(real_data, truth, "yolo")
@@ -176,12 +176,12 @@ LINES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "coco": ("coco", "gt.json", coco, "annotations[0]"),
     "text": ("voc", "a.txt", "cat 1 1 30 30\ncat {} 1 30 30\n".format, "line 2"),
 }
-"""Of each encoding the format, a file with a number to be spoilt, and the number's place."""
+"""Of each input the format, a file, a number in it to change, and its location."""
 
 
 @pytest.mark.parametrize("token", WRONG)
 @pytest.mark.parametrize("name", LINES)
-def test_a_number_that_is_none_is_named_with_its_place(
+def test_an_invalid_number_is_reported_with_its_location(
     tmp_path: Path, name: str, token: str
 ) -> None:
     file_format, file, content, location = LINES[name]
@@ -208,7 +208,7 @@ def boxed(real_data: Path, order: Callable[..., list[float]]) -> list[dict[str, 
 
 
 def renumbered(real_data: Path) -> list[dict[str, Any]]:
-    """Number the results by VOC's own list of names, from 1."""
+    """Renumber the results by VOC's own class list, from 1."""
     truth = json.loads((real_data / TRUTHS["coco v1"][0]).read_text())
     names = {category["id"]: category["name"] for category in truth["categories"]}
     listed = (real_data / "voc-100/voc.names").read_text().split()
@@ -237,7 +237,7 @@ COCO_TRAPS: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], str]] = {
 
 
 @pytest.mark.parametrize("trap", COCO_TRAPS)
-def test_a_trap_in_results_is_named(
+def test_a_mistake_in_results_is_named(
     command: Run, real_data: Path, tmp_path: Path, trap: str
 ) -> None:
     make, code = COCO_TRAPS[trap]
@@ -249,7 +249,7 @@ def test_a_trap_in_results_is_named(
     assert command(*call, "--strict").status == 2
 
 
-def test_the_list_that_results_are_numbered_by_leads_to_the_right_number(
+def test_the_class_list_of_the_results_gives_the_right_metric(
     command: Run, real_data: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "dt.json"
@@ -299,7 +299,7 @@ def corners(x: float, y: float, w: float, h: float) -> list[str]:
 
 
 @pytest.mark.parametrize("trap", YOLO_TRAPS)
-def test_a_trap_in_yolo_predictions_is_named(
+def test_a_mistake_in_yolo_predictions_is_named(
     command: Run, real_data: Path, tmp_path: Path, trap: str
 ) -> None:
     change, said = YOLO_TRAPS[trap]
@@ -316,7 +316,7 @@ def test_a_trap_in_yolo_predictions_is_named(
     assert said in ended.err
 
 
-def test_the_confidence_in_front_is_told_and_leads_to_the_right_number(
+def test_a_leading_confidence_column_is_named_with_a_hint_that_works(
     real_data: Path, tmp_path: Path
 ) -> None:
     def padilla(line: list[str]) -> str:
@@ -328,10 +328,8 @@ def test_the_confidence_in_front_is_told_and_leads_to_the_right_number(
     assert summary(truth, detap.read_detections(path, truth)) == known(real_data, BY_YOLO)
 
 
-def test_sizes_with_width_and_height_swapped_are_named(
-    command: Run, real_data: Path, tmp_path: Path
-) -> None:
-    """Beside detections in pixels; of fractions on both sides neither overlaps nor areas change."""
+def test_swapped_image_sizes_are_named(command: Run, real_data: Path, tmp_path: Path) -> None:
+    """With detections in pixels; if both inputs are normalized neither IoU nor areas change."""
     swapped = tmp_path / "sizes.csv"
     text = (real_data / SIZES).read_text()
     swapped.write_text(text.replace("image,width,height", "image,height,width"))
@@ -345,7 +343,7 @@ def test_sizes_with_width_and_height_swapped_are_named(
     assert json.loads(both.out)["summary"]["AP"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_text_written_twice_and_numbered_by_another_list(
+def test_text_with_duplicates_and_another_class_list(
     command: Run, real_data: Path, tmp_path: Path
 ) -> None:
     twice = tmp_path / "twice"
@@ -366,10 +364,10 @@ def test_text_written_twice_and_numbered_by_another_list(
 
 
 @pytest.mark.parametrize("detections", ["corners", "sides"])
-def test_numbers_of_another_list_beside_yolo_are_told_apart(
+def test_numbers_of_another_class_list_with_yolo(
     command: Run, real_data: Path, detections: str
 ) -> None:
-    """What the message says to give is given, and the number is the known one."""
+    """The hint is followed, and gives the known metric."""
     truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(real_data / SIZES))
     path, options = FOUND[detections]
     call = (
@@ -397,7 +395,7 @@ def test_numbers_of_another_list_beside_yolo_are_told_apart(
         ("dt.json",),
     ],
 )
-def test_detections_by_themselves_are_called_as_their_list_says(
+def test_detections_without_ground_truth_use_the_names_of_their_list(
     command: Run, tmp_path: Path, call: tuple[str, ...]
 ) -> None:
     results = {

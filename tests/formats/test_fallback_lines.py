@@ -1,4 +1,4 @@
-"""The careful reader of lines, line by line: what it takes, and every word of what it refuses."""
+"""The fallback reader of text lines: what it accepts, and every refusal message."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -24,10 +24,10 @@ SCORED = LineForm("image", True, "xyxy", resolve)
 TRUTH = LineForm("class", False, "xyxy", resolve)
 SIDES = LineForm("class", False, "xywh", resolve)
 
-Found = list[tuple[str, str, str]]
+ProblemRows = list[tuple[str, str, str]]
 
 
-def faults(data: bytes, form: LineForm) -> Found:
+def problems_of(data: bytes, form: LineForm) -> ProblemRows:
     problems = Problems(9)
     lines = read_lines(data, "f.txt", form, problems)
     assert lines.names == []
@@ -35,7 +35,7 @@ def faults(data: bytes, form: LineForm) -> Found:
     return [(problem.location, problem.message, problem.hint) for problem in problems.listed]
 
 
-def test_what_lines_hold() -> None:
+def test_valid_lines() -> None:
     problems = Problems(9)
     data = b"\xef\xbb\xbfcat 1 2 3 4\r\n\n \t\ncat\t1.5  -2 +3 4e1 difficult\ndog 5 6 5 6"
     lines = read_lines(data, "f.txt", TRUTH, problems)
@@ -107,14 +107,14 @@ SCORE_DUE = "write `image score x1 y1 x2 y2`"
         ("cat a\x01b 2 3 4", TRUTH, "contains control character '\\x01'", "remove it"),
     ],
 )
-def test_every_word_of_what_is_refused(line: str, form: LineForm, message: str, hint: str) -> None:
-    assert faults(f"\n{line}\n".encode(), form) == [("line 2", message, hint)]
+def test_every_message(line: str, form: LineForm, message: str, hint: str) -> None:
+    assert problems_of(f"\n{line}\n".encode(), form) == [("line 2", message, hint)]
 
 
-def test_what_is_not_utf_8_is_shown_in_part() -> None:
+def test_lines_that_are_not_utf_8_are_quoted_in_part() -> None:
     data = b"\xff" + b"a" * 70 + b" 1 2 3 4"
     shown = repr(b"\xff" + b"a" * 59)
-    assert faults(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it as UTF-8")]
+    assert problems_of(data, TRUTH) == [("line 1", f"{shown} is not UTF-8", "save it as UTF-8")]
 
 
 @pytest.mark.parametrize(
@@ -142,23 +142,23 @@ def test_what_is_not_utf_8_is_shown_in_part() -> None:
         (b"a\0b", "binary data"),
     ],
 )  # fmt: skip
-def test_other_files_are_told_by_their_first_bytes(data: bytes, what: str) -> None:
+def test_other_file_types_are_detected_by_their_first_bytes(data: bytes, what: str) -> None:
     expected = "expected lines `class x1 y1 x2 y2`"
-    assert faults(data, TRUTH) == [("", f"looks like {what}", expected)]
+    assert problems_of(data, TRUTH) == [("", f"looks like {what}", expected)]
     problems = Problems(9)
     assert plain_lines(data, "l.txt", problems) == []
     (problem,) = problems.listed
     assert problem == ("l.txt", "", f"looks like {what}", "expected one name per line")
 
 
-def test_a_class_may_begin_as_another_file_would() -> None:
+def test_a_class_name_may_begin_like_another_file_type() -> None:
     problems = Problems(9)
     assert read_lines(b"<cat> 1 2 3 4", "f.txt", TRUTH, problems).names == ["<CAT>"]
     assert plain_lines(b"a\n\n\tb \n", "l.txt", problems) == [(1, "a"), (3, "b")]
     assert problems.count == 0
 
 
-def test_so_many_are_listed_and_the_rest_counted() -> None:
+def test_problems_beyond_the_limit_are_counted() -> None:
     problems = Problems(2)
     read_lines(b"a\nb\nc\nd\n", "f.txt", TRUTH, problems)
     with pytest.raises(InputError) as caught:
@@ -167,11 +167,11 @@ def test_so_many_are_listed_and_the_rest_counted() -> None:
     assert caught.value.omitted == 2
 
 
-def test_nothing_wrong_is_no_error() -> None:
+def test_no_problems_raise_no_error() -> None:
     Problems(1).raise_any()
 
 
-def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> None:
+def test_rows_of_both_readers_are_merged_in_order() -> None:
     scanned = Rows(
         np.array([0, 2], np.int32),
         np.array([0, 1], np.int32),
@@ -179,11 +179,11 @@ def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> No
         np.array([[1.0, 2], [3, 4]]),
         np.array([True, False]),
     )
-    careful = {
+    fallback = {
         3: Lines(["dog"], [[5.0, 6]], [True], [1]),
         1: Lines(["cow", "cat"], [[7.0, 8], [9, 10]], [False, True], [1, 2]),
     }
-    merged = merge(scanned, careful)
+    merged = merge(scanned, fallback)
     assert merged.file.tolist() == [0, 1, 1, 2, 3]
     assert merged.names == ("cat", "dog", "cow")
     assert merged.name.tolist() == [0, 2, 0, 1, 1]
@@ -193,8 +193,8 @@ def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> No
     assert merge(scanned, {1: Lines()}) is scanned
 
 
-def test_the_digest_of_a_folder_is_of_what_was_read(tmp_path: Path) -> None:
-    """What was hashed while it was read is not read again."""
+def test_the_digest_of_a_folder_covers_the_files_read(tmp_path: Path) -> None:
+    """Files hashed while reading are not read again."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "b.txt").write_bytes(b"b")
     once = {1: sha256(b"a").hexdigest()}

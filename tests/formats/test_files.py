@@ -1,4 +1,4 @@
-"""Opening inputs, their limits, their digests, and telling their format."""
+"""Opening inputs, their limits and digests, and detecting their format."""
 
 import errno
 import gzip
@@ -25,7 +25,7 @@ from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 
 
 class Standard:
-    """Standard input, as a test gives it."""
+    """A fake standard input."""
 
     def __init__(self, content: bytes) -> None:
         self.buffer = io.BytesIO(content)
@@ -45,7 +45,7 @@ def test_a_regular_file_is_opened(truth_path: Path) -> None:
     assert read_bytes(truth_path) == as_bytes(TRUTH)
 
 
-def test_a_file_that_may_not_be_read(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_read_permission(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")  # root may read every file
 
@@ -55,7 +55,7 @@ def test_a_file_that_may_not_be_read(truth_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["truth.json.gz", "truth.json"])
-def test_gzip_is_expanded_whatever_its_name(tmp_path: Path, name: str) -> None:
+def test_gzip_is_detected_without_its_suffix(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(gzip.compress(as_bytes(TRUTH)))
     assert read_bytes(path) == as_bytes(TRUTH)
@@ -180,9 +180,9 @@ def test_a_folder_is_hashed_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     regular = voc_files.xml(voc_files.item())
-    # A character reference is for the careful reader: its file is read again, and hashed then.
-    careful = regular.replace("<annotation>", "<annotation><folder>&#65;</folder>")
-    root = voc_files.tree(tmp_path / "gt", {"b": regular, "a": regular, "c": careful})
+    # A character reference is for the fallback reader: its file is read again, and hashed then.
+    fallback = regular.replace("<annotation>", "<annotation><folder>&#65;</folder>")
+    root = voc_files.tree(tmp_path / "gt", {"b": regular, "a": regular, "c": fallback})
     detections = voc_files.write(tmp_path / "dt", {"det_x_dog.txt": "a 0.5 1 2 3 4\n"})
     again: list[str] = []
     read = digest._file_digest
@@ -215,12 +215,12 @@ def test_a_file_that_is_replaced_while_it_is_hashed(truth_path: Path, tmp_path: 
             sha256_of_stream(stream)
 
 
-def test_the_digest_of_what_is_absent(tmp_path: Path) -> None:
+def test_the_digest_of_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or directory"):
         sha256(tmp_path / "absent")
 
 
-def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
+def test_formats_are_detected_by_name_and_content(tmp_path: Path) -> None:
     def made(name: str, content: bytes) -> Path:
         path = tmp_path / name
         path.write_bytes(content)
@@ -239,7 +239,7 @@ def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
     assert detect_format(None, tmp_path / "a.json").name == "coco"
 
 
-def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
+def test_formats_that_cannot_be_detected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot detect .*; use --format coco or --format voc"):
         detect_format(tmp_path / "absent")
     with pytest.raises(UsageError, match="cannot detect the format of no file"):
@@ -247,7 +247,7 @@ def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
 
 
 def test_reading_begins_without_numpy(truth_path: Path) -> None:
-    """The point of the prefetch is that it runs before numpy is imported."""
+    """The prefetch must run before NumPy is imported."""
     code = (
         "import sys; from detap.formats.coco import prefetch\n"
         f"scan = prefetch.ground_truth({str(truth_path)!r}).result()\n"

@@ -1,4 +1,4 @@
-"""Sizes of images from the first bytes of files, made by hand as the formats' papers say."""
+"""Image sizes from the first bytes of files, built by hand from the formats' specifications."""
 
 import struct
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_sizes(content: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
-def test_what_is_turned_by_a_quarter_has_its_sides_swapped(
+def test_images_rotated_by_90_degrees_have_swapped_sizes(
     order: str, orientation: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.jpg"
@@ -96,7 +96,7 @@ def test_what_is_turned_by_a_quarter_has_its_sides_swapped(
         (b"\xff\xd8\xff\xc0\0\0" + bytes(30), "image is damaged"),
     ],
 )
-def test_what_is_no_image(content: bytes, message: str, tmp_path: Path) -> None:
+def test_files_that_are_not_images(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as error:
@@ -118,7 +118,7 @@ def size_of(path: Path) -> tuple[int, int] | None:
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_what_is_cut_off_has_its_size_or_is_refused(kind: str, tmp_path: Path) -> None:
+def test_truncated_files_have_a_size_or_are_refused(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     size = (HEIGHT, WIDTH) if kind == "jpeg" else (WIDTH, HEIGHT)
     for length in range(len(WHOLE[kind]) + 1):
@@ -127,7 +127,7 @@ def test_what_is_cut_off_has_its_size_or_is_refused(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_any_byte_may_be_wrong(kind: str, tmp_path: Path) -> None:
+def test_any_changed_byte_is_handled(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     for offset in range(len(WHOLE[kind])):
         for byte in (0, 1, 2, 0x7F, 0xFF):
@@ -138,7 +138,7 @@ def test_any_byte_may_be_wrong(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["jpeg", "png", "bmp", "gif", "webp"])
-def test_sizes_are_those_of_pillow(suffix: str, tmp_path: Path) -> None:
+def test_sizes_equal_pillow(suffix: str, tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow writes the images")
     path = tmp_path / f"a.{suffix}"
     image.new("RGB", (33, 21)).save(path)

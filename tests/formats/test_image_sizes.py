@@ -8,7 +8,7 @@ from detap.errors import InputError
 from detap.formats.reading.image_sizes import read_image_sizes, stem_of
 
 
-def test_a_table_goes_by_its_header_and_stems(tmp_path: Path) -> None:
+def test_a_table_is_read_by_header_and_matched_by_stem(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(
         b'\xef\xbb\xbfheight,Image,note,width\r\n20,val/a.jpg,"x, y",10\r\n\r\n'
@@ -38,7 +38,7 @@ def test_a_table_goes_by_its_header_and_stems(tmp_path: Path) -> None:
         ("image,width\0", "looks like binary data"),
     ],
 )
-def test_what_is_no_table(content: str, message: str, tmp_path: Path) -> None:
+def test_invalid_tables(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(InputError) as error:
@@ -46,7 +46,7 @@ def test_what_is_no_table(content: str, message: str, tmp_path: Path) -> None:
     assert message in str(error.value)
 
 
-def test_what_is_not_utf_8(tmp_path: Path) -> None:
+def test_tables_that_are_not_utf_8(tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_bytes(b"image,width,height\na,1,2\n\xff,1,2\n")
     with pytest.raises(InputError, match="line 3: is not UTF-8"):

@@ -1,4 +1,7 @@
-"""JSON Lines of Hugging Face's datasets: an image a line, what the numbers are said or told."""
+"""JSON Lines of Hugging Face's datasets.
+
+An image per line, with a declared or detected box format.
+"""
 
 import gzip
 import json
@@ -52,13 +55,13 @@ def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
         assert [note.code for note in truth.notes] == ["images-without-objects"]
 
 
-def test_corners_are_said(tmp_path: Path) -> None:
+def test_xyxy_is_declared(tmp_path: Path) -> None:
     corners = {"bbox": [[10, 20, 40, 60]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", corners))
     assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[10, 20, 40, 60]]
 
 
-def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
+def test_boxes_that_are_not_xyxy_are_xywh(tmp_path: Path) -> None:
     boxes = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", boxes))
     (said,) = refused(path, boxes="xyxy")
@@ -66,7 +69,7 @@ def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
     assert read_ground_truth(path, boxes="xywh").corners.tolist() == [[60, 40, 90, 60]]
 
 
-def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
+def test_an_undecidable_box_format_must_be_declared(tmp_path: Path) -> None:
     far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", far))
     hint = "pass boxes='xywh' or 'xyxy' (--boxes)"
@@ -116,7 +119,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     assert evaluate(truth, detections, protocol="coco").summary["AR100"] == 0.5  # one of two images
 
 
-def test_other_formats_beside_it(tmp_path: Path, detap: Run) -> None:
+def test_detections_of_other_formats(tmp_path: Path, detap: Run) -> None:
     truth, _ = pair(tmp_path)
     results = [
         {"image_id": "b", "category_id": k, "bbox": box, "score": 0.5}
@@ -201,7 +204,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str) -> None:
+def test_errors_name_their_line(tmp_path: Path, name: str) -> None:
     line, expected = BAD[name]
     [problem] = refused(write(tmp_path / "a.jsonl", GOOD, line))
     assert expected in problem
@@ -212,7 +215,7 @@ def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
     assert len(refused(path)) > 10
 
 
-def test_other_files_are_told(tmp_path: Path) -> None:
+def test_other_file_types_are_detected(tmp_path: Path) -> None:
     assert refused(write(tmp_path / "a.jsonl", "<!DOCTYPE html><html>")) == [
         "looks like an HTML page; the download failed: download the file itself"
     ]

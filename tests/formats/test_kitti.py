@@ -1,4 +1,4 @@
-"""KITTI's labels and results: what is read, and what each kind of bad input gets."""
+"""KITTI labels and results: valid and invalid input."""
 
 import json
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def refused(read: Callable[[], Any]) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def test_a_label_becomes_a_box_and_its_further_columns(truth: GroundTruth) -> None:
+def test_a_label_becomes_a_box_with_extra_columns(truth: GroundTruth) -> None:
     assert truth.images == ("000001", "000002")
     assert truth.classes == ("Car", "DontCare")
     assert_array_equal(truth.corners, [[10.5, 20, 60.5, 70], [100, 0, 200, 50]])
@@ -78,7 +78,7 @@ def test_a_result_becomes_a_box_with_a_score(truth: GroundTruth, tmp_path: Path)
     assert_array_equal(detections.corners, [[10, 20, 60, 70]])
 
 
-def test_types_are_told_apart_without_regard_to_case(tmp_path: Path) -> None:
+def test_types_ignore_case(tmp_path: Path) -> None:
     lines = [CAR, CAR.replace("Car", "car"), CAR.replace("Car", "bus"), CAR.replace("Car", "Bus")]
     truth = read_ground_truth(written(tmp_path / "a", {"1.txt": "\n".join(lines)}))
     assert [truth.classes[label] for label in truth.label] == ["Car", "Car", "Bus", "Bus"]
@@ -87,12 +87,12 @@ def test_types_are_told_apart_without_regard_to_case(tmp_path: Path) -> None:
     assert [detections.classes[label] for label in detections.label] == ["Car", "Bus", "DOG", "DOG"]
 
 
-def test_what_the_scanner_declines_is_read_with_care_to_the_same_bits(tmp_path: Path) -> None:
+def test_lines_of_the_fallback_reader_give_the_same_bits(tmp_path: Path) -> None:
     plain = read_ground_truth(written(tmp_path / "plain", {"1.txt": f"{CAR}\n{REGION}"}))
     marked = written(tmp_path / "marked", {"1.txt": f"\ufeff{CAR}\r\n{REGION}"})
-    careful = read_ground_truth(marked)
+    fallback = read_ground_truth(marked)
     for name, column in plain.columns().items():
-        assert_array_equal(careful.columns()[name], column)
+        assert_array_equal(fallback.columns()[name], column)
 
 
 PIECES = st.sampled_from(
@@ -117,7 +117,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.tuples(st.integers(0, 16), PIECES, st.booleans()), max_size=2), st.booleans())
 @examples(300)
-def test_what_is_scanned_is_what_is_read_with_care(
+def test_the_fast_reader_equals_the_fallback_reader(
     tmp_path_factory: pytest.TempPathFactory,
     changes: list[tuple[int, str, bool]],
     scored: bool,
@@ -131,15 +131,15 @@ def test_what_is_scanned_is_what_is_read_with_care(
     (folder / "1.txt").write_bytes(data)
     form = KittiForm("type", scored, "xyxy", str)
     reader = FolderReader(files_of(str(folder), "", ".txt"), False, DEFAULT_LIMITS)
-    careful = Problems(9)
+    fallback = Problems(9)
     rows, problems = reader.read(form), reader.problems
-    lines = read_lines(data, str(folder / "1.txt"), form, careful)
-    assert [str(problem) for problem in problems.listed] == [str(p) for p in careful.listed]
+    lines = read_lines(data, str(folder / "1.txt"), form, fallback)
+    assert [str(problem) for problem in problems.listed] == [str(p) for p in fallback.listed]
     assert [rows.names[name] for name in rows.name] == lines.names
     assert rows.values.tolist() == lines.values
 
 
-def test_folders_around_the_files_may_be_given(tmp_path: Path) -> None:
+def test_parent_folders_are_accepted(tmp_path: Path) -> None:
     root = written(tmp_path, {"training/label_2/1.txt": CAR, "run/data/1.txt": FOUND})
     for path in (root, root / "training", root / "training/label_2"):
         truth = read_ground_truth(path)
@@ -148,7 +148,7 @@ def test_folders_around_the_files_may_be_given(tmp_path: Path) -> None:
         assert len(read_detections(path, truth)) == 1
 
 
-def test_an_image_set_leaves_images_out(labels: Path, tmp_path: Path) -> None:
+def test_an_image_set_selects_images(labels: Path, tmp_path: Path) -> None:
     chosen = tmp_path / "val.txt"
     chosen.write_text("000001\n")
     truth = read_ground_truth(labels, image_set=chosen)
@@ -157,13 +157,13 @@ def test_an_image_set_leaves_images_out(labels: Path, tmp_path: Path) -> None:
     assert len(read_detections(detections, truth)) == 1
 
 
-def test_several_folders_keep_the_further_columns(tmp_path: Path) -> None:
+def test_several_folders_keep_the_extra_columns(tmp_path: Path) -> None:
     parts = [written(tmp_path / n, {f"{n}.txt": CAR.replace(" 1 ", f" {n} ")}) for n in "02"]
     joined = join_ground_truths([read_ground_truth(part) for part in parts])
     assert joined.extra["occluded"].tolist() == [0, 2]
 
 
-def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path) -> None:
+def test_concatenating_with_tables_without_extra_columns_drops_them(tmp_path: Path) -> None:
     read = read_ground_truth(written(tmp_path, {"1.txt": CAR}))
     other = GroundTruth.from_arrays(image=["2"], label=["Car"], boxes=[[0.0, 0, 1, 1]])
     assert join_ground_truths([read, other]).extra == {}
@@ -202,7 +202,9 @@ def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path
         (CAR.replace(" ", ","), "has 1 column, expected 15; write `type truncated"),
     ],
 )
-def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+def test_an_invalid_label_is_named_with_file_and_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
     folder = written(tmp_path / "labels", {"a.txt": f"{CAR}\n\n{line}", "b.txt": CAR})
     (problem,) = refused(lambda: read_ground_truth(folder))
     assert problem.startswith(f"{folder / 'a.txt'}: line 3: {message}")
@@ -217,7 +219,7 @@ def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, me
         (FOUND.replace("60 70", "1e300 1e300"), "box area overflows"),
     ],
 )
-def test_a_wrong_result_is_named_with_file_and_line(
+def test_an_invalid_result_is_named_with_file_and_line(
     truth: GroundTruth, tmp_path: Path, line: str, message: str
 ) -> None:
     folder = results(tmp_path, f"{FOUND}\n{line}")
@@ -225,7 +227,7 @@ def test_a_wrong_result_is_named_with_file_and_line(
     assert problem.startswith(f"{folder / '000001.txt'}: line 2: {message}")
 
 
-def test_all_faults_are_named_up_to_the_limit(tmp_path: Path) -> None:
+def test_all_problems_are_listed_up_to_the_limit(tmp_path: Path) -> None:
     wrong = CAR.replace("0.10", "x")
     folder = written(tmp_path, {f"{n}.txt": f"{wrong}\n{wrong}" for n in range(9)})
     with pytest.raises(InputError) as caught:
@@ -255,7 +257,7 @@ def test_results_of_other_images_are_refused(truth: GroundTruth, tmp_path: Path)
     assert "no image in common with the ground truth (here: '7'; ground" in first
 
 
-def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
+def test_negative_sizes(tmp_path: Path) -> None:
     backward = CAR.replace("10.5 20 60.5 70", "60.5 20 10.5 70")
     folder = written(tmp_path, {"1.txt": "\n".join([CAR] * 20 + [backward])})
     (note,) = (n for n in read_ground_truth(folder).notes if "negative" in n.code)
@@ -274,12 +276,12 @@ def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
         ({"1.txt": "version https://git-lfs.github.com/spec/v1\noid"}, "Git LFS pointer"),
     ],
 )
-def test_folders_that_are_no_labels(tmp_path: Path, files: dict[str, str], message: str) -> None:
+def test_folders_without_labels(tmp_path: Path, files: dict[str, str], message: str) -> None:
     folder = written(tmp_path / "x", files)
     assert message in refused(lambda: read_ground_truth(folder))[0]
 
 
-def test_standard_input_is_no_folder(truth: GroundTruth) -> None:
+def test_standard_input_is_refused(truth: GroundTruth) -> None:
     with pytest.raises(InputError, match="cannot provide KITTI's results: file names are needed"):
         read_detections("-", truth)
 
@@ -287,7 +289,7 @@ def test_standard_input_is_no_folder(truth: GroundTruth) -> None:
 # --- telling it, and scoring it
 
 
-def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
+def test_the_format_is_detected_by_the_content_of_lines(labels: Path, tmp_path: Path) -> None:
     assert detect_format(labels).name == "kitti"
     assert detect_format(labels.parent).name == "kitti"
     assert detect_format(None, results(tmp_path)).name == "kitti"
@@ -297,16 +299,14 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
     assert not fits(str(tmp_path / "absent"))
 
 
-def test_without_the_preset_it_is_boxes_and_difficult_ones(
-    truth: GroundTruth, tmp_path: Path
-) -> None:
+def test_other_presets_read_boxes_and_difficult_flags(truth: GroundTruth, tmp_path: Path) -> None:
     detections = read_detections(results(tmp_path), truth)
     result = evaluate(truth, detections, "voc2012")
     assert result.true_positives.tolist() == [1, 0]
     assert result.ignored.tolist() == [0, 1]
 
 
-def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
+def test_the_command_selects_the_preset(detap: Run, labels: Path, tmp_path: Path) -> None:
     detections = results(tmp_path)
     out = tmp_path / "report.json"
     ended = detap("eval", "--gt", str(labels), "--dt", str(detections), "-o", str(out))
@@ -326,14 +326,14 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
     assert ended.status == 0, ended.err
 
 
-def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) -> None:
+def test_convert_reports_lost_data(detap: Run, labels: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "voc")
     ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)
     assert ended.status == 0
     assert "columns not supported by voc: truncated, occluded, alpha" in ended.err
 
 
-def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:
+def test_values_of_the_kit_from_its_files(real_data: Path) -> None:
     folder = real_data / "kitti-from-voc"
     expected = json.loads((folder / "expected.json").read_text("utf-8"))["numbers"]
     truth = read_ground_truth(folder / "label_2")
@@ -345,6 +345,6 @@ def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:
         assert values == pytest.approx(numbers["AP_R40"], abs=1e-12), what
 
 
-def test_attributes_of_images_are_none(labels: Path) -> None:
+def test_images_have_no_attributes(labels: Path) -> None:
     with pytest.raises((InputError, UsageError), match="no image has an attribute 'weather'"):
         detect_format(labels).image_attribute(read_ground_truth(labels), "weather")

@@ -1,4 +1,4 @@
-"""LabelMe's JSON files: what is read, and what each kind of bad input gets."""
+"""LabelMe's JSON files: valid and invalid input."""
 
 import gzip
 import hashlib
@@ -55,9 +55,7 @@ def refused(folder: Path, content: Any, **options: Any) -> list[str]:
     ("side", "shown"), [(-1, "-1"), ("640", '"640"'), ([], "[]"), (True, "true"), (1e12, "1e+12")]
 )
 @pytest.mark.parametrize("key", ["imageWidth", "imageHeight"])
-def test_a_side_of_the_image_that_is_none_is_an_error(
-    tmp_path: Path, key: str, side: Any, shown: str
-) -> None:
+def test_an_invalid_image_size_is_an_error(tmp_path: Path, key: str, side: Any, shown: str) -> None:
     (said,) = refused(tmp_path, document(shape(), **{key: side}))
     assert said.startswith(f"{key} is ")
     assert said.endswith("; write pixels, or null if unknown")
@@ -93,7 +91,7 @@ def test_boxes_images_and_sizes(tmp_path: Path) -> None:
     assert truth.image_sizes is not None
     expected = np.array([[np.nan, 40], [50, 40], [50, 40]])
     assert np.array_equal(truth.image_sizes, expected, equal_nan=True)
-    # The picture beside them; a without shapes; c.v2, which speaks of a.jpg.
+    # An image next to them; a without shapes; c.v2, whose content names a.jpg.
     assert {note.code: note.count for note in truth.notes} == {
         "files-skipped": 1,
         "images-without-objects": 1,
@@ -109,15 +107,15 @@ def test_one_file_and_gzip(tmp_path: Path) -> None:
     assert len(truth) == 1
 
 
-def test_the_picture_inside_is_left_alone(tmp_path: Path) -> None:
-    """It need not even be one."""
+def test_the_embedded_image_is_not_read(tmp_path: Path) -> None:
+    """It need not be valid."""
     truth = read_ground_truth(
         written(tmp_path, {"a.json": document(shape(), imageData="no base64: \x00 é")})
     )
     assert len(truth) == 1
 
 
-def test_bounds_of_other_shapes(tmp_path: Path) -> None:
+def test_other_shapes_are_read_as_their_bounds(tmp_path: Path) -> None:
     shapes = (
         shape((3.5, 4), (1, 9), (8, 2), kind="polygon"),
         shape((3.5, 4), (1, 9), (8, 2), kind=None),
@@ -174,7 +172,7 @@ def test_detections_have_scores(tmp_path: Path) -> None:
 
 
 def test_attributes_of_images(tmp_path: Path) -> None:
-    """A flag of the image, or else a key of its file."""
+    """Flags of the image, and keys of its file."""
     files = {
         "a.json": document(shape(), flags={"night": True}),
         "b.json": document(flags={"night": False}, camera=3),
@@ -187,7 +185,7 @@ def test_attributes_of_images(tmp_path: Path) -> None:
         labelme.image_attribute(truth, "day")
 
 
-def test_fractions_are_refused(tmp_path: Path, detap: Run) -> None:
+def test_normalized_boxes_are_refused(tmp_path: Path, detap: Run) -> None:
     shapes = [shape((0.1, 0.2), (0.3 + n / 100, 0.4)) for n in range(12)]
     written(tmp_path, {"a.json": document(*shapes)})
     ended = detap("check", "--gt", tmp_path)
@@ -206,7 +204,7 @@ def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
     assert source.members == ("a.json", "b.json")
 
 
-def test_it_is_told_by_its_keys(tmp_path: Path) -> None:
+def test_the_format_is_detected_by_its_keys(tmp_path: Path) -> None:
     picture = "A" * 20_000
     late = json.dumps({"imageData": picture, "shapes": [], "imagePath": "a.jpg"})
     written(tmp_path, {"a.json": document(shape()), "b.json": late, "c.jpg": ""})
@@ -361,7 +359,7 @@ def test_bad_shapes(tmp_path: Path, case: str) -> None:
     assert refused(tmp_path, document(shape(), record)) == [f"shapes[1]: {expected}"]
 
 
-def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
+def test_bad_shapes_with_shapes_bbox(tmp_path: Path) -> None:
     shapes = (shape((1, 2), (3, 4), kind="polygon"), shape((1, 2), kind="circle"))
     assert refused(tmp_path, document(*shapes), shapes="bbox") == [
         "shapes[0]: has 2 points as a polygon; expected 3",
@@ -378,7 +376,7 @@ def test_all_problems_of_all_files_are_listed(tmp_path: Path) -> None:
     assert listed[12].endswith('b.json: shapes[0]: label is ""; write the name of its class')
 
 
-def test_folders_without_anything(tmp_path: Path) -> None:
+def test_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no LabelMe files: no file ends with .json; use the"):
         read_ground_truth(tmp_path)
     with pytest.raises(InputError, match="no shapes in its 1 JSON files; use the annotations"):

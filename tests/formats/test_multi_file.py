@@ -1,4 +1,4 @@
-"""Several inputs are read as one file of all of them would be."""
+"""Several inputs are read like one file of all of them."""
 
 import json
 import os
@@ -47,8 +47,8 @@ def truth_of(images: Sequence[int], **more: Any) -> dict[str, Any]:
     }
 
 
-def found_on(images: Sequence[int]) -> list[dict[str, Any]]:
-    """Return detections, of which those of odd images and of cats are off."""
+def detections_on(images: Sequence[int]) -> list[dict[str, Any]]:
+    """Return detections, those on odd images and of cats displaced."""
     return [
         {
             "image_id": image,
@@ -70,7 +70,7 @@ def write(path: Path, content: Any) -> str:
 # --- which files are meant
 
 
-def test_a_pattern_means_the_files_that_match_sorted(tmp_path: Path) -> None:
+def test_a_pattern_gives_the_matching_files_sorted(tmp_path: Path) -> None:
     for name in ("b.json", "a.json", "c.txt"):
         write(tmp_path / name, [])
     assert expand_patterns([f"{tmp_path}/*.json"]) == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
@@ -80,12 +80,12 @@ def test_a_pattern_means_the_files_that_match_sorted(tmp_path: Path) -> None:
     )
 
 
-def test_a_pattern_of_folders_goes_down(tmp_path: Path) -> None:
+def test_a_pattern_matches_nested_folders(tmp_path: Path) -> None:
     inner = write(tmp_path / "night" / "a.json", [])
     assert expand_patterns([f"{tmp_path}/**/*.json"]) == (inner,)
 
 
-def test_what_exists_is_no_pattern(tmp_path: Path) -> None:
+def test_an_existing_path_is_not_a_pattern(tmp_path: Path) -> None:
     odd = write(tmp_path / "run[1].json", [])
     write(tmp_path / "run1.json", [])
     assert expand_patterns([odd]) == (odd,)
@@ -96,7 +96,7 @@ def test_a_pattern_that_matches_nothing_is_named() -> None:
         expand_patterns(["shards/*.json"])
 
 
-def test_a_folder_means_its_files_where_no_folder_is_a_data_set(tmp_path: Path) -> None:
+def test_a_folder_gives_its_files_if_the_format_has_no_folders(tmp_path: Path) -> None:
     for name in ("b.json.gz", "a.json", ".c.json", "readme.md"):
         write(tmp_path / name, [])
     paths = expand_folders([str(tmp_path)], coco)
@@ -135,13 +135,13 @@ def test_standard_input_is_no_shard() -> None:
         ([], "voc"),
     ],
 )
-def test_a_folder_tells_its_format(tmp_path: Path, names: list[str], format_: str) -> None:
+def test_the_format_of_a_folder_is_detected(tmp_path: Path, names: list[str], format_: str) -> None:
     for name in names:
         write(tmp_path / name, [])
     assert detect_format(tmp_path).name == format_
 
 
-def test_the_next_is_begun_while_one_is_read() -> None:
+def test_the_next_file_is_prefetched() -> None:
     begun: list[str] = []
 
     def begin(path: str) -> str:
@@ -168,7 +168,7 @@ def same_rows(one: Any, other: Any) -> bool:
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=9), st.randoms(use_true_random=False))
-def test_shards_give_what_one_file_gives(
+def test_shards_give_the_result_of_one_file(
     tmp_path_factory: Any, dealt: list[int], luck: Any
 ) -> None:
     folder = tmp_path_factory.mktemp("shards")
@@ -177,7 +177,7 @@ def test_shards_give_what_one_file_gives(
     parts = [[i for i, part in zip(images, dealt, strict=True) if part == k] for k in range(4)]
     order = [image for part in parts for image in part]
     gts = [write(folder / f"gt{k}.json", truth_of(part)) for k, part in enumerate(parts) if part]
-    dts = [write(folder / f"dt{k}.json", found_on(part)) for k, part in enumerate(parts)]
+    dts = [write(folder / f"dt{k}.json", detections_on(part)) for k, part in enumerate(parts)]
     one = read_ground_truth(write(folder / "gt.json", truth_of(order)))
     several = read_ground_truth(gts)
     assert (several.images, several.classes, several.class_ids) == (
@@ -187,8 +187,8 @@ def test_shards_give_what_one_file_gives(
     )
     assert several.image_sizes is not None
     assert same_rows(several, one)
-    records = found_on(order)
-    on = [[record["image_id"] for record in found_on(part)] for part in parts]
+    records = detections_on(order)
+    on = [[record["image_id"] for record in detections_on(part)] for part in parts]
     interleaved = any(max(a) > min(b) for a, b in pairwise(filter(None, on)))
     if interleaved:
         records.sort(key=lambda record: record["image_id"])
@@ -202,7 +202,7 @@ def test_shards_give_what_one_file_gives(
 
 def test_rows_split_over_inputs_count_as_in_one_file(tmp_path: Path) -> None:
     truth = read_ground_truth(write(tmp_path / "gt.json", truth_of([1, 2, 3])))
-    records = found_on([1, 2, 3])
+    records = detections_on([1, 2, 3])
     one = read_detections(write(tmp_path / "dt.json", records), truth)
     parts = [write(tmp_path / f"{k}.json", records[k::2]) for k in range(2)]
     both = read_detections(parts, truth, merge_images=True)
@@ -223,13 +223,13 @@ def test_an_image_of_two_inputs_is_refused(tmp_path: Path) -> None:
     truth = read_ground_truth(gts, merge_images=True)
     assert truth.images == (1, 2, 5)
     assert len(truth) == 8
-    dts = [write(tmp_path / f"dt{k}.json", found_on([k, 5])) for k in (1, 2)]
+    dts = [write(tmp_path / f"dt{k}.json", detections_on([k, 5])) for k in (1, 2)]
     with pytest.raises(InputError) as caught:
         read_detections(dts, truth)
     assert str(caught.value) == f"{dts[1]}: image 5 is also in {dts[0]}; {hint}"
 
 
-def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:
+def test_inputs_must_agree_on_categories(tmp_path: Path) -> None:
     other = truth_of([2], categories=[{"id": 3, "name": "cow"}, {"id": 7, "name": "dog"}])
     gts = [write(tmp_path / "a.json", truth_of([1])), write(tmp_path / "b.json", other)]
     with pytest.raises(InputError) as caught:
@@ -252,7 +252,7 @@ def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
     assert str(caught.value) == f"{bare}: no annotations in any of the 2 ground-truth inputs"
 
 
-def test_categories_of_one_name_are_told_apart_over_inputs_too(tmp_path: Path) -> None:
+def test_categories_of_equal_names_stay_distinct_over_inputs(tmp_path: Path) -> None:
     def box(image: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
         label = listed[0]["id"]
         return {"id": 1, "image_id": image, "category_id": label, "bbox": [1, 1, 5, 5], "area": 25}
@@ -267,7 +267,7 @@ def test_categories_of_one_name_are_told_apart_over_inputs_too(tmp_path: Path) -
     assert read_ground_truth(gts).classes == ("cat (id 3)", "cat (id 7)")
 
 
-def test_images_called_by_text_and_by_numbers_are_refused(tmp_path: Path) -> None:
+def test_image_ids_as_text_and_numbers_are_refused(tmp_path: Path) -> None:
     named = truth_of([2])
     for record in (*named["images"], *named["annotations"]):
         record["id" if "width" in record else "image_id"] = "a"
@@ -281,18 +281,18 @@ def test_images_called_by_text_and_by_numbers_are_refused(tmp_path: Path) -> Non
 
 def test_the_problems_of_every_input_are_listed(tmp_path: Path) -> None:
     truth = read_ground_truth(write(tmp_path / "gt.json", truth_of([1, 2])))
-    wrong = [{**record, "score": None} for record in found_on([1])]
+    wrong = [{**record, "score": None} for record in detections_on([1])]
     dts = [
         write(tmp_path / "a.json", wrong),
-        write(tmp_path / "b.json", found_on([2])),
-        write(tmp_path / "c.json", found_on([9])),
+        write(tmp_path / "b.json", detections_on([2])),
+        write(tmp_path / "c.json", detections_on([9])),
     ]
     with pytest.raises(InputError) as caught:
         read_detections(dts, truth)
     assert {problem.file for problem in caught.value.problems} == {dts[0], dts[2]}
 
 
-def test_classes_that_only_detections_have_follow_sorted(tmp_path: Path) -> None:
+def test_classes_only_in_detections_follow_sorted(tmp_path: Path) -> None:
     folder = tmp_path / "gt"
     folder.mkdir()
     for image in "ab":
@@ -307,7 +307,7 @@ def test_classes_that_only_detections_have_follow_sorted(tmp_path: Path) -> None
     assert both.label.tolist() == [0, 2, 0, 1]
 
 
-def test_notes_are_said_once_of_all_records() -> None:
+def test_notes_are_merged_over_inputs() -> None:
     def table(images: list[int], scores: list[float]) -> Detections:
         boxes = np.tile([1.0, 1.0, 5.0, 5.0], (len(images), 1))
         return Detections.from_arrays(
@@ -339,7 +339,7 @@ def test_notes_are_said_once_of_all_records() -> None:
 
 
 def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
-    """How many images have no file neither adds up nor is true of all inputs."""
+    """The number of images without a file neither adds up nor holds for all inputs."""
     for folder in ("gt", "a", "b"):
         (tmp_path / folder).mkdir()
     for name in "ab":
@@ -351,11 +351,11 @@ def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
     assert join_detections(parts, truth).notes == ()
 
 
-def test_one_input_is_left_as_it_is() -> None:
+def test_one_input_is_unchanged() -> None:
     truth = GroundTruth.from_arrays(image=[1], label=[1], boxes=[[0.0, 0, 1, 1]])
     assert join_ground_truths([truth]) is truth
 
 
-def test_no_path_is_refused() -> None:
+def test_an_empty_list_of_paths_is_refused() -> None:
     with pytest.raises(UsageError, match="no path given"):
         read_ground_truth([])

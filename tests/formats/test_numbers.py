@@ -1,4 +1,4 @@
-"""The one reader of numbers gives what Python's float() gives, to the last bit."""
+"""The number reader equals Python's float() to the last bit."""
 
 import math
 import os
@@ -21,7 +21,7 @@ def bits(value: float) -> bytes:
 
 
 def assert_parsed(text: str) -> None:
-    """Hold one spelling to Python's float, and as JSON to int where it is an integer."""
+    """Compare one number's text with Python's float, and with int if it is a JSON integer."""
     value = float(text)
     parsed = parse(text.encode())
     assert parsed is not None, text
@@ -57,7 +57,7 @@ def test_any_mantissa_and_exponent_is_read_as_python_reads_it(mantissa: int, pow
 def test_numbers_between_two_floats_are_read_as_python_reads_them(
     number: int, off: int, places: int
 ) -> None:
-    """Numbers halfway between two neighbouring floats, and just beside."""
+    """Numbers halfway between two adjacent floats, and very close to them."""
     low, high = (struct.unpack("d", struct.pack("q", n))[0] for n in (number, number + 1))
     if high == float("inf"):
         return
@@ -75,7 +75,7 @@ def test_numbers_between_two_floats_are_read_as_python_reads_them(
         *("1e999", "-1e999", "9" * 400, "nan", "inf", "NaN", "1 ", " 1", "1,", "1.5.5", "1ee5"),
     ],
 )
-def test_what_is_no_number_of_json_is_none(text: str) -> None:
+def test_invalid_json_numbers_are_refused(text: str) -> None:
     assert parse_json(text.encode()) is None
 
 
@@ -93,7 +93,7 @@ JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 @example(".")
 @example("+.e1")
 @example("0" * 30 + ".")
-def test_each_grammar_takes_its_own_numbers(text: str) -> None:
+def test_each_grammar_accepts_its_own_numbers(text: str) -> None:
     number = parse(text.encode())
     assert (number is not None) == (NUMBER.fullmatch(text) is not None)
     if number is not None:
@@ -107,7 +107,7 @@ def test_each_grammar_takes_its_own_numbers(text: str) -> None:
     "text",
     ["+1", "1.", ".5", "-.5e-3", "00012.50", "+0", "1.e5", "-0.", "0" * 400 + ".5", "5.e-324"],
 )
-def test_numbers_that_are_none_of_json(text: str) -> None:
+def test_numbers_invalid_in_json(text: str) -> None:
     number = parse(text.encode())
     assert number is not None
     assert bits(number) == bits(float(text))
@@ -116,14 +116,14 @@ def test_numbers_that_are_none_of_json(text: str) -> None:
 
 @pytest.mark.parametrize("power", [-400, -343, -71, -70, -28, -27, 0, 22, 23, 55, 56, 290, 309])
 @pytest.mark.parametrize("mantissa", [1, 2**53, 2**53 + 1, 10**19 - 1, 2**64 - 1, 10**30 + 1, 0])
-def test_powers_at_the_ends_of_the_ways_of_converting(mantissa: int, power: int) -> None:
+def test_exponents_at_the_limits_of_each_algorithm(mantissa: int, power: int) -> None:
     """Quotients of two doubles end at 10**22, the table of powers at -70 and 55."""
     assert_parsed(f"{mantissa}e{power}")
     assert_parsed(f"-0.{mantissa}e{power}")
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_every_single_is_read_as_python_reads_it(number: int) -> None:
+def test_every_float32_is_read_as_python_reads_it(number: int) -> None:
     value = struct.unpack("f", struct.pack("I", number))[0]
     if math.isfinite(value):
         assert_parsed(repr(value))
@@ -131,7 +131,7 @@ def test_every_single_is_read_as_python_reads_it(number: int) -> None:
 
 
 @pytest.mark.parametrize("zeros", [18, 19, 20, 400, 100_000])
-def test_many_zeros_change_nothing(zeros: int) -> None:
+def test_many_zeros_do_not_change_the_value(zeros: int) -> None:
     for text in (
         f"0.{'0' * zeros}1e{zeros}",
         f"1{'0' * zeros}e-{zeros}",
@@ -144,14 +144,14 @@ def test_many_zeros_change_nothing(zeros: int) -> None:
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4])
 @pytest.mark.parametrize("number", [2**53 + 1, 2**53 + 3, 2**53 + 5, 2**54 - 1])
-def test_of_two_floats_equally_near_the_even_one_is_taken(number: int, power: int) -> None:
-    """An odd number of 54 bits, halved `power` times, in the fewest digits: exactly half way."""
+def test_halfway_numbers_round_to_even(number: int, power: int) -> None:
+    """An odd number of 54 bits, halved `power` times, in the fewest digits: exactly halfway."""
     if number * 5**power < 10**19:
         assert_parsed(f"{number * 5**power}e-{power}")
 
 
 @pytest.mark.parametrize("above", [1022, 2048 + 1022, 4096 + 1022, 2048 + 1024, 2048 + 1026])
-def test_integers_that_fill_a_word(above: int) -> None:
+def test_integers_of_64_bits(above: int) -> None:
     """A sum of products that ends in ones carries nothing where nothing was added."""
     assert_parsed(f"{2**63 + above}")
     assert_parsed(f"{2**63 + above}.0")

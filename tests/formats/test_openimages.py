@@ -1,4 +1,4 @@
-"""Open Images' CSV: what is read, and what each kind of bad input gets."""
+"""Open Images' CSV: valid and invalid input."""
 
 import csv
 import gzip
@@ -60,7 +60,7 @@ def refused_detections(path: Path, **options: Any) -> list[str]:
 # --- what is read
 
 
-def test_columns_go_by_the_header(tmp_path: Path) -> None:
+def test_columns_follow_the_header(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         FULL,
@@ -96,7 +96,7 @@ def test_detections_in_either_order_of_columns(tmp_path: Path) -> None:
     assert detections.corners.tolist() == [[0.25, 0.125, 0.5, 0.375]]
 
 
-def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
+def test_image_sizes_give_pixels_and_images_without_boxes(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text(SIZES)
     path = written(tmp_path, PLAIN, "a.jpg,dog,.25,.5,.125,.375")
     truth = read_ground_truth(path, image_sizes=tmp_path / "sizes.csv")
@@ -184,13 +184,13 @@ def test_byte_order_mark_line_ends_blanks_and_gzip(tmp_path: Path) -> None:
     assert [rows.line(0), rows.line(1)] == [3, 6]
 
 
-def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
+def test_the_digest_of_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX)
     truth = read_ground_truth(path, limits=Limits(digests=True))
     assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_it_is_told_by_name_or_header(tmp_path: Path) -> None:
+def test_the_format_is_detected_by_name_or_header(tmp_path: Path) -> None:
     assert detect_format(written(tmp_path, PLAIN, BOX)).name == "openimages"
     assert detect_format(written(tmp_path, PLAIN, BOX, name="boxes")).name == "openimages"
 
@@ -198,7 +198,7 @@ def test_it_is_told_by_name_or_header(tmp_path: Path) -> None:
 # --- fractions and pixels
 
 
-def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
+def test_iou_does_not_need_image_sizes_but_areas_do(tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text(SIZES)
     path = written(tmp_path, PLAIN, BOX, "b,dog,0,.5,0,.5", "b,dog,.5,1,.5,1")
     lines = (SCORED, "a,dog,.9,.26,.5,.125,.375", "b,dog,.8,0,.5,0,.45", "b,dog,.7,0,.2,.5,.9")
@@ -234,7 +234,7 @@ def protocol_without_areas() -> Any:
     return replace(protocol("coco"), area_ranges=(ANY_AREA,))
 
 
-def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
+def test_normalized_boxes_with_pixels(tmp_path: Path, detap: Run) -> None:
     gt = written(tmp_path, PLAIN, BOX)
     (tmp_path / "dt").mkdir()
     (tmp_path / "dt/a.txt").write_text("dog .5 20 5 40 15\n")
@@ -253,7 +253,7 @@ def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
 
 
-def test_nothing_is_written_in_fractions(tmp_path: Path, detap: Run) -> None:
+def test_boxes_without_image_sizes_are_not_converted(tmp_path: Path, detap: Run) -> None:
     gt = written(tmp_path, PLAIN, BOX)
     (tmp_path / "sizes.csv").write_text(SIZES)
     for to in ("coco", "voc", "yolo"):
@@ -270,7 +270,7 @@ def test_nothing_is_written_in_fractions(tmp_path: Path, detap: Run) -> None:
     assert record["annotations"][0]["bbox"] == [20, 5, 20, 10]
 
 
-def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run) -> None:
+def test_detections_use_the_image_sizes_of_another_format(tmp_path: Path, detap: Run) -> None:
     record = {"id": 1, "file_name": "x/a.jpg", "width": 80, "height": 40}
     box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 5, 20, 10], "area": 200}
     coco = {
@@ -453,7 +453,7 @@ def test_bad_rows(tmp_path: Path, case: str) -> None:
     assert refused(written(tmp_path, PLAIN, BOX, "", line)) == [f"line 4: {expected}"]
 
 
-def test_a_group_that_is_none(tmp_path: Path) -> None:
+def test_an_invalid_group_flag(tmp_path: Path) -> None:
     lines = ("a,,dog,1,0,1,0,1,0,2", "a,,dog,1,0,1,0,1,0,true")
     assert refused(written(tmp_path, FULL, *lines)) == [
         "line 2: IsGroupOf is '2'; expected 1, 0, or -1 for unknown",
@@ -476,14 +476,14 @@ def test_scores_are_any_finite_numbers(tmp_path: Path) -> None:
     ]
 
 
-def test_images_called_alike(tmp_path: Path) -> None:
+def test_images_of_equal_stems(tmp_path: Path) -> None:
     path = written(tmp_path, PLAIN, BOX, "a.jpg,dog,0,1,0,1", "a.png,dog,0,1,0,1")
     assert refused(path) == [
         "line 4: image 'a.png' and 'a.jpg' differ only in the suffix; rename one of them"
     ]
 
 
-def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
+def test_negative_sizes(tmp_path: Path) -> None:
     lines = [f"a,dog,.{n}1,.9,.{n}2,.9" for n in range(8)] * 3
     lines[4] = "a,dog,.5,.4,.1,.2"
     path = written(tmp_path, PLAIN, *lines)
@@ -519,7 +519,7 @@ def test_limits(tmp_path: Path) -> None:
     assert caught.value.omitted == 10
 
 
-# --- the scanner against the careful reader
+# --- the scanner against the fallback reader
 
 WORDS = st.sampled_from(["a", "b", "a.jpg", "b c", "é", 'x"y', "x,y", "d "])
 NUMBERS = st.floats(0, 1).map(repr) | st.sampled_from(["0", "1", ".5", "5e-1", "0.50", "1.", "+.1"])
@@ -528,10 +528,10 @@ LINES = st.lists(st.tuples(WORDS, WORDS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, GRO
 
 
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
-def test_the_scanner_reads_what_the_careful_reader_reads(
+def test_the_fast_reader_equals_the_fallback_reader(
     tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, ...]], end: str
 ) -> None:
-    """With every field in quotes nothing is scanned."""
+    """Quoted fields are left to the fallback reader."""
     header = (*PLAIN.split(","), "IsGroupOf")
     both = []
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
@@ -551,8 +551,8 @@ def same(one: Rows, other: Rows) -> bool:
     return one.corners.tobytes() == other.corners.tobytes()
 
 
-def test_blocks_meet_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block that is declined stands between others, and lines are cut by the blocks' ends."""
+def test_lines_may_cross_block_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of the fallback reader lies between others, and blocks end inside lines."""
     from detap.io import stream
 
     lines = [f"im{n % 7},dog {n % 3},0.{n:03},0.9,0.{n:03},0.95" for n in range(200)]
@@ -584,7 +584,7 @@ def test_voc_100(real_data: Path) -> None:
 
 
 def test_open_images_150(real_data: Path) -> None:
-    """Rows, images, classes and groups as a plain reading of the CSV counts them."""
+    """Rows, images, classes and groups as counted by the csv module."""
     folder = real_data / "open-images-150"
     with (folder / "boxes.csv").open(newline="") as file:
         boxes = list(csv.DictReader(file))

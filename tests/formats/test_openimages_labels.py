@@ -1,4 +1,4 @@
-"""Labels of whole images and the hierarchy of classes, beside Open Images' boxes."""
+"""Image-level labels and the class hierarchy of Open Images."""
 
 import json
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def refused(call: Callable[[], object], folder: Path) -> list[str]:
 # --- labels
 
 
-def test_labels_verify_classes_and_bring_images_and_classes(tmp_path: Path) -> None:
+def test_labels_verify_classes_and_add_images_and_classes(tmp_path: Path) -> None:
     truth = read(tmp_path, LABELS, "c,v,dog,1", "a.jpg,v,bird,0", "a,v,bird,0.0", "b,v,cat,1")
     assert truth.images == ("a", "b", "c")
     assert truth.classes == ("bird", "cat", "dog")
@@ -89,7 +89,7 @@ def test_labels_verify_classes_and_bring_images_and_classes(tmp_path: Path) -> N
     assert nothing == {"negative": [], "positive": []}
 
 
-def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
+def test_labels_use_the_names_of_class_descriptions(tmp_path: Path) -> None:
     names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2,cat")
     truth = read(tmp_path, LABELS, "a,v,/m/2,0", class_descriptions=names)
     assert listed(truth, "negative") == [("a", "cat")]
@@ -122,7 +122,7 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_label(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+def test_invalid_labels(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     assert refused(lambda: read(tmp_path, *lines), tmp_path) == [message]
 
 
@@ -159,7 +159,7 @@ def test_boxes_and_labels_are_expanded_and_detections_are_not(tmp_path: Path) ->
     assert [ours[name] for name in ("dog", "animal", "toy")] == [1.0, 0.0, 0.0]
 
 
-def test_the_cases_that_tensorflows_script_was_run_on(real_data: Path, tmp_path: Path) -> None:
+def test_cases_of_tensorflows_script(real_data: Path, tmp_path: Path) -> None:
     listed = json.loads((real_data / "iou-types-cases" / "hierarchy.json").read_text("utf-8"))
     nameless = Descriptions(None, Problems(1), DEFAULT_LIMITS)
     first, second = (
@@ -176,7 +176,7 @@ def test_the_cases_that_tensorflows_script_was_run_on(real_data: Path, tmp_path:
         assert others == listed["cases"][1][which]
 
 
-def test_hierarchies_of_labels_go_by_their_names(tmp_path: Path) -> None:
+def test_hierarchies_with_class_names(tmp_path: Path) -> None:
     content = {"LabelName": "/m/0", "Subcategory": [
         {"LabelName": "/m/3", "Subcategory": [{"LabelName": "/m/1"}, {"LabelName": "/m/2"}]}
     ]}  # fmt: skip
@@ -217,13 +217,13 @@ def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
         ("ImageID,LabelName\n", "line 1, column 1: "),
     ],
 )
-def test_what_is_no_hierarchy(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_hierarchies(tmp_path: Path, content: str, message: str) -> None:
     path = written(tmp_path, "tree.json", content)
     (problem,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
     assert problem.startswith(f"tree.json: {message}")
 
 
-def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
+def test_a_hierarchy_that_is_nested_too_deeply(tmp_path: Path) -> None:
     node: dict[str, Any] = {"LabelName": "x"}
     for depth in range(120):
         node = {"LabelName": f"c{depth}", "Subcategory": [node]}
@@ -233,8 +233,8 @@ def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0, 1])
-def test_a_hierarchy_that_makes_a_few_rows_very_many(confidence: int, tmp_path: Path) -> None:
-    """1,100 labels of a class with 1,000 below it, or of one that has 1,000 above it."""
+def test_the_expansion_by_a_hierarchy_is_limited(confidence: int, tmp_path: Path) -> None:
+    """1,100 labels of a class with 1,000 descendants, or with 1,000 ancestors."""
     if confidence:
         kinds = [{"LabelName": f"c{n}", "Subcategory": [{"LabelName": "top"}]} for n in range(1000)]
     else:
@@ -251,8 +251,8 @@ def test_a_hierarchy_that_makes_a_few_rows_very_many(confidence: int, tmp_path: 
     assert len(truth.listed["positive" if confidence else "negative"]) == 1_101_100
 
 
-def test_the_command_takes_both(tmp_path: Path, detap: Run) -> None:
-    """One dog found and its kinds too; the cat of image a is a false positive by its label."""
+def test_the_command_accepts_labels_and_hierarchy(tmp_path: Path, detap: Run) -> None:
+    """One dog and its ancestors match; the cat of image a is an FP by its label."""
     boxes = written(tmp_path, "boxes.csv", *BOXES[:2])
     labels = written(tmp_path, "labels.csv", LABELS, "a,v,cat,0", "b,v,cat,1")
     detections = written(

@@ -1,4 +1,4 @@
-"""Adding a format is a module and a record: nothing else learns its name."""
+"""Adding a format needs a module and a record; no other code names it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.formats.made_up import MADE_UP
 
 TRUTH = "a cat 0 0 10 10\nb cat 0 0 10 10\n"
-FOUND = "a cat 0 0 10 10 .9\nb cat 50 50 10 10 .8\n"  # one of two is found, first: AP 1/2
+FOUND = "a cat 0 0 10 10 .9\nb cat 50 50 10 10 .8\n"  # one of two is matched, first: AP 1/2
 WORSE = "a cat 50 50 10 10 .9\nb cat 50 50 10 10 .8\n"
 
 
@@ -67,8 +67,8 @@ def test_an_option_of_another_format_is_refused(files: Path) -> None:
 
 
 @pytest.fixture
-def beside(files: Path) -> Path:
-    """Ground truth of COCO with the ids that the made-up format has."""
+def with_coco(files: Path) -> Path:
+    """Write COCO ground truth with the ids of the invented format."""
     box = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0, "category_id": "cat"}
     truth = {
         "images": [{"id": "a"}, {"id": "b"}],
@@ -79,46 +79,46 @@ def beside(files: Path) -> Path:
     return files
 
 
-def test_detections_may_be_of_another_format(beside: Path) -> None:
+def test_detections_may_be_of_another_format(with_coco: Path) -> None:
     call = ("--gt", "gt.json", "--protocol", "voc2012", "--output-format", "json")
     before = ("--baseline-detections", "worse.boxes", "--max-drop", "mAP=0")
-    ended = run(beside, "eval", *call, "--dt", "dt.boxes", *before)
+    ended = run(with_coco, "eval", *call, "--dt", "dt.boxes", *before)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["summary"]["mAP"] == 0.5
-    # An option of the detections' format is theirs alone: thrice as large, no box is found.
-    ended = run(beside, "eval", *call, "--dt", "dt.boxes", "--units", "3")
+    # An option of the detections' format is theirs alone: three times as large, no box matches.
+    ended = run(with_coco, "eval", *call, "--dt", "dt.boxes", "--units", "3")
     assert json.loads(ended.stdout)["summary"]["mAP"] == 0.0
-    ended = run(beside, "compare", "dt.boxes", "worse.boxes", *call, "--resamples", "0")
+    ended = run(with_coco, "compare", "dt.boxes", "worse.boxes", *call, "--resamples", "0")
     numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["metrics"]}
     assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
 
 
-def test_the_ground_truth_says_the_protocol(beside: Path) -> None:
-    ended = run(beside, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--output-format", "json")
+def test_the_ground_truth_format_selects_the_protocol(with_coco: Path) -> None:
+    ended = run(with_coco, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--output-format", "json")
     assert json.loads(ended.stdout)["signature"].startswith("protocol:coco|")
 
 
-def test_a_format_that_is_named_is_both_sides(beside: Path) -> None:
-    ended = run(beside, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--format", "coco")
+def test_format_applies_to_both_inputs(with_coco: Path) -> None:
+    ended = run(with_coco, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--format", "coco")
     assert ended.returncode == 2
     assert "dt.boxes: line 1, column 1: not a JSON array" in ended.stderr
 
 
-def test_a_format_may_be_named_for_each_side(beside: Path) -> None:
-    (beside / "odd.txt").write_text(FOUND)
+def test_each_input_may_have_its_own_format(with_coco: Path) -> None:
+    (with_coco / "odd.txt").write_text(FOUND)
     call = ("eval", "--gt", "gt.json", "--dt", "odd.txt", "--protocol", "voc2012")
-    ended = run(beside, *call, "--dt-format", "made-up", "--output-format", "json")
+    ended = run(with_coco, *call, "--dt-format", "made-up", "--output-format", "json")
     assert json.loads(ended.stdout)["summary"]["mAP"] == 0.5
-    ended = run(beside, *call, "--format", "made-up", "--gt-format", "coco")
+    ended = run(with_coco, *call, "--format", "made-up", "--gt-format", "coco")
     assert ended.returncode == 0, ended.stderr
-    ended = run(beside, *call, "--gt-format", "made-up")
+    ended = run(with_coco, *call, "--gt-format", "made-up")
     assert "gt.json: line 1: has" in ended.stderr
 
 
 def test_a_path_that_two_formats_fit_is_refused_with_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sniffer wins over a name; of two that fit, none does."""
+    """Content detection takes precedence over the name; if two match, it is ambiguous."""
     looking = MADE_UP._replace(name="looking", title="Looking", sniff=__name__, folders=True)
     monkeypatch.setitem(registry.FORMATS, "looking", looking)
     for name in "acd":
@@ -147,7 +147,7 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
 def test_a_folder_of_two_formats_is_refused_with_both(
     files: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    """As labelImg leaves it, where it was told to save the one and then the other."""
+    """As labelImg leaves it after saving in one format and then the other."""
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     if not said:
@@ -158,13 +158,13 @@ def test_a_folder_of_two_formats_is_refused_with_both(
 
 
 def fits(path: str) -> bool:
-    """Sniff, as a format of this module: it fits all folders."""
+    """Detect all folders as this module's format."""
     return os.path.isdir(path)
 
 
-def test_assertions_take_two_formats(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_assertions_take_two_formats(with_coco: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.FORMATS, "made-up", MADE_UP)
-    paths = beside / "gt.json", beside / "dt.boxes"
+    paths = with_coco / "gt.json", with_coco / "dt.boxes"
     result = assert_detections(*paths, protocol="voc2012", fail_under=0.5, units="1")
     assert result.summary["mAP"] == 0.5
     with pytest.raises(UsageError, match="--layout is for VOC files; these are read as made-up"):
@@ -203,7 +203,7 @@ def test_python(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert detap.evaluate(truth, detections, "voc2012").summary["mAP"] == 0.5
 
 
-def test_an_unknown_format_is_told_with_near_ones() -> None:
+def test_an_unknown_format_gets_suggestions() -> None:
     with pytest.raises(UsageError, match="format 'coko' is unknown; did you mean coco"):
         registry.format_named("coko")
     with pytest.raises(UsageError, match="format 'xyz' is unknown; use coco or voc"):

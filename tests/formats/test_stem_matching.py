@@ -1,4 +1,4 @@
-"""Two formats that meet: images are called by the stems of their files, classes by name."""
+"""Inputs of two formats: images match by file stem, classes by name."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ BOX = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
 
 
 def truth_file(folder: Path, names: list[str]) -> Path:
-    """Write COCO ground truth: a cat on each image, whose ids tell nothing."""
+    """Write COCO ground truth: a cat on each image, with ids unrelated to the files."""
     document = {
         "images": [{"id": 70 - n, "file_name": name} for n, name in enumerate(names)],
         "categories": [{"id": 3, "name": "dog"}, {"id": 9, "name": "cat"}],
@@ -44,7 +44,7 @@ def text_folder(folder: Path, files: dict[str, str]) -> Path:
 
 def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["val/a.jpg", "val/b.v2.PNG", "c"])
-    # a is found, b is found elsewhere, c has none: one of three by the first of two, AP 1/3.
+    # a is matched, b is displaced, c has none: one of three by the first of two, AP 1/3.
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n", "b.v2": "cat .8 50 50 60 60\n"})
     call = ("--gt", str(gt), "--dt", str(dt), "--protocol", "voc2012", "--no-inclusive-pixels")
     ended = detap("eval", *call, "--output-format", "json")
@@ -54,7 +54,7 @@ def test_text_files_of_images_against_coco(tmp_path: Path, detap: Run) -> None:
     assert {entry["name"] for entry in record["classes"]} == {"cat", "dog"}
 
 
-def test_numbers_and_names_come_back(tmp_path: Path) -> None:
+def test_metrics_and_names_are_reported(tmp_path: Path) -> None:
     gt = read_ground_truth(truth_file(tmp_path, ["a.jpg", "b.jpg"]))
     dt = text_folder(tmp_path, {"b": "bird .5 0 0 9 9\ncat .9 0 0 10 10\n"})
     detections = read_detections(dt, gt)
@@ -82,12 +82,12 @@ def test_another_image_is_refused_by_its_stem(tmp_path: Path, detap: Run) -> Non
         (["a_jpg.rf.0b1c", "b"], ("a_jpg.rf.0b1c", "b")),  # no suffix of an image
     ],
 )
-def test_what_images_are_called(files: list[str], stems: tuple[str, ...]) -> None:
+def test_names_of_images(files: list[str], stems: tuple[str, ...]) -> None:
     truth = GroundTruth.from_arrays(image=[1], label=["k"], boxes=np.ones((1, 4)), images=[1, 2])
     assert by_stem(truth, {1: files[0], 2: files[1]}).images == stems
 
 
-def test_images_of_one_file_cannot_be_told_apart(tmp_path: Path, detap: Run) -> None:
+def test_images_of_one_file_are_ambiguous(tmp_path: Path, detap: Run) -> None:
     gt = truth_file(tmp_path, ["a.jpg", "a.jpg"])
     dt = text_folder(tmp_path, {"a": "cat .9 0 0 10 10\n"})
     ended = detap("eval", "--gt", str(gt), "--dt", str(dt))
@@ -101,5 +101,5 @@ def detap_read(gt: Path, dt: Path) -> None:
     read_detections(dt, read_ground_truth(gt))
 
 
-def test_only_suffixes_of_images_are_cut() -> None:
+def test_only_image_suffixes_are_removed() -> None:
     assert [without_suffix(n) for n in ("a.JPEG", "a.tif", "a.b", "a")] == ["a", "a", "a.b", "a"]

@@ -1,4 +1,4 @@
-"""Files that URLs name are read as those of the disk are."""
+"""Files given by URL are read as those on disk."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ fsspec = pytest.importorskip("fsspec")
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    """Give a file system of nothing but memory."""
+    """Provide an in-memory file system."""
     system = fsspec.filesystem("memory")
     yield system
     system.store.clear()
@@ -63,7 +63,7 @@ def test_json_is_read_as_from_a_disk(urls: tuple[str, str], tmp_path: Path) -> N
     assert truth.files[0].path == urls[0]
 
 
-def test_files_of_the_disk_by_url(urls: tuple[str, str], tmp_path: Path) -> None:
+def test_local_files_by_url(urls: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "gt.json"
     path.write_text(json.dumps(TRUTH))
     mine = detap.read_ground_truth(f"file://{path}")
@@ -74,7 +74,7 @@ def test_files_of_the_disk_by_url(urls: tuple[str, str], tmp_path: Path) -> None
         read_bytes(f"file://{tmp_path}")
 
 
-def test_long_files_come_in_blocks(memory: Any) -> None:
+def test_long_files_are_read_in_blocks(memory: Any) -> None:
     content = bytes(range(256)) * (1 << 14)
     memory.pipe("/long", content)
     assert read_bytes("memory://long") == content
@@ -87,7 +87,7 @@ def test_long_files_come_in_blocks(memory: Any) -> None:
     assert sha256("memory://long") == hashlib.sha256(content).hexdigest()
 
 
-def test_limits_hold(memory: Any) -> None:
+def test_limits_apply(memory: Any) -> None:
     memory.pipe("/long", bytes(5000))
     with pytest.raises(InputError, match=r"^memory://long: is larger than 4999 bytes; raise"):
         read_bytes("memory://long", Limits(file_bytes=4999))
@@ -99,9 +99,7 @@ def test_limits_hold(memory: Any) -> None:
         read_bytes("memory://cut.gz")
 
 
-def test_what_cannot_be_had_is_an_error_of_ours(
-    memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_downloads_raise_input_error(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         InputError, match=r"^memory://none.json: no such file or directory; check the URL"
     ):
@@ -139,9 +137,7 @@ def test_what_cannot_be_had_is_an_error_of_ours(
         read_bytes("memory://a")
 
 
-def test_a_file_that_breaks_off_or_changes_while_it_is_read(
-    memory: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_truncated_or_changed_download(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.pipe("/a", bytes(5 << 20))
     with Stream("memory://a") as stream:
         stream.read()
@@ -194,7 +190,7 @@ def test_the_command_takes_urls_and_patterns_of_them(
     assert "this is the ground-truth file" in capsys.readouterr().err
 
 
-def test_folders_and_pictures_are_of_this_machine(
+def test_folders_and_images_must_be_local(
     urls: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(InputError, match=r"^memory://run: is a URL, expected a local file or"):
@@ -222,7 +218,7 @@ def test_arrays_are_read_by_url_too(memory: Any) -> None:
     assert read_npy("memory://a.npy").tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_settings_leave_urls_alone(
+def test_settings_do_not_change_urls(
     urls: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deep").mkdir()
@@ -247,7 +243,7 @@ def test_parquet_by_url(urls: tuple[str, str], memory: Any) -> None:
 
 
 def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against a server of moto's, where that and s3fs are installed."""
+    """On a server of moto, if that and s3fs are installed."""
     pytest.importorskip("s3fs")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
     server.start()
@@ -277,7 +273,7 @@ def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
         server.stop()
 
 
-def test_a_remote_file_is_opened_once_and_hashed_meanwhile(
+def test_a_remote_file_is_opened_once_and_hashed_while_read(
     urls: tuple[str, str], memory: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = []
@@ -296,7 +292,7 @@ def test_a_remote_file_is_opened_once_and_hashed_meanwhile(
 
 
 class Http(BaseHTTPRequestHandler):
-    """A server of one file, which fails and redirects as it is asked to."""
+    """A server of one file that fails and redirects on request."""
 
     content = json.dumps(TRUTH).encode()
     asked: ClassVar[list[str]] = []
@@ -315,7 +311,7 @@ class Http(BaseHTTPRequestHandler):
     do_GET = do_HEAD = _answer  # noqa: N815 - their names are the library's
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -330,7 +326,7 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_http_takes_three_requests_a_file(server: str) -> None:
+def test_http_needs_three_requests_per_file(server: str) -> None:
     truth = detap.read_ground_truth(f"{server}/gt.json", limits=Limits(digests=True))
     assert str(truth.files[0].sha256) == hashlib.sha256(Http.content).hexdigest()
     assert Http.asked == ["HEAD", "GET", "HEAD"]  # the last says that it has not changed
@@ -345,7 +341,7 @@ def test_http_takes_three_requests_a_file(server: str) -> None:
         ("file", "file.json: cannot be read: NonHttpUrlRedirectClientError: file:///etc/passwd"),
     ],
 )
-def test_what_http_answers_is_said(name: str, message: str, server: str) -> None:
+def test_http_errors_are_reported(name: str, message: str, server: str) -> None:
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(f"{server}/{name}.json")
     assert message in str(error.value)

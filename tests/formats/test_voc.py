@@ -1,4 +1,4 @@
-"""Valid VOC files: what they come to."""
+"""Valid VOC files: the tables read."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ PART = (
 
 @pytest.fixture(params=["scanned", "with care"], autouse=True)
 def both_readers(request: pytest.FixtureRequest) -> None:
-    """Every test here holds for the compiled scanners and for the careful readers."""
+    """Run every test with the fast readers and with the fallback readers."""
     if request.param == "with care":
         request.getfixturevalue("without_scanners")
 
@@ -66,7 +66,7 @@ def test_the_annotations_folder_and_any_other(tmp_path: Path) -> None:
     assert truth.files[1].path.endswith("ImageSets/Main/test.txt")
 
 
-def test_parts_are_no_objects_and_corners_go_by_name(tmp_path: Path) -> None:
+def test_parts_are_skipped_and_corners_are_read_by_name(tmp_path: Path) -> None:
     before = item("person", (10, 20, 30, 40), more=PART)
     behind = before.replace(PART, "").replace("</object>", f"{PART}{PART}</object>")
     turned = (
@@ -80,7 +80,7 @@ def test_parts_are_no_objects_and_corners_go_by_name(tmp_path: Path) -> None:
     assert truth.difficult.tolist() == [False] * 3  # the last one does not say
 
 
-def test_the_image_is_the_stem_and_not_what_the_file_says(tmp_path: Path) -> None:
+def test_the_image_name_is_the_file_stem(tmp_path: Path) -> None:
     lying = xml(item()).replace("<size>", "<filename>other.jpg</filename><size>")
     tree(tmp_path, {"a.b": lying})
     assert read_ground_truth(tmp_path).images == ("a.b",)
@@ -104,7 +104,7 @@ def test_an_image_set_gives_images_and_order(tmp_path: Path) -> None:
     assert read_ground_truth(tmp_path, image_set=listed).images == ("b", "a", "c")
 
 
-def test_leftovers_and_sub_folders_are_left_aside(tmp_path: Path) -> None:
+def test_other_files_and_subfolders_are_skipped(tmp_path: Path) -> None:
     tree(tmp_path, {"a": xml(item())})
     annotations = tmp_path / "Annotations"
     write(
@@ -135,7 +135,7 @@ def test_xml_that_only_lxml_reads(tmp_path: Path) -> None:
     assert truth.corners.tolist() == [[12, 20, 30, 40]] + [[10, 20, 30, 40]] * 5
 
 
-def test_what_a_size_may_be(tmp_path: Path) -> None:
+def test_image_sizes(tmp_path: Path) -> None:
     sizes: dict[str, tuple[object, object] | None] = {
         "a": (640.5, 480),
         "b": None,
@@ -150,7 +150,7 @@ def test_what_a_size_may_be(tmp_path: Path) -> None:
     assert np.array_equal(read, expected, equal_nan=True)
 
 
-def test_what_is_noted_of_ground_truth(tmp_path: Path) -> None:
+def test_notes_on_ground_truth(tmp_path: Path) -> None:
     nested = item(more=f"<part>{item()}</part>")
     tree(
         tmp_path,
@@ -200,7 +200,7 @@ def test_text_ground_truth_with_difficult_and_numbered_classes(tmp_path: Path) -
     assert truth.files[1].path == str(tmp_path / "names")
 
 
-def test_xml_names_its_classes_and_reads_no_list(tmp_path: Path) -> None:
+def test_class_names_are_refused_for_xml(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(
         "<annotation><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>"
         "<ymax>9</ymax></bndbox></object></annotation>"
@@ -210,7 +210,7 @@ def test_xml_names_its_classes_and_reads_no_list(tmp_path: Path) -> None:
     assert [source.path for source in truth.files] == [str(tmp_path)]
 
 
-def test_flat_xywh_ground_truth_is_noted(tmp_path: Path) -> None:
+def test_degenerate_xywh_ground_truth_is_noted(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": "dog 1 2 0 4\n"})
     assert codes(read_ground_truth(tmp_path, boxes="xywh")) == {"zero-area-ground-truth": 1}
 
@@ -251,7 +251,7 @@ def test_class_files(tmp_path: Path, truth: GroundTruth) -> None:
     }
 
 
-def test_a_class_of_difficult_objects_alone_may_be_undefined(tmp_path: Path) -> None:
+def test_a_class_with_difficult_objects_only_may_be_undefined(tmp_path: Path) -> None:
     objects = item(), item("cat"), item("bird", difficult="1"), item("cat", difficult="1")
     truth = read_ground_truth(tree(tmp_path / "truth", {"a": xml(*objects)}))
     write(tmp_path / "dt", {"comp4_det_test_dog.txt": "a .5 10 20 30 40\n"})
@@ -294,7 +294,7 @@ def test_numbered_classes_and_xywh(tmp_path: Path, truth: GroundTruth) -> None:
     assert detections.box_area.tolist() == [12, 12]
 
 
-def test_one_file_alone(tmp_path: Path, truth: GroundTruth) -> None:
+def test_a_single_file(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path, {"comp3_det_val_dog.txt": "a .5 1 2 3 4\n", "b.txt": "dog .5 1 2 3 4\n"})
     of_class = read_detections(tmp_path / "comp3_det_val_dog.txt", truth)
     of_image = read_detections(tmp_path / "b.txt", truth)
@@ -304,13 +304,13 @@ def test_one_file_alone(tmp_path: Path, truth: GroundTruth) -> None:
     assert of_class.files[0].members == ()
 
 
-def test_a_message_names_three_and_cuts_long_names() -> None:
+def test_a_message_lists_three_names_and_shortens_long_ones() -> None:
     assert join_names(["b", "a", "b"]) == "'b', 'a'"
     assert join_names([3, "3", 4, 5]) == "3, '3', 4, ..."
     assert join_names(["x" * 61]) == f"'{'x' * 57}...'"
 
 
-def test_no_detection_at_all(tmp_path: Path, truth: GroundTruth) -> None:
+def test_no_detections(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"comp4_det_test_dog.txt": ""})
     detections = read_detections(tmp_path / "dt", truth)
     assert len(detections) == 0
@@ -319,7 +319,7 @@ def test_no_detection_at_all(tmp_path: Path, truth: GroundTruth) -> None:
     assert detections.notes[0].message.endswith("have AP 0: 'bird', 'cat'")
 
 
-def test_boxes_clipped_on_one_side_stay_as_they_are(tmp_path: Path, truth: GroundTruth) -> None:
+def test_negative_sizes_are_kept(tmp_path: Path, truth: GroundTruth) -> None:
     # The image has 500 by 375 pixels. Such rows are among the real detections of VOC 2007.
     lines = ["a .5 510.5 2 500 4", "a .5 1 2 -7 4", "a .5 3 380 4 374", "a .5 0 0 -1 -2.5"]
     write(tmp_path / "dt", {"x_dog.txt": "\n".join(lines + ["a .5 1 2 3 4"] * 77)})
@@ -329,7 +329,7 @@ def test_boxes_clipped_on_one_side_stay_as_they_are(tmp_path: Path, truth: Groun
     assert codes(detections)["detections-negative-size"] == 4
 
 
-def test_what_looks_like_another_encoding_is_noted(tmp_path: Path, truth: GroundTruth) -> None:
+def test_boxes_that_look_like_another_format_are_noted(tmp_path: Path, truth: GroundTruth) -> None:
     corners = write(tmp_path / "corners", {"a.txt": "dog .5 200 200 400 300\n" * 3})
     assert codes(read_detections(corners, truth, boxes="xywh"))["detections-look-xyxy"] == 3
 
@@ -341,7 +341,7 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-def test_numbers_are_those_of_python_to_the_last_bit(tmp_path: Path, truth: GroundTruth) -> None:
+def test_numbers_equal_python_floats_to_the_last_bit(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"a.txt": "".join(f"dog {text} 1 2 3 4\n" for text in NUMBERS)})
     detections = read_detections(tmp_path / "dt", truth)
     assert [float.hex(value) for value in detections.score.tolist()] == [
@@ -349,7 +349,7 @@ def test_numbers_are_those_of_python_to_the_last_bit(tmp_path: Path, truth: Grou
     ]
 
 
-def test_names_beyond_ascii(tmp_path: Path, truth: GroundTruth) -> None:
+def test_non_ascii_names(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"a.txt": "犬 .5 1 2 3 4\ndog .5 1 2 3 4\n"})
     assert read_detections(tmp_path / "dt", truth).classes[-1] == "犬"
     images = read_ground_truth(tree(tmp_path / "more", {"é": xml(item())}))
@@ -357,7 +357,7 @@ def test_names_beyond_ascii(tmp_path: Path, truth: GroundTruth) -> None:
     assert len(read_detections(tmp_path / "more_dt", images)) == 1
 
 
-def test_a_name_that_utf8_cannot_spell_is_an_image_too(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_utf8_is_an_image(tmp_path: Path) -> None:
     strange = b"\xff.xml".decode("utf-8", "surrogateescape")
     try:
         tree(tmp_path / "truth", {strange[:-4]: xml(item())})
@@ -370,7 +370,7 @@ def test_a_name_that_utf8_cannot_spell_is_an_image_too(tmp_path: Path) -> None:
         read_detections(tmp_path / "dt", truth)
 
 
-def test_wrong_calls(tmp_path: Path, truth: GroundTruth) -> None:
+def test_invalid_arguments(tmp_path: Path, truth: GroundTruth) -> None:
     with pytest.raises(UsageError, match="boxes 'corners' is unknown; use one of xyxy, xywh"):
         read_ground_truth(tmp_path, boxes="corners")
     with pytest.raises(UsageError, match="layout 'rows' is unknown; use one of class-files"):
@@ -396,7 +396,7 @@ def test_limits(tmp_path: Path, truth: GroundTruth) -> None:
         read_detections(tmp_path / "dt", truth, limits=limited(file_bytes=20))
 
 
-def test_the_order_of_folder_entries_changes_nothing(
+def test_the_order_of_folder_entries_does_not_matter(
     tmp_path: Path, truth: GroundTruth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "dt", {f"{name}.txt": "dog .5 1 2 3 4\n" for name in "abc"})

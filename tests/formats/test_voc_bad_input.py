@@ -1,4 +1,4 @@
-"""Wrong VOC files: each gets a message with the file, the place, the value and the remedy."""
+"""Invalid VOC files: each message has file, location, value and hint."""
 
 import os
 import pickle
@@ -162,7 +162,7 @@ def test_a_doctype(tmp_path: Path, doctype: str) -> None:
     assert refused_xml(tmp_path, doctype + xml(item(name))) == expected
 
 
-def test_an_entity_that_expands_without_end(tmp_path: Path) -> None:
+def test_an_entity_that_expands_exponentially(tmp_path: Path) -> None:
     letters = "abcdefghijklmnop"
     entities = "".join(f'<!ENTITY {b} "{f"&{a};" * 20}">' for a, b in pairwise(letters))
     doctype = f'<!DOCTYPE annotation [<!ENTITY a "ha">{entities}]>'
@@ -204,7 +204,7 @@ NO_ANNOTATIONS = {
 
 
 @pytest.mark.parametrize(("content", "message"), NO_ANNOTATIONS.values(), ids=NO_ANNOTATIONS)
-def test_what_is_no_annotation(tmp_path: Path, content: str | bytes, message: str) -> None:
+def test_files_that_are_not_annotations(tmp_path: Path, content: str | bytes, message: str) -> None:
     assert refused_xml(tmp_path, content) == [message]
 
 
@@ -257,7 +257,7 @@ def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
 # --- folders and image sets ---------------------------------------------------------------------
 
 
-def test_folders_that_hold_nothing(tmp_path: Path) -> None:
+def test_empty_folders(tmp_path: Path) -> None:
     give = "use the folder with the files, or the one with Annotations"
     (tmp_path / "empty").mkdir()
     tree(tmp_path / "bare", {})
@@ -282,7 +282,7 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
     ]
 
 
-def test_paths_that_are_no_folder(tmp_path: Path) -> None:
+def test_paths_that_are_not_folders(tmp_path: Path) -> None:
     file = write(tmp_path, {"a.xml": xml(item())}) / "a.xml"
     for path, message in (
         (file, "not a folder; use the folder that contains the files"),
@@ -337,7 +337,7 @@ def test_image_sets(tmp_path: Path) -> None:
     ]
 
 
-def test_what_would_hang_is_refused(tmp_path: Path) -> None:
+def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     tree(tmp_path, {"a": xml(item())})
     annotations = tmp_path / "Annotations"
     os.mkfifo(annotations / "b.xml")
@@ -497,7 +497,7 @@ def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
         read_detections(tmp_path / "images", truth)
 
 
-def test_xywh_where_corners_are_due(tmp_path: Path, truth: GroundTruth) -> None:
+def test_xywh_instead_of_xyxy(tmp_path: Path, truth: GroundTruth) -> None:
     lead, *rest = refused_lines(tmp_path, truth, *["a .5 100 200 30 40"] * 3, FINE)
     assert lead == (
         f"{tmp_path}/dt: 3 of 4 boxes have negative width or height: they look like x, "
@@ -532,15 +532,15 @@ def test_lines_of_ground_truth(tmp_path: Path, line: str, message: str) -> None:
 
 
 def many(wrong: str, fine: str, count: int) -> str:
-    """Return lines of which the third is wrong."""
+    """Return lines, the third invalid."""
     return "".join(f"{wrong if number == 2 else fine}\n" for number in range(count))
 
 
 @pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
-def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
+def test_fewer_than_one_box_in_twenty_may_have_a_negative_size(
     tmp_path: Path, truth: GroundTruth, boxes: str
 ) -> None:
-    """Real detectors clip boxes on one side only; WIDER FACE has such a ground truth."""
+    """Real detectors clip boxes on one side; WIDER FACE has such ground truth."""
     wrong, location = (
         ("9 2 3 4", "x2 = 3 is less than x1 = 9")
         if boxes == "xyxy"
@@ -579,7 +579,7 @@ def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[s
     return problems_of(caught.value, path)
 
 
-def test_fewer_than_one_object_in_twenty_may_end_before_it_begins(tmp_path: Path) -> None:
+def test_fewer_than_one_object_in_twenty_may_have_a_negative_size(tmp_path: Path) -> None:
     wrong = item(box=(30, 20, 10, 40))
     tree(tmp_path, {"a": xml(item(), wrong), "b": xml(*[item()] * 19)})
     (note,) = [n for n in read_ground_truth(tmp_path).notes if "negative" in n.code]
@@ -589,8 +589,8 @@ def test_fewer_than_one_object_in_twenty_may_end_before_it_begins(tmp_path: Path
     assert "can never be matched" in note.message
 
 
-def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth) -> None:
-    """Lines of YOLO: --boxes xywh would read them, and give a number that is wrong."""
+def test_normalized_boxes_are_never_read_as_xywh(tmp_path: Path, truth: GroundTruth) -> None:
+    """YOLO lines: --boxes xywh would read them, and give a wrong metric."""
     write(tmp_path / "gt", {"a.txt": "dog 0.5 0.5 0.2 0.3\n" * 3})
     write(tmp_path / "dt", {"a.txt": "dog 0.5 0.5 0.2 0.3 0.9\n" * 3})
     for (line,) in (refused_truth(tmp_path / "gt"), refused_detections(tmp_path / "dt", truth)):
@@ -615,7 +615,7 @@ NO_LINES = {
 
 
 @pytest.mark.parametrize(("content", "kind"), NO_LINES.values(), ids=NO_LINES)
-def test_what_is_no_list_of_lines(
+def test_files_that_are_not_text_lines(
     tmp_path: Path, truth: GroundTruth, content: str | bytes, kind: str
 ) -> None:
     write(tmp_path / "dt", {"det_test_cat.txt": FINE, "det_test_dog.txt": content})
@@ -631,7 +631,7 @@ def test_a_class_may_begin_with_a_bracket(tmp_path: Path, truth: GroundTruth) ->
     assert read_detections(tmp_path / "dt", truth).classes[2:] == ("<unk>", "[dog]")
 
 
-def test_detections_that_are_no_detections(tmp_path: Path, truth: GroundTruth) -> None:
+def test_files_that_are_not_detections(tmp_path: Path, truth: GroundTruth) -> None:
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "fifo")
     for path, message in (
@@ -691,8 +691,8 @@ def test_a_class_that_is_ambiguous(tmp_path: Path) -> None:
     ]
 
 
-def test_a_layout_that_cannot_be_told(tmp_path: Path) -> None:
-    # The image and the class are both called "dog".
+def test_an_ambiguous_layout(tmp_path: Path) -> None:
+    # The image and the class are both named "dog".
     truth = read_ground_truth(tree(tmp_path / "truth", {"dog": xml(item())}))
     write(tmp_path / "dt", {"dog.txt": "dog .5 1 2 3 4"})
     with pytest.raises(InputError, match="use --layout class-files or --layout image-files"):
@@ -712,7 +712,7 @@ def test_ground_truth_that_numbers_its_images(tmp_path: Path) -> None:
 def test_a_score_in_the_last_column_is_named(
     tmp_path: Path, truth: GroundTruth, boxes: str
 ) -> None:
-    """`class x1 y1 x2 y2 score`: read as it stands, no box overlaps anything."""
+    """`class x1 y1 x2 y2 score`: read as it is, no box overlaps anything."""
     write(tmp_path / "dt", {"a.txt": "dog 10 20 30 40 0.9\ndog 12 21 31 44 0.25\n"})
     sides = "x1 y1 x2 y2" if boxes == "xyxy" else "x y width height"
     assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
@@ -724,6 +724,8 @@ def test_a_score_in_the_last_column_is_named(
     assert detections.score.tolist() == [10, 12]
 
 
-def test_percent_is_no_score_in_another_column(tmp_path: Path, truth: GroundTruth) -> None:
+def test_scores_in_percent_are_not_taken_for_another_column(
+    tmp_path: Path, truth: GroundTruth
+) -> None:
     write(tmp_path / "dt", {"a.txt": "dog 90 10.5 20.5 30.5 40.5\ndog 25 0.5 0.5 0.75 0.75\n"})
     assert len(read_detections(tmp_path / "dt", truth)) == 2

@@ -1,4 +1,4 @@
-"""Which class a file's name means, and which of two layouts a folder has."""
+"""The class of a file name, and the layout of a folder."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_the_class_of_a_file(stem: str, expected: tuple[str, bool, tuple[str, ..
     assert (match.name, match.known, match.candidates) == expected
 
 
-def test_other_files_resolve_a_doubtful_one() -> None:
+def test_other_files_resolve_an_ambiguous_name() -> None:
     stems = ("res_v2_dog", "res_v2_traffic_light", "res_v2_hot_cat")
     matches = classes_of_stems(stems, KNOWN)
     assert [matches[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]

@@ -1,4 +1,4 @@
-"""The readers on real VOC data, against the counts that its owner gives."""
+"""The readers on real VOC data, compared with the published counts."""
 
 from pathlib import Path
 
@@ -47,20 +47,22 @@ def test_voc2007_objects_whose_parts_come_first(real_data: Path) -> None:
     assert all(truth.classes[label] != "head" for label in truth.label)
 
 
-def test_every_real_file_is_regular_enough_to_be_scanned(real_data: Path) -> None:
+def test_the_fast_reader_accepts_every_real_file(real_data: Path) -> None:
     for name in ("voc2007-test/Annotations", "bccd/Annotations", "voc-100/gt/voc_xml"):
         members = [path.name.encode() for path in sorted(folder(real_data, name).glob("*.xml"))]
         paths: list[bytes | None] = [
             str(real_data / name).encode() + b"/" + member for member in members
         ]
-        declined = _voc_xml.scan_files(-1, paths, file_bytes=1 << 22, records=10**6, nesting=100)[0]
-        assert declined == []
+        not_scanned = _voc_xml.scan_files(
+            -1, paths, file_bytes=1 << 22, records=10**6, nesting=100
+        )[0]
+        assert not_scanned == []
     lists = sorted(folder(real_data, "cartucho-85/detection-results").glob("*.txt"))
-    declined = _voc_text.scan_files(
+    not_scanned = _voc_text.scan_files(
         -1, [str(path).encode() for path in lists], [], grow=True, width=5, xywh=False,
         fractions=False, file_bytes=1 << 22, records=10**6,
     )[0]  # fmt: skip
-    assert declined == []
+    assert not_scanned == []
 
 
 def test_bccd(real_data: Path) -> None:
@@ -121,7 +123,7 @@ def test_odm_sample_2(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["voc2007-test", "bccd", "voc-100/gt/voc_xml"])
-def test_scanned_and_read_with_care_alike(
+def test_both_readers_give_the_same_tables(
     real_data: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
     truth = read_ground_truth(folder(real_data, name))

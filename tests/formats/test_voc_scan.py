@@ -1,4 +1,4 @@
-"""Laws of the compiled scanners: they agree with the careful readers, or decline."""
+"""Invariants of the compiled scanners: they equal the fallback readers, or fall back."""
 
 import math
 
@@ -11,7 +11,7 @@ from tests.formats.voc_oracle import (
     check_annotation,
     check_lines,
     plain_number,
-    read_annotation_with_care,
+    read_annotation_by_fallback,
     scan_annotations,
 )
 
@@ -36,14 +36,14 @@ plain_texts = st.one_of(
 
 @st.composite
 def wrapped(draw: st.DrawFn, tag: str, inner: str) -> str:
-    """Return an element around `inner`, with any attributes and blanks that are allowed."""
+    """Return an element around `inner`, with random valid attributes and whitespace."""
     behind = draw(st.sampled_from(["", " ", "\n\t"]))
     return f"<{tag}{draw(attributes)}{behind}>{inner}</{tag}{behind}>"
 
 
 @st.composite
 def unknown(draw: st.DrawFn, depth: int = 2) -> str:
-    """Return an element that means nothing, with others in it that would, elsewhere."""
+    """Return an unknown element that contains known ones."""
     tag = draw(tags)
     if draw(st.booleans()):
         return f"<{tag}{draw(attributes)}/>"
@@ -86,7 +86,7 @@ def objects(draw: st.DrawFn) -> str:
 
 @st.composite
 def annotations(draw: st.DrawFn) -> bytes:
-    """Return a valid annotation of the plain kind, which the scanner has to take."""
+    """Return a valid plain annotation, which the scanner must accept."""
     declaration = draw(
         st.sampled_from(
             [
@@ -123,7 +123,7 @@ MARKUP = [
 
 @st.composite
 def mutated(draw: st.DrawFn, valid: st.SearchStrategy[bytes]) -> bytes:
-    """Return valid content with bytes put in, taken out or exchanged."""
+    """Return valid content with bytes inserted, removed or swapped."""
     content = draw(valid)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(content)))
@@ -134,19 +134,19 @@ def mutated(draw: st.DrawFn, valid: st.SearchStrategy[bytes]) -> bytes:
 
 
 @given(mutated(annotations()))
-def test_a_mutated_annotation_is_declined_or_agreed_on(content: bytes) -> None:
+def test_a_mutated_annotation_falls_back_or_is_read_equally(content: bytes) -> None:
     check_annotation(content)
 
 
 @pytest.mark.parametrize("piece", [b"<", b"&", b"\0", b"<x>", b"</object>", b" ", b"1", b"<!---->"])
-def test_every_place_of_a_small_annotation(piece: bytes) -> None:
+def test_a_change_at_every_byte_of_a_small_annotation(piece: bytes) -> None:
     content = xml(item(more="<part a='1'/>")).encode()
     contents = [content[:at] + piece + content[at:] for at in range(len(content) + 1)]
     contents += [content[:at] for at in range(len(content))]
     contents += [content[:at] + content[at + 1 :] for at in range(len(content))]
     for changed, scanned in zip(contents, scan_annotations(contents), strict=True):
         if scanned is not None:
-            assert scanned == read_annotation_with_care(changed), changed
+            assert scanned == read_annotation_by_fallback(changed), changed
 
 
 IRREGULAR = {
@@ -166,7 +166,7 @@ IRREGULAR = {
 
 
 @pytest.mark.parametrize("content", IRREGULAR.values(), ids=IRREGULAR)
-def test_what_is_left_to_lxml(content: bytes) -> None:
+def test_annotations_left_to_lxml(content: bytes) -> None:
     assert not check_annotation(content)
 
 
@@ -187,7 +187,7 @@ numbers = st.one_of(
 
 @st.composite
 def lines(draw: st.DrawFn, width: int, first: st.SearchStrategy[str], ordered: bool) -> bytes:
-    """Return lines that are fine but for numbers that are too large."""
+    """Return lines that are valid except for numbers that are too large."""
     text = ""
     for _ in range(draw(st.integers(0, 4))):
         columns = [draw(numbers) for _ in range(width)]
@@ -203,12 +203,12 @@ def lines(draw: st.DrawFn, width: int, first: st.SearchStrategy[str], ordered: b
 @given(lines(5, st.sampled_from(KNOWN), ordered=True))
 @example(b"")
 @example(b"a .5 1 2 3 4")
-def test_fine_lines_of_a_class_are_scanned(content: bytes) -> None:
+def test_valid_lines_of_a_class_are_scanned(content: bytes) -> None:
     assert check_lines(content, 5, "xyxy", KNOWN) == _all_finite(content)
 
 
 @given(lines(4, st.sampled_from(["dog", "traffic-light", "7"]), ordered=True))
-def test_fine_lines_of_ground_truth_are_scanned(content: bytes) -> None:
+def test_valid_lines_of_ground_truth_are_scanned(content: bytes) -> None:
     assert check_lines(content, 4, "xyxy", None)
     assert check_lines(content, 4, "xywh", None)
 
@@ -231,7 +231,7 @@ def _all_finite(content: bytes) -> bool:
 @example("1e-00000000000000000000000000000000000000000000001")
 @example("1e" + "9" * 30)
 @example("-0.0e-999999")
-def test_a_number_is_that_of_python_to_the_last_bit(text: str) -> None:
+def test_a_number_equals_python_float_to_the_last_bit(text: str) -> None:
     value = plain_number(text)
     taken = check_lines(f"a {text} 0 0 0 0".encode(), 5, "xyxy", KNOWN)
     assert taken == (value is not None)
@@ -247,7 +247,7 @@ SCRAPS = [
 
 
 @given(st.data())
-def test_mutated_lines_are_declined_or_agreed_on(data: st.DataObject) -> None:
+def test_mutated_lines_fall_back_or_are_read_equally(data: st.DataObject) -> None:
     known = data.draw(st.sampled_from([KNOWN, None]))
     width = data.draw(st.sampled_from([4, 5]))
     box_format = data.draw(st.sampled_from(["xyxy", "xywh"]))

@@ -103,7 +103,7 @@ def row(truth: GroundTruth) -> tuple[str, bool, list[float], tuple[float, float]
 
 @pytest.mark.parametrize("tool", FILES)
 def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
-    """The file's name counts, no matter what it says of itself; images may lie beside it."""
+    """The file name decides the image, whatever its content says; images may lie next to it."""
     stem, content, expected = FILES[tool]
     write(tmp_path / "valid", {f"{stem}.xml": content, f"{stem}.jpg": b"\xff\xd8", "x.txt": ""})
     truth = read_ground_truth(tmp_path / "valid", format="voc")
@@ -146,7 +146,7 @@ def headline(detap: Run, *words: str) -> float:
     return value
 
 
-# A cat found with IoU 1 above a false positive; a difficult dog, and an empty image.
+# A cat matched with IoU 1 above a false positive; a difficult dog, and an empty image.
 CARTUCHO = {
     "gt": {"a.txt": "cat 10 20 29 39\ndog 1 1 5 5 difficult\n", "b.txt": ""},
     "dt": {"a.txt": "cat 0.9 10 20 29 39\ncat 0.8 50 50 60 60\ndog .5 70 70 80 80\n", "b.txt": ""},

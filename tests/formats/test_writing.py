@@ -1,4 +1,4 @@
-"""Tables into files of another format: what can be held is held to the bit, the rest is said."""
+"""Tables written to files of another format: kept to the bit where possible, losses reported."""
 
 import json
 import warnings
@@ -30,7 +30,7 @@ COLUMNS = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "
 
 
 @given(st.lists(BOX, min_size=1, max_size=20))
-def test_sides_lead_back_to_the_bits_that_sides_had_made(boxes: list[tuple[float, ...]]) -> None:
+def test_xywh_gives_back_the_bits_of_its_corners(boxes: list[tuple[float, ...]]) -> None:
     corners, area = encode_boxes(np.array(boxes), "xywh")
     xywh, exact = to_xywh(corners, area)
     assert exact.all()
@@ -39,15 +39,15 @@ def test_sides_lead_back_to_the_bits_that_sides_had_made(boxes: list[tuple[float
     assert area_again.tobytes() == area.tobytes()
 
 
-def test_corners_that_no_sum_reaches_are_told() -> None:
+def test_corners_that_no_xywh_gives_are_reported() -> None:
     # 1e-30 + w is a float64 next to a whole number of 2^-53 only: never 1 + 2^-52 - 2^-60 ...
     corners = np.array([[0.1, 0.0, 1e-17, 1.0], [1.0, 1.0, 3.0, 3.0]])
     box_area = np.array([123.0, 4.0])
     assert to_xywh(corners, box_area)[1].tolist() == [False, True]
 
 
-def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
-    """From 0 to 1 and from 1e-30 to 0.3 there are no sides whose product is 0.31."""
+def test_last_bits_that_coco_cannot_store_are_an_info_note(tmp_path: Path) -> None:
+    """From 0 to 1 and from 1e-30 to 0.3 no width and height have the product 0.31."""
     truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1e-30, 0, 0.3, 1]])
     truth = replace(truth, box_area=np.array([0.31]), area=np.array([0.31]))
     done = detap.convert(tmp_path / "out.json", truth, to="coco")
@@ -60,7 +60,10 @@ def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
 
 @st.composite
 def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Detections]:
-    """Tables as a reader gives them: every image and class is there, boxes or none."""
+    """Draw tables as a reader returns them.
+
+    Every image and class is listed, with or without boxes.
+    """
     images = [f"{k:03d}" for k in range(draw(st.integers(1, 4)))]
     classes = ["a b", "c", "ünï"][: draw(st.integers(1, 3))]
     n, m = draw(st.integers(1, 8)), draw(st.integers(0, 8))
@@ -97,7 +100,7 @@ def tables(draw: Any, box_format: str, *, flags: bool) -> tuple[GroundTruth, Det
 
 
 @given(tables("xywh", flags=True))
-def test_what_coco_can_hold_reads_as_the_same_tables(
+def test_tables_written_as_coco_are_read_back_equal(
     made: tuple[GroundTruth, Detections],
 ) -> None:
     truth, detections = made
@@ -118,7 +121,7 @@ def test_what_coco_can_hold_reads_as_the_same_tables(
 
 
 @given(tables("xyxy", flags=False))
-def test_what_voc_can_hold_reads_as_the_same_tables(
+def test_tables_written_as_voc_are_read_back_equal(
     made: tuple[GroundTruth, Detections],
 ) -> None:
     truth, detections = made
@@ -153,10 +156,10 @@ LINE = st.tuples(st.integers(0, 2), SHARE, SHARE, SHARE, SHARE)
     st.lists(LINE, max_size=5),
     st.tuples(st.integers(1, 4000), st.integers(1, 4000)),
 )
-def test_yolo_reads_as_the_same_tables(
+def test_tables_written_as_yolo_are_read_back_equal(
     labels: list[list[tuple[Any, ...]]], predictions: list[tuple[Any, ...]], size: tuple[int, int]
 ) -> None:
-    """Fractions of six digits, as tools write them, are found again among the floats."""
+    """Fractions of six digits, as tools write them, are recovered as the same floats."""
     assume(any(labels))
     with TemporaryDirectory() as parent:
         folder = Path(parent, "in")
@@ -182,7 +185,7 @@ def test_yolo_reads_as_the_same_tables(
         assert getattr(detections, name).tobytes() == getattr(found_again, name).tobytes(), name
 
 
-def test_what_readers_of_yolo_refuse_or_leave_out_is_said(tmp_path: Path) -> None:
+def test_data_that_yolo_cannot_store_is_reported(tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(
         image=["a"] * 4,
         label=["c"] * 4,
@@ -200,8 +203,8 @@ WHOLE = st.integers(0, 200).map(float)
 
 
 @given(st.data())
-def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
-    """Whole numbers, where the area of corners is that of sides; nothing that VOC cannot say."""
+def test_coco_and_voc_score_equally_to_the_last_bit(data: st.DataObject) -> None:
+    """Whole numbers, where the areas of xyxy and xywh are equal; only data VOC can store."""
     count, detected = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 12))
 
     def drawn(of: Any, size: int) -> list[Any]:
@@ -242,7 +245,7 @@ def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
 
 
 def scores(truth: GroundTruth, detections: Detections) -> list[str]:
-    """Return every number of the summary, to the last bit."""
+    """Return every metric of the summary, to the last bit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         summary = detap.evaluate(truth, detections, protocol="coco").summary
@@ -334,7 +337,7 @@ def test_coco_to_coco_keeps_ids_and_file_names(
     assert done.notes == ()
 
 
-def test_coco_to_voc_by_hand_where_image_names_have_blanks(
+def test_coco_to_voc_by_hand_with_blanks_in_image_names(
     coco: tuple[GroundTruth, Detections], tmp_path: Path
 ) -> None:
     """The class has a blank, so that a file holds a class; an image has one too: refused."""
@@ -364,7 +367,7 @@ def test_coco_to_voc_by_hand_where_image_names_have_blanks(
     ]
 
 
-def test_detections_go_into_files_of_images_where_no_name_of_an_image_has_blanks(
+def test_detections_are_written_per_image_without_blanks_in_image_names(
     coco: tuple[GroundTruth, Detections], tmp_path: Path
 ) -> None:
     detap.convert(tmp_path / "out", *coco, to="voc", file_names={3: "y.png", 7: "x.jpg"})
@@ -412,14 +415,14 @@ def test_detections_alone_are_written_with_the_names_of_their_classes(tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["sub/a", ".hidden", "a\nb", " a", "x" * 201, "\udce9"])
-def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
+def test_names_invalid_as_file_names_are_refused(name: str, tmp_path: Path) -> None:
     truth = GroundTruth.from_arrays(image=[name], label=["c"], boxes=[[1, 2, 3, 4]])
     with pytest.raises(detap.InputError, match=r"image .* (cannot|is not) .*; rename it"):
         detap.convert(tmp_path / "out", truth, to="voc")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(
+def test_nothing_is_overwritten_and_a_failure_leaves_no_files(
     coco: tuple[GroundTruth, Detections], tmp_path: Path
 ) -> None:
     target = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""YOLO's data sets and predictions: small cases worked by hand."""
+"""YOLO data sets and predictions: small cases worked by hand."""
 
 import os
 import struct
@@ -29,7 +29,7 @@ def truth_of(path: Path, **options: Any) -> GroundTruth:
     return detap.read_ground_truth(path, **options)
 
 
-def found_in(path: Path, truth: GroundTruth, **options: Any) -> Detections:
+def read_predictions(path: Path, truth: GroundTruth, **options: Any) -> Detections:
     return detap.read_detections(path, truth, **options)
 
 
@@ -70,8 +70,8 @@ def test_a_data_set(tmp_path: Path) -> None:
     assert [Path(source.path).name for source in truth.files] == ["data.yaml", "val"]
 
 
-def test_the_folder_of_a_data_set_is_its_data_yaml(tmp_path: Path) -> None:
-    """As Roboflow's exports are unpacked, with text beside it that is no label."""
+def test_the_folder_of_a_data_yaml_is_accepted(tmp_path: Path) -> None:
+    """As Roboflow's exports are unpacked, with other text files next to it."""
     data = dataset(tmp_path)
     write(tmp_path, {"README.dataset.txt": "made in 2026\n"})
     truth = truth_of(tmp_path)
@@ -80,7 +80,7 @@ def test_the_folder_of_a_data_set_is_its_data_yaml(tmp_path: Path) -> None:
     assert truth.format == "yolo"
 
 
-def test_the_folder_of_labels_finds_images_and_names(tmp_path: Path) -> None:
+def test_images_and_names_of_a_labels_folder(tmp_path: Path) -> None:
     dataset(tmp_path)
     truth = truth_of(tmp_path / "labels" / "val")
     other = truth_of(tmp_path / "data.yaml")
@@ -92,7 +92,7 @@ def test_the_folder_of_labels_finds_images_and_names(tmp_path: Path) -> None:
 def test_predictions(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
     write(tmp_path / "run", {"labels/b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "labels/a.txt": FOUND})
-    detections = found_in(tmp_path / "run", truth)
+    detections = read_predictions(tmp_path / "run", truth)
     assert detections.image.tolist() == [0, 1]
     assert detections.label.tolist() == [0, 1]
     assert detections.score.tolist() == [0.75, 0.5]
@@ -100,7 +100,7 @@ def test_predictions(tmp_path: Path) -> None:
     assert codes(detections) == {"images-without-file": 1, "polygons-bounded": 1}
 
 
-def test_a_picture_turned_by_a_quarter(tmp_path: Path) -> None:
+def test_an_image_rotated_by_90_degrees(tmp_path: Path) -> None:
     write(tmp_path, {"images/a.jpg": jpeg(exif(6)), "labels/a.txt": "0 .5 .5 1 1\n"})
     assert truth_of(tmp_path / "labels").corners.tolist() == [[0, 0, 427, 640]]
 
@@ -113,7 +113,7 @@ def test_a_picture_turned_by_a_quarter(tmp_path: Path) -> None:
         ({"image_sizes": "sizes.csv"}, [[100, 200], [300, 400]]),
     ],
 )
-def test_sizes_that_are_given(options: Any, sizes: list[list[float]], tmp_path: Path) -> None:
+def test_image_sizes_as_option(options: Any, sizes: list[list[float]], tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": BOX, "b.txt": BOX})
     write(tmp_path / "more", {"sizes.csv": "image,width,height\na.jpg,100,200\nx/b.png,300,400\n"})
     if "image_sizes" in options:
@@ -125,8 +125,8 @@ def test_sizes_that_are_given(options: Any, sizes: list[list[float]], tmp_path: 
     assert codes(truth)["images-absent"] == 2
 
 
-def test_sizes_of_the_other_side(tmp_path: Path) -> None:
-    """Ground truth in COCO, images called by file_name, sizes there; predictions in fractions."""
+def test_image_sizes_of_the_ground_truth(tmp_path: Path) -> None:
+    """COCO ground truth matched by file_name, with sizes; normalized predictions."""
     write(
         tmp_path,
         {
@@ -141,24 +141,24 @@ def test_sizes_of_the_other_side(tmp_path: Path) -> None:
     )
     truth = truth_of(tmp_path / "gt.json")
     with pytest.raises(InputError, match="has class names") as error:
-        found_in(tmp_path / "run", truth)
+        read_predictions(tmp_path / "run", truth)
     assert "--class-names FILE" in str(error.value)
-    detections = found_in(tmp_path / "run", truth, class_names=tmp_path / "classes.txt")
+    detections = read_predictions(tmp_path / "run", truth, class_names=tmp_path / "classes.txt")
     assert detections.corners.tolist() == [[75, 25, 125, 75]]
     assert detap.evaluate(truth, detections, protocol="coco").summary["AP"] == pytest.approx(1)
     with pytest.raises(InputError, match=r"image 'a' is 200x100 in the ground truth, but 100x200"):
-        found_in(
+        read_predictions(
             tmp_path / "run", truth, class_names=tmp_path / "classes.txt", image_size=(100, 200)
         )
 
 
-def test_rows_that_repeat_others(tmp_path: Path) -> None:
+def test_repeated_rows(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX + "1 .5 .5 .25 .5\n" + BOX, "gt/b.txt": BOX})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
     assert len(truth) == 3
     assert codes(truth)["repeated-rows"] == 1
     write(tmp_path, {"dt/a.txt": FOUND * 3, "dt/b.txt": FOUND})
-    detections = found_in(tmp_path / "dt", truth)
+    detections = read_predictions(tmp_path / "dt", truth)
     assert len(detections) == 4
     assert codes(detections)["repeated-rows"] == 2
     assert "run twice into one folder" in str(detections.notes)
@@ -239,7 +239,7 @@ def test_other_formats_take_names_of_a_data_yaml(tmp_path: Path) -> None:
         truth_of(tmp_path / "gt", format="voc", class_names=tmp_path / "data.yaml")
 
 
-def test_images_beside_labels(tmp_path: Path) -> None:
+def test_images_next_to_labels(tmp_path: Path) -> None:
     write(
         tmp_path, {"obj.names": "cat\n", "data/a.png": png(10, 10), "data/a.txt": BOX, "x.txt": ""}
     )
@@ -300,7 +300,7 @@ def test_labels_without_images(tmp_path: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_images_that_are_not_there(
+def test_missing_images(
     files: dict[str, str | bytes], path: str, message: str, tmp_path: Path
 ) -> None:
     write(tmp_path, files)
@@ -309,10 +309,10 @@ def test_images_that_are_not_there(
     assert message in str(error.value)
 
 
-# --- what classes are called
+# --- class names
 
 
-def test_two_lists_of_names(tmp_path: Path) -> None:
+def test_two_class_lists(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"more/other.txt": "dog\ncat\n", "more/longer.names": "cat\ndog\ncow\n"})
     message = r"data.yaml: class order differs from .*other.txt: class 0 is 'cat', th"
@@ -328,7 +328,7 @@ def test_two_lists_of_names(tmp_path: Path) -> None:
 
 
 def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
-    """Every box is right and every class wrong: AP 0, and the suspicion named; then the remedy."""
+    """Every box is right and every class wrong: AP 0 with a warning; then the hint is followed."""
     names = [f"class{number}" for number in range(4)]
     labels, predictions = {}, {}
     for image in range(20):
@@ -340,41 +340,41 @@ def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
     write(tmp_path, {**labels, **predictions, **listed})
     truth = truth_of(tmp_path / "labels", image_size="200x200")
     with pytest.warns(DetapWarning, match=r"look permuted.*dt-class-names"):
-        result = detap.evaluate(truth, found_in(tmp_path / "run", truth), protocol="coco")
+        result = detap.evaluate(truth, read_predictions(tmp_path / "run", truth), protocol="coco")
     assert result.summary["AP"] == 0
-    right = found_in(tmp_path / "run", truth, dt_class_names=tmp_path / "run.names")
+    right = read_predictions(tmp_path / "run", truth, dt_class_names=tmp_path / "run.names")
     assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
-def test_a_list_beside_predictions_in_another_order(tmp_path: Path) -> None:
-    """It is an error, and what the message says to give leads to the right classes."""
+def test_a_class_list_in_another_order(tmp_path: Path) -> None:
+    """It is an error, and its hint gives the right classes."""
     truth = truth_of(dataset(tmp_path))
     files = {"run/a.txt": "0 .5 .5 .2 .2 .9\n", "run/classes.txt": "dog\ncat\n"}
     write(tmp_path, {**files, "more.names": "cat\ndog\n"})
     message = r"run.classes\.txt: class order differs .*--dt-class-names"
     for options in ({}, {"class_names": tmp_path / "more.names"}):
         with pytest.raises(InputError, match=message):
-            found_in(tmp_path / "run", truth, **options)
-    own = found_in(tmp_path / "run", truth, dt_class_names=tmp_path / "run/classes.txt")
+            read_predictions(tmp_path / "run", truth, **options)
+    own = read_predictions(tmp_path / "run", truth, dt_class_names=tmp_path / "run/classes.txt")
     assert [own.classes[k] for k in own.label] == ["dog"]
 
 
-def test_classes_that_are_called_as_the_ground_truth_calls_them(tmp_path: Path) -> None:
-    """As Padilla's tools write them; other words are no classes."""
+def test_classes_by_name(tmp_path: Path) -> None:
+    """As Padilla's tools write them; unknown names are not classes."""
     truth = truth_of(dataset(tmp_path))
     write(tmp_path, {"run/a.txt": "dog .5 .4 .4 .2 .3\n", "odd/a.txt": "cow .5 .4 .4 .2 .3\n"})
-    detections = found_in(tmp_path / "run", truth, format="yolo", columns="conf-first")
+    detections = read_predictions(tmp_path / "run", truth, format="yolo", columns="conf-first")
     assert [detections.classes[k] for k in detections.label] == ["dog"]
     assert detections.score.tolist() == [0.5]
     with pytest.raises(InputError, match="class 'cow' is not a whole number >= 0"):
-        found_in(tmp_path / "odd", truth, format="yolo", columns="conf-first")
+        read_predictions(tmp_path / "odd", truth, format="yolo", columns="conf-first")
 
 
 def test_classes_without_names(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
     truth = truth_of(tmp_path / "gt", image_size="10x10")
     assert truth.classes == ("2", "10")
-    assert found_in(tmp_path / "dt", truth).label.tolist() == [0]
+    assert read_predictions(tmp_path / "dt", truth).label.tolist() == [0]
     assert codes(truth)["classes-without-names"] == 1
 
 
@@ -384,23 +384,23 @@ def test_classes_without_names(tmp_path: Path) -> None:
 PADILLA = {"a.txt": "0 .9 .5 .5 .5 .25\n", "b.txt": "0 .25 .3 .7 .2 .5\n"}
 
 
-def test_columns_are_told_by_which_of_them_make_boxes(tmp_path: Path) -> None:
+def test_the_column_order_is_detected_by_valid_boxes(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "gt/b.txt": BOX})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    detections = found_in(write(tmp_path / "dt", PADILLA), truth)
+    detections = read_predictions(write(tmp_path / "dt", PADILLA), truth)
     assert detections.score.tolist() == [0.9, 0.25]
     assert detections.corners.tolist() == [[25, 37.5, 75, 62.5], pytest.approx([20, 45, 40, 95])]
     ours = write(tmp_path / "ours", {"a.txt": FOUND})  # 0.75 high around 0.25 does not fit
-    assert found_in(ours, truth).score.tolist() == [0.75]
+    assert read_predictions(ours, truth).score.tolist() == [0.75]
 
 
 def test_few_rows_that_fit_either_order_are_ultralytics(tmp_path: Path) -> None:
-    """On 97fee23 an error in one to three rows of ten such folders, beside correct labels too."""
+    """On 97fee23 an error in one to three rows of ten such folders, with correct labels too."""
     write(tmp_path, {"gt/a.txt": BOX, "dt/a.txt": "0 .5 .5 .1 .1 .1\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    detections = found_in(tmp_path / "dt", truth)
-    last = found_in(tmp_path / "dt", truth, columns="conf-last")
-    first = found_in(tmp_path / "dt", truth, columns="conf-first")
+    detections = read_predictions(tmp_path / "dt", truth)
+    last = read_predictions(tmp_path / "dt", truth, columns="conf-last")
+    first = read_predictions(tmp_path / "dt", truth, columns="conf-first")
     assert detections.score.tolist() == last.score.tolist() == [0.1]
     assert first.score.tolist() == [0.5]
     assert first.corners.tolist() == [pytest.approx([45, 5, 55, 15])]
@@ -408,15 +408,15 @@ def test_few_rows_that_fit_either_order_are_ultralytics(tmp_path: Path) -> None:
     assert "--columns conf-first" in notes["columns-conf-last"].message
     assert "columns-conf-last" not in codes(last)
     with pytest.raises(UsageError, match="columns 'x' is unknown"):
-        found_in(tmp_path / "dt", truth, columns="x")
+        read_predictions(tmp_path / "dt", truth, columns="x")
 
 
 def test_two_rows_that_were_read_as_conf_first(tmp_path: Path) -> None:
-    """One reaches .02 beyond the image; on 97fee23 AP 0 without a note."""
+    """One extends .02 beyond the image; on 97fee23 AP was 0 without a note."""
     labels = "0 .5 .5 .4 .4\n0 .9 .5 .2 .4\n"
     write(tmp_path, {"gt/a.txt": labels, "dt/a.txt": "0 .5 .5 .4 .4 .3\n0 .92 .5 .2 .4 .3\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    detections = found_in(tmp_path / "dt", truth)
+    detections = read_predictions(tmp_path / "dt", truth)
     assert detections.score.tolist() == [0.3, 0.3]
     assert "--columns conf-first" in str(detections.notes)
     # Overlaps 1 and 18 * 40 / (22 * 40) = .818
@@ -425,36 +425,36 @@ def test_two_rows_that_were_read_as_conf_first(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 10])
 def test_few_rows_of_padillas(rows: int, tmp_path: Path) -> None:
-    """Ground truths tell them from Ultralytics' where both fit; the hint leads to AP 1."""
+    """Ground truths decide between both orders if both fit; the hint leads to AP 1."""
     boxes = [f".{70 + at} .2 .1 .2" for at in range(rows)]
     write(tmp_path, {"gt/a.txt": "".join(f"0 {box}\n" for box in boxes)})
     write(tmp_path, {"dt/a.txt": "".join(f"0 .4 {box}\n" for box in boxes)})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
     message = rf"100% of {rows} have IoU > 0.5 with a .* 0% as last; .*columns conf-first"
     with pytest.raises(InputError, match=message):
-        found_in(tmp_path / "dt", truth)
-    first = found_in(tmp_path / "dt", truth, columns="conf-first")
+        read_predictions(tmp_path / "dt", truth)
+    first = read_predictions(tmp_path / "dt", truth, columns="conf-first")
     assert detap.evaluate(truth, first).summary["AP"] == pytest.approx(1)
 
 
 def test_conf_first_is_chosen_with_a_note(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "gt/b.txt": BOX})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
-    detections = found_in(write(tmp_path / "dt", PADILLA), truth)
+    detections = read_predictions(write(tmp_path / "dt", PADILLA), truth)
     note = next(note for note in detections.notes if note.code == "columns-conf-first")
     assert "2 of 2 boxes would be outside their image" in note.message
     assert "--columns conf-last" in note.message
     assert note.severity == "info"
-    given = found_in(tmp_path / "dt", truth, columns="conf-first")
+    given = read_predictions(tmp_path / "dt", truth, columns="conf-first")
     assert "columns-conf-first" not in codes(given)
 
 
-def test_what_fits_neither_order_is_reported_as_ultralytics(tmp_path: Path) -> None:
+def test_rows_that_fit_neither_order_are_reported_as_ultralytics(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": BOX, "dt/a.txt": "0 .9 .9 .9 .9 .9\n0 2 .5 .5 .5 .9\n"})
     truth = truth_of(tmp_path / "gt", image_size="100x100")
     with pytest.raises(InputError, match=r"line 2: xc 2 is outside \[0, 1"):
-        found_in(tmp_path / "dt", truth)
-    detections = found_in(tmp_path / "dt", truth, as_is=True)
+        read_predictions(tmp_path / "dt", truth)
+    detections = read_predictions(tmp_path / "dt", truth, as_is=True)
     assert detections.score.tolist() == [0.9, 0.9]
 
 
@@ -463,14 +463,14 @@ def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
     names = tmp_path / "classes.txt"
     truth = truth_of(tmp_path / "gt", image_size="100x100", class_names=names)
     write(tmp_path, {"dt/a.txt": "cat .4 .5 .5 .25 .5\n"})
-    detections = found_in(tmp_path / "dt", truth, format="yolo")
+    detections = read_predictions(tmp_path / "dt", truth, format="yolo")
     assert detections.score.tolist() == [0.4]
     assert "rows have class names" in str(codes(detections)) + str(detections.notes)
     write(tmp_path, {"dt/a.txt": "cat .5 .9 .25 .1 .9\n"})  # beyond the image if conf-first
-    assert found_in(tmp_path / "dt", truth, format="yolo").score.tolist() == [0.9]
+    assert read_predictions(tmp_path / "dt", truth, format="yolo").score.tolist() == [0.9]
 
 
-# --- told from the files
+# --- detected from the files
 
 
 @pytest.mark.parametrize(
@@ -488,21 +488,21 @@ def test_classes_by_name_are_padillas(tmp_path: Path) -> None:
         ({"a.txt": "0 .5 .5 .5 x\n"}, False),
     ],
 )
-def test_what_looks_like_it(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
+def test_the_format_is_detected(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
     folder = write(tmp_path, files)
     assert fits(str(folder)) is expected
     if files.keys() == {"a.txt"}:
         assert fits(str(folder / "a.txt")) is expected
 
 
-def test_what_is_not_there_looks_like_nothing(tmp_path: Path) -> None:
+def test_missing_paths_are_not_detected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file or directory"):
         truth_of(tmp_path / "data.yaml")
     assert not fits(str(tmp_path / "absent"))
     assert fits("some/data.yaml")
 
 
-def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:
+def test_image_sizes_that_contradict_the_images(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     sizes = tmp_path / "sizes.csv"
     sizes.write_text("image,width,height\na,100,200\nb,427,640\nc,50,50\n")
@@ -514,26 +514,28 @@ def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:
     assert truth.image_sizes.tolist() == [[100, 200], [427, 640], [50, 50]]
 
 
-def test_what_convert_writes_is_read(tmp_path: Path) -> None:
+def test_output_of_convert_is_read(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
-    detections = found_in(write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth)
+    detections = read_predictions(
+        write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth
+    )
     detap.convert(tmp_path / "out", truth, detections, to="yolo")
     again = truth_of(tmp_path / "out/data.yaml", image_sizes=tmp_path / "out/sizes.csv")
     assert again.images == truth.images
     assert again.classes == truth.classes
     assert again.label.tolist() == truth.label.tolist()
     assert again.corners.tolist() == truth.corners.tolist()
-    same = found_in(tmp_path / "out/predictions", again)
+    same = read_predictions(tmp_path / "out/predictions", again)
     assert same.corners.tolist() == detections.corners.tolist()
     assert same.score.tolist() == detections.score.tolist()
 
 
-def test_an_evaluation_says_nothing_where_all_is_well(tmp_path: Path) -> None:
+def test_a_good_evaluation_gives_no_notes(tmp_path: Path) -> None:
     truth = truth_of(dataset(tmp_path))
     write(tmp_path / "run", {"b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "a.txt": FOUND})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = detap.evaluate(truth, found_in(tmp_path / "run", truth), protocol="coco")
+        result = detap.evaluate(truth, read_predictions(tmp_path / "run", truth), protocol="coco")
     # cat: all; dog: one of two.
     assert result.summary["AP"] == pytest.approx((1 + 51 / 101) / 2)
 
@@ -586,7 +588,7 @@ def test_paths_outside_the_data_set_are_noted(tmp_path: Path) -> None:
     ],
 )
 def test_labels_outside_the_data_set_are_not_quoted(tmp_path: Path, yaml: str, text: str) -> None:
-    """The labels counterpart of a path that data.yaml gives; inside, the line is quoted."""
+    """Labels outside the data set's folder; inside, the line is quoted."""
     files: dict[str, str | bytes] = {"images/a.png": png(9, 9), "labels/a.txt": text}
     write(tmp_path / "elsewhere", files)
     write(tmp_path, {"list.txt": "elsewhere/images/a.png\n"})
@@ -614,7 +616,7 @@ def test_a_list_of_names_outside_the_data_set_is_not_quoted(tmp_path: Path) -> N
 
 
 def test_a_folder_of_other_files_is_not_walked(tmp_path: Path) -> None:
-    """`path: /` read the whole file system, and text files there as labels."""
+    """`path: /` used to read text files of the whole file system as labels."""
     write(
         tmp_path, {"data/data.yaml": "path: ..\nval: .\nnames: [cat]\n", "notes.txt": "hunter2\n"}
     )
@@ -644,7 +646,7 @@ def test_a_file_of_200_000_rows_takes_linear_time(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "\n".join(rows), "dt/a.txt": " .9\n".join([*rows, ""])})
     begun = time.process_time()
     truth = truth_of(tmp_path / "gt", image_size="640x480")
-    detections = found_in(tmp_path / "dt", truth)
+    detections = read_predictions(tmp_path / "dt", truth)
     assert time.process_time() - begun < 3
     assert (len(truth), len(detections), len(truth.classes)) == (count, count, count)
     write(tmp_path, {"gt/a.txt": "0 2 .5 .2 .2\n" * count})

@@ -1,4 +1,4 @@
-"""YOLO's files gone wrong: what each gets, with its file, line and remedy."""
+"""Invalid YOLO files: each message has file, line and hint."""
 
 import os
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_pixels(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "run", truth, format="yolo")
 
 
-def test_the_remedy_of_fractions_beyond_the_image(tmp_path: Path) -> None:
+def test_the_hint_for_boxes_beyond_the_image(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": "0 1.25 .5 .5 .5\n"})
     with pytest.raises(InputError, match="pass as_is=True"):
@@ -144,7 +144,7 @@ def test_the_remedy_of_fractions_beyond_the_image(tmp_path: Path) -> None:
         detap.read_ground_truth(data, as_is=True)
 
 
-def test_sides_that_are_negative(tmp_path: Path) -> None:
+def test_negative_sizes(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": "0 .5 .5 -.005 .5\n"})
     with pytest.raises(InputError, match=r"a\.txt: line 1: width -1 is negative"):
@@ -165,7 +165,7 @@ def test_predictions_of_other_images(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "run", truth)
 
 
-def test_what_is_no_text(tmp_path: Path) -> None:
+def test_files_that_are_not_text(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     write(tmp_path, {"labels/val/a.txt": png(1, 1), "labels/val/b.txt": b"\xff\xfe0\0"})
     with pytest.raises(InputError) as error:
@@ -205,13 +205,13 @@ def _sizes(folder: Path) -> Path:
         ({"split": "test"}, "--split requires a data.yaml"),
     ],
 )
-def test_options_that_make_no_sense(options: Any, message: str, tmp_path: Path) -> None:
+def test_incompatible_options(options: Any, message: str, tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": BOX})
     with pytest.raises(UsageError, match=message):
         detap.read_ground_truth(tmp_path, **options)
 
 
-def test_a_data_yaml_is_no_prediction(tmp_path: Path) -> None:
+def test_a_data_yaml_is_refused_as_predictions(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     with pytest.raises(InputError, match=r"is a data\.yaml, expected predictions"):
         detap.read_detections(data, detap.read_ground_truth(data))
@@ -219,7 +219,7 @@ def test_a_data_yaml_is_no_prediction(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
 @pytest.mark.parametrize("name", ["labels/val/a.txt", "images/val/a.png"])
-def test_what_would_hang(name: str, tmp_path: Path) -> None:
+def test_pipes_and_devices_are_refused(name: str, tmp_path: Path) -> None:
     data = dataset(tmp_path)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / name)
@@ -238,14 +238,14 @@ def test_what_would_hang(name: str, tmp_path: Path) -> None:
         ("data.yaml\0", "invalid path: contains a NUL character"),
     ],
 )
-def test_what_is_no_data_set(name: str, message: str, tmp_path: Path) -> None:
+def test_invalid_data_sets(name: str, message: str, tmp_path: Path) -> None:
     dataset(tmp_path)
     with pytest.raises(InputError) as error:
         detap.read_ground_truth(f"{tmp_path}/{name}", format="yolo")
     assert message in str(error.value)
 
 
-def test_ground_truths_of_several_lists_of_names(tmp_path: Path) -> None:
+def test_ground_truths_of_several_class_lists(tmp_path: Path) -> None:
     for name, classes in (("one", "[cat, dog]"), ("two", "[dog, cat]")):
         folder = tmp_path / name
         write(folder, {"data.yaml": f"val: images\nnames: {classes}\n"})

@@ -1,4 +1,4 @@
-"""YOLO's format on real data: the numbers that its owner gives, however files are given."""
+"""YOLO's format on real data: the published metrics, for every way to give the files."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def known(folder: Path) -> Any:
     return pytest.approx(numbers, rel=0, abs=1e-12)
 
 
-def test_the_known_numbers(folder: Path) -> None:
+def test_the_known_metrics(folder: Path) -> None:
     sizes = {"image_sizes": folder / "sizes.csv"}
     detections = folder / "predictions"
     expected = known(folder)
@@ -54,7 +54,7 @@ def test_the_known_numbers(folder: Path) -> None:
     assert summary_of(folder / "labels" / "val", detections / "labels", sizes, sizes) == expected
 
 
-def test_whatever_the_ground_truth_is(folder: Path, voc: Path, tmp_path: Path) -> None:
+def test_any_ground_truth_format(folder: Path, voc: Path, tmp_path: Path) -> None:
     numbers = json.loads((voc / "expected_coco_all_encodings.json").read_text())
     expected = pytest.approx(numbers, rel=0, abs=1e-12)
     names = {"class_names": folder / "data.yaml"}
@@ -65,7 +65,7 @@ def test_whatever_the_ground_truth_is(folder: Path, voc: Path, tmp_path: Path) -
 
 
 def test_images_have_the_sizes_of_the_table(folder: Path, tmp_path: Path) -> None:
-    """The images themselves are no part of the data: headers of their sizes stand for them."""
+    """The images are not part of the data: headers of their sizes are written instead."""
     image = pytest.importorskip("PIL.Image", reason="Pillow writes the images")
     table = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
     assert table.image_sizes is not None
@@ -78,7 +78,7 @@ def test_images_have_the_sizes_of_the_table(folder: Path, tmp_path: Path) -> Non
     assert summary_of(data, folder / "predictions", {}, {}) == known(folder)
 
 
-def test_an_image_size_moves_areas_alone(folder: Path) -> None:
+def test_an_image_size_changes_only_areas(folder: Path) -> None:
     detections = summary_of(
         folder / "data.yaml", folder / "predictions", {"image_size": "640x640"}, {}
     )
@@ -87,7 +87,7 @@ def test_an_image_size_moves_areas_alone(folder: Path) -> None:
 
 
 def test_columns_of_padillas_tools(folder: Path, voc: Path) -> None:
-    """The same detections in his columns, numbered by VOC's own list: AP 0 without that list."""
+    """The same detections in their column order, numbered by VOC's own class list."""
     padilla = voc / "dt" / "rel_xywh"
     sizes = {"image_sizes": folder / "sizes.csv"}
     data = folder / "data.yaml"
@@ -109,17 +109,17 @@ def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
 
 
 def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And what the careful reader would make of it is the same, to the last bit."""
+    """The fallback reader gives the same, to the last bit."""
     scan = _scan.scan_files
 
-    def decline(*args: Any, **options: Any) -> Any:
+    def fall_back(*args: Any, **options: Any) -> Any:
         return scan(args[0], [None] * len(args[1]), *args[2:], **options)
 
     def never(*_: object) -> bytes:
         raise AssertionError("a file was read with care")
 
     read = []
-    for module, name, other in ((rows, "content", never), (_scan, "scan_files", decline)):
+    for module, name, other in ((rows, "content", never), (_scan, "scan_files", fall_back)):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, other)
             truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
@@ -130,8 +130,8 @@ def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("box_format", ["xywh", "xyxy"])
-def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, box_format: str) -> None:
-    """The same boxes by their first corner, or by two, give the known numbers."""
+def test_boxes_in_another_format(folder: Path, tmp_path: Path, box_format: str) -> None:
+    """The same boxes as top-left xywh, or xyxy, give the known metrics."""
     for side, path in (("labels", "labels/val"), ("found", "predictions/labels")):
         for file in (folder / path).iterdir():
             lines = [line.split() for line in file.read_text().splitlines()]
@@ -156,7 +156,7 @@ def _by_corner(line: list[str], box_format: str) -> str:
 # --- the command
 
 
-def test_what_the_error_used_to_advise(
+def test_the_former_hint_gave_a_wrong_metric(
     folder: Path, voc: Path, command: Callable[..., Ended]
 ) -> None:
     """Fractions taken for pixels gave mAP .4002, status 0 and no warning."""
@@ -177,7 +177,7 @@ def test_what_the_error_used_to_advise(
 
 
 def test_attributes_of_images(folder: Path, command: Callable[..., Ended]) -> None:
-    """There are none: it is said, as of any format."""
+    """There are none, which is reported as for any format."""
     sizes = ("--image-sizes", str(folder / "sizes.csv"))
     data, detections = str(folder / "data.yaml"), str(folder / "predictions")
     done = command("eval", "--gt", data, "--dt", detections, *sizes, "--slice-by", "light")
@@ -185,7 +185,9 @@ def test_attributes_of_images(folder: Path, command: Callable[..., Ended]) -> No
     assert "no image has an attribute 'light'" in done.err
 
 
-def test_what_it_advises_now(folder: Path, voc: Path, command: Callable[..., Ended]) -> None:
+def test_the_hint_gives_the_right_metric(
+    folder: Path, voc: Path, command: Callable[..., Ended]
+) -> None:
     labels, detections = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
     sizes = ("--image-sizes", str(folder / "sizes.csv"))
     done = command(
@@ -211,7 +213,7 @@ def test_predictions_numbered_by_another_list(
     assert command("eval", "--gt", data, "--dt", padilla, *sizes, *names, "--strict").status == 0
 
 
-def test_checking_either_side(folder: Path, command: Callable[..., Ended]) -> None:
+def test_check_of_either_input(folder: Path, command: Callable[..., Ended]) -> None:
     sizes = ("--image-sizes", str(folder / "sizes.csv"))
     truth = command("check", "--gt", str(folder / "data.yaml"), *sizes)
     assert truth.status == 0

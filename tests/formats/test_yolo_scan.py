@@ -1,4 +1,4 @@
-"""Laws of the scanner of YOLO's lines: it has the careful reader's bits, or declines."""
+"""Invariants of the scanner of YOLO lines: it equals the fallback reader bitwise, or falls back."""
 
 import pytest
 from hypothesis import example, given
@@ -17,7 +17,7 @@ fractions = st.one_of(
 
 @st.composite
 def files(draw: st.DrawFn, scored: bool) -> bytes:
-    """Return lines of boxes and polygons that are fine but for numbers that are too large."""
+    """Return lines of boxes and polygons, valid except for numbers that are too large."""
     text = ""
     for _ in range(draw(st.integers(0, 4))):
         count = draw(st.sampled_from([4, 4, 6, 8, 10, 20])) + scored
@@ -43,12 +43,12 @@ def test_predictions(content: bytes) -> None:
 
 
 FORMS = [(4, (13,)), (4, (4, 13)), (8, (8,)), (8, (4, 8)), (10, (10,))]
-"""How many coordinates are kept, and how many lines may have: keypoints, corners, polygons."""
+"""Coordinates kept and coordinates per line: keypoints, corners, polygons."""
 
 
 @st.composite
 def rows_of(draw: st.DrawFn) -> tuple[bytes, int, tuple[int, ...]]:
-    """Return lines of a form, some of another width, what is kept of them, and the form."""
+    """Return lines of a form, some of another width, the expected values, and the form."""
     kept, counts = draw(st.sampled_from(FORMS))
     scored = draw(st.booleans())
     text = ""
@@ -98,7 +98,7 @@ IRREGULAR = [
 
 
 @pytest.mark.parametrize(("width", "content"), REGULAR)
-def test_what_is_regular_is_scanned(width: int, content: bytes) -> None:
+def test_regular_lines_are_scanned(width: int, content: bytes) -> None:
     assert check_lines(content, width, "fractions", None)
 
 
@@ -114,5 +114,5 @@ def test_rows_of_a_form_are_scanned() -> None:
 
 
 @pytest.mark.parametrize(("width", "content"), IRREGULAR)
-def test_what_is_left_to_the_careful_reader(width: int, content: bytes) -> None:
+def test_lines_left_to_the_fallback_reader(width: int, content: bytes) -> None:
     assert not check_lines(content, width, "fractions", None)

@@ -1,4 +1,4 @@
-"""YOLO's rows that hold more than boxes: keypoints, polygons, oriented boxes."""
+"""YOLO rows with more than boxes: keypoints, polygons, oriented boxes."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ BOX = ".5 .5 .6 .6"
 
 
 def pose(count: int, size: int, box: str = BOX) -> str:
-    """Return a box and keypoints within it, none of which lies on its border."""
+    """Return a box and keypoints strictly inside it."""
     points = [(0.3 + 0.4 * at / count, 0.35 + 0.3 * (at % 5) / 5) for at in range(count)]
     rows = (f"{x:.4f} {y:.4f}" + " 2" * (size == 3) for x, y in points)
     return f"0 {box} {' '.join(rows)}"
@@ -92,7 +92,7 @@ def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_
 
 
 def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
-    """What the hint for rows without keypoints advises."""
+    """The hint for rows without keypoints is followed."""
     data = data_set(tmp_path, pose(17, 3), f"0 {BOX} .9", "kpt_shape: [17, 3]\n")
     with pytest.raises(InputError, match="for boxes without keypoints pass --task detect"):
         score(data)
@@ -100,7 +100,7 @@ def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(17, 3), (24, 3), (12, 2), (4, 2), (5, 3)])
-def test_keypoints_that_no_file_describes(shape: tuple[int, int], tmp_path: Path) -> None:
+def test_keypoints_without_kpt_shape(shape: tuple[int, int], tmp_path: Path) -> None:
     row = pose(*shape)
     rows = "\n".join(pose(*shape, f".5 .5 .{at} .{at}") for at in range(70, 80))
     data = data_set(tmp_path, f"{row}\n{rows}", f"{row} .9")
@@ -129,7 +129,7 @@ def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) 
     assert detap.evaluate(truth, detections).summary["AP"] == pytest.approx(1)
 
 
-def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
+def test_polygons_of_equal_shape(tmp_path: Path) -> None:
     hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
     data = data_set(tmp_path, hexagon, f"{hexagon} .9")
     with pytest.raises(InputError, match=r"every row has 13 columns.*for polygons pass --task"):
@@ -154,7 +154,7 @@ def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
         ("", "obb", "has 15 columns, expected 9 for --task obb"),
     ],
 )
-def test_what_contradicts(yaml: str, task: str | None, error: str, tmp_path: Path) -> None:
+def test_contradictions(yaml: str, task: str | None, error: str, tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", yaml)
     with pytest.raises(InputError, match=error):
         detap.read_ground_truth(data, task=task)
@@ -173,7 +173,7 @@ def test_two_data_yaml_that_disagree(tmp_path: Path) -> None:
         detap.read_detections(tmp_path / "run", truth, class_names=other)
 
 
-def test_confidence_stands_behind_keypoints(tmp_path: Path) -> None:
+def test_confidence_follows_keypoints(tmp_path: Path) -> None:
     data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
     truth = detap.read_ground_truth(data)
     with pytest.raises(UsageError, match="--columns conf-first is for boxes"):
@@ -185,7 +185,7 @@ def test_confidence_stands_behind_keypoints(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", [None, "obb", "segment"])
 def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
-    """Its area is half the square's; as boxes both are the same."""
+    """Its area is half the square's; their bounding boxes are equal."""
     data = data_set(tmp_path, SQUARE, f"{DIAMOND} .9")
     protocol = detap.protocol("coco").with_changes(iou_type="polygon")
     tight = protocol.with_changes(iou_thresholds=(0.6,))
@@ -209,14 +209,14 @@ def test_areas_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     assert truth.corners.tolist() == [[20, 20, 80, 80], [30, 30, 70, 70]]
 
 
-def test_equal_bounds_are_no_repeated_row(tmp_path: Path) -> None:
+def test_equal_bounds_are_not_repeated_rows(tmp_path: Path) -> None:
     rows = f"{SQUARE}\n{DIAMOND}\n{DIAMOND}"
     truth = detap.read_ground_truth(data_set(tmp_path, rows, f"{DIAMOND} .9"))
     assert len(truth) == 2
     assert codes(truth)["repeated-rows"] == 1
 
 
-def test_boxes_beside_quadrilaterals(tmp_path: Path) -> None:
+def test_boxes_with_quadrilaterals(tmp_path: Path) -> None:
     data = data_set(tmp_path, DIAMOND, f"0 {BOX} .9")
     protocol = detap.protocol("coco").with_changes(iou_type="polygon", iou_thresholds=(0.5,))
     assert score(data, protocol).summary["AP"] == pytest.approx(1)
@@ -227,7 +227,7 @@ def test_boxes_beside_quadrilaterals(tmp_path: Path) -> None:
 
 
 def test_corners_beyond_the_image(tmp_path: Path) -> None:
-    """As rotated boxes are, in 73 of 446 rows of real predictions."""
+    """As of rotated boxes, in 73 of 446 rows of real predictions."""
     far = "0 .5 -.4 1.4 .5 .5 1.4 -.4 .5"
     truth = detap.read_ground_truth(data_set(tmp_path, far, f"{far} .9"))
     detections = detap.read_detections(tmp_path / "run", truth)
@@ -252,7 +252,7 @@ def test_corners_beyond_the_image(tmp_path: Path) -> None:
         (DIAMOND, "0 .2 .2 .8 .3 .7 .9 .3 .5 .9", "1 of 1 rows of 10 columns are not rectangles"),
     ],
 )
-def test_four_corners_that_are_no_oriented_box(
+def test_four_corners_that_are_not_an_oriented_box(
     labels: str, predictions: str, message: str, tmp_path: Path
 ) -> None:
     data = data_set(tmp_path, labels, predictions or f"{DIAMOND} .9")
@@ -283,7 +283,7 @@ def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None
 
 
 def _with_images(folder: Path, to: Path) -> Path:
-    """Write headers of the images, whose files are no part of the data; return the data.yaml."""
+    """Write image headers, since images are not part of the data; return the data.yaml."""
     write(to, {"data.yaml": (folder / "data.yaml").read_text()})
     (to / "labels").symlink_to(folder / "labels")
     lines = (folder / "sizes.csv").read_text().split("\n")[1:]
@@ -302,7 +302,7 @@ def _numbers(real_data: Path, name: str, block: str) -> tuple[Path, dict[str, fl
 
 
 def test_oriented_boxes_by_shapely(real_data: Path, command: Callable[..., Ended]) -> None:
-    """AP .4980; as the boxes around them .5320."""
+    """AP .4980; with the bounding boxes .5320."""
     folder, expected = _numbers(real_data, "ultralytics-obb", "quadrilaterals, txt")
     words = (
         "eval", "--gt", str(folder / "data.yaml"), "--dt", str(folder / "predictions" / "labels"),
@@ -324,7 +324,7 @@ def test_boxes_of_poses_by_pycocotools(real_data: Path, tmp_path: Path) -> None:
     assert {name: summary[name] for name in expected} == pytest.approx(expected, abs=1e-9)
 
 
-def test_polygons_of_segments_stay_as_they_were(real_data: Path) -> None:
+def test_segmentation_polygons_are_unchanged(real_data: Path) -> None:
     folder, _ = _numbers(real_data, "ultralytics-segment", "perfect")
     truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
     detections = detap.read_detections(folder / "predictions" / "labels", truth)

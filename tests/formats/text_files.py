@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
-    """Write files of lines, by their path below `folder`; the last line ends as others do."""
+    """Write files of lines, by path below `folder`; the last line ends with a newline."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The hundred images of voc-100 in any encoding, and the numbers that all of them must give."""
+"""The hundred images of voc-100 in any format, and their known metrics."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from detap.tables.detection import Detections, GroundTruth
 
 
 def ultralytics(real_data: Path) -> Detections:
-    """Return the detections of yolo-voc-100, decoded here as its owner describes."""
+    """Return the detections of yolo-voc-100, decoded as its owner describes."""
     folder = real_data / "yolo-voc-100"
     with (folder / "sizes.csv").open() as file:
         sizes = {
@@ -38,7 +38,7 @@ def ultralytics(real_data: Path) -> Detections:
 
 
 def same_as_known(real_data: Path, truth: GroundTruth) -> None:
-    """Hold all twelve numbers of COCO to those that the owner of the data gives."""
+    """Compare all twelve COCO metrics with the published ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = evaluate(truth, ultralytics(real_data), "coco")

@@ -59,7 +59,7 @@ def problems_of(error: InputError, folder: Path) -> list[str]:
 
 @pytest.fixture
 def without_scanners(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the compiled scanners decline every file, so that all is read with care."""
+    """Make the compiled scanners fall back on every file."""
     scan_text, scan_xml = _voc_text.scan_files, _voc_xml.scan_files
 
     def text(folder: int, members: list[Any], known: list[bytes], **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The careful readers as the oracle of the compiled scanners, for tests and fuzzing."""
+"""The fallback readers as oracle of the compiled scanners, for tests and fuzzing."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from detap.formats.yolo.lines import YoloForm
 from detap.io.limits import DEFAULT_LIMITS
 
 Row = tuple[str, bool, tuple[str, ...]]
-"""Name, flag, and the numbers as float.hex() spells them."""
+"""Name, flag, and the numbers as float.hex()."""
 
 
 def _hex(values: Sequence[float]) -> tuple[str, ...]:
@@ -20,8 +20,8 @@ def _hex(values: Sequence[float]) -> tuple[str, ...]:
 
 
 def scan_annotations(contents: list[bytes]) -> list[tuple[list[Row], tuple[str, ...]] | None]:
-    """Return what the scanner makes of each file; None where it declines."""
-    declined, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
+    """Return the scanner's result of each file, or None if it falls back."""
+    not_scanned, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
         -1, list(contents), file_bytes=1 << 22, records=1 << 30, nesting=100, contents=True
     )
     rows: list[list[Row]] = [[] for _ in contents]
@@ -29,15 +29,15 @@ def scan_annotations(contents: list[bytes]) -> list[tuple[list[Row], tuple[str, 
         file.tolist(), name.tolist(), difficult.tolist(), corners.tolist(), strict=True
     ):
         rows[at].append((words[number].decode(), flag, _hex(box)))
-    assert not any(rows[at] for at in declined)
+    assert not any(rows[at] for at in not_scanned)
     return [
-        None if at in set(declined) else (rows[at], _hex(size))
+        None if at in set(not_scanned) else (rows[at], _hex(size))
         for at, size in enumerate(sizes.tolist())
     ]
 
 
-def read_annotation_with_care(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
-    """Return what the careful reader makes of a file; None where it has an objection or a note."""
+def read_annotation_by_fallback(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
+    """Return the fallback reader's result, or None on a problem or note."""
     problems = Problems(1)
     annotation = read_annotation(content, "a.xml", problems, DEFAULT_LIMITS)
     if problems.count or annotation.nested:
@@ -51,21 +51,21 @@ def read_annotation_with_care(content: bytes) -> tuple[list[Row], tuple[str, ...
 
 
 def check_annotation(content: bytes) -> bool:
-    """Assert that the scanner declines a file or agrees with the careful reader.
+    """Assert that the scanner falls back or equals the fallback reader.
 
     Returns
     -------
     bool
-        Whether the scanner took the file.
+        True if the scanner accepted the file.
     """
     (scanned,) = scan_annotations([content])
     if scanned is not None:
-        assert scanned == read_annotation_with_care(content), content
+        assert scanned == read_annotation_by_fallback(content), content
     return scanned is not None
 
 
 def plain_number(text: str) -> float | None:
-    """Read a decimal number without a regular expression: a second opinion on what is one."""
+    """Parse a decimal number without a regular expression, as a second implementation."""
     body = text[1:] if text[:1] in {"+", "-"} else text
     mantissa, e, exponent = body.replace("E", "e").partition("e")
     whole, _, fraction = mantissa.partition(".")
@@ -81,7 +81,7 @@ def plain_number(text: str) -> float | None:
 def form(
     width: int, box_format: str, known: Sequence[str] | None, counts: tuple[int, ...] = ()
 ) -> LineForm:
-    """Return the form of lines with so many numbers, whose first word is as it stands."""
+    """Return the form of lines with this many numbers and a first word."""
     key, scored = "image" if known else "class", width % 2 == 1
     if box_format != "fractions":
         return LineForm(key, scored, box_format, str, known)
@@ -95,13 +95,13 @@ def check_lines(
     known: Sequence[str] | None,
     counts: tuple[int, ...] = (),
 ) -> bool:
-    """Assert that the scanner declines a text file or agrees with the careful reader.
+    """Assert that the scanner of text files falls back or equals the fallback reader.
 
     `counts` is how many coordinates lines of YOLO's may have.
     """
     lines_form = form(width, box_format, known, counts)
     met: set[int] = set()
-    declined, file, name, flag, values, words = _voc_text.scan_files(
+    not_scanned, file, name, flag, values, words = _voc_text.scan_files(
         -1,
         [content],
         [word.encode() for word in known or ()],
@@ -112,7 +112,7 @@ def check_lines(
         records=1 << 30,
         contents=True,
     )
-    if declined:
+    if not_scanned:
         assert len(file) == 0
         return False
     problems = Problems(1)

@@ -1,4 +1,4 @@
-"""A class that is dealt out to threads by its images: the bits of the one pass that deals none."""
+"""Large classes split into chunks for threads give the same bits as one pass."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,23 +14,23 @@ from detap.core.accumulate import accumulate
 from detap.evaluation.detection import score_tables
 from detap.protocols import Protocol
 from tests.cases import EVERY_RANKED, Case, cases, crowded_cases
-from tests.laws.test_match_table import any_rules, assert_same_scores
+from tests.laws.test_match_table import any_protocol, assert_same_scores
 from tests.parity.compare import assert_same_bits
 
 COUNTS = (2, 3, 8)
 
 
 @contextmanager
-def dealing_out(stretch: int) -> Iterator[None]:
-    """Deal out whatever is more than a thread's share, in stretches of so many rows."""
+def split_into_chunks(rows: int) -> Iterator[None]:
+    """Split classes larger than a thread's part into chunks of `rows` rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "MIN_SPLIT_ROWS", 1)
-        patch.setattr(matching, "CHUNK_SIZE", stretch)
+        patch.setattr(matching, "CHUNK_SIZE", rows)
         yield
 
 
-def assert_dealing_changes_nothing(
-    case: Case, protocol: Protocol, one_class: bool, stretch: int
+def assert_splitting_changes_nothing(
+    case: Case, protocol: Protocol, one_class: bool, rows: int
 ) -> None:
     truth, detections = case.tables_for(protocol)
     if one_class:
@@ -50,7 +50,7 @@ def assert_dealing_changes_nothing(
     plain = scene.evaluate_by_score()
     match_table = scene.match_table()
     levels = accumulate(match_table, threads=1, all_max_dets=True)
-    with dealing_out(stretch):
+    with split_into_chunks(rows):
         for count in COUNTS:
             scene.threads = count
             assert_same_scores(scene.evaluate_by_score(), plain)
@@ -69,29 +69,29 @@ def assert_dealing_changes_nothing(
             assert_same_scores(accumulate(kept, threads=count, all_max_dets=True), levels)
 
 
-@given(cases(), any_rules, st.booleans(), st.integers(1, 4))
-def test_few_boxes(case: Case, protocol: Protocol, one_class: bool, stretch: int) -> None:
-    assert_dealing_changes_nothing(case, protocol, one_class, stretch)
+@given(cases(), any_protocol, st.booleans(), st.integers(1, 4))
+def test_few_boxes(case: Case, protocol: Protocol, one_class: bool, rows: int) -> None:
+    assert_splitting_changes_nothing(case, protocol, one_class, rows)
 
 
 @pytest.mark.parametrize("name", EVERY_RANKED)
 @given(cases(), st.booleans())
 def test_every_preset(name: str, case: Case, one_class: bool) -> None:
-    assert_dealing_changes_nothing(case, EVERY_RANKED[name], one_class, 2)
+    assert_splitting_changes_nothing(case, EVERY_RANKED[name], one_class, 2)
 
 
-@given(crowded_cases(), any_rules, st.booleans(), st.integers(1, 200))
-def test_many_equal_scores(case: Case, protocol: Protocol, one_class: bool, stretch: int) -> None:
-    assert_dealing_changes_nothing(case, protocol, one_class, stretch)
+@given(crowded_cases(), any_protocol, st.booleans(), st.integers(1, 200))
+def test_many_equal_scores(case: Case, protocol: Protocol, one_class: bool, rows: int) -> None:
+    assert_splitting_changes_nothing(case, protocol, one_class, rows)
 
 
-@given(cases(), any_rules, st.integers(1, 4))
-def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int) -> None:
-    """Some classes are dealt out, others are not."""
+@given(cases(), any_protocol, st.integers(1, 4))
+def test_large_classes_among_others(case: Case, protocol: Protocol, rows: int) -> None:
+    """Some classes are split, others are not."""
     scene = score_tables(*case.tables_for(protocol), protocol)._run
     scene.threads = 1
     plain, match_table = scene.evaluate_by_score(), scene.match_table()
-    with dealing_out(stretch):
+    with split_into_chunks(rows):
         for count in COUNTS:
             scene.threads = count
             assert_same_scores(scene.evaluate_by_score(), plain)
@@ -100,7 +100,7 @@ def test_large_classes_among_others(case: Case, protocol: Protocol, stretch: int
             assert_same_bits(kept.ranking.rows, match_table.ranking.rows, "ranking")
 
 
-def test_shares() -> None:
+def test_chunks_per_thread() -> None:
     assert threads.max_rows_per_thread(10**6, 1) == 10**6
     assert threads.max_rows_per_thread(10**6, 4) == 312_500
     assert threads.max_rows_per_thread(1000, 4) == threads.MIN_SPLIT_ROWS

@@ -1,4 +1,4 @@
-"""What must hold of keypoints: of what matching looks at, and what it does not."""
+"""Invariants of keypoint evaluation."""
 
 import json
 import tempfile
@@ -38,7 +38,7 @@ def flat(points: list[tuple[int, int, int]]) -> list[int]:
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> Scene:
+def keypoint_cases(draw: st.DrawFn) -> Scene:
     truths, detections = [], []
     for number in range(1, draw(st.integers(1, 6)) + 1):
         points = draw(pose)
@@ -85,7 +85,7 @@ def same_numbers(one: Result, other: Result) -> None:
 
 
 def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
-    """Return records whose keypoints are changed point by point."""
+    """Return records with each keypoint changed."""
     return [
         record
         | {
@@ -99,19 +99,19 @@ def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
     ]
 
 
-@given(scenes())
-def test_what_is_left_out_early_never_matters(scene: Scene) -> None:
-    """A plain run looks at no pair that stays below the lowest threshold for sure."""
+@given(keypoint_cases())
+def test_skipped_pairs_do_not_change_results(scene: Scene) -> None:
+    """Pairs that surely stay below the lowest threshold are skipped."""
     same_numbers(scored(*scene), scored(*scene, match_table=True))
 
 
-@given(scenes(), st.integers(1, 4))
-def test_threads_change_nothing(scene: Scene, threads: int) -> None:
+@given(keypoint_cases(), st.integers(1, 4))
+def test_threads_do_not_change_results(scene: Scene, threads: int) -> None:
     same_numbers(scored(*scene, threads=threads), scored(*scene, threads=1))
 
 
-@given(scenes(), st.integers(-500, 500), st.integers(-500, 500))
-def test_an_image_can_be_moved(scene: Scene, x: int, y: int) -> None:
+@given(keypoint_cases(), st.integers(-500, 500), st.integers(-500, 500))
+def test_shifting_an_image_does_not_change_results(scene: Scene, x: int, y: int) -> None:
     """By whole pixels, so that no distance is rounded."""
     truths, detections = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in scene)
     for record in truths:
@@ -120,23 +120,23 @@ def test_an_image_can_be_moved(scene: Scene, x: int, y: int) -> None:
     same_numbers(scored(truths, detections), scored(*scene))
 
 
-@given(scenes())
-def test_how_visible_a_keypoint_is_does_not_matter(scene: Scene) -> None:
-    """GroundTruthRow is labelled; what a detection says of it is not read."""
+@given(keypoint_cases())
+def test_only_v_above_0_matters(scene: Scene) -> None:
+    """Any v above 0 is labeled; v of detections is not read."""
     truths = changed(scene[0], lambda x, y, v: (x, y, 2 * v))
     detections = changed(scene[1], lambda x, y, _: (x, y, 0))
     same_numbers(scored(truths, detections), scored(*scene))
 
 
-@given(scenes())
-def test_where_an_unlabelled_keypoint_is_does_not_matter(scene: Scene) -> None:
+@given(keypoint_cases())
+def test_the_position_of_an_unlabeled_keypoint_does_not_matter(scene: Scene) -> None:
     truths = changed(scene[0], lambda x, y, v: (x, y, v) if v else (7, -7, 0))
     same_numbers(scored(truths, scene[1]), scored(*scene))
 
 
-@given(scenes(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None:
-    """The overlaps are the same; which of equally good ground truths is found is the order's."""
+@given(keypoint_cases(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_oks(scene: Scene, random: Any) -> None:
+    """OKS values stay; among equally good ground truths the match depends on the order."""
     truths, detections = scene
     for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 32
@@ -147,8 +147,8 @@ def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None
     same(again.match_table.max_iou[np.argsort(-again.detections.score)], whole.match_table.max_iou)
 
 
-@given(scenes())
-def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
+@given(keypoint_cases())
+def test_merged_partials_of_keypoints_equal_one_run(scene: Scene) -> None:
     whole = scored(*scene, match_table=True)
     truth = whole.ground_truth
     parts = [Partial.of(on_images(whole, [n]), ground_truth=truth) for n in (1, 2, 3)]
@@ -159,9 +159,9 @@ def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
         assert np.sort(ours, axis=-1).tobytes() == np.sort(expected, axis=-1).tobytes(), name
 
 
-@given(scenes())
-def test_what_is_asked_of_matches_agrees_with_them(scene: Scene) -> None:
-    """Errors, confusion and mistakes count what the evidence says."""
+@given(keypoint_cases())
+def test_analyses_agree_with_matches(scene: Scene) -> None:
+    """Errors, confusion matrix and error counts agree with the match table."""
     result = scored(*scene, match_table=True)
     match_table = result.match_table
     rows = np.arange(len(match_table))
@@ -179,7 +179,7 @@ def test_what_is_asked_of_matches_agrees_with_them(scene: Scene) -> None:
 BOXES = np.array([[0.0, 0, 5, 5]])
 
 
-def test_keypoints_are_asked_for_where_tables_have_none() -> None:
+def test_tables_without_keypoints_are_refused() -> None:
     truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
     detections = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
     message = "no keypoints in the ground truth; read COCO files with keypoints=True"
@@ -187,7 +187,7 @@ def test_keypoints_are_asked_for_where_tables_have_none() -> None:
         evaluate(truth, detections, "coco-keypoints")
 
 
-def test_what_overlaps_brings_what_goes_with_it() -> None:
+def test_changing_iou_type_to_keypoints_sets_the_dependent_fields() -> None:
     plain = protocol("coco-keypoints")
     assert protocol("coco").with_changes(iou_type="keypoints").sigmas == SIGMAS["coco"]
     boxes = plain.with_changes(iou_type="bbox", max_dets=(1, 10, 100))
@@ -198,8 +198,8 @@ def test_what_overlaps_brings_what_goes_with_it() -> None:
     assert not agnostic.with_changes(iou_type="keypoints").class_agnostic
 
 
-def test_recalls_at_thresholds_make_way_for_those_at_limits() -> None:
-    """Of a limit of 50 the name AR50 is taken."""
+def test_recall_names_at_thresholds_yield_to_those_at_max_dets() -> None:
+    """With max dets 50 the name AR50 is taken."""
     plain = protocol("coco-keypoints")
     assert metrics.named(plain, "AR75").threshold == 5
     rules = plain.with_changes(max_dets=(20, 50))

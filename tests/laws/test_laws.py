@@ -1,4 +1,4 @@
-"""What must hold of every evaluation, whatever the boxes."""
+"""Invariants of every evaluation, for any boxes."""
 
 import json
 import random
@@ -21,8 +21,8 @@ from tests.depth import examples
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
 
-more_rules = st.sampled_from([*MORE.values()])
-rules_of_any_preset = st.one_of(st.sampled_from([*RANKED.values()]), more_rules)
+protocols_with_more_data = st.sampled_from([*MORE.values()])
+presets = st.one_of(st.sampled_from([*RANKED.values()]), protocols_with_more_data)
 ROUNDING = 1e-12  # sums of up to 101 shares, taken in different orders
 
 
@@ -43,13 +43,16 @@ def assert_same_result(left: Result, right: Result) -> None:
 
 @given(
     cases(distinct_scores=True),
-    st.one_of(st.sampled_from([*RANKED.values(), protocol("proposals")]), more_rules),
+    st.one_of(st.sampled_from([*RANKED.values(), protocol("proposals")]), protocols_with_more_data),
     st.data(),
 )
-def test_the_order_of_images_and_rows_changes_nothing(
+def test_the_order_of_images_and_rows_does_not_matter(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    """Scores being distinct; ground truths of one image keep their order, which decides ties."""
+    """With distinct scores.
+
+    Ground truths of one image keep their order, which decides ties of IoU.
+    """
     names = dict(zip(case.images, data.draw(st.permutations(range(1, 50))), strict=False))
     detections = tuple(
         replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.dt))
@@ -75,7 +78,7 @@ def test_the_order_of_images_and_rows_changes_nothing(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_a_coco_file_changes_nothing(
+def test_the_order_of_a_coco_file_does_not_matter(
     fixtures: Path, tmp_path: Path, seed: int
 ) -> None:
     folder, shuffle = fixtures / "quickstart" / "coco", random.Random(seed).shuffle
@@ -95,7 +98,7 @@ def test_the_order_of_a_coco_file_changes_nothing(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_voc_lines_changes_nothing(fixtures: Path, tmp_path: Path, seed: int) -> None:
+def test_the_order_of_voc_lines_does_not_matter(fixtures: Path, tmp_path: Path, seed: int) -> None:
     folder = fixtures / "quickstart" / "voc"
     for path in (folder / "detections").iterdir():
         lines = path.read_text("utf-8").splitlines(keepends=True)
@@ -107,8 +110,8 @@ def test_the_order_of_voc_lines_changes_nothing(fixtures: Path, tmp_path: Path, 
     assert_same_result(as_is, shuffled)
 
 
-@given(cases(), rules_of_any_preset, st.sampled_from(("double", "cube", "exp", "logit")))
-def test_a_strictly_monotone_change_of_scores_changes_nothing(
+@given(cases(), presets, st.sampled_from(("double", "cube", "exp", "logit")))
+def test_strictly_monotone_scores_give_the_same_result(
     case: Case, protocol: Protocol, kind: str
 ) -> None:
     changes: dict[str, Callable[[float], float]] = {
@@ -124,7 +127,7 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
     assert_same_result(run(case, protocol), run(changed, protocol))
 
 
-@given(cases(), rules_of_any_preset, st.data())
+@given(cases(), presets, st.data())
 def test_an_appended_lowest_false_positive_never_raises_ap(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
@@ -167,8 +170,8 @@ def test_removing_a_detection_matched_to_a_crowd_changes_nothing(case: Case) -> 
         assert_same_bits(after.false_positives, before.false_positives, "false positives")
 
 
-@given(cases(), rules_of_any_preset, st.sampled_from(get_args(Interpolation)))
-def test_ap_is_a_share_or_undefined(case: Case, protocol: Protocol, how: Interpolation) -> None:
+@given(cases(), presets, st.sampled_from(get_args(Interpolation)))
+def test_ap_is_in_0_1_or_undefined(case: Case, protocol: Protocol, how: Interpolation) -> None:
     result = run(case, protocol.with_interpolation(how))
     for values in (result.average_precision, result.precision, result.recall):
         defined = values[~np.isnan(values)]
@@ -185,7 +188,7 @@ def test_ap_is_a_share_or_undefined(case: Case, protocol: Protocol, how: Interpo
 
 @given(cases(), st.sampled_from(("voc2012", "voc2012-py")))
 def test_the_envelope_never_lowers_ap(case: Case, name: str) -> None:
-    """AP by VOC 2012 is at least the non-interpolated one."""
+    """AP of VOC 2012 is at least the non-interpolated AP."""
     result = run(case, name)
     for curve in result.curves():
         steps = np.diff(curve.recall, prepend=0.0)
@@ -193,7 +196,7 @@ def test_the_envelope_never_lowers_ap(case: Case, name: str) -> None:
         assert result.average_precision[0, curve.label, 0] >= plain - ROUNDING
 
 
-@given(cases(), rules_of_any_preset)
+@given(cases(), presets)
 def test_recall_never_falls_and_interpolated_precision_never_rises(
     case: Case, protocol: Protocol
 ) -> None:
@@ -205,8 +208,8 @@ def test_recall_never_falls_and_interpolated_precision_never_rises(
     assert not (np.diff(result.precision, axis=1) > 0).any()
 
 
-@given(cases(), rules_of_any_preset, st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
-def test_recall_never_falls_with_the_limit(
+@given(cases(), presets, st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
+def test_recall_never_falls_with_max_dets(
     case: Case, protocol: Protocol, limits: tuple[int | None, ...]
 ) -> None:
     result = run(case, replace(protocol, max_dets=limits))
@@ -214,7 +217,7 @@ def test_recall_never_falls_with_the_limit(
 
 
 @given(cases(), st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
-def test_proposal_recall_never_falls_with_the_limit(
+def test_proposal_recall_never_falls_with_max_dets(
     case: Case, limits: tuple[int | None, ...]
 ) -> None:
     # At most one ground truth: with more, a new proposal may take one's best and shift the rest.
@@ -224,7 +227,7 @@ def test_proposal_recall_never_falls_with_the_limit(
 
 
 @given(cases())
-def test_recall_never_rises_with_the_threshold_where_the_best_is_the_only_candidate(
+def test_recall_never_rises_with_the_threshold_if_candidate_is_best(
     case: Case,
 ) -> None:
     thresholds = (0.1, 0.3, 0.5, 0.6, 0.75, 0.9)
@@ -233,7 +236,7 @@ def test_recall_never_rises_with_the_threshold_where_the_best_is_the_only_candid
 
 
 @given(cases(), st.integers(1, 4))
-def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> None:
+def test_detections_beyond_max_dets_do_not_matter(case: Case, limit: int) -> None:
     rules = replace(protocol("coco"), max_dets=(limit,))
     before = run(case, rules)
     assert before.matches is not None
@@ -242,8 +245,8 @@ def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> N
 
 
 @given(cases(), st.sampled_from([*RANKED.values()]))
-def test_twice_as_large_is_the_same(case: Case, protocol: Protocol) -> None:
-    """IoU has no unit, as long as no pixel is added and no area asked for."""
+def test_doubling_all_coordinates_does_not_change_results(case: Case, protocol: Protocol) -> None:
+    """IoU has no unit, without inclusive pixels and area ranges."""
     protocol = replace(protocol, inclusive_pixels=False, area_ranges=(ANY_AREA,))
 
     def double(item: Truth | Detection) -> tuple[float, float, float, float]:
@@ -269,13 +272,13 @@ def test_the_ground_truth_itself_is_perfect(case: Case) -> None:
     assert result.false_positives.sum() == 0
 
 
-@given(cases(), rules_of_any_preset)
+@given(cases(), presets)
 def test_every_detection_is_accounted_for(case: Case, protocol: Protocol) -> None:
-    """True, false, neutral and cut ones are all there are; duplicates are among the false."""
+    """TP, FP, ignored and beyond max dets are all there are; duplicates are FPs."""
     result = run(case, protocol)
     assert result.matches is not None
-    neutral = result.matches.ignored[0, 0] & result.matches.counted
-    per_class = np.bincount(result.detections.label[neutral], minlength=len(result.classes))
+    ignored = result.matches.ignored[0, 0] & result.matches.counted
+    per_class = np.bincount(result.detections.label[ignored], minlength=len(result.classes))
     assert_same_bits(
         result.true_positives + result.false_positives + per_class,
         result.within_max_dets,

@@ -1,4 +1,4 @@
-"""Masks and keypoints of a loop's batches, or in arrays, score as COCO files of the same."""
+"""Masks and keypoints in batches, or as arrays, score as COCO files of the same."""
 
 import json
 import tempfile
@@ -31,8 +31,8 @@ Rows = list[dict[str, Any]]
 
 
 @dataclass
-class Scene:
-    """Rows of `IMAGES`, in their order, each with the fields of a COCO record."""
+class Batch:
+    """Images of `IMAGES` with ground truths and detections as fields of COCO records."""
 
     truths: Rows
     detections: Rows
@@ -67,11 +67,11 @@ class Scene:
 
 
 @st.composite
-def scenes(draw: st.DrawFn, *, masks: bool) -> Scene:
-    """Draw boxes of any float64, so that every last bit of a sum counts; scores that tie."""
+def loop_cases(draw: st.DrawFn, *, masks: bool) -> Batch:
+    """Draw boxes of any float64, so that every last bit of a sum matters; tied scores."""
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     sizes = {image: (int(random.integers(1, 40)), int(random.integers(1, 40))) for image in IMAGES}
-    scene = Scene([], [], sizes, masks, boxed=draw(st.booleans()))
+    scene = Batch([], [], sizes, masks, boxed=draw(st.booleans()))
     for image in IMAGES:
         for _ in range(random.integers(0, 4)):
             row = {
@@ -89,7 +89,7 @@ def scenes(draw: st.DrawFn, *, masks: bool) -> Scene:
 
 
 def blob(random: np.random.Generator, height: int, width: int) -> NDArray[np.bool_]:
-    """Return a rectangle with holes, at times empty or all of the image."""
+    """Return a rectangle with holes, sometimes empty or the whole image."""
     bits = random.random((height, width)) < random.choice([0.7, 0.95, 1.0])
     bits[: random.integers(0, height + 1)] = False
     bits[:, : random.integers(0, width + 1)] = False
@@ -103,12 +103,12 @@ def near(random: np.random.Generator, row: dict[str, Any]) -> dict[str, Any]:
     return {"mask": moved, "points": points, "score": score}
 
 
-def columns(scene: Scene, rows: Rows, images: Sequence[int], key: str) -> list[Any]:
+def columns(scene: Batch, rows: Rows, images: Sequence[int], key: str) -> list[Any]:
     return [[row[key] for row in rows if row["image_id"] == image] for image in images]
 
 
-def shapes(scene: Scene, rows: Rows, images: Sequence[int], form: str) -> dict[str, Any]:
-    """Return the masks of each image in one of the forms that are taken, or its keypoints."""
+def shapes(scene: Batch, rows: Rows, images: Sequence[int], form: str) -> dict[str, Any]:
+    """Return the masks of each image in one of the accepted forms, or its keypoints."""
     if not scene.masks:
         return {"keypoints": columns(scene, rows, images, "points")}
     bitmaps = columns(scene, rows, images, "mask")
@@ -122,7 +122,7 @@ def shapes(scene: Scene, rows: Rows, images: Sequence[int], form: str) -> dict[s
     return {"masks": [np.array(m, dtype) if m else np.zeros((0, 7, 7), dtype) for m in bitmaps]}
 
 
-def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str) -> None:
+def update(evaluator: Evaluator, scene: Batch, images: Sequence[int], form: str) -> None:
     def of(rows: Rows, key: str) -> list[Any]:
         return columns(scene, rows, images, key)
 
@@ -145,7 +145,7 @@ def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str)
     )
 
 
-def of_files(scene: Scene, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
+def of_files(scene: Batch, protocol: Protocol) -> tuple[GroundTruth, detap.Result]:
     options: dict[str, Any] = protocol.reading
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = scene.write(folder)
@@ -159,9 +159,9 @@ DEALT = st.tuples(st.permutations(IMAGES), st.integers(0, len(IMAGES)))
 
 
 def check_loop(
-    scene: Scene, protocol: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
+    scene: Batch, protocol: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
 ) -> None:
-    """Score two batches, and two processes of one each; with the ground truth once, or in each."""
+    """Score two batches, and two processes of one each; ground truth given once, or in each."""
     if not scene.truths:
         return
     order, cut = dealt
@@ -182,31 +182,31 @@ def check_loop(
 
 
 @pytest.mark.parametrize("name", MASKS)
-@given(scenes(masks=True), DEALT, FORMS)
+@given(loop_cases(masks=True), DEALT, FORMS)
 def test_masks_in_batches(
-    name: str, scene: Scene, dealt: tuple[Sequence[int], int], form: str
+    name: str, scene: Batch, dealt: tuple[Sequence[int], int], form: str
 ) -> None:
     check_loop(scene, protocol(name), dealt, form, brought=False)
 
 
 @pytest.mark.parametrize("name", MASKS[:2])
-@given(scenes(masks=True), DEALT, FORMS)
-def test_masks_in_batches_that_bring_their_ground_truth(
-    name: str, scene: Scene, dealt: tuple[Sequence[int], int], form: str
+@given(loop_cases(masks=True), DEALT, FORMS)
+def test_masks_in_batches_with_their_ground_truth(
+    name: str, scene: Batch, dealt: tuple[Sequence[int], int], form: str
 ) -> None:
     check_loop(scene, protocol(name), dealt, form, brought=True)
 
 
 @pytest.mark.parametrize("brought", [False, True])
-@given(scenes(masks=False), DEALT)
+@given(loop_cases(masks=False), DEALT)
 def test_keypoints_in_batches(
-    brought: bool, scene: Scene, dealt: tuple[Sequence[int], int]
+    brought: bool, scene: Batch, dealt: tuple[Sequence[int], int]
 ) -> None:
     check_loop(scene, POSES, dealt, "", brought=brought)
 
 
-@given(scenes(masks=True), st.booleans())
-def test_what_is_not_kept_changes_no_number(scene: Scene, brought: bool) -> None:
+@given(loop_cases(masks=True), st.booleans())
+def test_not_keeping_boxes_changes_no_metric(scene: Batch, brought: bool) -> None:
     if not scene.truths:
         return
     truth, whole = of_files(scene, protocol("coco-segm"))
@@ -222,7 +222,7 @@ def test_what_is_not_kept_changes_no_number(scene: Scene, brought: bool) -> None
 @pytest.mark.parametrize("masks", [True, False])
 @given(st.data())
 def test_arrays(masks: bool, data: st.DataObject) -> None:
-    scene = data.draw(scenes(masks=masks))
+    scene = data.draw(loop_cases(masks=masks))
     rules = protocol("coco-segm") if masks else POSES
     if not scene.truths:
         return
@@ -252,8 +252,8 @@ def test_arrays(masks: bool, data: st.DataObject) -> None:
     assert_same_result(detap.evaluate(truth, columns, rules), whole)
 
 
-@given(scenes(masks=True), scenes(masks=False))
-def test_records(masks: Scene, poses: Scene) -> None:
+@given(loop_cases(masks=True), loop_cases(masks=False))
+def test_records(masks: Batch, poses: Batch) -> None:
     for scene, rules in ((masks, protocol("coco-segm")), (poses, POSES)):
         if scene.truths:
             truth, whole = of_files(scene, rules)

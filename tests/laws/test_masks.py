@@ -1,4 +1,4 @@
-"""What must hold of masks: where they fill their boxes they score as boxes; order is nothing."""
+"""Invariants of masks: those that fill their boxes score as boxes; order does not matter."""
 
 import json
 import tempfile
@@ -39,7 +39,7 @@ def record(image: int, label: int, sides: tuple[int, ...], **more: Any) -> dict[
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def mask_cases(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     truths = [
         record(*entry, id=n, area=entry[2][2] * entry[2][3], iscrowd=int(draw(st.booleans())))
         for n, entry in enumerate(draw(st.lists(row, min_size=1, max_size=8)), 1)
@@ -71,7 +71,7 @@ def same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize(("of_masks", "of_boxes"), [("coco-segm", "coco"), ("lvis-segm", "lvis")])
-@given(scenes())
+@given(mask_cases())
 def test_a_mask_that_fills_its_box_scores_as_the_box(
     of_masks: str, of_boxes: str, scene: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 ) -> None:
@@ -91,8 +91,8 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
     same([*one.summary.values()], [*on_images(boxes, [2]).summary.values()])
 
 
-@given(scenes())
-def test_boundaries_as_deep_as_the_image_are_the_masks(
+@given(mask_cases())
+def test_boundaries_as_wide_as_the_image_equal_the_masks(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
     deep = scored(*scene, protocol("coco-boundary").with_changes(dilation_ratio=1))
@@ -102,8 +102,8 @@ def test_boundaries_as_deep_as_the_image_are_the_masks(
         same(getattr(deep.match_table, name), getattr(masks.match_table, name))
 
 
-@given(scenes())
-def test_no_boundary_overlaps_more_than_its_mask(
+@given(mask_cases())
+def test_boundary_iou_never_exceeds_mask_iou(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
     masks = scored(*scene).match_table.max_iou
@@ -112,11 +112,11 @@ def test_no_boundary_overlaps_more_than_its_mask(
         assert (scored(*scene, rules).match_table.max_iou <= masks).all()
 
 
-@given(scenes(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_overlap(
+@given(mask_cases(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_iou(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
 ) -> None:
-    """The overlaps are the same; which of equally good ground truths is found is the order's."""
+    """IoU values stay; among equally good ground truths the match depends on the order."""
     truths, detections = scene
     for n, entry in enumerate(detections):
         entry["score"] = 1 - n / 16
@@ -128,8 +128,8 @@ def test_the_order_of_rows_changes_no_overlap(
     same(again.match_table.max_iou[order], whole.match_table.max_iou)
 
 
-@given(scenes())
-def test_partials_of_masks_are_one_run(
+@given(mask_cases())
+def test_merged_partials_of_masks_equal_one_run(
     scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
 ) -> None:
     whole = scored(*scene)
@@ -139,7 +139,7 @@ def test_partials_of_masks_are_one_run(
     same([*merged.summary.values()], [*whole.summary.values()])
 
 
-def test_masks_are_asked_for_where_tables_have_none() -> None:
+def test_tables_without_masks_are_refused() -> None:
     from detap.errors import UsageError
     from detap.tables.detection import Detections, GroundTruth
 
@@ -161,7 +161,7 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
         ({"matching": "by-iou"}, "iou_type segm requires matching by-score, not by-iou"),
     ],
 )
-def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:
+def test_box_fields_have_no_effect(changes: dict[str, Any], message: str) -> None:
     from detap.errors import UsageError
 
     with pytest.raises(UsageError, match=message):
@@ -170,7 +170,7 @@ def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> Non
         protocol("coco").with_changes(detection_area="pixels")
 
 
-def test_what_overlaps_brings_what_goes_with_it() -> None:
+def test_changing_iou_type_to_masks_sets_the_dependent_fields() -> None:
     masks = protocol("voc2012").with_changes(iou_type="segm")
     assert not masks.inclusive_pixels
     pixels = masks.with_changes(detection_area="pixels")

@@ -1,4 +1,4 @@
-"""What must hold of evidence: finishing it, dealing it out, adding it up, choosing from it."""
+"""Invariants of the match table: accumulating, splitting, merging and selecting."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ ANY_RULES = [
     replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 64).tolist())),
     replace(protocol("voc2012"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 17).tolist())),
 ]
-more_rules = st.sampled_from([*MORE.values()])
-any_rules = st.one_of(st.sampled_from(ANY_RULES), more_rules)
+protocols_with_more_data = st.sampled_from([*MORE.values()])
+any_protocol = st.one_of(st.sampled_from(ANY_RULES), protocols_with_more_data)
 
 
 def assert_same_scores(ours: Scores, theirs: Scores) -> None:
@@ -36,8 +36,8 @@ def assert_same_scores(ours: Scores, theirs: Scores) -> None:
         assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
 
 
-@given(cases(), any_rules)
-def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
+@given(cases(), any_protocol)
+def test_accumulating_a_match_table_equals_the_direct_pass_bitwise(
     case: Case, protocol: Protocol
 ) -> None:
     result = evaluate(*case.tables_for(protocol), protocol)
@@ -49,11 +49,11 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
     assert_same_bits(last, result._run.evaluate_by_score().precision, "the largest of all limits")
 
 
-@given(cases(), any_rules)
-def test_a_small_limit_has_the_precision_of_being_the_largest(
+@given(cases(), any_protocol)
+def test_smaller_max_dets_equal_a_protocol_that_ends_with_them(
     case: Case, protocol: Protocol
 ) -> None:
-    """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
+    """Precision at max dets m is that of a protocol whose largest value is m."""
     every = accumulate(
         evaluate(*case.tables_for(protocol), protocol).match_table, all_max_dets=True
     ).precision
@@ -63,8 +63,8 @@ def test_a_small_limit_has_the_precision_of_being_the_largest(
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 
-def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
-    """Return the evidence of each part of the images, numbered as in the whole."""
+def split_by_images(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
+    """Return the match table of each part of the images, indexed as in the whole."""
     whole = evaluate(*case.tables_for(protocol), protocol)
     parts = []
     for part in sorted(set(owner)):
@@ -80,14 +80,14 @@ def dealt(case: Case, protocol: Protocol, owner: list[int]) -> list[MatchTable]:
     return parts
 
 
-@given(cases(), any_rules, st.data())
-def test_parts_dealt_at_random_add_up_to_the_whole(
+@given(cases(), any_protocol, st.data())
+def test_random_parts_concatenate_to_the_whole(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
-    """Every number, every curve and every resample has the same bytes."""
+    """Every metric, curve and resample has the same bytes."""
     result = evaluate(*case.tables_for(protocol), protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in case.images]
-    parts = data.draw(st.permutations(dealt(case, protocol, owner)))
+    parts = data.draw(st.permutations(split_by_images(case, protocol, owner)))
     cut = data.draw(st.integers(0, len(parts)))
     tree = [MatchTable.concatenate(half) for half in (parts[:cut], parts[cut:]) if half]
     merged = MatchTable.concatenate(tree)
@@ -106,9 +106,11 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
 
 
 @given(
-    cases(), st.one_of(st.sampled_from([*ANY_RULES, protocol("proposals")]), more_rules), st.data()
+    cases(),
+    st.one_of(st.sampled_from([*ANY_RULES, protocol("proposals")]), protocols_with_more_data),
+    st.data(),
 )
-def test_a_part_of_the_images_is_chosen_not_matched_again(
+def test_selected_images_are_not_matched_again(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
@@ -147,8 +149,8 @@ def test_a_part_of_the_images_is_chosen_not_matched_again(
         assert_same_bits(left, right, name)
 
 
-@given(cases(), any_rules)
-def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol) -> None:
+@given(cases(), any_protocol)
+def test_bits_equal_the_arrays_of_matches(case: Case, protocol: Protocol) -> None:
     result = evaluate(*case.tables_for(protocol), protocol, matches=True)
     bits = evaluate(*case.tables_for(protocol), protocol, match_table=True).match_table
     assert result.matches is not None
@@ -156,14 +158,14 @@ def test_bits_say_what_the_arrays_of_matches_say(case: Case, protocol: Protocol)
     assert_same_bits(bits.matched_gt[0], result.matches.ground_truth[0, 0], "matched_gt")
     for a in range(len(protocol.area_ranges)):
         for t in range(len(protocol.iou_thresholds)):
-            neutral = result.matches.ignored[a, t]
-            assert_same_bits(bits.is_ignored(a, t), neutral, "ignored")
-            right = (result.matches.ground_truth[a, t] >= 0) & ~neutral
+            ignored = result.matches.ignored[a, t]
+            assert_same_bits(bits.is_ignored(a, t), ignored, "ignored")
+            right = (result.matches.ground_truth[a, t] >= 0) & ~ignored
             assert_same_bits(bits.is_true_positive(a, t), right, "true_positive")
     assert not (bits.true_positive & bits.ignored).any()
 
 
-def test_pairing_by_coverage_leaves_no_evidence() -> None:
+def test_matching_by_iou_has_no_match_table() -> None:
     truth, detections = Case().tables()
     with pytest.raises(UsageError, match="uses matching by-iou, which labels no detection"):
         _ = evaluate(truth, detections, "proposals").match_table

@@ -1,4 +1,4 @@
-"""What must hold of partials: dealt at random, merged in any order, they are the whole."""
+"""Invariants of partials: random shards, merged in any order, equal the whole."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -17,12 +17,12 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, cases
-from tests.laws.test_match_table import ANY_RULES, more_rules
+from tests.laws.test_match_table import ANY_RULES, protocols_with_more_data
 from tests.parity.compare import assert_same_bits
 
 partial_module = import_module("detap.evaluation.partial.partial")
 EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="exclude")]
-every_rules = st.one_of(st.sampled_from(EVERY), more_rules)
+every_protocol = st.one_of(st.sampled_from(EVERY), protocols_with_more_data)
 
 ARRAYS = ("average_precision", "recall", "precision")
 COUNTS = (
@@ -46,8 +46,8 @@ def assert_same_numbers(ours: Result, theirs: Result) -> None:
         assert_same_bits(np.array(ours.summary[name]), np.array(value), name)
 
 
-def assert_same_answers(ours: Result, theirs: Result) -> None:
-    """Also of what is asked of a result later."""
+def assert_same_analyses(ours: Result, theirs: Result) -> None:
+    """Also compare later analyses of the result."""
     assert_same_numbers(ours, theirs)
     if theirs.protocol.matching == "by-iou":
         return
@@ -63,11 +63,11 @@ def assert_same_answers(ours: Result, theirs: Result) -> None:
     assert repr(ours.operating_point()) == repr(theirs.operating_point())
 
 
-@given(cases(), every_rules, st.sampled_from((1, 3, 7)), st.integers(1, 4), st.data())
-def test_classes_by_chunks_and_scores_by_stretches(
+@given(cases(), every_protocol, st.sampled_from((1, 3, 7)), st.integers(1, 4), st.data())
+def test_chunk_sizes_do_not_change_results(
     case: Case, protocol: Protocol, chunk: int, threads: int, data: st.DataObject
 ) -> None:
-    """However few rows are held at a time, and by however many threads."""
+    """For any number of rows held at a time, and any number of threads."""
     truth, detections = case.tables_for(protocol)
     detections = image_by_image(detections)
     if protocol.matching == "by-iou":
@@ -78,7 +78,8 @@ def test_classes_by_chunks_and_scores_by_stretches(
     whole = score_tables(truth, detections, protocol)
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
-        Partial.of(score_tables(*tables, protocol)) for tables in dealt(truth, detections, owner)
+        Partial.of(score_tables(*tables, protocol))
+        for tables in split_randomly(truth, detections, owner)
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_module, "CHUNK", chunk)
@@ -90,14 +91,14 @@ def test_classes_by_chunks_and_scores_by_stretches(
 
 
 def image_by_image(table: Detections) -> Detections:
-    """Return detections as arrays that belong to no file are due."""
+    """Return detections grouped by image, as rows without a file must be."""
     return table.select(np.argsort(table.image, kind="stable"))
 
 
-def dealt(
+def split_randomly(
     truth: GroundTruth, detections: Detections, owner: list[int]
 ) -> list[tuple[GroundTruth, Detections]]:
-    """Return the tables of each shard, those of shards without any image too."""
+    """Return the tables of each shard, including shards without images."""
     shards = []
     for shard in range(5):
         kept = np.array([at == shard for at in owner], np.bool_)
@@ -119,7 +120,7 @@ def dealt(
 
 
 def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
-    """Merge some parts, again and again, now and then by way of bytes."""
+    """Merge some parts repeatedly, sometimes via bytes."""
     while len(parts) > 1:
         parts = list(data.draw(st.permutations(parts)))
         count = data.draw(st.integers(2, len(parts)))
@@ -128,8 +129,8 @@ def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
     return detap.merge(parts)
 
 
-@given(cases(), every_rules, st.booleans(), st.booleans(), st.data())
-def test_shards_in_any_order_and_tree_are_the_whole(
+@given(cases(), every_protocol, st.booleans(), st.booleans(), st.data())
+def test_shards_merged_in_any_order_equal_the_whole(
     case: Case, protocol: Protocol, shared: bool, ties: bool, data: st.DataObject
 ) -> None:
     truth, detections = case.tables_for(protocol)
@@ -145,14 +146,14 @@ def test_shards_in_any_order_and_tree_are_the_whole(
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
         Partial.of(score_tables(*tables, protocol), ground_truth=given, tie_range=ties)
-        for tables in dealt(truth, detections, owner)
+        for tables in split_randomly(truth, detections, owner)
     ]
     single = Partial.of(whole, ground_truth=given, tie_range=ties)
     merged = merged_in_a_tree(parts, data)
-    assert_same_answers(merged.compute(), whole)
+    assert_same_analyses(merged.compute(), whole)
     assert merged.to_bytes() == single.to_bytes()
     again = Partial.from_bytes(merged.to_bytes())
-    assert_same_answers(again.compute(threads=1), whole)
+    assert_same_analyses(again.compute(threads=1), whole)
     if ties:
         assert repr(tie_range(again.compute())) == repr(tie_range(whole))
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
@@ -162,8 +163,8 @@ def test_shards_in_any_order_and_tree_are_the_whole(
         assert repr(tie_range(some)) == repr(tie_range(alone))
 
 
-@given(cases(), every_rules, st.data())
-def test_some_classes_alone(case: Case, protocol: Protocol, data: st.DataObject) -> None:
+@given(cases(), every_protocol, st.data())
+def test_selected_classes(case: Case, protocol: Protocol, data: st.DataObject) -> None:
     truth, detections = case.tables_for(protocol)
     assume(not protocol.class_agnostic and protocol.max_dets_scope == "class")
     assume(protocol.group_of_weight is None)  # which has no bounds of ties

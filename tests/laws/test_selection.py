@@ -1,4 +1,4 @@
-"""What must hold of a selection of classes: it changes none of their numbers."""
+"""Selecting classes changes none of their metrics."""
 
 import tarfile
 from dataclasses import replace
@@ -40,9 +40,9 @@ COUNTS = (
     "duplicates",
     "within_max_dets",
 )
-FREE_OF_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.iou_type != "keypoints"]
+WITHOUT_KEYPOINTS = [protocol for protocol in PRESETS.values() if protocol.iou_type != "keypoints"]
 ANY = st.one_of(
-    st.sampled_from(FREE_OF_KEYPOINTS),
+    st.sampled_from(WITHOUT_KEYPOINTS),
     st.sampled_from([protocol for protocol in MORE.values() if not protocol.class_agnostic]),
     st.just(replace(PRESETS["coco"], max_dets_scope="image", max_dets=(1, 2, 3))),
     st.just(replace(PRESETS["voc2012"], absent_class="zero-if-detected")),
@@ -50,7 +50,7 @@ ANY = st.one_of(
 
 
 def tables_of(case: Case, protocol: Protocol) -> tuple[GroundTruth, Detections]:
-    """Return tables with what the rules ask for, KITTI's columns and names of classes too."""
+    """Return tables with the data that the protocol needs: KITTI's columns, class names."""
     truth, detections = case.tables_for(protocol)
     if protocol.matching != "kitti":
         return truth, detections
@@ -60,7 +60,7 @@ def tables_of(case: Case, protocol: Protocol) -> tuple[GroundTruth, Detections]:
 
 
 def assert_classes_of(part: Result, whole: Result, names: list[str]) -> None:
-    """Assert that a part has some of the classes of the whole, with their very numbers."""
+    """Assert that a selection has classes of the whole with the same metrics."""
     labels = [whole.classes.index(name) for name in names]
     assert part.classes == tuple(names)
     assert part.class_ids == tuple(whole.class_ids[label] for label in labels)
@@ -79,7 +79,7 @@ def drawn(data: st.DataObject, names: tuple[str, ...]) -> list[str]:
 
 
 @given(cases(), ANY, st.data())
-def test_each_selected_class_has_the_numbers_of_the_whole_run(
+def test_each_selected_class_has_the_metrics_of_the_whole_run(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     truth, detections = tables_of(case, protocol)
@@ -100,7 +100,7 @@ def test_each_selected_class_has_the_numbers_of_the_whole_run(
 
 
 @given(cases(), ANY, st.data())
-def test_partials_of_shards_select_as_one_run_does(
+def test_merged_partials_select_as_one_run(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score")
@@ -130,7 +130,7 @@ def test_partials_of_shards_select_as_one_run_does(
 
 
 @given(cases(), ANY, st.data())
-def test_errors_of_selected_classes_are_those_among_all(
+def test_errors_of_selected_classes_equal_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score")
@@ -167,7 +167,7 @@ def test_errors_of_selected_classes_are_those_among_all(
 
 
 @given(cases(), ANY, st.data())
-def test_ties_of_selected_classes_are_those_among_all(
+def test_tie_bounds_of_selected_classes_equal_those_among_all(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     assume(protocol.matching == "by-score" and protocol.group_of_weight is None)
@@ -185,7 +185,10 @@ def test_ties_of_selected_classes_are_those_among_all(
 
 
 def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
-    """fixtures/error-types: a cat found as a dog stays a classification error without the cats."""
+    """fixtures/error-types.
+
+    A cat detected as a dog stays a classification error without the cats.
+    """
     result = fixture()
     whole = errors(result)
     kind = TYPES.index("classification")
@@ -202,7 +205,7 @@ def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
 
 @pytest.mark.parametrize("keep_boxes", [True, False])
 def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
-    """One detection an image: the dog of .8 is beyond the limit that the cat of .9 has taken."""
+    """Max dets 1 per image: the dog of .8 is cut, since the cat of .9 ranks first."""
     protocol = replace(PRESETS["coco"], max_dets_scope="image", max_dets=(1,))
     box = [[0.0, 0.0, 10.0, 10.0]]
     truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
@@ -217,7 +220,7 @@ def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
     assert result.signature.split("|")[3:5] == ["classes:1-of-2-cd6357ef", "images:1-of-2-6b86b273"]
 
 
-def test_cars_of_kitti_as_in_the_kit(real_data: Path, tmp_path: Path) -> None:
+def test_cars_of_kitti_have_the_values_of_the_kit(real_data: Path, tmp_path: Path) -> None:
     """R40 of the kit: moderate .766823, easy .868199, hard .604959 (kitti_expected.json)."""
     with tarfile.open(real_data / "measures" / "kitti_kittibox.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -233,7 +236,7 @@ def test_cars_of_kitti_as_in_the_kit(real_data: Path, tmp_path: Path) -> None:
 
 
 def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
-    """Five of these eight classes have other numbers where the other classes are removed before."""
+    """Five of these eight classes would differ if the other classes were removed before."""
     truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
     results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
     detections = detap.read_detections(results, truth)
@@ -248,7 +251,7 @@ def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
     assert changed > 0
 
 
-def test_the_signature_names_what_was_selected() -> None:
+def test_the_signature_contains_a_digest_of_the_selection() -> None:
     """The digest is that of ``printf 'bird\\ncat' | sha256sum``."""
     truth = GroundTruth.from_arrays(
         image=[1, 2, 3], label=["cat", "dog", "bird"], boxes=[[0, 0, 9, 9]] * 3
