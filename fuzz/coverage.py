@@ -18,7 +18,7 @@ WORK = Path(__file__).parent / "cache"
 
 
 def main() -> None:
-    """Fuzz one target until the time or the number of runs that libFuzzer was given is over."""
+    """Fuzz one target until libFuzzer's time or run limit is reached."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name not in targets.TARGETS:
         sys.exit(f"usage: python -m fuzz.coverage {{{','.join(targets.TARGETS)}}} [-runs=N] ...")

@@ -70,7 +70,7 @@ class Mutator:
         return data[: chosen.start()] + self.number() + data[chosen.end() :]
 
     def number(self) -> bytes:
-        """Return a number as text: plain, or of the kind that is converted wrongly."""
+        """Return a number as text: a plain one, or one that is often converted wrongly."""
         random = self.random
         kind = random.randrange(6)
         if kind == 0:
@@ -101,7 +101,7 @@ class Mutator:
         return text.encode("utf-8", "surrogatepass")
 
     def _changed(self, value: Any) -> Any:  # noqa: PLR0911 - as above
-        """Return the value with one thing in it, at whatever depth, changed."""
+        """Return the value with one part changed, at any depth."""
         random = self.random
         if isinstance(value, list) and value and random.random() < 0.85:
             at = random.randrange(len(value))
@@ -135,4 +135,4 @@ _ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 1.0, 1.5, -0.0, 1e300, 2**53, 2**63, 2**70, "", "1", "a"),
     *("\ud800", "\x00", "caf\u00e9", [], {}, [[]], [1, 2, 3, 4], [0, 0, 1, 1], {"id": 1}),
 )
-"""What stands in the place of a value."""
+"""Replacements for a value."""

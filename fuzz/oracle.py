@@ -1,4 +1,4 @@
-"""What the readers are held to: the plainest reading of each format, in standard Python alone.
+"""The oracle of the readers: a plain reader of each format, with the standard library only.
 
 Nothing of detap is used here but the shape of its columns. Each function returns the rows of a
 valid file and None for any other.
@@ -138,8 +138,10 @@ Truth = tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], Rows]
 
 
 def coco_truth(data: bytes) -> Truth | None:
-    """Return the images (id, width, height), the categories (id, name), and of each annotation
-    image id, category id, x1, y1, x2, y2, box area, area, crowd, ignore, group-of.
+    """Return the images, the categories, and the annotations.
+
+    Images are (id, width, height). Annotations are image id, category id, x1, y1, x2, y2, box area,
+    area, crowd, ignore, group-of.
     """
     try:
         return _truth(_load(data))
@@ -148,7 +150,7 @@ def coco_truth(data: bytes) -> Truth | None:
 
 
 def _unique(records: Any) -> list[tuple[Any, Any]]:
-    """Return id and record of each, a repeated record once."""
+    """Return id and record of each, repeated records once."""
     record_by_id: dict[Any, Any] = {}
     kept: list[tuple[Any, Any]] = []
     _need(isinstance(records, list))
@@ -223,7 +225,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.A
 
 
 def _text_lines(data: bytes) -> list[list[str]] | None:
-    """Return the columns of each line that has any; None of what is no text."""
+    """Return the columns of each line that has any; None if the input is not text."""
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError:

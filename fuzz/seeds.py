@@ -1,4 +1,4 @@
-"""Valid files to begin with: small, and each with something of its own."""
+"""Valid files to start from: small, and each with a special feature."""
 
 import json
 from collections.abc import Callable
@@ -56,7 +56,7 @@ _WHOLE = [
 
 
 def _renamed(value: object, spell: Callable[[int], object]) -> object:
-    """Return a document with every id written otherwise."""
+    """Return a document with every id replaced."""
     if isinstance(value, list):
         return [_renamed(item, spell) for item in value]
     if not isinstance(value, dict):
@@ -292,7 +292,7 @@ _DRAWN: list[Any] = [
 
 
 def _drawn(records: list[Any]) -> list[Any]:
-    """Return the records, each with a mask of another kind, the last without a box."""
+    """Return the records, each with another kind of mask, the last without a box."""
     masks = [record | {"segmentation": mask} for record, mask in zip(records, _DRAWN, strict=False)]
     return [*masks[:-1], {key: value for key, value in masks[-1].items() if key != "bbox"}]
 

@@ -1,4 +1,4 @@
-"""Each target reads one input in every way there is, and says where two ways disagree.
+"""Each target reads one input in every possible way, and reports disagreements.
 
 Three things may not happen: an exception other than InputError, two readers that differ, and a
 reader that differs from the plain one of `oracle`.
@@ -47,7 +47,7 @@ class Disagreement(Exception):  # noqa: N818 - what fuzzing looks for is no erro
 
 
 def _scan_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes], int, int, int]:
-    """Return what a scanner takes, to read `data` in blocks of a few bytes or in one."""
+    """Return the arguments of a scanner, to read `data` in blocks of a few bytes or at once."""
     rest = memoryview(data)
 
     def read(count: int) -> bytes:
@@ -59,7 +59,7 @@ def _scan_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes
 
 
 def _block(data: bytes) -> int:
-    """Return a length of block that depends on the input alone."""
+    """Return a block length that depends only on the input."""
     return (1, 2, 3, 7, 16, 64, 1 << 20, 1 << 20)[sum(data[:64]) % 8]
 
 
@@ -116,10 +116,10 @@ def coco_results(data: bytes) -> str:
         slow = None
     plain = oracle.coco_results(data, seeds.IMAGES, seeds.CATEGORIES)
     if slow is None:
-        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
-        _differ(plain is not None, "the careful reader refuses what is valid")
+        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
+        _differ(plain is not None, "the fallback reader refuses what is valid")
         return "refused"
-    _differ(plain is None, "the careful reader accepts what is not valid")
+    _differ(plain is None, "the fallback reader accepts what is not valid")
     rows = _result_rows(slow)
     number = {name: i for i, name in enumerate(seeds.IMAGES)}
     label = {name: i for i, name in enumerate(seeds.CATEGORIES)}
@@ -127,7 +127,7 @@ def coco_results(data: bytes) -> str:
     expected = [
         (number[row[0]], label.setdefault(row[1], len(label)), *row[2:]) for row in plain or []
     ]
-    _differ(not same(rows, expected), "the careful reader reads other values")
+    _differ(not same(rows, expected), "the fallback reader reads other values")
     if fast is not None:
         _differ(not same(_result_rows(fast), rows), "the readers read different values")
         _differ(not same(fast.unknown, slow.unknown), "the readers count categories differently")
@@ -135,14 +135,14 @@ def coco_results(data: bytes) -> str:
 
 
 def coco_split(inputs: Sequence[bytes]) -> list[str]:
-    """Read results files by two threads, each from its own place, as those of many MiB are."""
+    """Read results files by two threads, each from its own offset, as large files are."""
     usual = prefetch.SPLIT_FROM, prefetch.SPLIT_CORES
     prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = 1, 1
     outcomes = []
     try:
         with _Files() as files:
             for member, data in zip(files.write(inputs), inputs, strict=True):
-                with _Blame(data):
+                with _WithInput(data):
                     outcomes.append(_coco_split(str(files.path / member), data))
     finally:
         prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = usual
@@ -154,7 +154,7 @@ def _coco_split(path: str, data: bytes) -> str:
     try:
         slow = fallback_reader.read_results(data, path, LIMITS, TRUTH)
     except InputError:
-        _differ(fast is not None, "two threads accept what the careful reader refuses")
+        _differ(fast is not None, "two threads accept what the fallback reader refuses")
         return "refused"
     if fast is not None:
         _differ(not same(_result_rows(fast), _result_rows(slow)), "two threads read other values")
@@ -184,16 +184,16 @@ def coco_truth(data: bytes) -> str:
         slow = None
     plain = oracle.coco_truth(data)
     if slow is None:
-        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
-        _differ(plain is not None, "the careful reader refuses what is valid")
+        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
+        _differ(plain is not None, "the fallback reader refuses what is valid")
         return "refused"
-    _differ(plain is None, "the careful reader accepts what is not valid")
+    _differ(plain is None, "the fallback reader accepts what is not valid")
     images, categories, annotations = plain or ([], [], [])
     number = {row[0]: i for i, row in enumerate(images)}
     label = {row[0]: i for i, row in enumerate(categories)}
     expected = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
     rows = _truth_rows(slow)
-    _differ(not same(rows, expected), "the careful reader reads other values")
+    _differ(not same(rows, expected), "the fallback reader reads other values")
     _differ(not same(list(slow.image_ids), [row[0] for row in images]), "other images")
     _differ(not same(slow.image_sizes.tolist(), [list(row[1:]) for row in images]), "other sizes")
     _differ(
@@ -231,12 +231,12 @@ def coco_truth_masks(data: bytes) -> str:
 
 
 def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -> str:
-    """Compare what the fast reader read with what the careful one does, and draw the masks."""
+    """Compare the fast reader with the fallback reader, and rasterize the masks."""
     try:
         slow = read()
     except InputError as error:
         check_message(error)
-        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
+        _differ(fast is not None, "the fast reader accepts what the fallback reader refuses")
         return "refused"
     if fast is not None:
         _differ(not same(rows_of(fast), rows_of(slow)), "the readers read different values")
@@ -260,7 +260,7 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
 
 
 class _Files:
-    """A folder in memory, if the system has such, with a file for each input."""
+    """A folder in memory, if the system has one, with a file per input."""
 
     def __init__(self) -> None:
         shared = "/dev/shm"
@@ -303,10 +303,10 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
         annotation = annotations.read_annotation(data, "x", problems, LIMITS)
         objects = annotation.objects
         slow = list(zip(objects.names, objects.values, objects.flags, strict=True))
-        with _Blame(data):
+        with _WithInput(data):
             if problems.count:
                 check_problems(problems.listed)
-                _differ(number not in left, "the scanner accepts what the careful reader refuses")
+                _differ(number not in left, "the scanner accepts what the fallback reader refuses")
                 outcomes.append("refused")
                 continue
             if number not in left:
@@ -319,7 +319,7 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
 
 
 def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
-    """Compare where the standard library reads the input at all: it knows fewer encodings."""
+    """Compare with the standard library if it reads the input: it supports fewer encodings."""
     try:
         root = ElementTree.fromstring(data)
     except (ElementTree.ParseError, ValueError, LookupError):
@@ -366,14 +366,14 @@ def voc_text(inputs: Sequence[bytes]) -> list[str]:
 
 
 def yolo_text(inputs: Sequence[bytes]) -> list[str]:
-    """Read text files of YOLO's predictions, of which numbers need not be fractions here."""
+    """Read text files of YOLO predictions, whose numbers need not be fractions here."""
     return _text(inputs, YOLO, oracle.yolo_lines)
 
 
 def _text(
     inputs: Sequence[bytes], form: lines.LineForm, plainly: Callable[[bytes], oracle.Rows | None]
 ) -> list[str]:
-    """Read text files by the scanner, with care, and plainly."""
+    """Read text files with the scanner, the fallback reader, and the oracle."""
     with _Files() as files:
         members = files.write(inputs)
         scanned, declined = _voc_rows.scan_text(files.folder(), form, members, LIMITS)
@@ -390,15 +390,15 @@ def _text(
         read = lines.read_lines(data, "x", form, problems)
         slow = [(name, *values) for name, values in zip(read.names, read.values, strict=True)]
         plain = plainly(data)
-        with _Blame(data):
+        with _WithInput(data):
             if problems.count:
                 check_problems(problems.listed)
-                _differ(number not in left, "the scanner accepts what the careful reader refuses")
-                _differ(plain is not None, "the careful reader refuses what is valid")
+                _differ(number not in left, "the scanner accepts what the fallback reader refuses")
+                _differ(plain is not None, "the fallback reader refuses what is valid")
                 outcomes.append("refused")
                 continue
-            _differ(plain is None, "the careful reader accepts what is not valid")
-            _differ(not same(slow, plain), "the careful reader reads other values")
+            _differ(plain is None, "the fallback reader accepts what is not valid")
+            _differ(not same(slow, plain), "the fallback reader reads other values")
             if number not in left:
                 _differ(not same(fast[number], slow), "the readers read different values")
         outcomes.append("valid")
@@ -439,8 +439,8 @@ def labelme_shapes(data: bytes) -> str:
     return "valid"
 
 
-class _Declining(Scanner):
-    """Leaves every line to the careful reader."""
+class _FallingBack(Scanner):
+    """Leaves every line to the fallback reader."""
 
     def scan(self, lines: bytes) -> bool:
         del lines
@@ -448,12 +448,12 @@ class _Declining(Scanner):
 
 
 def open_images_rows(data: bytes) -> str:
-    """Read a CSV of boxes by the scanner and with care, in blocks of a few bytes or in one."""
+    """Read a CSV of boxes with both readers, in blocks of a few bytes or at once."""
     read = Stream.read
     both = []
     with _Files() as files:
         path = str(files.path / files.write([data])[0])
-        for reader in (Scanner, _Declining):
+        for reader in (Scanner, _FallingBack):
             problems = Problems(20)
             vars(open_images)["Scanner"] = reader
             Stream.read = lambda self: read(self, _block(data))  # type: ignore[method-assign, misc, assignment]
@@ -480,8 +480,8 @@ def open_images_rows(data: bytes) -> str:
     return "valid"
 
 
-class _Blame:
-    """Puts the input into whatever goes wrong with it."""
+class _WithInput:
+    """Adds the input to any exception."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -518,7 +518,7 @@ def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], 
     def all_of(inputs: Sequence[bytes]) -> list[str]:
         outcomes = []
         for data in inputs:
-            with _Blame(data):
+            with _WithInput(data):
                 outcomes.append(function(data))
         return outcomes
 
@@ -538,4 +538,4 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "labelme": one_by_one(labelme_shapes),
     "open-images": one_by_one(open_images_rows),
 }
-"""What reads a batch of inputs and says of each whether it is valid."""
+"""Functions that read a batch of inputs and return the validity of each."""

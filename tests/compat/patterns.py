@@ -1,6 +1,6 @@
-"""How real code uses pycocotools: each pattern runs on any package that looks like it.
+"""Patterns of real code that uses pycocotools; each runs on any package with its interface.
 
-A pattern takes the package and a data set, and returns whatever can be seen of what it did.
+A pattern takes the package and a data set, and returns all visible results.
 """
 
 import contextlib

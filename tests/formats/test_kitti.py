@@ -169,7 +169,7 @@ def test_concatenating_with_tables_without_extra_columns_drops_them(tmp_path: Pa
     assert join_ground_truths([read, other]).extra == {}
 
 
-# --- faults
+# --- problems_of_run
 
 
 @pytest.mark.parametrize(

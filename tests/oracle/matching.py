@@ -12,8 +12,8 @@ class Target:
     row: int
     ignored: bool
     crowd: bool
-    void: bool
-    claimed: bool = False
+    unmatchable: bool
+    matched: bool = False
 
 
 @dataclass
@@ -34,32 +34,32 @@ def reaches(overlap: float, threshold: float, protocol: Protocol) -> bool:
 def match(
     targets: list[Target], overlaps: list[float], threshold: float, protocol: Protocol
 ) -> MatchResult:
-    """Return what becomes of one detection among the targets of its image and class.
+    """Match one detection to the ground truths of its image and class.
 
     Parameters
     ----------
     targets : list of Target
-        In file order; the one that is found is marked as claimed.
+        In file order; the matched one is marked as such.
     overlaps : list of float
-        Of the detection with each of them.
+        IoU of the detection with each of them.
     threshold : float
-        The overlap that is needed.
+        The IoU threshold.
     """
     pairs = list(zip(targets, overlaps, strict=True))
     near = [pair for pair in pairs if reaches(pair[1], threshold, protocol)]
-    taken = any(target.claimed and not target.ignored for target, _ in near)
+    taken = any(target.matched and not target.ignored for target, _ in near)
     if protocol.candidate == "best":
         best = _largest(near, protocol)
-        if best is not None and best.claimed and not best.ignored:
+        if best is not None and best.matched and not best.ignored:
             return MatchResult(duplicate=True)
     else:
-        free = [(t, o) for t, o in near if not t.claimed or t.crowd]
+        free = [(t, o) for t, o in near if not t.matched or t.crowd]
         counting = [(t, o) for t, o in free if not t.ignored]
         best = _largest(counting or free, protocol)
     if best is None:
         return MatchResult(duplicate=taken)
-    best.claimed = True
-    return MatchResult(-1 if best.void else best.row, best.ignored)
+    best.matched = True
+    return MatchResult(-1 if best.unmatchable else best.row, best.ignored)
 
 
 def in_group(
@@ -69,26 +69,26 @@ def in_group(
     threshold: float,
     protocol: Protocol,
 ) -> MatchResult:
-    """Return what becomes of a false positive where there are boxes around groups.
+    """Match a false positive to the group-of boxes.
 
     Parameters
     ----------
-    outcome : MatchResults
-        As a false positive.
+    outcome : MatchResult
+        The false positive.
     groups : list of (Target, float)
-        Those of its image and class, in file order, with the share of the detection that lies in
-        each; one that is found is marked as claimed.
+        Those of its image and class, in file order, each with the fraction of the detection inside
+    it; the matched one is marked as such.
     score : float
-        Of the detection; detections come by falling score.
+        Of the detection; detections come by descending score.
     threshold : float
-        The share that is needed.
+        The required fraction.
     """
     group = _largest([pair for pair in groups if reaches(pair[1], threshold, protocol)], protocol)
     if group is None:
         return outcome
-    finds = not (group.claimed or group.ignored or group.void) and score > 0
-    group.claimed = group.claimed or finds
-    return MatchResult(group.row, ignored=not finds, overlap=outcome.overlap)
+    matches = not (group.matched or group.ignored or group.unmatchable) and score > 0
+    group.matched = group.matched or matches
+    return MatchResult(group.row, ignored=not matches, overlap=outcome.overlap)
 
 
 def _largest(pairs: list[tuple[Target, float]], protocol: Protocol) -> Target | None:

@@ -40,7 +40,7 @@ def _one(polygon: Sequence[float], height: int, width: int) -> Bitmap:
 
 
 def _crossings(polygon: Sequence[float], height: int, width: int) -> Iterator[tuple[int, int]]:
-    """Yield where the outline crosses the middle of a column: the column, and the row below."""
+    """Yield the crossings of the outline with column centers: the column, and the row below."""
     outline = list(_outline(polygon))
     for (x, y), (next_x, next_y) in pairwise(outline):
         if x == next_x:

@@ -14,7 +14,7 @@ from tests.oracle.score import Scores, score
 
 
 def draw_weights(images: int, resamples: int, words: Iterable[int]) -> list[list[int]]:
-    """Return how often each image occurs in each resample, drawn from random 64-bit integers.
+    """Return the count of each image in each resample, drawn from random 64-bit integers.
 
     The upper half of an integer, as a fraction of 2**32, times the number of images is the image
     drawn.

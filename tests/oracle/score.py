@@ -111,10 +111,10 @@ class _OneClass:
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
             crowd = self.is_group(row) or self.flagged(row, self.protocol.crowd_flags)
-            void = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
+            unmatchable = self.protocol.annotation_id_zero == "unmatched" and self.flagged(
                 row, ("zero_id",)
             )
-            target = Target(row, self.ignored(row), crowd, void)
+            target = Target(row, self.ignored(row), crowd, unmatchable)
             result[int(self.truth.image[row])].append(target)
         return result
 

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 
 
 def run_kills(count: int, seed: int) -> int:
-    """Kill the command so often, and say what came of it."""
+    """Kill the command that many times, and print the outcomes."""
     began = time.monotonic()
     for run, what in ((kills.run_writes, "while writing"), (kills.run, "of whole runs")):
         with tempfile.TemporaryDirectory() as folder:
@@ -24,14 +24,14 @@ def run_kills(count: int, seed: int) -> int:
         seconds = time.monotonic() - began
         print(
             f"{count} kills {what}, {seconds:.0f} s: {dict(result.reports)}; statuses "
-            f"{dict(result.statuses)}; {result.leftovers} unfinished files beside it",
+            f"{dict(result.statuses)}; {result.leftovers} unfinished files next to it",
             flush=True,
         )
     return 0
 
 
 def write_between(name: str, text: str) -> None:
-    """Put text between the two marks of that name in the page."""
+    """Write text between the two markers of that name in the page."""
     page = PAGE.read_text("utf-8")
     first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     pattern = re.compile(f"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
@@ -40,7 +40,7 @@ def write_between(name: str, text: str) -> None:
 
 
 def run_comparison(part: str, keep: Path | None) -> int:
-    """Run a part of the corpus through every evaluator and write its tables."""
+    """Run a part of the corpus with every evaluator and write its tables."""
     from benchmarks import peers
     from tests.reliability import comparison
 

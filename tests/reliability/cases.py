@@ -25,36 +25,36 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "not-finite": ("score, box or area NaN, infinite or beyond every float: error", BOTH),
     "no-score": ("score missing or null: error", BOTH),
     "any-score": ("logits, percent, negative scores: accepted", BOTH),
-    "negative-side": (
-        "negative width or height, xmax < xmin: overlaps nothing, warning; error in one of twenty",
+    "negative-size": (
+        "negative width or height, xmax < xmin: IoU 0, warning; error from one in twenty",
         BOTH,
     ),
-    "fractions": ("boxes in fractions of the image's size where pixels are due: error", BOTH),
-    "as-is": ("what is refused on a suspicion alone, with --as-is: scored, warning", BOTH),
-    "no-box": ("box missing, null, of another length, not numbers: error", BOTH),
-    "corners-for-sides": ("boxes that look like x1 y1 x2 y2 where x y w h is due: warning", BOTH),
-    "empty-detection": ("detection without area: false positive", COCO),
-    "empty-truth": ("ground truth without area: warning, cannot be found", COCO),
+    "fractions": ("normalized boxes instead of pixels: error", BOTH),
+    "as-is": ("input that fails a plausibility check, with --as-is: scored, warning", BOTH),
+    "no-box": ("box missing, null, not of four numbers: error", BOTH),
+    "xyxy-for-xywh": ("xyxy boxes instead of xywh: warning", BOTH),
+    "empty-detection": ("zero-area detection: false positive", COCO),
+    "empty-truth": ("zero-area ground truth: warning, cannot be matched", COCO),
     "one-pixel": ("VOC box that begins and ends at one pixel: one pixel wide", VOC),
     "beyond-image": ("box beyond the image: not clipped, warning", BOTH),
     "defaults": ("iscrowd or area missing: 0, w * h, warning", COCO),
     "negative-area": ("negative area: error", COCO),
     "ignore": ("ignore: no effect, warning", COCO),
     "whole-float-id": ("id as a whole float: accepted", COCO),
-    "wrong-id": ("id as bool, fraction, or of another kind than the other side's: error", COCO),
-    "string-ids": ("string ids on both sides: to the letter", COCO),
+    "wrong-id": ("id as bool, fraction, or of another type than in the other file: error", COCO),
+    "string-ids": ("string ids in both files: compared exactly", COCO),
     "duplicate-key": ("duplicate JSON key: error", COCO),
     "encoding": ("byte order mark stripped; UTF-16, trailing bytes, truncated: error", BOTH),
     "gzip": (".gz accepted, with a limit on expansion", BOTH),
-    "nesting": ("deep nesting, a file of brackets: error", BOTH),
+    "nesting": ("deep nesting: error", BOTH),
     "ties": ("equal scores: image id, then file order; VOC file order", BOTH),
     "stem": ("VOC image id is the XML's stem", VOC),
     "no-class-file": ("VOC class without detection file: AP 0, in the mean, warning names it", VOC),
-    "only-neutral": ("class of difficult or crowd objects alone: undefined", BOTH),
+    "only-ignored": ("class with difficult or crowd objects only: undefined", BOTH),
     "listed-twice": ("VOC image twice in the set: warning names it, counted once", VOC),
     "odd-numbers": ("2_63, full-width digits, nan, 0x10, 1,5 in text: error with line", VOC),
     "doctype": ("XML with DOCTYPE or entities: error", VOC),
-    "comments": ("XML comments inside a number: as if not there", VOC),
+    "comments": ("XML comments inside a number: skipped", VOC),
     "xml-encoding": ("XML in UTF-16 or Latin-1, declared: read", VOC),
     "bad-object": ("difficult other than 0 or 1; object without name or box: error", VOC),
     "case-of-names": ("names that differ in case only: distinct, warning", BOTH),
@@ -62,31 +62,31 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "two-files": ("two detection files for one class: error", VOC),
     "columns": ("a line of more or fewer columns: error with line", VOC),
     "other-content": ("LFS pointer, HTML, merge markers, pickle, JSON Lines, ...: error", BOTH),
-    "leftovers": ("leftovers in a folder: left aside", VOC),
+    "leftovers": ("other files in a folder: skipped", VOC),
     "overflow": ("box area that overflows: error", BOTH),
     "no-file": ("FIFO, device, socket, folder, link loop, nothing: refused", BOTH),
     "target": ("unwritable or full target: error, the old report untouched", BOTH),
     "names": ("hostile class names: printed as text", BOTH),
     "mask-forms": ("masks as polygons or run lengths of either kind, in either file", COCO),
-    "mask-crowd": ("a crowd of any of these: absorbs", COCO),
-    "mask-counts": ("run lengths that do not sum to h * w, or are no whole numbers: error", COCO),
-    "mask-string": ("run lengths in a string that is garbage, or cut: error", COCO),
-    "mask-size": ("size the wrong way round, missing, none, not the image's: error", COCO),
-    "mask-polygon": ("polygon of less than three points first, odd, not of numbers: error", COCO),
+    "mask-crowd": ("a crowd mask of any form: matches any number of detections", COCO),
+    "mask-counts": ("run lengths that do not sum to h * w, or are not whole numbers: error", COCO),
+    "mask-string": ("invalid or truncated compressed run lengths: error", COCO),
+    "mask-size": ("size swapped, missing, null, not the image's: error", COCO),
+    "mask-polygon": ("polygon of fewer than three points, odd length, not of numbers: error", COCO),
     "no-mask": ("segmentation missing, null, empty, something else: error", COCO),
-    "mask-mixed": ("results of which some have boxes, masks, or both: each by what it has", COCO),
-    "mask-beyond-image": ("mask beyond the image: cut off", COCO),
-    "mask-empty": ("mask without a pixel: as a box without area", COCO),
-    "pose-forms": ("keypoints of any v in results, of v 0 anywhere: as they are", COCO),
+    "mask-mixed": ("results with boxes, masks, or both: each row by its own", COCO),
+    "mask-beyond-image": ("mask beyond the image: clipped", COCO),
+    "mask-empty": ("mask without pixels: like a zero-area box", COCO),
+    "pose-forms": ("any v in results, any position with v 0: accepted", COCO),
     "pose-length": (
-        "keypoints empty, not in threes, or of another number than others: error",
+        "keypoints empty, not in triples, or of different numbers: error",
         COCO,
     ),
-    "pose-number": ("keypoint that is no number or no place in pixels: error", COCO),
+    "pose-number": ("keypoint that is not a number or not in pixels: error", COCO),
     "no-pose": ("keypoints missing, null, something else: error", COCO),
-    "pose-visibility": ("v other than 0, 1 and 2: labelled above 0, warning", COCO),
-    "pose-count": ("num_keypoints no number: error; missing or disagreeing: warning", COCO),
-    "unsized-image": ("image without size: that of its run lengths; error for polygons", COCO),
+    "pose-visibility": ("v other than 0, 1 and 2: labeled above 0, warning", COCO),
+    "pose-count": ("num_keypoints not a number: error; missing or contradicting: warning", COCO),
+    "unsized-image": ("image without size: taken from its run lengths; error for polygons", COCO),
 }
 """Each kind of input, the expected behavior, and the formats that it applies to."""
 
@@ -98,9 +98,9 @@ class Refused:
     Attributes
     ----------
     file : str
-        What the message must call the file, as it was given.
-    place : str
-        A regular expression for where in the file; empty where it is the whole file.
+        The file as the message must name it, as it was given.
+    location : str
+        A regular expression for the location in the file; empty for the whole file.
     says : str
         A regular expression for what is wrong, with the value.
     """
@@ -117,9 +117,9 @@ class Scored:
     Attributes
     ----------
     summary : mapping
-        Numbers of the report's summary; None is undefined.
+        Metrics of the report's summary; None is undefined.
     notes : tuple of str
-        Codes of notes that must be there; a note that is a warning and is not named must not be.
+        Codes of required notes; any other warning is an error.
     classes : mapping
         The AP of single classes.
     """
@@ -131,32 +131,32 @@ class Scored:
 
 @dataclass(frozen=True)
 class Case:
-    """Two inputs and what the command must make of them.
+    """Two inputs and the expected outcome of the command.
 
     Attributes
     ----------
     row : str
         A key of :data:`ROWS`.
     name : str
-        Its own, unique among the cases of its format.
+        Unique among the cases of its format.
     format : str
         ``"coco"`` or ``"voc"``.
     build : callable
         Writes the inputs into an empty folder.
     expect : Refused or Scored
-        What is due.
+        The expected outcome.
     gt, dt : str
         The inputs, relative to the folder.
     options : tuple of str
         Further options of ``detap eval``.
     iou_type : str
-        What is compared, as ``--iou-type`` has it; boxes where empty.
+        The value of ``--iou-type``; boxes if empty.
     stdin : str
-        A file that standard input comes from.
+        A file for standard input.
     output : str
         The report.
     for_peers : bool
-        Whether other evaluators can be asked too.
+        True if other evaluators can run it too.
     """
 
     row: str
@@ -174,14 +174,14 @@ class Case:
 
     @property
     def id(self) -> str:
-        """What tests call it."""
+        """The parameter id in tests."""
         return "-".join(filter(None, (self.format, self.iou_type, self.row, self.name)))
 
 
 def replacing(
     build: Callable[[Path], None], make: Callable[[Path], object], which: str
 ) -> Callable[[Path], None]:
-    """Return what builds the usual files and then makes something else in the place of one."""
+    """Return a function that builds the usual files and then replaces one."""
 
     def built(folder: Path) -> None:
         build(folder)

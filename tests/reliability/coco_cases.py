@@ -1,8 +1,8 @@
 """The corpus for COCO files: variations of one small pair of files, worked by hand.
 
 The pair: two images, two classes. Of class cat two ground truths; by falling score the detections
-are found, wrong, found. Precision at recall 1/2 is 1, at recall 1 it is 2/3, so that over 101
-recall levels AP = (51 * 1 + 50 * 2/3) / 101. Of class dog one ground truth, found: AP = 1. Every
+are TP, FP, TP. Precision at recall 1/2 is 1, at recall 1 it is 2/3, so that over 101
+recall levels AP = (51 * 1 + 50 * 2/3) / 101. Of class dog one ground truth, matched: AP = 1. Every
 overlap is 1 or 0, so that AP is the same at each threshold.
 """
 
@@ -67,7 +67,7 @@ def results() -> Results:
 
 
 def write(path: Path, value: Any) -> None:
-    """Write what a case holds: bytes as they are, anything else as JSON."""
+    """Write the contents of a case: bytes unchanged, anything else as JSON."""
     path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
@@ -78,7 +78,7 @@ def files(
     dt_name: str = DT,
     usual: tuple[Callable[[], Truth], Callable[[], Results]] = (truth, results),
 ) -> Any:
-    """Return what builds the two files; a function edits the usual content."""
+    """Return a function that builds the two files; a function edits the usual content."""
 
     def build(folder: Path) -> None:
         for path, given, make in ((gt_name, gt, usual[0]), (dt_name, dt, usual[1])):
@@ -142,7 +142,7 @@ def scored(
 
 
 def edit(part: str, number: int, **values: Any) -> Callable[[Truth], None]:
-    """Return what changes the values of one record of the ground truth; ... takes a key away."""
+    """Return a function that changes values of one ground-truth record; ... removes a key."""
 
     def change(value: Truth) -> None:
         _update(value[part][number], values)
@@ -390,10 +390,10 @@ scored("any-score", "denormal", BASE, dt=_scores(lambda s: s * 1e-310))
 
 for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
     refused(
-        "negative-side", f"{name}", DT, r"\[0\]", f"negative {name}", dt=edit_result(0, bbox=box)
+        "negative-size", f"{name}", DT, r"\[0\]", f"negative {name}", dt=edit_result(0, bbox=box)
     )
     refused(
-        "negative-side",
+        "negative-size",
         f"truth-{name}",
         GT,
         r"annotations\[0\]",
@@ -411,7 +411,7 @@ def _with_birds(
     more_dt: list[tuple[int, list[Any], float]] = [],  # noqa: B006
     count: int = 20,
 ) -> dict[str, Any]:
-    """Return both files with a third class, found without fault, and more of its ground truths."""
+    """Return both files with a third class, detected perfectly, with many ground truths."""
 
     def gt(value: Truth) -> None:
         value["categories"].append({"id": 3, "name": "bird"})
@@ -427,7 +427,7 @@ def _with_birds(
 
 # One of 25 detections. Its area is negative, outside every range: it counts neither way.
 scored(
-    "negative-side",
+    "negative-size",
     "one-of-25",
     (CAT + 2) / 3,
     ("detections-negative-size",),
@@ -437,7 +437,7 @@ scored(
 # Where both sides are negative its area is positive, and it is the first of four, and false: of
 # cats one of two, then two of four.
 scored(
-    "negative-side",
+    "negative-size",
     "both-of-one-of-25",
     2.5 / 3,
     ("detections-negative-size",),
@@ -447,7 +447,7 @@ scored(
 # One of 24 ground truths: 20 of 21 birds are found, which is 96 of 101 levels.
 for name, box in (("width", BACKWARD), ("both", TURNED)):
     scored(
-        "negative-side",
+        "negative-size",
         f"truth-{name}-one-of-24",
         (CAT + 1 + 96 / 101) / 3,
         ("ground-truth-negative-size",),
@@ -455,7 +455,7 @@ for name, box in (("width", BACKWARD), ("both", TURNED)):
         **_with_birds(more_gt=[box]),
     )
 refused(
-    "negative-side",
+    "negative-size",
     "one-of-20",
     DT,
     r"\[19\]",
@@ -463,7 +463,7 @@ refused(
     **_with_birds(more_dt=[(1, BACKWARD, 0.95)], count=15),
 )
 refused(
-    "negative-side",
+    "negative-size",
     "truth-one-of-20",
     GT,
     r"annotations\[19\]",
@@ -554,7 +554,7 @@ for name, value in BOXES.items():
 
 # Read as x y w h the boxes begin at 60 and end at 140, 40 beyond their image: overlap 400 / 6400.
 scored(
-    "corners-for-sides",
+    "xyxy-for-xywh",
     "detections",
     0.0,
     ("detections-look-xyxy", "detections-beyond-image"),
@@ -562,7 +562,7 @@ scored(
     dt=[detection(1, 1, [60, 60, 80, 80], 0.9), detection(2, 1, [60, 60, 80, 80], 0.8)],
 )
 scored(
-    "corners-for-sides",
+    "xyxy-for-xywh",
     "truth",
     0.0,
     ("ground-truth-look-xyxy", "ground-truth-beyond-image"),
@@ -998,7 +998,7 @@ scored(
 )
 # dog is all crowd: its detection is absorbed and its AP undefined.
 scored(
-    "only-neutral",
+    "only-ignored",
     "all-crowd",
     CAT,
     (),
@@ -1006,7 +1006,7 @@ scored(
     gt=edit("annotations", 2, iscrowd=1),
 )
 scored(
-    "only-neutral",
+    "only-ignored",
     "nothing-left",
     None,
     (),
@@ -1092,7 +1092,7 @@ refused(
 
 
 def instead(make: Callable[[Path], object], which: str = DT) -> Callable[[Path], None]:
-    """Return what builds the usual files and then puts something else in the place of one."""
+    """Return a function that builds the usual files and then replaces one."""
     return replacing(files(), make, which)
 
 

@@ -1,4 +1,4 @@
-"""The COCO parts of the corpus through other evaluators, judged as detap is."""
+"""The COCO parts of the corpus with other evaluators, judged like detap."""
 
 import json
 import resource
@@ -21,7 +21,7 @@ VERDICTS = {
     "crash": "a crash or a hang",
     "wrong": "silently wrong: a number for invalid input, or another number",
 }
-"""What can come of a case, the last being the worst."""
+"""Verdicts on a case, the last being the worst."""
 
 TOLERANCE = 1e-6
 SHOWN_ROWS = 4
@@ -32,29 +32,29 @@ _PLACES = ("annotations[", "images[", "categories[", "record", "line ", "column"
 
 
 PARTS = {"boxes": coco_cases.CASES, "masks": mask_cases.CASES}
-"""What is compared, each in a table of its own."""
+"""The parts compared, each in its own table."""
 
 
 def cases(part: str) -> list[Case]:
-    """Return the cases of a part that other evaluators can be asked."""
+    """Return the cases of a part that other evaluators can run."""
     return [case for case in PARTS[part] if case.for_peers and not case.options]
 
 
 def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
-    """Run one case through a peer and judge it.
+    """Run one case with another evaluator and return the verdict.
 
-    A peer is not asked to warn: where the number is due, the number decides.
+    Other evaluators need not warn: if a metric is expected, only the metric decides.
     """
     folder = work / "case"
     prepare(case, folder)
     kind = f"coco-{case.iou_type}" if case.iou_type else "coco"
     line = peer.checked(Path(case.gt), Path(case.dt), kind)
-    ended = run_process(line, folder, work / "aside", seconds=SECONDS, memory=MEMORY)
-    said = (work / "aside" / "stderr").read_text("utf-8", "replace")
+    ended = run_process(line, folder, work / "output", seconds=SECONDS, memory=MEMORY)
+    said = (work / "output" / "stderr").read_text("utf-8", "replace")
     numbers: peers.Numbers | None = None
     if ended["status"] == 0:
         try:
-            numbers = peer.read((work / "aside" / "stdout").read_text("utf-8", "replace"))
+            numbers = peer.read((work / "output" / "stdout").read_text("utf-8", "replace"))
         except (ValueError, IndexError, KeyError):
             return "crash"
     if ended["late"] or ended["status"] < 0:
@@ -63,13 +63,13 @@ def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
 
 
 def judge(case: Case, average_precision: float | None, said: str) -> str:
-    """Return the verdict on a number, or on a message where there is none.
+    """Return the verdict on a metric, or on the message if there is none.
 
     Parameters
     ----------
     case : Case
     average_precision : float or None
-        What the run gave; None where it gave nothing, or called it undefined.
+        The metric of the run; None if there is none, or if it is undefined.
     said : str
         Its stderr, which is not empty where it ended with an error.
     """
@@ -89,7 +89,7 @@ def judge(case: Case, average_precision: float | None, said: str) -> str:
 
 
 def verdict_of_detap(case: Case, worker: Worker, work: Path) -> str:
-    """Run one case through detap and judge it by the same rule."""
+    """Run one case with detap and judge it by the same rule."""
     outcome = worker.run(case, work)
     if outcome.late or outcome.status not in (0, 2):
         return "crash"
@@ -122,7 +122,7 @@ def compare(part: str, tell: Callable[[str], None]) -> dict[str, dict[str, str]]
 def table(
     part: str, detections: dict[str, dict[str, str]], versions: dict[str, str]
 ) -> Iterator[str]:
-    """Give the lines of a part's tables of docs/reliability.md."""
+    """Return the lines of a part's tables in docs/reliability.md."""
     yield "| evaluator | version | " + " | ".join(VERDICTS) + " |"
     yield "|---|---|" + "---:|" * len(VERDICTS)
     for name, verdicts in detections.items():

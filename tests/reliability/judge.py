@@ -1,4 +1,4 @@
-"""Says what is wrong with what a run left behind."""
+"""Checks of the outcome of a run."""
 
 import json
 import math
@@ -13,18 +13,18 @@ MOST_SECONDS = 20
 MOST_BYTES = 700 << 20
 
 
-def faults(case: Case, outcome: Outcome) -> list[str]:
-    """Return what is wrong with a run of ``detap eval``; nothing where all is well."""
-    problems = universal_faults(outcome)
+def problems_of_run(case: Case, outcome: Outcome) -> list[str]:
+    """Return the problems of a run of ``detap eval``; none if all is well."""
+    problems = universal_problems(outcome)
     if isinstance(case.expect, Refused):
-        problems += _refused_faults(case, case.expect, outcome)
+        problems += _refused_problems(case, case.expect, outcome)
     else:
-        problems += _scored_faults(case.expect, outcome)
+        problems += _scored_problems(case.expect, outcome)
     return problems
 
 
-def universal_faults(outcome: Outcome) -> list[str]:
-    """Return what may be true of no run, whatever its input."""
+def universal_problems(outcome: Outcome) -> list[str]:
+    """Return the problems that no run may have, whatever its input."""
     problems = []
     if outcome.late:
         problems.append("it hangs")
@@ -35,16 +35,16 @@ def universal_faults(outcome: Outcome) -> list[str]:
     if outcome.status not in (0, 2):
         problems.append(f"its status is {outcome.status}")
     for name, said in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
-        problems += [f"{name} {fault}" for fault in text_faults(said)]
+        problems += [f"{name} {problem}" for problem in text_problems(said)]
     if b"Traceback (most recent call last)" in outcome.stderr + outcome.stdout:
         problems.append("there is a traceback")
-    if outcome.strangers:
-        problems.append(f"it leaves {outcome.strangers} behind")
+    if outcome.new_files:
+        problems.append(f"it leaves {outcome.new_files} behind")
     return problems
 
 
-def text_faults(said: bytes) -> list[str]:
-    """Return what a terminal or a log could take for anything but text."""
+def text_problems(said: bytes) -> list[str]:
+    """Return the characters that a terminal or log could take for control codes."""
     try:
         text = said.decode()
     except UnicodeDecodeError:
@@ -53,11 +53,11 @@ def text_faults(said: bytes) -> list[str]:
     return [f"has the characters {bad!r}"] if bad else []
 
 
-def _refused_faults(case: Case, expect: Refused, outcome: Outcome) -> list[str]:
+def _refused_problems(case: Case, expect: Refused, outcome: Outcome) -> list[str]:
     problems = []
     said = outcome.stderr.decode("utf-8", "replace")
     if outcome.status != 2:
-        problems.append(f"its status is {outcome.status} where 2 is due")
+        problems.append(f"its status is {outcome.status} , expected 2")
     if outcome.stdout:
         problems.append("it says something on stdout")
     if case.row != "target" and outcome.report != OLD:
@@ -72,13 +72,13 @@ def _refused_faults(case: Case, expect: Refused, outcome: Outcome) -> list[str]:
     return problems
 
 
-def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
+def _scored_problems(expect: Scored, outcome: Outcome) -> list[str]:
     if outcome.status != 0:
-        return [f"its status is {outcome.status} where 0 is due"]
+        return [f"its status is {outcome.status} , expected 0"]
     try:
         report = strict_json(outcome.report or b"")
     except ValueError as error:
-        return [f"the report is no strict JSON: {error}"]
+        return [f"the report is not strict JSON: {error}"]
     problems = []
     classes = {row["name"]: row["AP"] for row in report["classes"]}
     for expected, have in ((expect.summary, report["summary"]), (expect.classes, classes)):
@@ -86,11 +86,11 @@ def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
             if name not in have:
                 problems.append(f"{name} is not there, but {list(have)} are")
             elif not same(value, have[name]):
-                problems.append(f"{name} is {have[name]} where {value} is due")
+                problems.append(f"{name} is {have[name]} , expected {value}")
     codes = {note["code"]: note for note in report["notes"]}
     problems += [f"the note {code} is missing" for code in expect.notes if code not in codes]
     problems += [
-        f"the note {code} is not due"
+        f"the note {code} is not expected"
         for code, note in codes.items()
         if note["severity"] == "warning" and code not in expect.notes
     ]
@@ -102,18 +102,18 @@ def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
 
 
 def same(expected: float | None, have: Any) -> bool:
-    """Return whether a number of a report is the one that is due."""
+    """Return True if a metric of a report has the expected value."""
     if expected is None or have is None:
         return expected is None and have is None
     return math.isclose(expected, have, rel_tol=0, abs_tol=TOLERANCE)
 
 
 def strict_json(data: bytes) -> Any:
-    """Read JSON as a strict reader does: no NaN, no key twice, UTF-8 alone."""
+    """Parse JSON strictly: no NaN, no duplicate key, UTF-8 only."""
 
     def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
-            raise ValueError(f"a key stands twice among {[key for key, _ in pairs]}")
+            raise ValueError(f"duplicate key among {[key for key, _ in pairs]}")
         return dict(pairs)
 
     def refuse(name: str) -> Any:

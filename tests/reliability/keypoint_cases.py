@@ -1,6 +1,6 @@
 """The corpus for keypoints of COCO files: the pair of `coco_cases`, each box with a skeleton in it.
 
-All 17 keypoints are labelled. Those of a detection on its object are the object's own, so that
+All 17 keypoints are labeled. Those of a detection on its object are the object's own, so that
 object keypoint similarity is 1, and of any other some 50 pixels off, so that it is 0: every number
 is that of the boxes.
 """
@@ -28,7 +28,7 @@ CASES: list[Case] = []
 
 
 def pose(box: list[Any], v: Any = 2, *, count: int = KEYPOINTS) -> list[Any]:
-    """Return keypoints that a box holds."""
+    """Return keypoints inside a box."""
     x, y, width, height = box
     return [
         value
@@ -50,7 +50,7 @@ def results() -> Results:
 
 
 def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
-    """Return what builds the two files, as that of `coco_cases` does."""
+    """Return a function that builds the two files, as in `coco_cases`."""
     build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
     return build
 
@@ -78,7 +78,7 @@ def scored(
 
 
 def both(row: str, name: str, keypoints: Any, says: str) -> None:
-    """Add two cases of wrong keypoints: of a ground truth and of a detection."""
+    """Add two cases of invalid keypoints: of a ground truth and of a detection."""
     refused(
         row,
         f"{name}-in-truth",
@@ -91,7 +91,7 @@ def both(row: str, name: str, keypoints: Any, says: str) -> None:
 
 
 def each(make: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
-    """Return what gives every record of a file other keypoints."""
+    """Return a function that gives every record of a file other keypoints."""
 
     def change(value: Any) -> None:
         for row in value["annotations"] if isinstance(value, dict) else value:
@@ -101,12 +101,12 @@ def each(make: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
 
 
 BOX = [10, 10, 20, 20]
-"""That of the records which cases change: the second ground truth and its detection."""
+"""Keypoints of the records that cases change: the second ground truth and its detection."""
 POSE = pose(BOX)
 
 
 def seen(v: Any) -> Callable[[Any], None]:
-    """Return what gives every keypoint of a file this v."""
+    """Return a function that gives every keypoint of a file this v."""
     return each(lambda box: pose(box, v))
 
 
@@ -124,10 +124,10 @@ scored("pose-forms", "floats", BASE, gt=each(lambda box: [*map(float, pose(box))
 # Of a detection v is not looked at, be it a score or nothing at all.
 for _name, _v in (("zero", 0), ("score", 0.93), ("negative", -1), ("large", 50)):
     scored("pose-forms", f"v-of-results-{_name}", BASE, dt=seen(_v))
-# One keypoint that is not labelled may lie anywhere.
+# One keypoint that is not labeled may lie anywhere.
 scored(
     "pose-forms",
-    "unlabelled-anywhere",
+    "unlabeled-anywhere",
     BASE,
     gt=edit("annotations", 1, keypoints=[0, 0, 0, *POSE[3:]], num_keypoints=16),
 )
@@ -217,7 +217,7 @@ refused(
 
 for _name, _v in (("three", 3), ("fraction", 0.5), ("score", 0.93)):
     scored("pose-visibility", _name, BASE, ("odd-visibility",), gt=seen(_v))
-# Below 0 none is labelled, as 0 is none: the object is 17 other keypoints, of which one is off.
+# Below 0 none is labeled, as 0 is none: the object is 17 other keypoints, of which one is off.
 scored(
     "pose-visibility",
     "negative",
@@ -262,8 +262,8 @@ scored(
 )
 scored("pose-count", "fewer", BASE, gt=edit("annotations", 1, num_keypoints=3))
 scored("pose-count", "more", BASE, gt=edit("annotations", 1, num_keypoints=18))
-# num_keypoints decides. Of 0 the object is neutral, and so is the detection on it: of cat one
-# ground truth remains, found first: AP 1.
+# num_keypoints decides. With 0 the object is ignored, and so is the detection on it: of cat one
+# ground truth remains, matched first: AP 1.
 scored(
     "pose-count",
     "none-of-17",
@@ -271,7 +271,7 @@ scored(
     ("num-keypoints-disagrees",),
     gt=edit("annotations", 1, num_keypoints=0),
 )
-# The other way round it is an object without a labelled keypoint: what lies within the box with its
+# The other way round it is an object without a labeled keypoint: what lies within the box with its
 # own width and height added on every side is on it.
 scored(
     "pose-count",

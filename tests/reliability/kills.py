@@ -1,6 +1,6 @@
-"""Killing the command at random moments: the report is the old one or the new one, whole.
+"""Kill the command at random moments: the report must be the old or the new one, complete.
 
-A few in the suite; ``python -m tests.reliability kills --count 1000`` at length.
+A few kills in the suite; ``python -m tests.reliability kills --count 1000`` for many.
 """
 
 import json
@@ -21,7 +21,7 @@ IMAGES = 30
 
 @dataclass
 class Kills:
-    """What came of so many kills.
+    """Outcomes of the kills.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Kills:
     statuses : Counter
         How often the process ended with which status; negative for a signal.
     leftovers : int
-        How many unfinished files lay beside the report, under names of their own.
+        The number of unfinished files next to the report, with other names.
     """
 
     reports: Counter[str] = field(default_factory=Counter)
@@ -39,7 +39,7 @@ class Kills:
 
 
 def write_inputs(folder: Path, classes: int = 400) -> None:
-    """Write inputs of many classes, so that their report takes a while to be written."""
+    """Write inputs of many classes, so that writing their report takes a while."""
     chance = random.Random(5)
     annotations, detections = [], []
     for number in range(3 * classes):
@@ -64,19 +64,19 @@ def command(detections: str) -> list[str]:
 
 
 def hear_signals() -> None:
-    """Undo in a child that signals are ignored, as under nohup: it would inherit that."""
+    """Restore the default signal handlers in a child: under nohup it inherits ignored ones."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
 UNBORN = b"Fatal Python error: "
-"""What Python says where it fails while it sets itself up, before any of detap is loaded."""
+"""Python's message if it fails during its own start, before detap is loaded."""
 
 
 def is_unborn(said: bytes) -> bool:
-    """Tell from stderr whether Python did not come as far as to run detap: its status is its own.
+    """Return True if stderr shows that Python failed before it ran detap.
 
-    Interrupted, it then ends with 1: nothing of ours can help that.
+    If interrupted then, Python exits with 1, which detap cannot change.
     """
     if said.startswith(UNBORN):
         return True
@@ -103,7 +103,7 @@ def finish(process: "subprocess.Popen[bytes]") -> bytes:
 
 
 def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SIGKILL) -> Kills:
-    """Kill `count` runs; raise where a report is neither the one nor the other.
+    """Kill `count` runs; raise if a report is neither the old nor the new one.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ print("ready", flush=True)
 for turn in range(10**9):
     write("report.json", versions[turn % 2])
 """
-"""Nothing but writing, so that every kill hits it."""
+"""Only writing, so that every kill hits it."""
 
 
 def run_writes(folder: Path, count: int, seed: int = 1) -> Kills:
-    """Kill a process that only writes reports; raise where one is neither the one nor the other."""
+    """Kill a process that only writes reports; raise if one is neither old nor new."""
     report = folder / "report.json"
     report.write_bytes(b"A" * 300_000)
     chance = random.Random(seed)

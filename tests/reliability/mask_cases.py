@@ -1,6 +1,6 @@
 """The corpus for masks of COCO files: the pair of `coco_cases`, each box drawn as a mask.
 
-Ground truths are polygons and detections compressed run lengths, beside their boxes, on images of
+Ground truths are polygons and detections compressed run lengths, with their boxes, on images of
 80 x 100 pixels, so that a size the wrong way round shows. Masks that fill their boxes overlap as
 these do, so that every number is that of the boxes.
 """
@@ -33,7 +33,7 @@ def polygon(box: list[Any]) -> list[Any]:
 
 
 def runs(box: list[Any], high: int = HIGH, wide: int = WIDE) -> list[int]:
-    """Return the run lengths of a box, column by column, beginning with what is outside."""
+    """Return the run lengths of a box, column by column, background first."""
     x, y, width, height = box
     gap = high - height
     inside = [height, gap] * width
@@ -79,7 +79,7 @@ def results() -> Results:
 
 
 def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
-    """Return what builds the two files, as that of `coco_cases` does."""
+    """Return a function that builds the two files, as in `coco_cases`."""
     build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
     return build
 
@@ -107,7 +107,7 @@ def scored(
 
 
 def both(row: str, name: str, segmentation: Any, says: str) -> None:
-    """Add two cases of one wrong segmentation: of a ground truth and of a detection."""
+    """Add two cases of one invalid segmentation: of a ground truth and of a detection."""
     refused(
         row,
         f"{name}-in-truth",
@@ -127,7 +127,7 @@ def without_boxes(rows: Results) -> None:
 
 
 def each(kind: Callable[[list[Any]], Any]) -> Callable[[Any], None]:
-    """Return what draws every mask of a file otherwise."""
+    """Return a function that changes every mask of a file."""
 
     def change(value: Any) -> None:
         for row in value["annotations"] if isinstance(value, dict) else value:
@@ -137,7 +137,7 @@ def each(kind: Callable[[list[Any]], Any]) -> Callable[[Any], None]:
 
 
 BOX = [10, 10, 20, 20]
-"""That of the record which cases change: the first of both files."""
+"""Segmentation of the record that cases change: the first of both files."""
 OUTSIDE = [1000, 1000, 20, 20]
 COUNTS = runs(BOX)
 PIXELS = HIGH * WIDE
@@ -197,8 +197,8 @@ scored(
     ),
 )
 
-# A crowd takes the detection on it, so that of cat one ground truth remains, found behind a wrong
-# one: AP 1/2; dog has 1.
+# A crowd matches the detection on it, so that of cat one ground truth remains, matched after a
+# false positive: AP 1/2; dog has 1.
 for _name, _kind in (("polygon", polygon), ("list", listed), ("string", squeezed)):
     scored(
         "mask-crowd",

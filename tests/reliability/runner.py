@@ -1,4 +1,4 @@
-"""Runs cases through the command, in a worker or as real processes."""
+"""Run cases through the command, in a worker or as separate processes."""
 
 import json
 import os
@@ -17,27 +17,27 @@ from tests.reliability.cases import Case
 ROOT = Path(__file__).parents[2]
 OLD = b"the old report\n"
 FULL_DEVICE = Path("/dev/full").is_char_device()
-"""Whether there is a device without room: a test that went wrong as root may have replaced it."""
+"""True if /dev/full exists: a failed test run as root may have replaced it."""
 SECONDS = 300
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
-"""Whether AddressSanitizer is at work, which reserves terabytes and multiplies memory."""
+"""True with AddressSanitizer, which reserves terabytes of address space."""
 MEMORY = 0 if SANITIZED else 2 << 30
-"""Address space that a child may have: numpy, lxml and the threads' stacks take most of it."""
+"""Address space of a child: NumPy, lxml and the threads' stacks take most of it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left behind.
+    """The outcome of a run.
 
     Attributes
     ----------
     status : int
         The exit status; negative for a signal.
     stdout, stderr : bytes
-        What was said.
+        The output.
     report : bytes or None
-        What the report's path holds; None where there is nothing, or no regular file.
-    strangers : tuple of str
+        The content of the report's path; None if there is nothing, or no regular file.
+    new_files : tuple of str
         Entries of the folder that were not there before.
     late : bool
         Whether it was killed after `SECONDS`.
@@ -51,7 +51,7 @@ class Outcome:
     stdout: bytes
     stderr: bytes
     report: bytes | None
-    strangers: tuple[str, ...]
+    new_files: tuple[str, ...]
     late: bool
     seconds: float
     peak: int
@@ -83,7 +83,7 @@ def report_path(case: Case, folder: Path) -> Path:
 
 
 def prepare(case: Case, folder: Path) -> set[str]:
-    """Write the inputs and an old report; return what the folder then holds."""
+    """Write the inputs and an old report; return the names in the folder."""
     folder.mkdir(parents=True)
     case.build(folder)
     if case.row != "target":
@@ -92,16 +92,16 @@ def prepare(case: Case, folder: Path) -> set[str]:
 
 
 def _outcome(
-    case: Case, folder: Path, before: set[str], aside: Path, ended: dict[str, Any]
+    case: Case, folder: Path, before: set[str], streams: Path, ended: dict[str, Any]
 ) -> Outcome:
     path = report_path(case, folder)
     known = before | {path.name}
     return Outcome(
         status=ended["status"],
-        stdout=(aside / "stdout").read_bytes(),
-        stderr=(aside / "stderr").read_bytes(),
+        stdout=(streams / "stdout").read_bytes(),
+        stderr=(streams / "stderr").read_bytes(),
         report=path.read_bytes() if path.is_file() else None,
-        strangers=tuple(sorted({entry.name for entry in folder.iterdir()} - known)),
+        new_files=tuple(sorted({entry.name for entry in folder.iterdir()} - known)),
         late=ended["late"],
         seconds=ended["seconds"],
         peak=ended["peak"],
@@ -125,15 +125,15 @@ class Worker:
 
     def run(self, case: Case, work: Path, command: str = "eval") -> Outcome:
         """Build a case in `work` and run it."""
-        folder, aside = work / "case", work / "aside"
+        folder, streams = work / "case", work / "output"
         before = prepare(case, folder)
-        aside.mkdir()
+        streams.mkdir()
         job = {
             "folder": str(folder),
             "arguments": arguments(case, command),
             "stdin": case.stdin,
-            "stdout": str(aside / "stdout"),
-            "stderr": str(aside / "stderr"),
+            "stdout": str(streams / "stdout"),
+            "stderr": str(streams / "stderr"),
             "seconds": SECONDS,
             "memory": MEMORY,
         }
@@ -141,7 +141,7 @@ class Worker:
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
-        return _outcome(case, folder, before, aside, json.loads(self.process.stdout.readline()))
+        return _outcome(case, folder, before, streams, json.loads(self.process.stdout.readline()))
 
     def close(self) -> None:
         """End the process."""
@@ -155,15 +155,15 @@ class Worker:
 def run_process(
     line: Sequence[str],
     folder: Path,
-    aside: Path,
+    streams: Path,
     *,
     stdin: str = "",
     seconds: float = SECONDS,
     environment: dict[str, str] | None = None,
     memory: int = 0,
 ) -> dict[str, Any]:
-    """Run any command line in a folder, in a process of its own; return how it ended."""
-    aside.mkdir(exist_ok=True)
+    """Run a command line in a folder as a separate process; return how it ended."""
+    streams.mkdir(exist_ok=True)
 
     def limit() -> None:
         if memory:
@@ -172,8 +172,8 @@ def run_process(
     started = time.monotonic()
     with (
         open(folder / stdin if stdin else os.devnull, "rb") as source,
-        open(aside / "stdout", "wb") as out,
-        open(aside / "stderr", "wb") as err,
+        open(streams / "stdout", "wb") as out,
+        open(streams / "stderr", "wb") as err,
     ):
         process = subprocess.Popen(
             line,
@@ -206,10 +206,10 @@ def run_process(
 
 def run_command(case: Case, work: Path, command: str = "eval") -> Outcome:
     """Build a case in `work` and run it as ``python -m detap``."""
-    folder, aside = work / "case", work / "aside"
+    folder, streams = work / "case", work / "output"
     before = prepare(case, folder)
     line = [sys.executable, "-m", "detap", *arguments(case, command)]
     ended = run_process(
-        line, folder, aside, stdin=case.stdin, environment=os.environ | {"PYTHONPATH": str(ROOT)}
+        line, folder, streams, stdin=case.stdin, environment=os.environ | {"PYTHONPATH": str(ROOT)}
     )
-    return _outcome(case, folder, before, aside, ended)
+    return _outcome(case, folder, before, streams, ended)

@@ -1,4 +1,4 @@
-"""The corpus through the command: status, message, numbers, bytes, and what holds of any run."""
+"""The corpus through the command: status, message, metrics, bytes, and checks of every run."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from tests.depth import some
 from tests.reliability import coco_cases, keypoint_cases, mask_cases, voc_cases
 from tests.reliability.cases import ROWS, Case, Refused, Scored
-from tests.reliability.judge import faults, universal_faults
+from tests.reliability.judge import problems_of_run, universal_problems
 from tests.reliability.runner import OLD, Worker, run_command
 
 CASES = [
@@ -19,7 +19,7 @@ CASES = [
 FIRST_OF_ROW = list({(case.format, case.row, type(case.expect)): case for case in CASES}.values())
 
 SOME = some(CASES)
-"""What is run in other ways too: a sample of the cases in the suite, all in `.ci/run`."""
+"""Cases that are also run in other ways: a sample in the suite, all in `.ci/run`."""
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +32,20 @@ def worker() -> Iterator[Worker]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case: Case, worker: Worker, tmp_path: Path) -> None:
     outcome = worker.run(case, tmp_path)
-    assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    assert problems_of_run(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
 
 
 @pytest.mark.parametrize("case", some(FIRST_OF_ROW), ids=lambda case: case.id)
 def test_case_in_a_process_of_its_own(case: Case, tmp_path: Path) -> None:
     outcome = run_command(case, tmp_path)
-    assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    assert problems_of_run(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
 
 
 @pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
 def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
-    """What eval refuses check refuses, and nothing else, whatever the target of a report."""
+    """check refuses what eval refuses, and nothing else, whatever the report's target."""
     outcome = worker.run(case, tmp_path, "check")
-    assert universal_faults(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    assert universal_problems(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
     refused = isinstance(case.expect, Refused)
     assert outcome.status == (2 if refused else 0)
     if refused:
@@ -54,9 +54,9 @@ def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
 def test_compare_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
-    """A detector against itself; standard input cannot be read twice, and is refused or empty."""
+    """A detector compared with itself; standard input cannot be read twice."""
     outcome = worker.run(case, tmp_path, "compare")
-    assert universal_faults(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    assert universal_problems(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
     refused = isinstance(case.expect, Refused) and case.row != "target"
     assert outcome.status == (2 if refused or case.dt == "-" else 0)
 
@@ -70,9 +70,9 @@ def test_strict_refuses_each_warning_and_nothing_else(
     strict = replace(case, options=(*case.options, "--strict"))
     outcome = worker.run(strict, tmp_path)
     said = outcome.stderr.decode("utf-8", "replace")
-    assert universal_faults(outcome) == [], said[:2000]
+    assert universal_problems(outcome) == [], said[:2000]
     if not any(line.startswith("warning: ") for line in said.splitlines()):
-        assert faults(case, outcome) == [], said[:2000]
+        assert problems_of_run(case, outcome) == [], said[:2000]
         return
     assert (outcome.status, outcome.stdout, outcome.report) == (2, b"", OLD)
     assert said.splitlines()[-1].endswith(" and --strict")

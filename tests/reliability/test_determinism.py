@@ -1,4 +1,4 @@
-"""The same bytes for the same input, wherever and however it is evaluated."""
+"""The same bytes for the same input, in any environment."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from tests.reliability import kills
 from tests.reliability.runner import ROOT
-from tests.reliability.voc_cases import Tree, thing, xml
+from tests.reliability.voc_cases import Tree, object_xml, xml
 
 SHUFFLED = """
 import os, random, sys
@@ -44,7 +44,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kills.write_inputs(folder, classes=40)
     names = ["I", "i", "\u0130", "\u0131", "\u00e9", "z"]
     files = {
-        f"gt/{name}{number}.xml": xml(thing(name, (10 * number + 1, 5, 10 * number + 9, 40)))
+        f"gt/{name}{number}.xml": xml(object_xml(name, (10 * number + 1, 5, 10 * number + 9, 40)))
         for number, name in enumerate(names * 2)
     }
     files |= {
@@ -118,7 +118,7 @@ def test_time_zones(inputs: Path, first: tuple[str, bytes], zone: str) -> None:
 
 
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
-def test_orders_of_folder_entries(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
+def test_order_of_folder_entries(inputs: Path, first: tuple[str, bytes], seed: str) -> None:
     kind, expected = first
     assert report(kind, inputs, program=("-c", SHUFFLED, seed)) == expected
 

@@ -1,4 +1,4 @@
-"""Faults of the world around: kills, full disks, files that change, memory that runs out."""
+"""Failures of the environment: kills, full disks, files that change, lack of memory."""
 
 import json
 import os
@@ -18,7 +18,7 @@ import pytest
 
 from tests.reliability import kills
 from tests.reliability.coco_cases import BASE, results, truth
-from tests.reliability.judge import strict_json, text_faults
+from tests.reliability.judge import strict_json, text_problems
 from tests.reliability.runner import FULL_DEVICE, ROOT, SANITIZED
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -47,11 +47,11 @@ def write(folder: Path, padding: int = 0) -> None:
 EVAL = ("eval", "--gt", "gt.json", "--dt", "dt.json")
 
 
-def check_said(done: "subprocess.CompletedProcess[bytes]", statuses: set[int]) -> str:
-    """Check what holds of any failure; return what was said."""
+def check_failure(done: "subprocess.CompletedProcess[bytes]", statuses: set[int]) -> str:
+    """Check the properties of any failure; return its output."""
     assert done.returncode in statuses, (done.returncode, done.stderr)
-    assert text_faults(done.stderr) == []
-    assert text_faults(done.stdout) == []
+    assert text_problems(done.stderr) == []
+    assert text_problems(done.stdout) == []
     assert b"Traceback" not in done.stderr
     return done.stderr.decode()
 
@@ -74,7 +74,7 @@ def test_a_kill_in_the_middle_of_writing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
-def test_a_signal_leaves_a_whole_report_and_nothing_else(
+def test_a_signal_leaves_a_complete_report_and_no_other_file(
     tmp_path: Path, how: signal.Signals, status: int
 ) -> None:
     result = kills.run(tmp_path, 10, how=how)
@@ -97,7 +97,7 @@ from detap.__main__ import main
 sys.addaudithook(hook)
 main()
 """
-"""The command, interrupted at one certain import or opening of a file."""
+"""The command, interrupted at a given import or file opening."""
 
 
 @pytest.mark.parametrize("after", [*range(1, 100, 12), 110, 150, 200])
@@ -133,7 +133,7 @@ else:
     detap.cli._invoke = during
 __main__.main()
 """
-"""The command, interrupted within a callback, from which nothing can be raised."""
+"""The command, interrupted within a callback that cannot raise."""
 
 
 @pytest.mark.parametrize("moment", ["import", "run"])
@@ -149,7 +149,7 @@ def test_an_interrupt_that_python_would_swallow_is_130(tmp_path: Path, moment: s
 
 
 @pytest.mark.parametrize("mode", ["OpenBLAS", "import"])
-def test_what_ends_the_process_before_a_number_is_no_failed_gate(tmp_path: Path, mode: str) -> None:
+def test_an_early_exit_is_not_reported_as_a_failed_gate(tmp_path: Path, mode: str) -> None:
     """A library that calls exit(1), as OpenBLAS does, and a command that cannot be imported."""
     write(tmp_path)
     broken = {"OpenBLAS": "numpy", "import": "click"}[mode]
@@ -165,7 +165,9 @@ def test_what_ends_the_process_before_a_number_is_no_failed_gate(tmp_path: Path,
         assert done.stderr == expected
 
 
-def test_the_harness_sees_a_partial_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_harness_detects_an_incomplete_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = kills.start
     begun: list[str] = []
 
@@ -185,7 +187,7 @@ def test_the_harness_sees_a_partial_report(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for the disk: the write fails in the same way."""
+    """A limit on file sizes replaces the disk: the write fails in the same way."""
     kills.write_inputs(tmp_path)
     report = tmp_path / "report.json"
     report.write_text("old")
@@ -195,7 +197,7 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 
     done = detap(tmp_path, *EVAL, "-o", "report.json", preexec_fn=limit)
-    said = check_said(done, {2})
+    said = check_failure(done, {2})
     assert said.startswith("Error: report.json: cannot be written: File too large")
     assert report.read_text() == "old"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(
@@ -259,12 +261,12 @@ else:
 sys.stdout.flush()
 sys.exit(main(arguments))
 """
-"""The command, run by a user who may not write here: root may write anywhere."""
+"""The command, run by a user without write permission: root may write anywhere."""
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that others may enter: pytest closes its own, each run those of all."""
+    """Return a folder that other users may enter: pytest's are private."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -277,7 +279,7 @@ def open_folder() -> Iterator[Path]:
         ("000", r"(dt.json: permission denied; check its permissions|\S*report.json: folder)"),
     ],
 )
-def test_what_permissions_forbid(open_folder: Path, mode: str, says: str) -> None:
+def test_missing_permissions(open_folder: Path, mode: str, says: str) -> None:
     folder = open_folder / "closed"
     folder.mkdir()
     write(folder)
@@ -292,7 +294,7 @@ def test_what_permissions_forbid(open_folder: Path, mode: str, says: str) -> Non
         )
     finally:
         folder.chmod(0o755)
-    said = check_said(done, {2})
+    said = check_failure(done, {2})
     assert re.search(f"Error: {says}", said), said
     assert (folder / "report.json").read_text() == "old"
 
@@ -301,7 +303,7 @@ def test_what_permissions_forbid(open_folder: Path, mode: str, says: str) -> Non
 
 
 def changed_during(folder: Path, change: Any, seed: int) -> "subprocess.CompletedProcess[bytes]":
-    """Run the command and change the results at a random moment of its reading."""
+    """Run the command and change the results at a random moment while it reads them."""
     process = subprocess.Popen(
         [sys.executable, "-m", "detap", *EVAL, "-o", "report.json"],
         cwd=folder,
@@ -334,12 +336,12 @@ def overwrite(path: Path) -> None:
     "change", [truncate, grow, overwrite, Path.unlink], ids=lambda f: f.__name__
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_a_file_that_changes_gives_its_number_or_an_error(
+def test_a_file_that_changes_gives_a_valid_metric_or_an_error(
     tmp_path: Path, change: Any, seed: int
 ) -> None:
     write(tmp_path, padding=40_000_000)
     done = changed_during(tmp_path, change, seed)
-    said = check_said(done, {0, 2})
+    said = check_failure(done, {0, 2})
     if done.returncode == 0:
         report = strict_json((tmp_path / "report.json").read_bytes())
         assert report["summary"]["AP"] == pytest.approx(BASE, abs=1e-9)
@@ -348,8 +350,8 @@ def test_a_file_that_changes_gives_its_number_or_an_error(
         assert not (tmp_path / "report.json").exists()
 
 
-def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
-    """At every block of the reading, surely: the reader asks for one, and the file changes."""
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
+    """The file changes at every block that the reader requests."""
     from detap.errors import InputError
     from detap.io.stream import Stream
 
@@ -369,7 +371,7 @@ def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(SANITIZED, reason="the sanitizer needs all of the address space")
 @pytest.mark.parametrize("megabytes", [30, 60, 90, 100, 110, 120, 140, 160, 200, 300, 400, 600])
-def test_memory_that_runs_out_is_said(tmp_path: Path, megabytes: int) -> None:
+def test_out_of_memory_is_reported(tmp_path: Path, megabytes: int) -> None:
     record = '{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}'
     write(tmp_path)
     (tmp_path / "dt.json").write_text(f"[{','.join([record] * 400_000)}]")
@@ -384,7 +386,7 @@ def test_memory_that_runs_out_is_said(tmp_path: Path, megabytes: int) -> None:
     if report != b"old" or done.returncode == 0:
         assert strict_json(report)["summary"]
     if done.returncode:
-        assert "out of memory" in check_said(done, {3})
+        assert "out of memory" in check_failure(done, {3})
 
 
 def test_no_traceback_without_standard_streams(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A short run of the fuzzer, structural mutations by hypothesis, and what fuzzing has found."""
+"""A short run of the fuzzer, structural mutations by hypothesis, and former findings."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def test_seeds_are_valid(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_mutations_do_no_harm(target: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mutated_inputs_are_handled(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     counts, wrong = run(target, 2_000, seed=20)
     assert wrong == 0, capsys.readouterr().out
     # Enough of both, or the mutations would test little.
@@ -31,13 +31,13 @@ def test_mutations_do_no_harm(target: str, capsys: pytest.CaptureFixture[str]) -
     assert counts["refused"] > 500
 
 
-def test_mutations_follow_from_the_seed() -> None:
+def test_mutations_depend_only_on_the_seed() -> None:
     one, other = (Mutator("coco-truth", 3) for _ in range(2))
     assert [one.next() for _ in range(50)] == [other.next() for _ in range(50)]
     assert Mutator("coco-truth", 4).next() != Mutator("coco-truth", 3).next()
 
 
-def test_a_reader_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_differing_reader_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     valid = SEEDS["coco-results"][0]
     real = fallback_reader.read_results
 
@@ -51,7 +51,7 @@ def test_a_reader_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         targets.coco_results(valid)
 
 
-def test_a_reader_that_crashes_is_seen(
+def test_a_crashing_reader_is_detected(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def crash(*_: Any) -> Any:
@@ -63,10 +63,10 @@ def test_a_reader_that_crashes_is_seen(
     assert "RecursionError: deep" in capsys.readouterr().out
 
 
-# --- what was found
+# --- former findings
 
 FOUND = {
-    # The careful reader did not look for NaN among the categories of a results object.
+    # The fallback reader did not check for NaN among the categories of a results object.
     "nan-among-categories": (
         "coco-results",
         b'{"annotations": [], "categories": [{"id": NaN, "name": "cat"}]}',
@@ -81,7 +81,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found_stays_mended(name: str) -> None:
+def test_former_findings(name: str) -> None:
     target, data, expected = FOUND[name]
     assert TARGETS[target]([data]) == [expected]
 
@@ -142,7 +142,7 @@ def results(draw: Any) -> Any:
 
 @st.composite
 def edited(draw: Any, source: st.SearchStrategy[Any]) -> Any:
-    """Return a value with one thing in it taken away, doubled, or replaced by something odd."""
+    """Return a value with one part removed, repeated, or replaced by something unusual."""
     value = json.loads(json.dumps(draw(source)))
     parent: Any = None
     where: Any = None

@@ -1,4 +1,4 @@
-"""Polygons of few bytes take little memory, or are refused by name."""
+"""Small polygon files need little memory, or are refused by name."""
 
 import json
 import resource
@@ -16,7 +16,7 @@ from detap.core.masks import runs_of
 from detap.errors import MaskError
 from detap.tables.masks import Masks
 from tests.reliability.runner import SANITIZED
-from tests.reliability.test_faults import ENVIRONMENT, check_said
+from tests.reliability.test_faults import ENVIRONMENT, check_failure
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="AddressSanitizer takes terabytes of addresses")
 
@@ -25,7 +25,7 @@ SQUARE = [10, 10, 10, 90, 90, 90, 90, 10]
 
 
 def zigzag(points: int, width: int, height: int) -> list[int]:
-    """Return a polygon whose every edge crosses all columns."""
+    """Return a polygon with every edge across all columns."""
     rows = np.linspace(0, height - 1, points).astype(int).tolist()
     return [value for i, row in enumerate(rows) for value in (width * (i % 2), row)]
 
@@ -90,7 +90,7 @@ def evaluate(
 
 @pytest.mark.parametrize("side", ["ground truth", "results"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_polygon_that_takes_much_memory_is_refused(case: str, side: str, tmp_path: Path) -> None:
+def test_a_polygon_that_needs_much_memory_is_refused(case: str, side: str, tmp_path: Path) -> None:
     height, width, polygon = CASES[case]
     if side == "ground truth":
         write(tmp_path, height, width, polygon, SQUARE)
@@ -98,16 +98,14 @@ def test_a_polygon_that_takes_much_memory_is_refused(case: str, side: str, tmp_p
         write(tmp_path, height, width, SQUARE, polygon)
     if "e7" in case or "e8" in case:  # any polygon on it is refused
         side = "ground truth"
-    said = check_said(evaluate(tmp_path), {2})
+    said = check_failure(evaluate(tmp_path), {2})
     where = {"ground truth": "gt.json: annotations[0]", "results": "dt.json: [0]"}[side]
     assert where in said
     assert REFUSED[case] in " ".join(said.split())
 
 
 @pytest.mark.parametrize("side", ["ground truth", "results"])
-def test_many_points_on_a_usual_image_take_no_more_than_its_pixels(
-    side: str, tmp_path: Path
-) -> None:
+def test_many_points_need_no_more_memory_than_the_pixels(side: str, tmp_path: Path) -> None:
     polygon = scattered(100_000, 640, 480)
     polygon[::2] = [0, 640] * 50_000  # every edge crosses all columns
     pair = (polygon, SQUARE) if side == "ground truth" else (SQUARE, polygon)
@@ -116,10 +114,10 @@ def test_many_points_on_a_usual_image_take_no_more_than_its_pixels(
     assert done.returncode == 0, done.stderr
 
 
-def test_the_limit_is_of_all_polygons_of_an_image_and_can_be_raised(tmp_path: Path) -> None:
+def test_the_limit_covers_all_polygons_of_an_image_and_can_be_raised(tmp_path: Path) -> None:
     write(tmp_path, 1000, 1000, SQUARE, SQUARE)
     # 80 columns, twice, and an end
-    said = check_said(evaluate(tmp_path, "--max-mask-runs", "160"), {2})
+    said = check_failure(evaluate(tmp_path, "--max-mask-runs", "160"), {2})
     assert "has up to 161 runs, those of its image 161, above the limit of 160" in said
     done = evaluate(tmp_path, "--max-mask-runs", "161", "--output-format", "json")
     assert json.loads(done.stdout)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
@@ -130,7 +128,7 @@ def as_pycocotools(polygon: list[int], height: int, width: int) -> Any:
 
 
 @pytest.mark.parametrize("height", [1, 7, 100])
-def test_crossings_that_cancel_out_leave_the_runs_of_pycocotools(height: int) -> None:
+def test_crossings_that_cancel_out_give_the_runs_of_pycocotools(height: int) -> None:
     polygon = scattered(6_000, 97, height)  # 200,000 crossings: more than are kept uncancelled
     expected = as_pycocotools(polygon, height, 97)
     assert dropin.frPyObjects([polygon], height, 97)[0] == expected

@@ -1,4 +1,4 @@
-"""Reports and partials any field of which has a wrong type: refused by name, or harmless."""
+"""Reports and partials with one field of a wrong type: refused by name, or handled."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ Run = Callable[..., Ended]
 Place = tuple[str | int, ...]
 
 SAMPLE = 60
-"""How many of the reports are tried, each with every command."""
+"""Number of mutated reports, each run with every command."""
 
 QUICKSTART = ROOT / "fixtures" / "quickstart" / "coco"
 SIDES = ["--gt", QUICKSTART / "instances.json", "--dt", QUICKSTART / "results.json"]
@@ -34,20 +34,20 @@ WRONG: list[Any] = [
 ]  # fmt: skip
 
 
-def places(record: Any, location: Place = ()) -> Iterator[Place]:
-    """Yield the place of every value of a JSON record; of a list, those of the first two."""
+def locations(record: Any, location: Place = ()) -> Iterator[Place]:
+    """Yield the location of every value of a JSON record; of a list, of the first two."""
     if location:
         yield location
     if isinstance(record, dict):
         for key, value in record.items():
-            yield from places(value, (*location, key))
+            yield from locations(value, (*location, key))
     elif isinstance(record, list):
         for at, value in enumerate(record[:2]):
-            yield from places(value, (*location, at))
+            yield from locations(value, (*location, at))
 
 
 def replaced(record: Any, location: Place, value: Any) -> Any:
-    """Return a copy of a record with another value at a place."""
+    """Return a copy of a record with another value at a location."""
     actual = copy.deepcopy(record)
     target = actual
     for key in location[:-1]:
@@ -57,14 +57,14 @@ def replaced(record: Any, location: Place, value: Any) -> Any:
 
 
 def mutants(record: Any, count: int, seed: int) -> list[tuple[Place, Any]]:
-    """Return a sample of what may be replaced by what."""
-    pairs = [(location, value) for location in places(record) for value in WRONG]
+    """Return a sample of replacements."""
+    pairs = [(location, value) for location in locations(record) for value in WRONG]
     return random.Random(seed).sample(pairs, min(count, len(pairs)))
 
 
 @pytest.fixture
 def good(tmp_path: Path, detap: Run) -> Path:
-    """Return a report with every part that is read again."""
+    """Return a report with every part that commands read again."""
     path, tags = tmp_path / "good.json", tmp_path / "tags.csv"
     tags.write_text("image,tag\n1,night\n2,day\n")
     asked = ["--slices", tags, "--score-threshold", "0.5", "--fail-under", "AP50=0.1"]
@@ -75,7 +75,7 @@ def good(tmp_path: Path, detap: Run) -> Path:
 
 
 def commands(wrong: Path, good: Path, spare: Path) -> Iterator[list[Any]]:
-    """Yield the command lines that read a report; `spare` is written to."""
+    """Yield the command lines that read a report; `spare` is their output."""
     yield ["explain", wrong, good]
     yield ["explain", good, wrong]
     yield ["badge", wrong]
@@ -153,7 +153,7 @@ LONG = "9" * 5000
 
 
 @pytest.mark.parametrize("kind", ["coco", "jsonl"])
-def test_an_integer_of_many_digits_that_nobody_asks_for(
+def test_an_integer_of_many_digits_in_an_unused_field(
     kind: str, tmp_path: Path, detap: Run
 ) -> None:
     gt = tmp_path / f"gt.{kind}"

@@ -1,8 +1,8 @@
 """The corpus for VOC files: variations of one small tree, worked by hand.
 
 The tree: two images, two classes. Of class cat two ground truths; by falling score the detections
-are found, wrong, found: precision at recall 1/2 is 1, at recall 1 it is 2/3, so that the area under
-the envelope is (1 + 2/3) / 2. Of class dog one ground truth, found: AP = 1.
+are TP, FP, TP: precision at recall 1/2 is 1, at recall 1 it is 2/3, so that the area under
+the envelope is (1 + 2/3) / 2. Of class dog one ground truth, matched: AP = 1.
 """
 
 import gzip
@@ -28,8 +28,8 @@ DOG_BOX = (50, 50, 80, 80)
 Build = Callable[[Path], object]
 
 
-def thing(name: str, box: Any, inside: str = "<difficult>0</difficult>") -> str:
-    """Return an object element; a box that is text stands as it is."""
+def object_xml(name: str, box: Any, inside: str = "<difficult>0</difficult>") -> str:
+    """Return an object element; a box given as text is inserted unchanged."""
     if not isinstance(box, str):
         corners = zip(("xmin", "ymin", "xmax", "ymax"), box, strict=True)
         box = "".join(f"<{corner}>{value}</{corner}>" for corner, value in corners)
@@ -44,7 +44,8 @@ def xml(*objects: str, name: str = "a.jpg", size: str = "") -> str:
 
 def usual_a(**changes: str) -> str:
     return changes.get("all") or xml(
-        changes.get("cat", thing("cat", CAT_BOX)), changes.get("dog", thing("dog", DOG_BOX))
+        changes.get("cat", object_xml("cat", CAT_BOX)),
+        changes.get("dog", object_xml("dog", DOG_BOX)),
     )
 
 
@@ -53,14 +54,14 @@ LINES = ("a 0.9 10 10 30 30", "a 0.8 60 10 80 30", "b 0.7 10 10 30 30")
 
 @dataclass
 class Tree:
-    """The files of a case by path, text or bytes; None takes one away."""
+    """The files of a case by path, text or bytes; None removes one."""
 
     files: dict[str, str | bytes | None] = field(default_factory=dict)
 
     def __call__(self, folder: Path) -> None:
         usual: dict[str, str | bytes | None] = {
             A: usual_a(),
-            B: xml(thing("cat", CAT_BOX), name="b.jpg"),
+            B: xml(object_xml("cat", CAT_BOX), name="b.jpg"),
             CATS: "".join(f"{line}\n" for line in LINES),
             DOGS: "a 0.6 50 50 80 80\n",
         }
@@ -226,7 +227,7 @@ scored(
     ("names-differ-in-case",),
     {"Cat": 1.0, "cat": CAT},
     {
-        A: usual_a(dog=thing("Cat", DOG_BOX)),
+        A: usual_a(dog=object_xml("Cat", DOG_BOX)),
         DOGS: None,
         "dt/det_test_Cat.txt": "a 0.6 50 50 80 80\n",
     },
@@ -269,25 +270,25 @@ refused("same-file", "results-as-truth", DT, "", "column", {}, gt=DT)
 scored("no-class-file", "dog", CAT / 2, ("classes-without-file",), {"dog": 0.0}, {DOGS: None})
 scored("no-class-file", "empty-dog", CAT / 2, (), {"dog": 0.0}, {DOGS: ""})
 scored(
-    "only-neutral",
+    "only-ignored",
     "dog",
     CAT,
     (),
     {"dog": None},
-    {A: usual_a(dog=thing("dog", DOG_BOX, "<difficult>1</difficult>"))},
+    {A: usual_a(dog=object_xml("dog", DOG_BOX, "<difficult>1</difficult>"))},
 )
 scored(
-    "only-neutral",
+    "only-ignored",
     "all",
     None,
     (),
     {"dog": None, "cat": None},
     {
         A: xml(
-            thing("cat", CAT_BOX, "<difficult>1</difficult>"),
-            thing("dog", DOG_BOX, "<difficult>1</difficult>"),
+            object_xml("cat", CAT_BOX, "<difficult>1</difficult>"),
+            object_xml("dog", DOG_BOX, "<difficult>1</difficult>"),
         ),
-        B: xml(thing("cat", CAT_BOX, "<difficult>1</difficult>")),
+        B: xml(object_xml("cat", CAT_BOX, "<difficult>1</difficult>")),
     },
 )
 
@@ -324,14 +325,14 @@ for name, text in NUMBERS.items():
         A,
         "object 1",
         "xmin",
-        {A: usual_a(cat=thing("cat", (text, 10, 30, 30)))},
+        {A: usual_a(cat=object_xml("cat", (text, 10, 30, 30)))},
     )
 scored(
     "odd-numbers",
     "valid-spellings",
     BASE,
     files={
-        A: usual_a(cat=thing("cat", (" 10 ", "1e1", "+30", "30."))),
+        A: usual_a(cat=object_xml("cat", (" 10 ", "1e1", "+30", "30."))),
         **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
     },
 )
@@ -341,7 +342,7 @@ refused(
     A,
     "object 1",
     "xmin",
-    {A: usual_a(cat=thing("cat", ("", 10, 30, 30)))},
+    {A: usual_a(cat=object_xml("cat", ("", 10, 30, 30)))},
 )
 refused("no-score", "missing", CATS, "line 2", "5 columns", line_2("a 60 10 80 30"))
 refused("no-score", "word", CATS, "line 2", "score 'null'", line_2("a null 60 10 80 30"))
@@ -384,7 +385,7 @@ refused(
 )
 
 refused(
-    "negative-side",
+    "negative-size",
     "detection",
     CATS,
     "line 2",
@@ -392,15 +393,15 @@ refused(
     line_2("a 0.8 80 10 60 30"),
 )
 refused(
-    "negative-side",
+    "negative-size",
     "xml",
     A,
     "object 1",
     "xmax = 10 is less than xmin = 30",
-    {A: usual_a(cat=thing("cat", (30, 10, 10, 30)))},
+    {A: usual_a(cat=object_xml("cat", (30, 10, 10, 30)))},
 )
 refused(
-    "negative-side",
+    "negative-size",
     "width",
     CATS,
     "line 2",
@@ -412,11 +413,11 @@ MICE = [(4 * n, 80, 4 * n + 2, 82) for n in range(20)]
 
 
 def with_mice(*more: Any, lines: str = "", count: int = 20) -> dict[str, str]:
-    """Return a third class, found without fault, with more ground truths and detections."""
+    """Return a third class, detected perfectly, with many ground truths and detections."""
     mice = [f"b 0.5 {x1} {y1} {x2} {y2}\n" for x1, y1, x2, y2 in MICE[:count]]
-    things = [thing("mouse", box) for box in [*MICE[:count], *more]]
+    things = [object_xml("mouse", box) for box in [*MICE[:count], *more]]
     return {
-        B: xml(thing("cat", CAT_BOX), *things, name="b.jpg"),
+        B: xml(object_xml("cat", CAT_BOX), *things, name="b.jpg"),
         "dt/det_test_mouse.txt": "".join(mice),
         CATS: "".join(f"{line}\n" for line in LINES) + lines,
     }
@@ -424,7 +425,7 @@ def with_mice(*more: Any, lines: str = "", count: int = 20) -> dict[str, str]:
 
 # One of 25, first of the four of its class and false: one of two, two of four.
 scored(
-    "negative-side",
+    "negative-size",
     "one-of-25",
     2.5 / 3,
     ("detections-negative-size",),
@@ -433,7 +434,7 @@ scored(
 )
 # One of 24 ground truths: 20 of 21 are found.
 scored(
-    "negative-side",
+    "negative-size",
     "xml-one-of-24",
     (CAT + 1 + 20 / 21) / 3,
     ("ground-truth-negative-size",),
@@ -441,7 +442,7 @@ scored(
     with_mice((30, 10, 10, 30)),
 )
 refused(
-    "negative-side",
+    "negative-size",
     "one-of-20",
     CATS,
     "line 4",
@@ -449,7 +450,7 @@ refused(
     with_mice(lines="a 0.95 30 10 10 30\n", count=15),
 )
 refused(
-    "negative-side",
+    "negative-size",
     "xml-one-of-20",
     B,
     "object 18",
@@ -462,10 +463,10 @@ HUNDREDTHS = {
 }
 SMALL = {
     A: usual_a(
-        cat=thing("cat", (0.1, 0.1, 0.3, 0.3)),
-        dog=thing("dog", (0.5, 0.5, 0.8, 0.8)),
+        cat=object_xml("cat", (0.1, 0.1, 0.3, 0.3)),
+        dog=object_xml("dog", (0.5, 0.5, 0.8, 0.8)),
     ),
-    B: xml(thing("cat", (0.1, 0.1, 0.3, 0.3)), name="b.jpg"),
+    B: xml(object_xml("cat", (0.1, 0.1, 0.3, 0.3)), name="b.jpg"),
 }
 FRACTIONS = "look normalized"
 refused("fractions", "detections", DT, "", FRACTIONS, HUNDREDTHS)
@@ -481,7 +482,7 @@ scored(
     options=("--as-is",),
 )
 refused(
-    "corners-for-sides",
+    "xyxy-for-xywh",
     "sides-for-corners",
     "dt",
     "",
@@ -493,31 +494,31 @@ refused(
 )
 # As x y w h the boxes end at 140 and 160: overlap (20 + 1)^2 / 81^2 at most.
 scored(
-    "corners-for-sides",
+    "xyxy-for-xywh",
     "detections",
     0.0,
     ("detections-look-xyxy", "detections-beyond-image"),
     files={
-        A: xml(thing("cat", (60, 60, 80, 80))),
-        B: xml(thing("cat", (60, 60, 80, 80))),
+        A: xml(object_xml("cat", (60, 60, 80, 80))),
+        B: xml(object_xml("cat", (60, 60, 80, 80))),
         **cats("a 0.9 60 60 80 80", "b 0.8 60 60 80 80"),
         DOGS: None,
     },
     options=("--dt-boxes", "xywh"),
 )
-# A pixel counts for its width: 1 x 1 on 1 x 1 is found.
+# The last pixel is included: 1 x 1 on 1 x 1 has IoU 1.
 scored(
     "one-pixel",
     "both",
     BASE,
-    files={A: usual_a(dog=thing("dog", (50, 50, 50, 50))), DOGS: "a 0.6 50 50 50 50\n"},
+    files={A: usual_a(dog=object_xml("dog", (50, 50, 50, 50))), DOGS: "a 0.6 50 50 50 50\n"},
 )
 scored(
     "beyond-image",
     "not-clipped",
     BASE,
     ("ground-truth-beyond-image", "detections-beyond-image"),
-    files={A: usual_a(dog=thing("dog", (80, 80, 120, 120))), DOGS: "a 0.6 80 80 120 120\n"},
+    files={A: usual_a(dog=object_xml("dog", (80, 80, 120, 120))), DOGS: "a 0.6 80 80 120 120\n"},
 )
 # Clipped, the detection would be right; its overlap is 21^2 / 41^2.
 scored(
@@ -526,7 +527,7 @@ scored(
     CAT / 2,
     ("detections-beyond-image",),
     {"dog": 0.0},
-    {A: usual_a(dog=thing("dog", (80, 80, 100, 100))), DOGS: "a 0.6 80 80 120 120\n"},
+    {A: usual_a(dog=object_xml("dog", (80, 80, 100, 100))), DOGS: "a 0.6 80 80 120 120\n"},
 )
 refused("overflow", "detection", CATS, "line 2", "overflow", line_2("a 0.8 0 0 1e200 1e200"))
 refused(
@@ -535,7 +536,7 @@ refused(
     A,
     "object 1",
     "overflow",
-    {A: usual_a(cat=thing("cat", (0, 0, "1e200", "1e200")))},
+    {A: usual_a(cat=object_xml("cat", (0, 0, "1e200", "1e200")))},
 )
 
 BOXES = {
@@ -551,7 +552,12 @@ BOXES = {
 }
 for name, text in BOXES.items():
     refused(
-        "no-box", name, A, "object 1", "bndbox|xmin|xmax|ymax", {A: usual_a(cat=thing("cat", text))}
+        "no-box",
+        name,
+        A,
+        "object 1",
+        "bndbox|xmin|xmax|ymax",
+        {A: usual_a(cat=object_xml("cat", text))},
     )
 refused(
     "bad-object",
@@ -559,10 +565,15 @@ refused(
     A,
     "object 1",
     "no name",
-    {A: usual_a(cat=thing("cat", CAT_BOX).replace("<name>cat</name>", ""))},
+    {A: usual_a(cat=object_xml("cat", CAT_BOX).replace("<name>cat</name>", ""))},
 )
 refused(
-    "bad-object", "empty-name", A, "object 1", "empty name", {A: usual_a(cat=thing(" ", CAT_BOX))}
+    "bad-object",
+    "empty-name",
+    A,
+    "object 1",
+    "empty name",
+    {A: usual_a(cat=object_xml(" ", CAT_BOX))},
 )
 refused(
     "bad-object",
@@ -570,9 +581,9 @@ refused(
     A,
     "object 1",
     "2 elements <name>",
-    {A: usual_a(cat=thing("cat</name><name>dog", CAT_BOX))},
+    {A: usual_a(cat=object_xml("cat</name><name>dog", CAT_BOX))},
 )
-refused("bad-object", "no-box", A, "object 1", "no bndbox", {A: usual_a(cat=thing("cat", ""))})
+refused("bad-object", "no-box", A, "object 1", "no bndbox", {A: usual_a(cat=object_xml("cat", ""))})
 for name, text in {
     "2": "2",
     "word": "yes",
@@ -587,16 +598,16 @@ for name, text in {
         A,
         "object 1",
         "difficult is",
-        {A: usual_a(cat=thing("cat", CAT_BOX, f"<difficult>{text}</difficult>"))},
+        {A: usual_a(cat=object_xml("cat", CAT_BOX, f"<difficult>{text}</difficult>"))},
     )
-scored("bad-object", "no-difficult", BASE, files={A: usual_a(cat=thing("cat", CAT_BOX, ""))})
+scored("bad-object", "no-difficult", BASE, files={A: usual_a(cat=object_xml("cat", CAT_BOX, ""))})
 scored(
     "bad-object",
     "part-is-no-object",
     BASE,
     files={
         A: usual_a(
-            cat=thing(
+            cat=object_xml(
                 "cat",
                 CAT_BOX,
                 "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></part>",
@@ -610,7 +621,7 @@ scored(
     BASE,
     files={
         A: usual_a(
-            cat=thing(
+            cat=object_xml(
                 "cat",
                 "<bndbox><xmax>30</xmax><xmin>10</xmin><ymax>30</ymax><ymin>10</ymin></bndbox>",
             )
@@ -624,7 +635,7 @@ scored(
     ((1 + 2 / 3) / 3 + 1) / 2,
     ("repeated-objects",),
     {"cat": (1 + 2 / 3) / 3},
-    {A: xml(thing("cat", CAT_BOX), thing("cat", CAT_BOX), thing("dog", DOG_BOX))},
+    {A: xml(object_xml("cat", CAT_BOX), object_xml("cat", CAT_BOX), object_xml("dog", DOG_BOX))},
 )
 
 # --- XML
@@ -645,7 +656,7 @@ refused(
     A,
     "",
     "DOCTYPE|entit",
-    {A: '<!DOCTYPE annotation [<!ENTITY x "cat">]>' + usual_a(cat=thing("&x;", CAT_BOX))},
+    {A: '<!DOCTYPE annotation [<!ENTITY x "cat">]>' + usual_a(cat=object_xml("&x;", CAT_BOX))},
 )
 refused(
     "doctype",
@@ -655,7 +666,7 @@ refused(
     "DOCTYPE|entit",
     {
         A: '<!DOCTYPE annotation [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
-        + usual_a(cat=thing("&x;", CAT_BOX))
+        + usual_a(cat=object_xml("&x;", CAT_BOX))
     },
 )
 refused(
@@ -664,16 +675,18 @@ refused(
     A,
     "",
     "DOCTYPE|entit|XML",
-    {A: DOCTYPES["laughs"] + usual_a(cat=thing("&c;" * 50, CAT_BOX))},
+    {A: DOCTYPES["laughs"] + usual_a(cat=object_xml("&c;" * 50, CAT_BOX))},
 )
-refused("doctype", "unknown-entity", A, "", "XML|entit", {A: usual_a(cat=thing("&cat;", CAT_BOX))})
+refused(
+    "doctype", "unknown-entity", A, "", "XML|entit", {A: usual_a(cat=object_xml("&cat;", CAT_BOX))}
+)
 scored(
     "doctype",
     "five-known-entities",
     BASE,
     classes={"a<b&": 1.0},
     files={
-        A: usual_a(dog=thing("a&lt;b&amp;", DOG_BOX)),
+        A: usual_a(dog=object_xml("a&lt;b&amp;", DOG_BOX)),
         DOGS: None,
         "dt/det_test_a<b&.txt": "a 0.6 50 50 80 80\n",
     },
@@ -682,35 +695,42 @@ scored(
     "doctype",
     "character-reference",
     BASE,
-    files={A: usual_a(cat=thing("&#99;at", ("&#49;0", 10, 30, 30)))},
+    files={A: usual_a(cat=object_xml("&#99;at", ("&#49;0", 10, 30, 30)))},
 )
 scored(
-    "comments", "comment", BASE, files={A: usual_a(cat=thing("cat", ("1<!-- 5 -->0", 10, 30, 30)))}
+    "comments",
+    "comment",
+    BASE,
+    files={A: usual_a(cat=object_xml("cat", ("1<!-- 5 -->0", 10, 30, 30)))},
 )
 scored(
     "comments",
     "instruction",
     BASE,
-    files={A: usual_a(cat=thing("c<?x y?>at", ("1<?x 5?>0", 10, 30, 30)))},
+    files={A: usual_a(cat=object_xml("c<?x y?>at", ("1<?x 5?>0", 10, 30, 30)))},
 )
 scored(
     "comments",
     "cdata",
     BASE,
-    files={A: usual_a(cat=thing("<![CDATA[cat]]>", ("<![CDATA[10]]>", 10, 30, 30)))},
+    files={A: usual_a(cat=object_xml("<![CDATA[cat]]>", ("<![CDATA[10]]>", 10, 30, 30)))},
 )
 scored(
     "comments",
     "object-in-a-comment",
     BASE,
-    files={A: usual_a(cat=thing("cat", CAT_BOX) + "<!-- " + thing("cat", (1, 1, 5, 5)) + " -->")},
+    files={
+        A: usual_a(
+            cat=object_xml("cat", CAT_BOX) + "<!-- " + object_xml("cat", (1, 1, 5, 5)) + " -->"
+        )
+    },
 )
 DECLARED = '<?xml version="1.0" encoding="{}"?>'
 for encoding in ("utf-16", "utf-16-le", "latin-1", "utf-8-sig", "utf-8"):
     declared = {"latin-1": "ISO-8859-1", "utf-8-sig": "UTF-8", "utf-16-le": "UTF-16LE"}.get(
         encoding, encoding.upper()
     )
-    text = DECLARED.format(declared) + usual_a(dog=thing("chi\u00e8n", DOG_BOX))
+    text = DECLARED.format(declared) + usual_a(dog=object_xml("chi\u00e8n", DOG_BOX))
     scored(
         "xml-encoding",
         encoding,
@@ -728,7 +748,11 @@ refused(
     A,
     "",
     "XML",
-    {A: (DECLARED.format("UTF-8") + usual_a(dog=thing("chi\u00e8n", DOG_BOX))).encode("latin-1")},
+    {
+        A: (DECLARED.format("UTF-8") + usual_a(dog=object_xml("chi\u00e8n", DOG_BOX))).encode(
+            "latin-1"
+        )
+    },
 )
 refused("xml-encoding", "unknown", A, "", "XML", {A: DECLARED.format("x-nothing") + usual_a()})
 refused("encoding", "text-utf-16", CATS, "", "UTF-16", {CATS: "\n".join(LINES).encode("utf-16")})
@@ -758,7 +782,7 @@ refused(
     A,
     "",
     "deep|nest|XML",
-    {A: usual_a(cat=thing("cat", CAT_BOX, "<x>" * 5_000 + "</x>" * 5_000))},
+    {A: usual_a(cat=object_xml("cat", CAT_BOX, "<x>" * 5_000 + "</x>" * 5_000))},
 )
 refused(
     "nesting",
@@ -766,14 +790,14 @@ refused(
     A,
     "",
     "deep|nest",
-    {A: usual_a(cat=thing("cat", CAT_BOX, "<x>" * 200 + "</x>" * 200))},
+    {A: usual_a(cat=object_xml("cat", CAT_BOX, "<x>" * 200 + "</x>" * 200))},
 )
 refused("nesting", "brackets", A, "", "XML|JSON", {A: b"<" * 10_000_000})
 
 # --- order, sets, folders
 
 # Two of equal score: the right one first gives precision 1, the wrong one first 1/2.
-ONE_CAT = {A: xml(thing("cat", CAT_BOX)), B: xml(), DOGS: None}
+ONE_CAT = {A: xml(object_xml("cat", CAT_BOX)), B: xml(), DOGS: None}
 scored(
     "ties", "right-first", 1.0, files={**ONE_CAT, **cats("a 0.5 10 10 30 30", "a 0.5 60 10 80 30")}
 )
@@ -835,7 +859,7 @@ scored(
         "gt/a.xml.bak": "old",
         "gt/#a.xml#": "old",
         "gt/Thumbs.db": b"\0",
-        "gt/sub/c.xml": xml(thing("cat", CAT_BOX)),
+        "gt/sub/c.xml": xml(object_xml("cat", CAT_BOX)),
         "gt/folder.xml/inside": "x",
         "dt/.DS_Store": b"\0",
         "dt/._det_test_cat.txt": b"\0",
@@ -900,7 +924,7 @@ refused(
 
 
 def instead(make: Callable[[Path], object], which: str) -> Callable[[Path], None]:
-    """Return what builds the usual tree and then puts something else in the place of a file."""
+    """Return a function that builds the usual tree and then replaces a file."""
     return replacing(Tree(), make, which)
 
 
@@ -1026,5 +1050,5 @@ for label, class_name in NAMES.items():
         1 / 2,
         ("classes-without-file",),
         {shown: 0.0},
-        {A: usual_a(cat=thing(class_name, CAT_BOX)), B: xml(), CATS: None},
+        {A: usual_a(cat=object_xml(class_name, CAT_BOX)), B: xml(), CATS: None},
     )

@@ -1,6 +1,6 @@
-"""Runs command lines in forked children: fast, and as separate as processes are.
+"""Run command lines in forked children: fast, and isolated like processes.
 
-Reads one JSON object a line from stdin, writes one a line to stdout. Started by `runner`.
+Reads one JSON object per line from stdin, writes one per line to stdout. Started by `runner`.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ NEEDED = (
     "numpy.ma",
     "numpy.random",
 )
-"""Modules that most commands import; a child imports only what else its case needs."""
+"""Modules that most commands import; a child imports only what its case needs in addition."""
 
 
 def serve() -> None:
@@ -54,7 +54,7 @@ def serve() -> None:
 
 
 def answer(job: dict[str, Any]) -> dict[str, Any]:
-    """Run one job and say how it ended."""
+    """Run one job and return how it ended."""
     child = os.fork()
     if not child:
         run(job)
@@ -88,7 +88,7 @@ def _alarm(seconds: int) -> Any:
 
 
 def run(job: dict[str, Any]) -> NoReturn:
-    """Become the command; never returns."""
+    """Run the command in this process; never returns."""
     status = 70
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -123,7 +123,7 @@ def run(job: dict[str, Any]) -> NoReturn:
 
 
 def forbid_network() -> None:
-    """End the process where Python code so much as makes a socket."""
+    """Exit if Python code creates a socket."""
 
     def hook(event: str, _: tuple[Any, ...]) -> None:
         if event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn")):

@@ -57,9 +57,9 @@ def _check(random: np.random.Generator, folder: Path, kind: str) -> None:
         if usual:
             evaluator.summarize()
 
-    beside: Any = rules.reading
-    table = read_ground_truth(paths[0], as_is=True, **beside)
-    result = evaluate(table, read_detections(paths[1], table, as_is=True, **beside), rules)
+    options: Any = rules.reading
+    table = read_ground_truth(paths[0], as_is=True, **options)
+    result = evaluate(table, read_detections(paths[1], table, as_is=True, **options), rules)
     for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
         theirs = evaluator.eval[name]
         assert_same_bits(ours, np.where(theirs == -1, np.nan, theirs), name)
