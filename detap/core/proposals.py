@@ -13,7 +13,7 @@ from detap.core.params import MatchParams
 Floats = NDArray[np.float64]
 
 
-def coverage(
+def match_by_iou(
     detections: Boxes,
     ground_truths: Boxes,
     *,
@@ -76,7 +76,7 @@ def reached_thresholds(
     Parameters
     ----------
     iou : (A, M, G) float64
-        As from :func:`coverage`.
+        As from :func:`match_by_iou`.
     thresholds : (T,) float64
     strict : bool
         The IoU must exceed the threshold.
@@ -88,7 +88,7 @@ def reached_thresholds(
     return bits
 
 
-def accumulate_coverage(
+def accumulate_by_iou(
     bits: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], params: MatchParams
 ) -> Scores:
     """Accumulate matched ground truths to recall.

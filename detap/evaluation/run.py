@@ -304,9 +304,9 @@ class EvaluationRun:
         `match_table` and `curves` apply to matching by score only.
         """
         if self.protocol.matching == "by-iou":
-            from detap.core.proposals import accumulate_coverage
+            from detap.core.proposals import accumulate_by_iou
 
-            return accumulate_coverage(*self.coverage(), match_params(self.protocol))
+            return accumulate_by_iou(*self.match_by_iou(), match_params(self.protocol))
         if self.protocol.matching == "kitti":
             return self.evaluate_kitti()
         return self.evaluate_by_score(match_table=match_table, curves=curves)
@@ -330,19 +330,19 @@ class EvaluationRun:
             params=match_params(self.protocol),
         )
 
-    def coverage(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
-        """Return the thresholds at which proposals cover each ground truth.
+    def match_by_iou(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
+        """Return the thresholds at which each ground truth matches a proposal.
 
         Returns
         -------
-        words : (A, M, G) uint64
-            As :func:`detap.core.proposals.reached_thresholds` has them.
+        bits : (A, M, G) uint64
+            As from :func:`detap.core.proposals.reached_thresholds`.
         counted : (A, G) bool
             Masks of the ground truths in each area range.
         proposals : (I,) int64
             The number of proposals per image.
         """
-        from detap.core.proposals import coverage, reached_thresholds
+        from detap.core.proposals import match_by_iou, reached_thresholds
 
         protocol = self.protocol
         if not protocol.class_agnostic:
@@ -362,7 +362,7 @@ class EvaluationRun:
         if protocol.empty_images == "exclude":
             counted &= np.isin(ground_truths.image, detections.image)
         images = len(self.ground_truth.images)
-        covered = coverage(
+        covered = match_by_iou(
             detections,
             ground_truths,
             counted=counted,

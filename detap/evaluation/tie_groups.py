@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from detap.core.match_table import MatchTable
 from detap.core.matching import max_dets_array
 from detap.core.overlap import overlaps
-from detap.core.proposals import coverage
+from detap.core.proposals import match_by_iou
 from detap.core.tie_orders import HIT, MISS, NEITHER, CountBounds, MatchOptions, Tie, count_bounds
 from detap.errors import UsageError
 from detap.evaluation.run import EvaluationRun
@@ -293,7 +293,7 @@ class _ProposalOrders:
             self.counted &= np.isin(self.ground_truths.image, self.detections.image)
 
     def tie_groups(self) -> Iterator[TieGroup]:
-        """Yield the images in which the order of ties changes the coverage."""
+        """Yield the images in which the order of ties changes which ground truths are matched."""
         tied = self.rank.first < self.rank.last
         for image in np.unique(self.detections.image[tied]).tolist():
             rows = np.flatnonzero(self.detections.image == image)
@@ -319,7 +319,7 @@ class _ProposalOrders:
 
     def _covered_counts(self, rows: Rows, ground_truths: Rows) -> Rows:
         """Return the number of covered ground truths of an image, (T, A, M) int64."""
-        covered = coverage(
+        covered = match_by_iou(
             self.detections._replace(
                 **{
                     name: getattr(self.detections, name)[rows]

@@ -62,7 +62,7 @@ def tie_range(result: Result) -> dict[str, TieRange]:
         groups = tie_groups(source, None if proposals else result.match_table)
     else:
         groups = source.tie_groups()
-    ends = _coverage_bounds(result, groups) if proposals else _Bounds(result, groups).ends()
+    ends = _by_iou_bounds(result, groups) if proposals else _Bounds(result, groups).ends()
     low, high = (end.summary for end in ends)
     entries = metrics.summary(result.protocol)
     # Only accumulated metrics have bounds.
@@ -187,7 +187,7 @@ def _corrupt(problem: str) -> InputError:
     return InputError(Problem("merged partials", "", f"are damaged: {problem}", "recreate them"))
 
 
-def _coverage_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
+def _by_iou_bounds(result: Result, tie_groups: Sequence[TieGroup]) -> tuple[Result, Result]:
     """Return the results with the fewest and most covered ground truths."""
     positives = result._positives[:, 0].astype(float)
     positives[positives == 0] = np.nan

@@ -1,7 +1,7 @@
 """Tables of rankings, as read-only columns.
 
-Three shapes of retrieval: lists of scored items with judgements (a run), a gallery of codes,
-embeddings or scores with labels; and one of classification: a score per sample and class.
+Retrieval: a run of scored items with judgments, or a gallery of codes, embeddings or scores with
+labels. Classification: a score per sample and class.
 """
 
 from dataclasses import dataclass, field
@@ -18,28 +18,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Run:
-    """Scored items of each query, and what is judged relevant; n rows, J judgements above 0.
+    """Scored items and judgments of each query; n rows, J judgments above 0.
 
     Attributes
     ----------
     queries : tuple of str
-        What each judged query is called, by number; Q of them.
+        Names of the Q judged queries.
     start : (Q + 1,) int64
-        The rows of query q are ``start[q] : start[q + 1]``, in the order of the file.
+        The rows of query q are ``start[q] : start[q + 1]``, in file order.
     score : (n,) float64
         Higher is better.
     grade : (n,) float64
-        The judgement of the row's item; 0 where there is none.
+        Judgment of the item; 0 without one.
     name_order : (n,) int64
-        The place of the item's name among all names, falling: what trec_eval orders ties by.
+        Index of the item's name among all names, descending; trec_eval's tie order.
     judged_start : (Q + 1,) int64
-        The judgements of query q are ``judged_start[q] : judged_start[q + 1]``.
+        The judgments of query q are ``judged_start[q] : judged_start[q + 1]``.
     judged : (J,) float64
-        The grades above 0 of all judged items, ranked or not, falling for each query.
+        Grades above 0 of all judged items, ranked or not, descending per query.
     present : (Q,) bool
-        Whether the query has a ranking.
+        True if the query has a ranking.
     files, notes : tuple
-        As in :class:`detap.tables.detection.GroundTruth`.
+        As for :class:`detap.tables.detection.GroundTruth`.
     """
 
     queries: tuple[str, ...]
@@ -59,12 +59,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Gallery:
-    """Queries, the N items that each of them ranks, and the labels that make items relevant.
+    """Q queries, N ranked items, and the labels that decide relevance.
 
     Attributes
     ----------
     kind : {"codes", "embeddings", "scores"}
-        What `query` and `gallery` hold.
+        Content of `query` and `gallery`.
     query : array
         (Q, B) bool for codes, (Q, D) float32 or float64 for embeddings, and (Q, N) for scores.
     gallery : array
@@ -72,11 +72,11 @@ class Gallery:
     query_labels, gallery_labels : array
         (Q,) and (N,) int32, one class each; or (Q, L) and (N, L) bool.
     queries : tuple of str
-        What each query is called.
+        Names of the queries.
     items : tuple of str
-        What each item is called; empty where the file names none, and then their numbers do.
+        Names of the items; empty if the file has none, then their indices are used.
     files, notes : tuple
-        As in :class:`detap.tables.detection.GroundTruth`.
+        As for :class:`detap.tables.detection.GroundTruth`.
     """
 
     kind: Literal["codes", "embeddings", "scores"]
@@ -95,22 +95,22 @@ class Gallery:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Samples:
-    """A score for each of N samples and K classes, and the truth.
+    """Scores and labels of N samples and K classes.
 
     Attributes
     ----------
     score : (N, K) float64
         Higher is better; 0 where `scored` is False.
     scored : (N, K) bool
-        Whether there is a score. A sample without one ranks behind all that have one.
+        True if there is a score. Samples without one rank last.
     truth : (N, K) int8
-        1 positive, 0 negative; -1 difficult and -2 not of the set: both count neither way.
+        1 positive, 0 negative, -1 difficult, -2 not in the set; -1 and -2 are ignored.
     classes : tuple of str
-        Names, by number.
+        Names, by index.
     samples : tuple of str
-        Names, by number.
+        Names, by index.
     files, notes : tuple
-        As in :class:`detap.tables.detection.GroundTruth`.
+        As for :class:`detap.tables.detection.GroundTruth`.
     """
 
     score: Floats

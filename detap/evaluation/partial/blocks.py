@@ -31,7 +31,7 @@ class GroundTruthKinds(NamedTuple):
     positive : (A, Q) bool
         True if not ignored.
     covered : (A * M, Q) unsigned
-        The thresholds, as bits, at which a proposal covers them; (0, Q) unless matched by IoU.
+        Thresholds, as bits, at which a proposal matches them; (0, Q) unless matching is by IoU.
     """
 
     positive: Flags
@@ -83,11 +83,10 @@ class Block(NamedTuple):
     Attributes
     ----------
     detections, ground_truths : ClassColumns
-        Detections, and ground truths.
     match_flags : MatchFlags
     kinds : GroundTruthKinds
     proposals : (I,) unsigned
-        The number per image; (0,) unless matched by IoU.
+        The number per image; (0,) unless matching is by IoU.
     ties : Ties or None
         The tie groups, if kept.
     """
@@ -173,7 +172,7 @@ class Order(NamedTuple):
     Attributes
     ----------
     group : (I,) int32
-        Of each image of the union.
+        Group of each image of the union.
     groups : int
     """
 
@@ -206,18 +205,18 @@ def block_of(match_table: MatchTable, *, by_image: bool) -> Block:
     return Block(detections, ground_truths, match_flags, kinds, np.zeros(0, np.uint8))
 
 
-def block_of_coverage(
+def block_of_proposals(
     bits: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, params: MatchParams
 ) -> Block:
-    """Return the block of ground truths with the coverage by proposals.
+    """Return the block of ground truths matched to proposals by IoU.
 
     Parameters
     ----------
-    words, counted, proposals
-        As :meth:`detap.evaluation.run.EvaluationRun.covered` has them.
+    bits, counted, proposals
+        As from :meth:`detap.evaluation.run.EvaluationRun.match_by_iou`.
     image : (G,) int32
-        Of each ground truth.
-    params : Rules
+        Image of each ground truth.
+    params : MatchParams
     """
     empty = np.zeros(0, np.uint8)
     areas_and_limits = bits.shape[0] * bits.shape[1]
@@ -235,7 +234,7 @@ def block_of_coverage(
 
 
 def no_bits(params: MatchParams, ground_truths: int) -> Bits:
-    """Return empty coverage bits, (0, G)."""
+    """Return empty bits of matched proposals, (0, G)."""
     return empty_bits(params, ground_truths)[:0]
 
 

@@ -26,9 +26,9 @@ def chunks_by_score(
     Parameters
     ----------
     parts : sequence of (BlockSlice, ClassColumns, (P,) uint32)
-        As :func:`detap.evaluation.partial.blocks.gather` takes them.
+        As for :func:`detap.evaluation.partial.blocks.gather`.
     label : int
-        The class; it has index 0 in the chunks.
+        The class, which has index 0 in the chunks.
     max_rows : int
         The maximum rows of a chunk, unless one bin has more.
     """
@@ -47,7 +47,7 @@ def chunks_by_group(
 
     Parameters
     ----------
-    parts, label, most
+    parts, label, max_rows
         As for :func:`chunks_by_score`.
     order : Order
     """
@@ -125,5 +125,5 @@ def _descending_bins(score: Floats) -> NDArray[np.int64]:
     """Return score bins, best scores first, (n,) int64."""
     bits = (score + 0.0).view(np.uint64)  # -0.0 ties with 0.0
     sign = np.uint64(1 << 63)
-    falling = np.where(bits >= sign, bits, ~(bits | sign))
-    return (falling >> np.uint64(64 - _BITS)).astype(np.int64)
+    descending = np.where(bits >= sign, bits, ~(bits | sign))
+    return (descending >> np.uint64(64 - _BITS)).astype(np.int64)

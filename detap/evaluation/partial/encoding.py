@@ -48,7 +48,7 @@ _RECREATE = "recreate it"
 _INTEGER_TYPES = ("<u1", "<u2", "<u4", "<u8")
 
 
-# --- written
+# --- writing
 
 
 class _Column(NamedTuple):
@@ -61,7 +61,7 @@ class _Column(NamedTuple):
     length : int
         The number of values.
     parts : iterable of (n,) arrays
-        Made as they are taken; together `length` numbers, which `dtype` can hold.
+        Created on demand; together `length` values that fit `dtype`.
     """
 
     dtype: str
@@ -105,7 +105,7 @@ def _body(partial: "Partial") -> Iterator[bytes | memoryview]:
             "ground_truth": partial.ground_truth,
             "groups": [[n, partial.groups[n]] for n in partial.class_ids if n in partial.groups],
             "images": partial.images,
-            "inputs": [entry if entry.reading else entry[:-1] for entry in partial.inputs],
+            "inputs": [source if source.reading else source[:-1] for source in partial.inputs],
             "ground_truth_classes": partial.ground_truth_classes,
             "lowest_score": partial.lowest_score,
             "notes": [_note(note) for note in partial.own_notes],
@@ -153,13 +153,13 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
     )
     counts, images = partial.sizes, len(partial.images)
     detection_count, truth_count = (int(count) for count in counts.sum(axis=1))
-    coverage = partial.protocol.matching == "by-iou"
+    by_iou = partial.protocol.matching == "by-iou"
     image = _dtype_for(images - 1)
     ties = Ties.of(partial.tie_groups() if partial.has_ties else ())
     small = {
         "position": _narrowed(partial.position),
         "source": _narrowed(partial.source if len(partial.sources) > 1 else partial.source[:0]),
-        "proposals": _narrowed(partial.proposals if coverage else partial.proposals[:0]),
+        "proposals": _narrowed(partial.proposals if by_iou else partial.proposals[:0]),
         "detections": _narrowed(counts[0]),
         "ground_truths": _narrowed(counts[1]),
         "match_max_dets_index": match_flags.max_dets_index,
@@ -224,7 +224,7 @@ def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(_dtype_for(int(column.max(initial=0))))
 
 
-# --- read
+# --- reading
 
 
 def decode(data: Any, limits: Limits, name: str) -> dict[str, Any]:
@@ -328,8 +328,8 @@ class _Reader:
 
     def _fields(self, record: dict[str, Any], begin: int) -> dict[str, Any]:
         protocol = Protocol.from_dict(record["protocol"])
-        coverage = protocol.matching == "by-iou"
-        self.require(protocol.class_agnostic or not coverage, "proposals have no classes")
+        by_iou = protocol.matching == "by-iou"
+        self.require(protocol.class_agnostic or not by_iou, "proposals have no classes")
         images = self._names(record["images"])
         ids = self._names([name for name, _ in record["classes"]])
         texts = tuple(self._text(text) for _, text in record["classes"])
@@ -370,9 +370,9 @@ class _Reader:
             "unselected": self._unselected(record.get("unselected"), ids),
             "sources": sources,
             "source": source.astype(np.int32) if len(source) else np.zeros(len(images), np.int32),
-            "inputs": tuple(self._input(entry) for entry in record["inputs"]),
-            "shared_notes": tuple(self._note(entry) for entry in record["shared_notes"]),
-            "own_notes": tuple(self._note(entry) for entry in record["notes"]),
+            "inputs": tuple(self._input(values) for values in record["inputs"]),
+            "shared_notes": tuple(self._note(values) for values in record["shared_notes"]),
+            "own_notes": tuple(self._note(values) for values in record["notes"]),
             "block_slices": (BlockSlice.full(block, len(images)),),
             "counts": self._box_counts(record["boxes"]),
             "categories": self._categories(record["categories"]),
@@ -414,7 +414,7 @@ class _Reader:
         params = match_params(protocol)
         all_bits = (1 << len(params.thresholds)) - 1
         areas, limits = len(params.area_ranges), len(params.max_dets)
-        coverage = protocol.matching == "by-iou"
+        by_iou = protocol.matching == "by-iou"
         bits_dtype = empty_bits(params, 0).dtype
         match_flags = MatchFlags(
             self._table(columns, "match_max_dets_index", 1, np.dtype("u1"), limits)[0],
@@ -427,10 +427,10 @@ class _Reader:
         kinds = GroundTruthKinds(
             self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
             self._table(
-                columns, "kind_covered", areas * limits if coverage else 0, bits_dtype, all_bits
+                columns, "kind_covered", areas * limits if by_iou else 0, bits_dtype, all_bits
             ),
         )
-        if not coverage:
+        if not by_iou:
             kinds = kinds._replace(covered=empty_bits(params, kinds.positive.shape[1])[:0])
         self.require(kinds.covered.shape[1] == kinds.positive.shape[1], "ground truths")
         detections = self._class_columns(
@@ -453,8 +453,8 @@ class _Reader:
         score = columns["score"]
         self.require(len(score) == len(detections.image), "scores")
         self.require(bool(np.isfinite(score).all()), "scores")
-        self.require(not (coverage and len(score)), "proposals are counted, not ranked")
-        proposals = self._indices(columns["proposals"], images if coverage else 0, "proposals")
+        self.require(not (by_iou and len(score)), "proposals are counted, not ranked")
+        proposals = self._indices(columns["proposals"], images if by_iou else 0, "proposals")
         shape = len(params.thresholds), areas, limits
         ties = Ties.read(columns, shape, (classes, images))
         self.require(with_ties or not len(ties.bounds), "ties")
@@ -561,8 +561,8 @@ class _Reader:
         self.require(value is None or (type(value) is float and isfinite(value)), "lowest score")
         return None if value is None else float(value)
 
-    def _input(self, entry: Any) -> Input:
-        role, path, sha256, files, records, *reading = entry
+    def _input(self, values: Any) -> Input:
+        role, path, sha256, files, records, *reading = values
         self.require(role in ("ground_truth", "detections"), "inputs")
         texts = self._text(path), self._text(sha256)
         options = tuple(
@@ -570,8 +570,8 @@ class _Reader:
         )
         return Input(role, *texts, self._count(files), self._count(records), options)
 
-    def _note(self, entry: Any) -> Note:
-        code, message, count, severity = entry
+    def _note(self, values: Any) -> Note:
+        code, message, count, severity = values
         self.require(severity in ("warning", "info"), "notes")
         return Note(self._text(code), self._text(message), self._count(count), severity)
 

@@ -100,16 +100,16 @@ def align_classes(first: "Partial", second: "Partial") -> "tuple[Partial, Partia
     return renumbered(first), renumbered(second)
 
 
-# --- alike
+# --- compatible
 
 
 def _check_compatible(first: "Partial", other: "Partial") -> None:
-    for field in ("name", *(entry.name for entry in protocol_fields(type(first.protocol)))):
-        one, two = getattr(first.protocol, field), getattr(other.protocol, field)
-        if one != two:
+    for field in ("name", *(each.name for each in protocol_fields(type(first.protocol)))):
+        expected, value = getattr(first.protocol, field), getattr(other.protocol, field)
+        if value != expected:
             _refuse(
                 other,
-                f"protocol: {field} is {two!r}, but {one!r} in {first.name}",
+                f"protocol: {field} is {value!r}, but {expected!r} in {first.name}",
                 "evaluate both with the same protocol",
             )
     if _selected(first) != _selected(other):
@@ -154,7 +154,7 @@ def _check_truth(part: "Partial", truth: GroundTruth) -> None:
         )
 
 
-# --- united
+# --- union
 
 
 def _union(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
@@ -188,7 +188,7 @@ def _union(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         requires_all_images=any(part.requires_all_images for part in parts),
         sources=sources,
         source=source,
-        inputs=merge_inputs(entry for part in parts for entry in part.inputs),
+        inputs=merge_inputs(source for part in parts for source in part.inputs),
         shared_notes=merge_notes((part.shared_notes for part in parts), add=False),
         own_notes=merge_notes((part.own_notes for part in parts), add=True),
         block_slices=tuple(block_slices),
@@ -237,7 +237,7 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
     _check_kinds(parts, "class", text_by_id)
     truth_ids = [part.class_ids[: part.ground_truth_classes] for part in parts]
     for part, ids in zip(parts, truth_ids, strict=True):
-        # Where classes are scored as one, their order decides which of equal scores comes first.
+        # For a class-agnostic protocol, the order of classes orders tied scores.
         if ids != truth_ids[0] and (first.ground_truth or first.protocol.class_agnostic):
             _refuse(
                 part,
@@ -247,7 +247,7 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
     alike = all(ids == truth_ids[0] for ids in truth_ids)
     truth_order = [*truth_ids[0]] if alike else _sorted({name for ids in truth_ids for name in ids})
     if all(part.class_ids == first.class_ids for part in parts):
-        ids = first.class_ids  # in whatever order a single table has them
+        ids = first.class_ids  # keeps the order of a single table
     else:
         ids = (*truth_order, *_sorted(text_by_id.keys() - set(truth_order)))
     return ids, tuple(text_by_id[name] for name in ids), len(truth_order)

@@ -31,7 +31,7 @@ from detap.checks.sanity_notes import score_cut_notes
 from detap.core.accumulate import Coded, Scores, accumulate_chunks, accumulate_coded
 from detap.core.match_table import MAX_ROWS, MatchFlags, MatchTable
 from detap.core.params import MatchParams
-from detap.core.proposals import accumulate_coverage
+from detap.core.proposals import accumulate_by_iou
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import (
@@ -43,7 +43,7 @@ from detap.evaluation.partial.blocks import (
     Order,
     Rows,
     block_of,
-    block_of_coverage,
+    block_of_proposals,
     gather,
     merge_tables,
 )
@@ -110,9 +110,9 @@ class Partial:
     protocol : Protocol
         The protocol of the matching.
     images : tuple of I int or str
-        The names of the images, those without detections included.
+        The names of the images, including those without detections.
     class_ids, class_names : tuple
-        Of each class: those of the ground truth first, then those that only detections have.
+        Ids and names of the classes: the ground truth's first, then those only in detections.
     ground_truth_classes : int
         The number of classes of the ground truth.
     groups : mapping of int or str to str
@@ -429,7 +429,7 @@ class Partial:
         Parameters
         ----------
         threads : int, optional
-            All of the machine by default. The result does not depend on it.
+            By default all of the machine. The result does not depend on it.
         check_inputs : bool
             If True, raise an error for implausible inputs; otherwise warn.
 
@@ -466,9 +466,9 @@ class Partial:
         ------
         InputError
         """
-        roles = {entry.role: entry.path for entry in reversed(self.inputs)}
+        path_by_role = {source.role: source.path for source in reversed(self.inputs)}
         ground_truth, detections = (
-            roles.get(role, self.name) for role in ("ground_truth", "detections")
+            path_by_role.get(role, self.name) for role in ("ground_truth", "detections")
         )
         input_mismatches = input_suspicions(
             self.counts, self.categories, self.notes, ground_truth, detections
@@ -696,7 +696,7 @@ class Partial:
         """Return the scores of all classes, computed in chunks."""
         params = match_params(self.protocol)
         if self.protocol.matching == "by-iou":
-            return self._accumulate_coverage()
+            return self._accumulate_by_iou()
         chunks = [*self.chunks()]
         if len(chunks) == 1:
             return self._accumulate_classes(chunks[0], params, threads)
@@ -716,23 +716,23 @@ class Partial:
         counts = self.truth_counts[:, classes.start : classes.stop]
         size = int(self.sizes[0, classes.start : classes.stop].sum())
         if len(classes) != 1 or size <= CHUNK:
-            coded = self._code(gather(parts, classes, order), counts)
+            coded = self._coded(gather(parts, classes, order), counts)
             return accumulate_coded(coded, params, threads=threads)
 
-        def made(chunk: Callable[[], list[Part]]) -> Coded:
-            return self._code(gather(chunk(), range(1), order), counts)
+        def load(chunk: Callable[[], list[Part]]) -> Coded:
+            return self._coded(gather(chunk(), range(1), order), counts)
 
         threads = threads or thread_count(size)
         max_rows = max(MAX_CHUNK // threads, CHUNK)
         return accumulate_chunks(
-            (partial(made, chunk) for chunk in chunks_by_score(parts, classes.start, max_rows)),
+            (partial(load, chunk) for chunk in chunks_by_score(parts, classes.start, max_rows)),
             params,
             truth_counts=counts[0],
-            max_hits=self._most_hits(classes.start),
+            max_hits=self._max_hits(classes.start),
             threads=threads,
         )
 
-    def _most_hits(self, label: int) -> int:
+    def _max_hits(self, label: int) -> int:
         """Return the number of a class's detections that are ever a true positive."""
         hit: Flags = np.any(self.merged_tables.match_flags.true_positive, axis=0)
         total = 0
@@ -745,7 +745,7 @@ class Partial:
                     total += int(np.count_nonzero(is_hit[rows]))
         return total
 
-    def _code(self, rows: Gathered, counts: Rows) -> Coded:
+    def _coded(self, rows: Gathered, counts: Rows) -> Coded:
         return Coded(
             label=rows.label,
             score=rows.score,
@@ -776,11 +776,11 @@ class Partial:
                 np.add.at(counts[area], block_slice.labels[present], of_class)
         return counts
 
-    def _accumulate_coverage(self) -> Scores:
+    def _accumulate_by_iou(self) -> Scores:
         params, tables = match_params(self.protocol), self.merged_tables
         _, ground_truths = self.gather_rows(range(1))
         bits = tables.kinds.covered.take(ground_truths.code, axis=1)
-        return accumulate_coverage(
+        return accumulate_by_iou(
             bits.reshape(len(params.area_ranges), len(params.max_dets), len(ground_truths.code)),
             tables.kinds.positive.take(ground_truths.code, axis=1),
             self.proposals,
@@ -829,7 +829,7 @@ def merge(
         If bytes are not a partial; if partials differ in protocol, classes, ground truth or
         format version; if an image is in two of them, or a required one in none.
     UsageError
-        If there is not a partial.
+        If there are no partials.
     """
     return Partial.merge(blobs, ground_truth, repeats=repeats, images=images)
 
@@ -857,9 +857,9 @@ def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
     run = result._run
     protocol = run.protocol
     if protocol.matching == "by-iou":
-        bits, counted, proposals = run.coverage()
+        bits, counted, proposals = run.match_by_iou()
         image, match_table = run.ground_truth.image, None
-        block = block_of_coverage(bits, counted, image, proposals, match_params(protocol))
+        block = block_of_proposals(bits, counted, image, proposals, match_params(protocol))
     else:
         protocol.require_score_matching("evaluate all images in one run")
         match_table = result.match_table

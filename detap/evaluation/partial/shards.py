@@ -24,7 +24,7 @@ def partial_of_images(
     Parameters
     ----------
     ground_truth : GroundTruth
-        Of I images.
+        The ground truth of I images.
     detections : Detections
         Indexed like `ground_truth`.
     protocol : Protocol

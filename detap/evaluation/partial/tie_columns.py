@@ -89,18 +89,18 @@ class Ties(NamedTuple):
 
     def columns(self) -> Columns:
         """Return the columns that :meth:`read` takes."""
-        spans = [bounds_index.bounds for bounds_index in self.bounds]
-        cells = [bounds_index.bounds_index.ravel() + 1 for bounds_index in self.bounds]
-        flat = [np.array(each, np.int64).ravel() for each in spans]
+        bounds = [tie_bounds.bounds for tie_bounds in self.bounds]
+        indices = [tie_bounds.bounds_index.ravel() + 1 for tie_bounds in self.bounds]
+        values = [np.array(each, np.int64).ravel() for each in bounds]
         arrays = (
             self.label,
             self.image,
             self.bounds_index,
             np.concatenate([np.zeros(0), *self.score]),
-            np.array([len(each[0]) for each in spans], np.int64),
-            np.array([len(each) for each in spans], np.int64),
-            np.concatenate([np.zeros(0, np.int64), *cells]),
-            np.concatenate([np.zeros(0, np.int64), *flat]),
+            np.array([len(each[0]) for each in bounds], np.int64),
+            np.array([len(each) for each in bounds], np.int64),
+            np.concatenate([np.zeros(0, np.int64), *indices]),
+            np.concatenate([np.zeros(0, np.int64), *values]),
         )
         return dict(zip(COLUMNS, arrays, strict=True))
 
@@ -114,7 +114,7 @@ class Ties(NamedTuple):
         shape : (T, A, M)
             Shape of a bounds index.
         counts : (K, I)
-            Of classes and images.
+            Numbers of classes and images.
 
         Raises
         ------
