@@ -717,8 +717,8 @@ def test_a_score_in_the_last_column_is_named(
     sides = "x1 y1 x2 y2" if boxes == "xyxy" else "x y width height"
     assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
         f"{tmp_path / 'dt'}: the last column looks like the score: its values are within 0 and 1, "
-        f"e.g. 0.9; the column after the class has 10; write `class score {sides}`; if lines are "
-        f"so, pass as_is=True (--as-is)"
+        f"e.g. 0.9; the column after the class has 10; write `class score {sides}`, or pass "
+        f"as_is=True (--as-is) if that is the order"
     ]
     detections = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
     assert detections.score.tolist() == [10, 12]

@@ -78,7 +78,7 @@ def test_labels_with_keypoints_are_boxes(
         (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, expected 15 for kpt_shape"),
         (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, expected 15 for kpt_shape"),
         (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, expected 16 for kpt_shape"),
-        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 for .* the confidence is missing"),
+        (pose(5, 2), pose(5, 2), "has 15 columns, expected 16 for .* no confidence"),
         (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, expected 16 for .* a track id"),
         (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, expected 16 for kpt_shape"),
     ],
