@@ -30,7 +30,7 @@ from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, PER_INPUT
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
-APART = (
+_MERGE_HINT = (
     "put each image in one input, or pass merge_images=True (--merge-images) if their boxes differ"
 )
 """Hint for an image in two inputs."""
@@ -176,7 +176,7 @@ def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
         for image in images:
             if image in owner:
                 message = f"image {image!r} is also in {owner[image]}"
-                raise InputError(Problem(path, "", message, APART))
+                raise InputError(Problem(path, "", message, _MERGE_HINT))
         owner |= dict.fromkeys(images, path)
 
 
@@ -191,7 +191,7 @@ def _union(tables: Sequence[Table], field: str) -> tuple[Name, ...]:
         texts = next(t for t in tables if any(isinstance(n, str) for n in getattr(t, field)))
         numbers = next(t for t in tables if any(isinstance(n, int) for n in getattr(t, field)))
         subject = "images" if field == "images" else "classes"
-        message = f"{subject} are text here and numbers in {numbers.path}"
+        message = f"{subject} are text, but numbers in {numbers.path}"
         raise InputError(Problem(texts.path, "", message, "use the same names in every input"))
     sorts = all(list(names) == ordered(names) for names in lists)
     return tuple(ordered(union)) if sorts else union
@@ -215,7 +215,7 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
 
 
 def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
-    message = f"category {name!r} is {here} here and {there} in {path}"
+    message = f"category {name!r} is {here}, but {there} in {path}"
     hint = "use one list of categories"
     return InputError(Problem(table.path, "", message, hint))
 
@@ -303,8 +303,7 @@ def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
         column = table.columns()[name]
         if column.shape[1:] != first.shape[1:]:
             message = (
-                f"objects have {column.shape[1]} {name} here and {first.shape[1]} in "
-                f"{filled[0].path}"
+                f"objects have {column.shape[1]} {name}, but {first.shape[1]} in {filled[0].path}"
             )
             raise InputError(Problem(table.path, "", message, "use one skeleton in all inputs"))
     return np.concatenate([table.columns()[name] for table in filled])

@@ -244,7 +244,7 @@ def test_inputs_are_concatenated(tmp_path: Path) -> None:
     assert one.keypoints is not None
     assert np.array_equal(both.keypoints, one.keypoints)
     others = detections.with_columns({**detections.columns(), "keypoints": np.zeros((3, 5, 2))})
-    message = "objects have 5 keypoints here and 3 in .*dt.json; use one skeleton in all inputs"
+    message = "objects have 5 keypoints, but 3 in .*dt.json; use one skeleton in all inputs"
     with pytest.raises(InputError, match=message):
         join_detections([detections, others], merge_images=True)
 

@@ -235,7 +235,7 @@ def test_inputs_must_agree_on_categories(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
     assert str(caught.value) == (
-        f"{gts[1]}: category 3 is 'cow' here and 'cat' in {gts[0]}; use one list of categories"
+        f"{gts[1]}: category 3 is 'cow', but 'cat' in {gts[0]}; use one list of categories"
     )
 
 
@@ -275,7 +275,7 @@ def test_image_ids_as_text_and_numbers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_ground_truth(gts)
     assert str(caught.value) == (
-        f"{gts[1]}: images are text here and numbers in {gts[0]}; use the same names in every input"
+        f"{gts[1]}: images are text, but numbers in {gts[0]}; use the same names in every input"
     )
 
 
