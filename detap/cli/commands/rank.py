@@ -258,11 +258,11 @@ class _Input(NamedTuple):
     paths: tuple[str, ...]
     reading: Mapping[str, Any] = MappingProxyType({})
 
-    def read(self, instead: str | None = None) -> Any:
-        """Read the files; `instead` replaces the first one."""
+    def read(self, first: str | None = None) -> Any:
+        """Read the files; `first` replaces the first one."""
         module, name = self.reader.split(".")
         reader = getattr(import_module(f"detap.formats.ranking.{module}"), name)
-        paths = self.paths if instead is None else (instead, *self.paths[1:])
+        paths = self.paths if first is None else (first, *self.paths[1:])
         return reader(*paths, **self.reading)
 
 
@@ -332,8 +332,8 @@ _RANKINGS = OptionNames(
 )
 
 
-def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
-    inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
+def _outputs(options: dict[str, Any], source: _Input, gates: Gates) -> Outputs:
+    inputs = [path for path in (*source.paths, *gates.paths()) if path != STDIN]
     curves = options.get("curves")
     if curves is not None:
         from detap.report.writers.curves import check_extension  # lazy import (start-up time)
@@ -345,20 +345,20 @@ def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
 
 
 class _Run(NamedTuple):
-    """A run of a command."""
+    """One evaluation: its input, gates, outputs and options."""
 
-    read: _Input
+    input: _Input
     gates: Gates
     outputs: Outputs
     options: Mapping[str, Any]
     session: Session
 
     @property
-    def want_digests(self) -> bool:
+    def needs_digests(self) -> bool:
         return self.outputs.needs_digests or self.gates.baseline is not None
 
     def finish(
-        self, report: "Report", gate_results: GateResults, read: "Sequence[SourceFile]"
+        self, report: "Report", gate_results: GateResults, files: "Sequence[SourceFile]"
     ) -> int:
         """Print notes, write all reports, return the exit status."""
         from detap.report.sections.gates import gate_blocks
@@ -373,15 +373,14 @@ class _Run(NamedTuple):
         self.session.print_notes(report.notes)
         status = print_gates(gate_results, self.session)
         self.session.check_warnings()
-        short = report if self.options["per_query"] else brief(report)
+        shown = report if self.options["per_query"] else brief(report)
         for writer, path in self.outputs.files:
             if writer.name in _DATA:
-                self.outputs.write_file(path, writer.render(report, Style()), read)
+                self.outputs.write_file(path, writer.render(report, Style()), files)
         remaining = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
-        full = self.outputs.stdout.name in _DATA
-        stdout_report = report if full else short
+        stdout_report = report if self.outputs.stdout.name in _DATA else shown
         quiet = self.session.quiet and not status
-        replace(self.outputs, files=remaining).write(stdout_report, read, quiet=quiet)
+        replace(self.outputs, files=remaining).write(stdout_report, files, quiet=quiet)
         self.session.print_time("reporting")
         return status
 
@@ -389,73 +388,73 @@ class _Run(NamedTuple):
 def _refuse_unused(given: tuple[str, ...], table: "Run | Gallery") -> None:
     """Raise UsageError for options that do not apply to the input."""
     kind = getattr(table, "kind", "run")
-    means = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
+    inputs = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
     for name in given:
-        if _APPLIES_TO[name] not in means.get(kind, ("galleries",)):
+        if _APPLIES_TO[name] not in inputs.get(kind, ("galleries",)):
             option_name = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option_name} applies to {_APPLIES_TO[name]} only")
 
 
-def _score_retrieval(work: _Run, protocol: Retrieval, given: tuple[str, ...]) -> int:
-    baseline = work.gates.read_baseline()
+def _score_retrieval(run: _Run, protocol: Retrieval, given: tuple[str, ...]) -> int:
+    baseline = run.gates.read_baseline()
     from detap.ranking.metrics import select_metrics  # lazy import (start-up time)
     from detap.ranking.retrieval import evaluate
     from detap.report.sections import ranking
 
-    names = _metric_names(work.options["measures"])
+    names = _metric_names(run.options["measures"])
     select_metrics(protocol, names)  # raise errors in names before reading
-    work.session.print_time("starting")
-    work.session.start_progress("Reading")
-    table: Run | Gallery = work.read.read()
+    run.session.print_time("starting")
+    run.session.start_progress("Reading")
+    table: Run | Gallery = run.input.read()
     _refuse_unused(given, table)
-    work.session.print_time("reading")
-    threads = work.options["threads"]
+    run.session.print_time("reading")
+    threads = run.options["threads"]
     fraction = [0.0]
-    work.session.start_progress("Ranking", lambda: fraction[0])
+    run.session.start_progress("Ranking", lambda: fraction[0])
     result = evaluate(
         table, protocol, names=names, threads=threads, progress=partial(fraction.__setitem__, 0)
     )
-    work.session.print_time("ranking")
+    run.session.print_time("ranking")
     baseline_result = None
-    if work.gates.baseline_detections is not None:
+    if run.gates.baseline_detections is not None:
         baseline_result = evaluate(
-            work.read.read(work.gates.baseline_detections), protocol, names=names, threads=threads
+            run.input.read(run.gates.baseline_detections), protocol, names=names, threads=threads
         )
-        _require_same_queries(result, baseline_result, work.gates.baseline_detections)
+        _require_same_queries(result, baseline_result, run.gates.baseline_detections)
     objectives = None
-    if work.options["losses"] or work.options["batches"]:
+    if run.options["losses"] or run.options["batches"]:
         from detap.ranking.objectives import objectives as compute  # lazy import (start-up time)
 
-        work.session.start_progress("Computing losses")
-        with_losses, batches = work.options["losses"], work.options["batches"]
+        run.session.start_progress("Computing losses")
+        with_losses, batches = run.options["losses"], run.options["batches"]
         objectives = compute(table, protocol, with_losses=with_losses, batches=batches)
-    inputs = _describe(table, work) if work.want_digests else []
+    inputs = _describe(table, run) if run.needs_digests else []
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
     earlier = (
         None
         if baseline_result is None
         else (ranking.retrieval_report(baseline_result), baseline_result)
     )
-    gate_results = _evaluate_gates(work, (report, result), baseline, earlier)
-    if work.options["curves"] is not None:
+    gate_results = _evaluate_gates(run, (report, result), baseline, earlier)
+    if run.options["curves"] is not None:
         from detap.report.sections.curves import retrieval_curves  # lazy import (start-up time)
         from detap.report.writers.curves import render
 
-        path = work.options["curves"]
-        work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
-    return work.finish(report, gate_results, table.files)
+        path = run.options["curves"]
+        run.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
+    return run.finish(report, gate_results, table.files)
 
 
-def _score_classification(work: _Run, protocol: Classification) -> int:
-    baseline = work.gates.read_baseline()
+def _score_classification(run: _Run, protocol: Classification) -> int:
+    baseline = run.gates.read_baseline()
     from detap.ranking.classification import evaluate  # lazy import (start-up time)
     from detap.report.sections import ranking
 
-    table: Samples = work.read.read()
+    table: Samples = run.input.read()
     result: ClassificationResult = evaluate(table, protocol)
-    inputs = _describe(table, work) if work.want_digests else []
+    inputs = _describe(table, run) if run.needs_digests else []
     report = ranking.classification_report(result, inputs=inputs)
-    return work.finish(report, _evaluate_gates(work, (report, None), baseline), table.files)
+    return run.finish(report, _evaluate_gates(run, (report, None), baseline), table.files)
 
 
 _Scored = tuple["Report", "RetrievalResult | None"]
@@ -463,10 +462,10 @@ _Scored = tuple["Report", "RetrievalResult | None"]
 
 
 def _evaluate_gates(
-    work: _Run, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
+    run: _Run, current: _Scored, baseline: BaselineReport | None, earlier: _Scored | None = None
 ) -> GateResults:
     """Evaluate the gates, if any."""
-    if not work.gates.any:
+    if not run.gates.any:
         return GateResults()
     from detap.gates.ranking import Ranked  # lazy import (start-up time)
     from detap.report.writers.json import as_dict
@@ -481,7 +480,7 @@ def _evaluate_gates(
         for report, result in (current, *([] if earlier is None else [earlier]))
     )
     return evaluate_gates(
-        work.gates.config,
+        run.gates.config,
         ranked,
         lambda: as_dict(current[0]),
         baseline_report=baseline,
@@ -508,11 +507,11 @@ def _require_same_queries(
 # --- descriptions of inputs
 
 
-def _describe(table: "Run | Gallery | Samples", work: _Run) -> list[dict[str, Any]]:
+def _describe(table: "Run | Gallery | Samples", run: _Run) -> list[dict[str, Any]]:
     """Describe each input; labels within an archive have their own sha256."""
     from detap.report.inputs import describe  # lazy import (start-up time)
 
-    roles = work.read.roles
+    roles = run.input.roles
     sources = list(zip(roles, table.files, strict=True))
     if roles == ("scores",):
         sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))

@@ -400,17 +400,29 @@ def _check_listed(truth: GroundTruth, mapping: CategoryMapping, ids: Sequence[Na
 def _with_labels(
     columns: DetectionColumns, truth: GroundTruth, names: Sequence[str]
 ) -> DetectionColumns:
-    known = {name: k for k, name in enumerate(truth.classes)}
-    known |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
-    unknown: dict[Name, int] = dict.fromkeys((name for name in names if name not in known), 0)
-    labels = known | {name: len(truth.classes) + k for k, name in enumerate(unknown)}
+    """Return the detections with the ground truth's labels; unknown classes follow.
+
+    Parameters
+    ----------
+    columns : DetectionColumns
+        Labels are indices of `names`.
+    truth : GroundTruth
+    names : sequence of str
+        Class name of each category id of the results; several ids may have one name.
+    """
+    label_by_name: dict[Name, int] = {name: k for k, name in enumerate(truth.classes)}
+    label_by_name |= {name: k for k, name in enumerate(truth.class_ids) if isinstance(name, str)}
+    unknown: dict[Name, int] = dict.fromkeys(
+        (name for name in names if name not in label_by_name), 0
+    )
+    label_by_name |= {name: len(truth.classes) + k for k, name in enumerate(unknown)}
     for name, count in zip(names, columns.unknown.values(), strict=True):
         if name in unknown:
             unknown[name] += count
-    label = np.array([labels[name] for name in names], np.int32)
+    new_label = np.array([label_by_name[name] for name in names], np.int32)
     return replace(
         columns,
-        label=label[columns.label] if len(columns.label) else columns.label,
+        label=new_label[columns.label] if len(columns.label) else columns.label,
         unknown=unknown,
     )
 

@@ -157,9 +157,9 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
 
 
 def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Yield the nonblank rows of a CSV text with their lines; the headings first.
+    """Yield the line number and fields of each nonblank row of a CSV; the headings first.
 
-    Collects problems, such as rows of another length than the headings.
+    Add a problem for a row with more or fewer fields than the headings.
     """
     reader, expected = csv.reader(StringIO(text, newline=""), strict=True), 0
     try:

@@ -169,7 +169,7 @@ def _key(match: re.Match[str]) -> str:
 
 
 def _opened(line: _Line) -> int:
-    """Return the number of brackets a line opens minus those it closes."""
+    """Return the number of opening minus closing brackets of a line."""
     try:
         marks = [token for _, token, is_mark in _tokens([line]) if is_mark]
     except _Fault:

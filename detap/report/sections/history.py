@@ -124,17 +124,17 @@ def _table(series: "Series") -> Table:
     versions = {run.version for run in series.runs}
     columns = [
         Column("name", "report", "report", "name"),
-        _number(first, series, 0),
+        _metric_column(first, series, 0),
         Column("change", "change", "diff", "count_change" if first in series.counts else "change"),
         Column("gates", "gates", "gates", "text"),
-        *(_number(name, series, 1) for name in others),
+        *(_metric_column(name, series, 1) for name in others),
     ]
     if len(versions) > 1:
         columns.append(Column("detap_version", "detap", "detap", "text", 1))
     return Table(tuple(columns), rows_of(_values(series)))
 
 
-def _number(name: str, series: "Series", priority: int) -> Column:
+def _metric_column(name: str, series: "Series", priority: int) -> Column:
     kind: Literal["count", "fraction"] = "count" if name in series.counts else "fraction"
     return Column(name, name, name, kind, priority)
 
@@ -142,15 +142,15 @@ def _number(name: str, series: "Series", priority: int) -> Column:
 def _values(series: "Series") -> dict[str, list[Cell]]:
     runs = series.runs
     gates = [run.record.get("gates") for run in runs]
-    numbers: dict[str, list[Cell]] = {}
+    metrics: dict[str, list[Cell]] = {}
     for name in runs[-1].metrics:
         values = [run.metrics[name] for run in runs]
         counted = name in series.counts
-        numbers[name] = [int(v) if counted and not isnan(v) else v for v in values]
+        metrics[name] = [int(v) if counted and not isnan(v) else v for v in values]
     return {
         "name": [run.name for run in runs],
         "gates": [g if g is None else "passed" if g["passed"] else "FAILED" for g in gates],
         "detap_version": [run.version for run in runs],
         "change": [*series.changes],
-        **numbers,
+        **metrics,
     }
