@@ -547,7 +547,7 @@ def test_lists_of_several_inputs_are_concatenated() -> None:
     assert both.listed["not_exhaustive"].tolist() == [[1, 1]]
     assert both.groups == GROUPS
     other = replace(second, groups={1: "common"})
-    with pytest.raises(InputError, match="category 1 is common here and rare in"):
+    with pytest.raises(InputError, match="category 1 is common, but rare in"):
         join_ground_truths([first, other])
 
 
