@@ -1,4 +1,4 @@
-"""Small files worked by hand, and two ways to run the command on them."""
+"""Small hand-computed files, and two ways to run the command on them."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ FOUND = [
 
 
 def instances() -> dict[str, Any]:
-    """Return the ground truth as the contents of a COCO file."""
+    """Return the ground truth in COCO format."""
     return {
         "images": [{"id": 1, "width": 640, "height": 480}, {"id": 2, "width": 640, "height": 480}],
         "categories": [{"id": number, "name": name} for number, name in CLASSES.items()],
@@ -45,7 +45,7 @@ def instances() -> dict[str, Any]:
 
 
 def results() -> list[dict[str, Any]]:
-    """Return the detections as the contents of a COCO results file."""
+    """Return the detections in COCO results format."""
     return [
         {"image_id": image, "category_id": label, "bbox": box, "score": score}
         for image, label, box, score in FOUND
@@ -54,7 +54,7 @@ def results() -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended."""
+    """Exit status and output of a run."""
 
     status: int
     out: str
@@ -62,7 +62,7 @@ class Ended:
 
 
 def summary(ended: Ended) -> dict[str, float]:
-    """Return the summary of a report in JSON on standard output."""
+    """Return the summary of a JSON report on stdout."""
     assert ended.status == 0, ended.err
     numbers: dict[str, float] = json.loads(ended.out)["summary"]
     return numbers
@@ -70,7 +70,7 @@ def summary(ended: Ended) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Files:
-    """A ground truth and detections on the disk."""
+    """Paths of a ground-truth file and a detections file."""
 
     folder: Path
     gt: Path
@@ -81,24 +81,24 @@ class Files:
         return ["eval", "--gt", str(self.gt), "--dt", str(self.dt)]
 
 
-def write_coco(folder: Path, truth: Any = None, found: Any = None) -> Files:
-    """Write a COCO case; the one above where nothing else is given."""
+def write_coco(folder: Path, truth: Any = None, detections: Any = None) -> Files:
+    """Write a COCO case, by default the one above."""
     gt, dt = folder / "instances.json", folder / "results.json"
     gt.write_text(json.dumps(instances() if truth is None else truth))
-    dt.write_text(json.dumps(results() if found is None else found))
+    dt.write_text(json.dumps(results() if detections is None else detections))
     return Files(folder, gt, dt)
 
 
-def written(folder: Path, truth: Any, found: Any) -> list[str]:
-    """Write a COCO case; return the arguments that name it."""
+def written(folder: Path, truth: Any, detections: Any) -> list[str]:
+    """Write a COCO case; return its command-line arguments."""
     gt, dt = folder / "gt.json", folder / "dt.json"
     gt.write_text(json.dumps(truth))
-    dt.write_text(json.dumps(found))
+    dt.write_text(json.dumps(detections))
     return ["--gt", str(gt), "--dt", str(dt)]
 
 
 def write_voc(folder: Path) -> Files:
-    """Write the case above as XML and the development kit's text files."""
+    """Write the case above as XML and as text files of the VOC devkit."""
     gt, dt = folder / "Annotations", folder / "results"
     gt.mkdir()
     dt.mkdir()
@@ -146,7 +146,7 @@ def detap(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
 
 
 def spawn(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run the real command to its end."""
+    """Run the real command until it exits."""
     return subprocess.run(
         [sys.executable, "-m", "detap", *map(str, arguments)],
         text=True,

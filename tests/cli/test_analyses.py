@@ -1,4 +1,4 @@
-"""What ``detap eval`` says of where a detector errs, held to the case worked on paper."""
+"""Error analyses of ``detap eval`` on the case computed by hand."""
 
 import json
 from collections.abc import Callable
@@ -38,22 +38,22 @@ def case(fixtures: Path) -> list[str]:
 
 
 def record(detap: Run, case: list[str], *words: str) -> dict[str, Any]:
-    """Return the JSON report, which obeys its schema."""
+    """Return the JSON report after validating it against its schema."""
     ended = detap(*case, *words, "--output-format", "json")
     assert ended.status == 0, ended.err
-    found: dict[str, Any] = json.loads(ended.out)
-    jsonschema.Draft202012Validator(schema()).validate(found)
-    return found
+    report: dict[str, Any] = json.loads(ended.out)
+    jsonschema.Draft202012Validator(schema()).validate(report)
+    return report
 
 
 @pytest.mark.parametrize(
     ("words", "convention"),
     [(["--errors"], "protocol"), (["--errors", "tidecv"], "tidecv")],
 )
-def test_errors_are_those_worked_on_paper(
+def test_errors_equal_the_hand_computed_ones(
     detap: Run, case: list[str], words: list[str], convention: str
 ) -> None:
-    """Without crowds both conventions give the same numbers."""
+    """Without crowds both conventions give the same values."""
     errors = record(detap, case, *words)["errors"]
     assert errors["convention"] == convention
     assert errors["AP"] == pytest.approx(98.2 / 202, abs=1e-12)
@@ -69,11 +69,11 @@ def test_errors_are_those_worked_on_paper(
     assert total == list(COUNTS)
 
 
-def test_the_table_of_errors_is_sorted_by_loss(detap: Run, case: list[str]) -> None:
+def test_the_table_of_errors_is_sorted_by_dap(detap: Run, case: list[str]) -> None:
     lines = detap(*case, "--errors").out.splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("error "))
-    told = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
-    assert [row[0] for row in told] == [
+    start = next(index for index, line in enumerate(lines) if line.startswith("error "))
+    rows = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
+    assert [row[0] for row in rows] == [
         "missed",
         "localization",
         "classification",
@@ -83,8 +83,8 @@ def test_the_table_of_errors_is_sorted_by_loss(detap: Run, case: list[str]) -> N
         "all FP",
         "all FN",
     ]
-    assert told[0][1:] == ["+0.2475", "1"]
-    assert told[4][1:] == ["0.0000", "1"]
+    assert rows[0][1:] == ["+0.2475", "1"]
+    assert rows[4][1:] == ["0.0000", "1"]
 
 
 # What people read of all of it, without rules; a dash is ~. The numbers are those of why.md and of
@@ -154,17 +154,17 @@ wrong label: confident detection that overlaps a ground truth of another class
 """
 
 
-def test_what_people_read_of_it(
+def test_the_text_shows_all_analyses(
     detap: Run, case: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     ended = detap(*case, "--analysis", "--examples", "2")
-    told = [line for line in ended.out.splitlines() if not line or set(line) != {RULE}]
-    told = told[next(n for n, line in enumerate(told) if line.startswith("error ")) :]
+    lines = [line for line in ended.out.splitlines() if not line or set(line) != {RULE}]
+    lines = lines[next(n for n, line in enumerate(lines) if line.startswith("error ")) :]
     # Of the parts the first; the others are alike.
-    first = next(n for n, line in enumerate(told) if line.startswith("size 16-32"))
-    last = next(n for n, line in enumerate(told) if line.startswith("bottom right"))
-    text = "\n".join([*told[:first], *told[last + 1 : -2]])
+    first = next(n for n, line in enumerate(lines) if line.startswith("size 16-32"))
+    last = next(n for n, line in enumerate(lines) if line.startswith("bottom right"))
+    text = "\n".join([*lines[:first], *lines[last + 1 : -2]])
     assert text.replace(UNDEFINED, "~").rstrip() == TOLD.rstrip()
 
 
@@ -174,7 +174,7 @@ def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:
     assert "### dAP by class" in text
 
 
-def test_the_operating_point_is_that_of_largest_f1(detap: Run, case: list[str]) -> None:
+def test_the_operating_point_maximizes_f1(detap: Run, case: list[str]) -> None:
     point = record(detap, case, "--score-threshold", "best")["operating_point"]
     assert point["score_threshold"] is None
     assert point["overall"] == {
@@ -191,22 +191,22 @@ def test_the_operating_point_is_that_of_largest_f1(detap: Run, case: list[str]) 
     assert point["macro_F1"] == pytest.approx((1 / 2 + 2 / 3) / 2)
 
 
-def test_a_score_threshold_holds_for_all(detap: Run, case: list[str]) -> None:
-    """From .7 up there are .95, right, and .85, .8, .7, wrong, all of class a."""
-    found = record(detap, case, "--score-threshold", "0.7", "--confusion", "--breakdowns")
-    point = found["operating_point"]
+def test_a_score_threshold_applies_to_all_analyses(detap: Run, case: list[str]) -> None:
+    """Scores of at least .7, all of class a: .95 is a TP; .85, .8 and .7 are FPs."""
+    report = record(detap, case, "--score-threshold", "0.7", "--confusion", "--breakdowns")
+    point = report["operating_point"]
     assert point["score_threshold"] == 0.7
     assert (point["overall"]["precision"], point["overall"]["recall"]) == (0.25, 0.2)
     assert point["overall"]["false_positives_per_image"] == 1.0
     assert point["classes"][1]["precision"] is None
-    assert found["confusion"]["score_threshold"] == 0.7
+    assert report["confusion"]["score_threshold"] == 0.7
     # The a of .8 lies on the b of the first image, which the b of .6 no longer finds.
-    assert found["confusion"]["matrix"] == [[1, 0, 2], [1, 0, 1], [2, 0, 0]]
-    assert sum(part["detections"] for part in found["breakdowns"]["size"]) == 4
+    assert report["confusion"]["matrix"] == [[1, 0, 2], [1, 0, 1], [2, 0, 0]]
+    assert sum(part["detections"] for part in report["breakdowns"]["size"]) == 4
 
 
 def test_a_score_threshold_of_0_keeps_all(detap: Run, case: list[str]) -> None:
-    """Of nine detections three are right; of five ground truths two are not found."""
+    """Three of nine detections are TPs; two of five ground truths are FNs."""
     point = record(detap, case, "--score-threshold", "0")["operating_point"]
     assert point["score_threshold"] == 0
     assert (point["overall"]["precision"], point["overall"]["recall"]) == (3 / 9, 3 / 5)
@@ -222,20 +222,23 @@ def test_confusion_has_both_rules(detap: Run, case: list[str]) -> None:
 
 
 def test_calibration_and_all_at_once(detap: Run, case: list[str]) -> None:
-    found = record(detap, case, "--analysis", "--examples", "1")
-    told = found["calibration"]
-    assert (told["ECE"], told["MCE"]) == (pytest.approx(0.366667, abs=1e-6), pytest.approx(0.825))
-    assert told["LaECE"] == pytest.approx(0.361538, abs=1e-6)
-    assert found["errors"]["convention"] == "protocol"
-    assert found["operating_point"]["score_threshold"] is None
-    assert found["confusion"]["score_threshold"] is None
-    assert found["examples"]["worst_images"] == [
+    report = record(detap, case, "--analysis", "--examples", "1")
+    calibration = report["calibration"]
+    assert (calibration["ECE"], calibration["MCE"]) == (
+        pytest.approx(0.366667, abs=1e-6),
+        pytest.approx(0.825),
+    )
+    assert calibration["LaECE"] == pytest.approx(0.361538, abs=1e-6)
+    assert report["errors"]["convention"] == "protocol"
+    assert report["operating_point"]["score_threshold"] is None
+    assert report["confusion"]["score_threshold"] is None
+    assert report["examples"]["worst_images"] == [
         {"image": 2, "false_positives": 2, "false_negatives": 2}
     ]
-    (mistake,) = found["examples"]["confident_errors"]
+    (mistake,) = report["examples"]["confident_errors"]
     assert (mistake["image"], mistake["score"], mistake["error"]) == (1, 0.85, "duplicate")
     assert (mistake["ground_truth"], mistake["iou"]) == ("a", 0.9)
-    (doubtful,) = found["examples"]["label_errors"]
+    (doubtful,) = report["examples"]["label_errors"]
     assert (doubtful["reason"], doubtful["class"], doubtful["ground_truth"]) == (
         "wrong_label",
         "a",
@@ -243,8 +246,8 @@ def test_calibration_and_all_at_once(detap: Run, case: list[str]) -> None:
     )
 
 
-def test_scores_that_are_no_shares(detap: Run, coco: Files) -> None:
-    """Asked for by name it is refused; among all it says why it is lacking."""
+def test_scores_outside_0_to_1_have_no_calibration(detap: Run, coco: Files) -> None:
+    """--calibration is rejected; --analysis omits it with a note."""
     rows = json.loads(coco.dt.read_text())
     coco.dt.write_text(json.dumps([{**row, "score": 10 * row["score"]} for row in rows]))
     refused = detap(*coco.arguments, "--calibration")
@@ -264,7 +267,7 @@ def test_scores_that_are_no_shares(detap: Run, coco: Files) -> None:
         (["--errors", "--protocol", "proposals"], "protocol proposals uses matching by-iou"),
     ],
 )
-def test_what_means_nothing_is_refused(
+def test_invalid_options_are_rejected(
     detap: Run, case: list[str], words: list[str], message: str
 ) -> None:
     ended = detap(*case, *words)
@@ -272,20 +275,20 @@ def test_what_means_nothing_is_refused(
     assert message in ended.err
 
 
-def test_a_file_may_ask_for_it(
+def test_analyses_may_be_set_in_a_settings_file(
     detap: Run, case: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """True stands for the option alone."""
+    """True is the option without a value."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "detap.toml").write_text("errors = true\nconfusion = false\nscore-threshold = 0.5")
     case.remove("--isolated")
-    found = record(detap, case)
-    assert found["errors"]["convention"] == "protocol"
-    assert found["operating_point"]["score_threshold"] == 0.5
-    assert "confusion" not in found
+    report = record(detap, case)
+    assert report["errors"]["convention"] == "protocol"
+    assert report["operating_point"]["score_threshold"] == 0.5
+    assert "confusion" not in report
 
 
-def test_nothing_of_it_is_imported_where_it_is_not_asked_for(coco: Files) -> None:
+def test_analyses_are_imported_only_if_requested(coco: Files) -> None:
     modules = imported_by(*coco.arguments)
     assert not [name for name in modules if name.startswith("detap.analysis")]
     assert not [name for name in modules if name.startswith("detap.report.sections.analysis")]

@@ -15,7 +15,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def report(coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return what writes report.json, with further options."""
+    """Return a function that writes report.json with further options."""
     monkeypatch.chdir(coco.folder)
 
     def write(*options: str) -> None:
@@ -30,13 +30,11 @@ def made(detap: Run, *options: str) -> Any:
     return json.loads(ended.out)
 
 
-def test_a_number_without_gates_is_neither_good_nor_bad(
-    report: Callable[..., None], detap: Run
-) -> None:
+def test_a_metric_without_gates_is_blue(report: Callable[..., None], detap: Run) -> None:
     report()
     # (51/101 + 1) / 2: one of two cats is found, and the dog.
-    due = {"schemaVersion": 1, "label": "AP", "message": "0.7525", "color": "blue"}
-    assert made(detap) == due
+    expected = {"schemaVersion": 1, "label": "AP", "message": "0.7525", "color": "blue"}
+    assert made(detap) == expected
     assert made(detap, "--metric", "class:cat.AP", "--label", "cats")["message"] == "0.5050"
     assert made(detap, "--metric", "class:cat.AP", "--label", "cats")["label"] == "cats"
     # Of three cats that are seen, two are none.
@@ -58,17 +56,19 @@ def test_a_gate_with_a_warning_is_yellow(
 ) -> None:
     earlier = coco.folder / "earlier.json"
     earlier.write_text(coco.dt.read_text())
-    coco.dt.write_text(json.dumps([found for found in results() if found["category_id"] != 2]))
+    coco.dt.write_text(
+        json.dumps([detection for detection in results() if detection["category_id"] != 2])
+    )
     report(
         "--baseline-detections", str(earlier), "--max-drop", "class:*.AP=0.1", "--confidence", ".9"
     )
     assert made(detap)["color"] == "yellow"  # the dog is lost: one is too few to fail on
 
 
-def test_an_undefined_number_is_grey(report: Callable[..., None], detap: Run) -> None:
+def test_an_undefined_metric_is_gray(report: Callable[..., None], detap: Run) -> None:
     report("--fail-under", "0.1")
-    found = made(detap, "--metric", "class:bird.AP")
-    assert (found["message"], found["color"]) == ("undefined", "lightgrey")
+    badge = made(detap, "--metric", "class:bird.AP")
+    assert (badge["message"], badge["color"]) == ("undefined", "lightgrey")
 
 
 def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: Files) -> None:
@@ -78,7 +78,7 @@ def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--metric", "AP5O"], "unknown metric 'AP5O'; did you mean 'AP75' or 'AP50'"),
         (["--metric", "class:*.AP"], "'class:*.AP' selects 2 metrics; a badge shows one"),
@@ -86,16 +86,16 @@ def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: 
         (["-o", "b.svg"], "b.svg: a badge is JSON for shields.io, not an image; use a .json file"),
     ],
 )
-def test_what_is_wrong_is_said(
-    options: list[str], told: str, report: Callable[..., None], detap: Run
+def test_errors_are_reported(
+    options: list[str], message: str, report: Callable[..., None], detap: Run
 ) -> None:
     report()
     ended = detap("badge", "report.json", *options)
     assert ended.status == 2
-    assert told in ended.err
+    assert message in ended.err
 
 
-def test_what_is_no_report_is_refused(coco: Files, detap: Run) -> None:
+def test_a_file_that_is_not_a_report_is_rejected(coco: Files, detap: Run) -> None:
     ended = detap("badge", coco.gt)
     assert ended.status == 2
     assert "not a detap report; create it with detap eval -o FILE.json" in ended.err

@@ -1,4 +1,4 @@
-"""Completion in the shells themselves; each test skips where its shell is absent."""
+"""Completion in real shells; each test is skipped if its shell is missing."""
 
 import os
 import pty
@@ -23,8 +23,8 @@ WANTED = [
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> dict[str, str]:
-    """Return an environment in which `detap` is the program under test."""
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Return environment variables whose `detap` is the program under test."""
     program = tmp_path / "detap"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m detap "$@"\n')
     program.chmod(0o755)
@@ -45,17 +45,17 @@ def needs(shell: str) -> str:
     return path
 
 
-def ran(shell: str, script: str, place: dict[str, str]) -> str:
-    """Return what a script of a shell prints."""
+def ran(shell: str, script: str, environment: dict[str, str]) -> str:
+    """Return the output of a shell script."""
     ended = subprocess.run(
-        [needs(shell), "-c", script], env=place, capture_output=True, text=True, check=False
+        [needs(shell), "-c", script], env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 
-@pytest.mark.parametrize(("line", "due"), WANTED)
-def test_bash(line: str, due: str, place: dict[str, str]) -> None:
+@pytest.mark.parametrize(("line", "expected"), WANTED)
+def test_bash(line: str, expected: str, environment: dict[str, str]) -> None:
     words = " ".join(line.split())
     script = f"""
         eval "$(detap completion bash)"
@@ -63,22 +63,24 @@ def test_bash(line: str, due: str, place: dict[str, str]) -> None:
         _detap_completion detap
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    assert due in ran("bash", script, place).split()
+    assert expected in ran("bash", script, environment).split()
 
 
-@pytest.mark.parametrize(("line", "due"), WANTED)
-def test_fish(line: str, due: str, place: dict[str, str]) -> None:
+@pytest.mark.parametrize(("line", "expected"), WANTED)
+def test_fish(line: str, expected: str, environment: dict[str, str]) -> None:
     script = f"detap completion fish | source; complete -C '{line}'"
-    assert due in [found.split("\t")[0] for found in ran("fish", script, place).splitlines()]
+    assert expected in [
+        line_shown.split("\t")[0] for line_shown in ran("fish", script, environment).splitlines()
+    ]
 
 
-@pytest.mark.parametrize(("line", "due"), WANTED)
-def test_zsh(line: str, due: str, place: dict[str, str]) -> None:
-    """At a terminal, where alone zsh completes."""
+@pytest.mark.parametrize(("line", "expected"), WANTED)
+def test_zsh(line: str, expected: str, environment: dict[str, str]) -> None:
+    """zsh completes only at a terminal."""
     shell = needs("zsh")
     child, terminal = pty.fork()
     if child == 0:
-        os.execve(shell, [shell, "-f", "-i"], place | {"PS1": "ready ", "TERM": "xterm"})
+        os.execve(shell, [shell, "-f", "-i"], environment | {"PS1": "ready ", "TERM": "xterm"})
     try:
         setup = (
             'autoload -Uz compinit; compinit -u -D; eval "$(detap completion zsh)"; print go""ne'
@@ -86,14 +88,14 @@ def test_zsh(line: str, due: str, place: dict[str, str]) -> None:
         os.write(terminal, f"{setup}\n".encode())
         assert seen(terminal, "gone")
         os.write(terminal, f"{line}\t".encode())
-        assert seen(terminal, due)
+        assert seen(terminal, expected)
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
 
 
 def seen(terminal: int, text: str) -> bool:
-    """Return whether a terminal shows a text, within a minute."""
+    """Return True if a terminal shows a text within a minute."""
     shown = ""
     end = time.monotonic() + 60
     while text not in shown and time.monotonic() < end:
@@ -102,7 +104,7 @@ def seen(terminal: int, text: str) -> bool:
     return text in shown
 
 
-def test_a_path_is_left_to_the_shell(place: dict[str, str]) -> None:
+def test_a_path_is_left_to_the_shell(environment: dict[str, str]) -> None:
     words = {
         "_DETAP_COMPLETE": "bash_complete",
         "COMP_WORDS": "detap eval --gt in",
@@ -110,7 +112,7 @@ def test_a_path_is_left_to_the_shell(place: dict[str, str]) -> None:
     }
     asked = subprocess.run(
         [sys.executable, "-m", "detap"],
-        env=place | words,
+        env=environment | words,
         capture_output=True,
         text=True,
         check=True,
@@ -118,14 +120,14 @@ def test_a_path_is_left_to_the_shell(place: dict[str, str]) -> None:
     assert asked.stdout == "file,in\n"
 
 
-def test_completing_imports_nothing_heavy(place: dict[str, str]) -> None:
+def test_completing_imports_nothing_heavy(environment: dict[str, str]) -> None:
     words = {"_DETAP_COMPLETE": "bash_complete", "COMP_WORDS": "detap ev", "COMP_CWORD": "1"}
-    found = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "detap"],
-        env=place | words,
+        env=environment | words,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "numpy" not in found.stderr
-    assert "click" in found.stderr
+    assert "numpy" not in completed.stderr
+    assert "click" in completed.stderr

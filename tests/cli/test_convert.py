@@ -1,4 +1,4 @@
-"""``detap convert``: the files that it writes score as those that it read."""
+"""``detap convert``: converted files score as their sources do."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.cli.conftest import Ended
 
 Run = Callable[..., Ended]
 EXACT = ["--protocol", "coco", "--ignore-flags", "none", "--crowd-flags", "none"]
-"""Neither format can say what the other calls neutral."""
+"""Neither format can express the other's ignore flags."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def read_as(target: str, out: Path) -> list[str]:
 
 @pytest.mark.parametrize("source", ["coco", "voc"])
 @pytest.mark.parametrize("target", ["coco", "voc"])
-def test_what_is_written_scores_the_same_to_the_last_bit(
+def test_converted_files_give_the_same_bits(
     detap: Run, request: pytest.FixtureRequest, tmp_path: Path, source: str, target: str
 ) -> None:
     given = request.getfixturevalue(source)
@@ -56,7 +56,7 @@ def test_what_is_written_scores_the_same_to_the_last_bit(
     assert numbers(detap, *given, *EXACT) == numbers(detap, *read_as(source, back), *EXACT)
 
 
-def test_what_was_written_is_said_and_what_was_lost(
+def test_written_files_and_lost_data_are_reported(
     detap: Run, coco: list[str], fixtures: Path, tmp_path: Path
 ) -> None:
     ended = detap("convert", *coco, "--to", "coco", "-o", str(tmp_path / "out"))
@@ -69,7 +69,7 @@ def test_what_was_written_is_said_and_what_was_lost(
     assert (tmp_path / "voc" / "Annotations").is_dir()
 
 
-def test_strict_writes_nothing_where_anything_is_lost(
+def test_strict_writes_nothing_if_data_would_be_lost(
     detap: Run, fixtures: Path, tmp_path: Path
 ) -> None:
     crowds = str(fixtures / "crowd" / "coco" / "instances.json")
@@ -79,12 +79,12 @@ def test_strict_writes_nothing_where_anything_is_lost(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_quiet_says_nothing(detap: Run, coco: list[str], tmp_path: Path) -> None:
+def test_quiet_prints_nothing(detap: Run, coco: list[str], tmp_path: Path) -> None:
     ended = detap("convert", *coco, "--to", "coco", "-o", str(tmp_path / "out"), "-q")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
 
 
-def test_what_exists_is_not_overwritten(detap: Run, coco: list[str], tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(detap: Run, coco: list[str], tmp_path: Path) -> None:
     target = tmp_path / "instances.json"
     target.write_text("mine")
     ended = detap("convert", *coco[:2], "--to", "coco", "-o", str(target))
@@ -93,16 +93,18 @@ def test_what_exists_is_not_overwritten(detap: Run, coco: list[str], tmp_path: P
     assert target.read_text() == "mine"
 
 
-def test_one_side_is_due(detap: Run, tmp_path: Path) -> None:
+def test_ground_truth_or_detections_are_required(detap: Run, tmp_path: Path) -> None:
     ended = detap("convert", "--to", "coco", "-o", str(tmp_path / "out"))
     assert ended.status == 2
     assert "no input: use --gt, --dt, or both" in ended.err
 
 
-def test_detections_alone_keep_their_own_names(detap: Run, voc: list[str], tmp_path: Path) -> None:
+def test_detections_without_ground_truth_keep_their_names(
+    detap: Run, voc: list[str], tmp_path: Path
+) -> None:
     target = tmp_path / "out.json"
     ended = detap("convert", "--layout", "class-files", *voc[2:], "--to", "coco", "-o", str(target))
     assert ended.status == 0, ended.err
-    found = json.loads(target.read_text())
-    assert [row["name"] for row in found["categories"]] == ["bird", "cat", "dog"]
-    assert {row["image_id"] for row in found["annotations"]} <= {f"00000{k}" for k in range(1, 7)}
+    report = json.loads(target.read_text())
+    assert [row["name"] for row in report["categories"]] == ["bird", "cat", "dog"]
+    assert {row["image_id"] for row in report["annotations"]} <= {f"00000{k}" for k in range(1, 7)}

@@ -45,13 +45,13 @@ def test_the_command_fails_on_a_difference(
     assert "differs: 1 of " in ended.err
 
 
-def test_the_command_refuses_other_protocols(detap: Detap, coco: Files) -> None:
+def test_the_command_rejects_other_protocols(detap: Detap, coco: Files) -> None:
     ended = detap(*coco.arguments, "--cross-check", "--protocol", "voc2007")
     assert (ended.status, ended.out) == (2, "")
     assert "--cross-check: pycocotools cannot score as voc2007 does here" in ended.err
 
 
-def test_annotation_id_0_is_said_and_coco_strict_keeps_it(detap: Detap, tmp_path: Path) -> None:
+def test_annotation_id_0_is_noted_and_coco_strict_agrees(detap: Detap, tmp_path: Path) -> None:
     truth = instances()
     truth["annotations"][0]["id"] = 0
     call = [*write_coco(tmp_path, truth).arguments, "--cross-check"]

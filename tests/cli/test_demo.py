@@ -1,4 +1,4 @@
-"""The tour: an example that detap brings along, scored, gated and shown."""
+"""``detap demo``: the bundled example is evaluated, gated and reported."""
 
 import json
 import struct
@@ -19,7 +19,7 @@ Run = Callable[..., Ended]
 
 
 def test_table_gate_and_page(tmp_path: Path) -> None:
-    """As a process: what it runs writes to the same terminal."""
+    """As a process, since its child processes write to the same terminal."""
     pytest.importorskip("jinja2")
     ended = subprocess.run(
         [sys.executable, "-m", "detap", "demo", str(tmp_path / "tour")],
@@ -41,7 +41,7 @@ def test_table_gate_and_page(tmp_path: Path) -> None:
     assert page.count("data:image/") >= 5
 
 
-def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, detap: Run) -> None:
+def test_an_existing_folder_is_not_overwritten(tmp_path: Path, detap: Run) -> None:
     ended = detap("demo", str(tmp_path))
     assert ended.status == 2
     assert f"{tmp_path} cannot be made (File exists); use a new folder" in ended.err
@@ -62,7 +62,7 @@ def test_the_example_is_the_same_everywhere(tmp_path: Path) -> None:
     assert round(next(draw) * 0x7FFFFFFF) == 48271**2 % (2**31 - 1)
 
 
-def test_objects_lie_in_their_images_and_apart() -> None:
+def test_objects_lie_in_their_images_without_overlap() -> None:
     for objects in example.objects_by_image():
         for number, (_, (x, y, width, height)) in enumerate(objects):
             assert x >= 0

@@ -1,8 +1,8 @@
-"""``detap eval`` on files whose numbers are worked out by hand.
+"""``detap eval`` on files whose metrics are computed by hand.
 
-Of the two cats one is found at rank 1 of 3: recall is 0, then .5 for good. COCO reads precision at
-0, .01, ... 1: 51 of the 101 levels are reached, at a precision of 1 but for the guard of 2**-52.
-VOC takes the area: .5. The dog is found at rank 1 of 1. The bird has no ground truth.
+One of the two cats is matched, at rank 1 of 3, so recall stays at .5. COCO reads precision at
+0, .01, ... 1: 51 of the 101 levels are reached, at a precision of 1 up to COCO's eps of 2**-52.
+VOC takes the area: .5. The dog is matched at rank 1 of 1. The bird has no ground truth.
 """
 
 import csv
@@ -93,19 +93,19 @@ def test_voc_numbers(detap: Detap, voc: Files) -> None:
     assert counts(classes["cat"]) == (2, 0, 3, 3, 1, 2, 1)
 
 
-def test_either_protocol_on_either_format(detap: Detap, coco: Files, tmp_path: Path) -> None:
+def test_each_protocol_on_each_format(detap: Detap, coco: Files, tmp_path: Path) -> None:
     record = evaluated(detap, coco, "--protocol", "voc2007")
     # 6 of the 11 levels are reached.
     assert record["summary"]["mAP"] == pytest.approx((6 / 11 + 1) / 2, abs=1e-12)
     assert [row["id"] for row in record["classes"]] == [1, 2, 3]
 
 
-def test_voc_files_scored_the_coco_way(detap: Detap, voc: Files) -> None:
+def test_voc_files_by_the_coco_protocol(detap: Detap, voc: Files) -> None:
     summary = evaluated(detap, voc, "--protocol", "coco")["summary"]
     assert summary["AP"] == pytest.approx((CAT_AP + 1) / 2, abs=1e-12)
 
 
-def test_inputs_are_told_with_their_digests(detap: Detap, coco: Files) -> None:
+def test_the_report_lists_inputs_with_their_digests(detap: Detap, coco: Files) -> None:
     gt, dt = evaluated(detap, coco)["inputs"]
     assert gt == {
         "role": "ground_truth",
@@ -129,7 +129,7 @@ def test_the_digest_of_a_folder(detap: Detap, voc: Files) -> None:
     assert dt["files"] == 3
 
 
-def test_the_same_bytes_again(coco: Files) -> None:
+def test_reports_are_reproducible_to_the_byte(coco: Files) -> None:
     runs = {
         spawn(*coco.arguments, "--output-format", "json", *extra, env=env).stdout
         for extra, env in (
@@ -178,7 +178,7 @@ def test_sorting(detap: Detap, coco: Files, options: list[str], order: list[str]
     assert [row["name"] for row in record["classes"]] == order
 
 
-def test_sorting_by_what_is_not_there(detap: Detap, coco: Files) -> None:
+def test_sorting_by_an_unknown_column(detap: Detap, coco: Files) -> None:
     ended = detap(*coco.arguments, "--sort", "mAP")
     assert ended.status == 2
     assert "--sort mAP: no such column; choose from name, AP, AP50" in ended.err
@@ -230,7 +230,7 @@ def test_an_unknown_image(detap: Detap, coco: Files) -> None:
     assert "image '77' is not in the ground truth" in ended.err
 
 
-def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
+def test_a_list_of_images_that_is_not_text(detap: Detap, coco: Files) -> None:
     (coco.folder / "bad.txt").write_bytes(b"1\n\xff\n")
     ended = detap(*coco.arguments, "--images", coco.folder / "bad.txt")
     assert ended.status == 2
@@ -240,7 +240,7 @@ def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
 # --- the protocol's axes
 
 
-def test_every_axis_of_a_protocol_has_an_option() -> None:
+def test_every_protocol_field_has_an_option() -> None:
     assert {axis.name for axis in protocol_fields(Protocol)} <= {
         parameter.name for parameter in command.params
     }
@@ -289,21 +289,21 @@ def test_every_axis_of_a_protocol_has_an_option() -> None:
         (["--primary-metric", "mAP"], "primary_metric", "mAP"),
     ],
 )
-def test_an_option_changes_its_axis(
+def test_an_option_changes_its_field(
     detap: Detap, coco: Files, options: list[str], field: str, value: object
 ) -> None:
     record = evaluated(detap, coco, *options)
     assert record["protocol"][field] == pytest.approx(value) or record["protocol"][field] == value
 
 
-def test_a_report_says_what_its_preset_promises(detap: Detap, coco: Files) -> None:
+def test_a_report_names_the_implementation_of_its_preset(detap: Detap, coco: Files) -> None:
     record = evaluated(detap, coco, "--protocol", "ultralytics")
     rules = protocol("ultralytics")
     promised = {"source": rules.source, "tolerance": 1e-6, "residue": rules.residue}
     assert record["reproduces"] == promised
-    told = "ultralytics reproduces Ultralytics 8.4.190, val: "
+    text = "ultralytics reproduces Ultralytics 8.4.190, val: "
     ended = detap(*coco.arguments, "--protocol", "ultralytics")
-    assert told in ended.out
+    assert text in ended.out
     assert "within 1e-06" in " ".join(ended.out.split())
     # Of what departs from it nothing is promised; what is equal to the last bit needs no promise.
     for options in (["--protocol", "ultralytics", "--iou", "0.5"], ["--protocol", "coco"]):
@@ -311,7 +311,7 @@ def test_a_report_says_what_its_preset_promises(detap: Detap, coco: Files) -> No
         assert " is Ultralytics" not in detap(*coco.arguments, *options).out
 
 
-def test_coco_thresholds_as_a_range_are_the_very_same(detap: Detap, coco: Files) -> None:
+def test_coco_thresholds_as_a_range_are_identical(detap: Detap, coco: Files) -> None:
     record = evaluated(detap, coco, "--iou", "0.5:0.95:0.05", "--max-dets", "1,10,100")
     assert record["signature"].startswith("protocol:coco|detap:")
 
@@ -332,7 +332,7 @@ def test_no_area_ranges(detap: Detap, coco: Files) -> None:
 
 
 def test_proposals(detap: Detap, coco: Files) -> None:
-    """All three objects are covered exactly by a proposal, whatever its class."""
+    """A proposal of any class covers each of the three objects exactly."""
     record = evaluated(detap, coco, "--protocol", "proposals")
     assert next(iter(record["summary"])) == "AR100"
     # Cat 1 and the dog are covered; cat 2 is not.
@@ -430,13 +430,13 @@ def test_several_outputs(detap: Detap, coco: Files) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["classes", "r.json", "r.txt"]
 
 
-def test_a_report_to_stdout_takes_the_place_of_the_table(detap: Detap, coco: Files) -> None:
+def test_a_report_to_stdout_replaces_the_table(detap: Detap, coco: Files) -> None:
     assert detap(*coco.arguments, "-o", "csv=-").out.startswith("name,id,AP,")
     assert detap(*coco.arguments, "-o", "-").out.startswith("class ")
     assert detap(*coco.arguments, "-o", "-", "--output-format", "csv").out.startswith("name,")
 
 
-def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
+def test_an_unknown_extension(detap: Detap, coco: Files) -> None:
     target = coco.folder / "report.out"
     ended = detap(*coco.arguments, "-o", target)
     assert ended.status == 2
@@ -454,7 +454,7 @@ def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
         (["json=instances.json"], "is an input; use another name for the report"),
     ],
 )
-def test_outputs_that_cannot_be(
+def test_invalid_outputs(
     detap: Detap, coco: Files, monkeypatch: pytest.MonkeyPatch, outputs: list[str], message: str
 ) -> None:
     monkeypatch.chdir(coco.folder)
@@ -465,7 +465,7 @@ def test_outputs_that_cannot_be(
     assert coco.gt.read_bytes() == before
 
 
-def test_a_file_of_an_input_folder_is_no_target(detap: Detap, voc: Files) -> None:
+def test_a_file_of_an_input_folder_is_not_overwritten(detap: Detap, voc: Files) -> None:
     target = voc.dt / "comp4_det_test_cat.txt"
     before = target.read_bytes()
     ended = detap(*voc.arguments, "-o", target)
@@ -536,22 +536,22 @@ def test_detections_from_stdin(coco: Files) -> None:
 
 
 def test_detections_from_stdin_of_another_format(tmp_path: Path) -> None:
-    """What is declined at first, for images called by stems, is read a second time."""
+    """The fast reader falls back, as images are named by stems, so stdin is read twice."""
     (tmp_path / "a.xml").write_text(
         "<annotation><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>"
         "<ymax>9</ymax></bndbox></object></annotation>"
     )
-    found = {
+    instances_file = {
         "images": [{"id": 0, "file_name": "a.jpg"}],
         "categories": [{"id": 0, "name": "cat"}],
         "annotations": [{"image_id": 0, "category_id": 0, "bbox": [1, 1, 8, 8], "score": 0.5}],
     }
     arguments = ["eval", "--gt", str(tmp_path), "--dt", "-", "--dt-format", "coco"]
-    ended = spawn(*arguments, "--output-format", "json", input=json.dumps(found))
+    ended = spawn(*arguments, "--output-format", "json", input=json.dumps(instances_file))
     assert json.loads(ended.stdout)["summary"] == {"mAP": 1.0}, ended.stderr
 
 
-def test_detections_that_are_no_text_are_refused_by_name(detap: Detap, tmp_path: Path) -> None:
+def test_detections_that_are_not_text_are_rejected_by_name(detap: Detap, tmp_path: Path) -> None:
     (tmp_path / "gt").mkdir()
     (tmp_path / "gt" / "a.txt").write_text("cat 1 1 9 9\n")
     (tmp_path / "dt.pkl").write_bytes(pickle.dumps([1]))

@@ -26,9 +26,9 @@ PROTOCOLS = ("--from", "voc2012", "--to", "coco", "--metric", "AP50")
 def record(detap: Run, *arguments: str | Path) -> dict[str, Any]:
     ended = detap("explain", *arguments, "--output-format", "json")
     assert ended.status == 0, ended.err
-    found: dict[str, Any] = json.loads(ended.out)
-    Draft202012Validator(schema("explanation")).validate(found)
-    return found
+    report: dict[str, Any] = json.loads(ended.out)
+    Draft202012Validator(schema("explanation")).validate(report)
+    return report
 
 
 def report(detap: Run, path: Path, *arguments: str | Path) -> Path:
@@ -37,7 +37,7 @@ def report(detap: Run, path: Path, *arguments: str | Path) -> Path:
 
 
 def test_a_sentence_first(detap: Run) -> None:
-    """fixtures/difficult by hand: of -.16337 the neutral cat has (1/6 + 16/101) / 2."""
+    """fixtures/difficult by hand: the ignored cat accounts for (1/6 + 16/101) / 2 of -.16337."""
     lines = detap("explain", *DATA, *PROTOCOLS).out.splitlines()
     assert lines[0] == "Main cause: difficult objects count (99% of the difference)"
     assert lines[2].split()[:4] == ["field", "share", "of", "difference"]
@@ -45,20 +45,20 @@ def test_a_sentence_first(detap: Run) -> None:
 
 
 def test_the_json_has_all(detap: Run) -> None:
-    found = record(detap, *DATA, *PROTOCOLS)
-    assert found["kind"] == "protocol_diff"
-    assert found["metrics"]["first"]["value"] == 0.5
-    assert found["metrics"]["first"]["metric"] == "mAP50"
-    assert found["metrics"]["second"]["value"] == pytest.approx(67 / 101)
-    assert found["combinations"] == {"scored": 256, "all": True}
-    assert found["fields"]["ignore_flags"] == {"first": ["difficult"], "second": ["crowd"]}
-    assert [step["name"] for step in found["steps"]][:2] == [
+    report = record(detap, *DATA, *PROTOCOLS)
+    assert report["kind"] == "protocol_diff"
+    assert report["metrics"]["first"]["value"] == 0.5
+    assert report["metrics"]["first"]["metric"] == "mAP50"
+    assert report["metrics"]["second"]["value"] == pytest.approx(67 / 101)
+    assert report["combinations"] == {"scored": 256, "all": True}
+    assert report["fields"]["ignore_flags"] == {"first": ["difficult"], "second": ["crowd"]}
+    assert [step["name"] for step in report["steps"]][:2] == [
         "inclusive pixels",
         "ignore flags, crowd flags",
     ]
-    assert sum(step["shapley"] for step in found["steps"]) == pytest.approx(67 / 101 - 1 / 2)
-    assert [entry["role"] for entry in found["inputs"]] == ["ground_truth", "detections"]
-    assert all(len(entry["sha256"]) == 64 for entry in found["inputs"])
+    assert sum(step["shapley"] for step in report["steps"]) == pytest.approx(67 / 101 - 1 / 2)
+    assert [entry["role"] for entry in report["inputs"]] == ["ground_truth", "detections"]
+    assert all(len(entry["sha256"]) == 64 for entry in report["inputs"])
 
 
 def test_csv_has_the_steps(detap: Run) -> None:
@@ -77,7 +77,7 @@ def test_markdown_has_the_sentence(detap: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "200"])
-def test_all_numbers_are_told_at_any_width(
+def test_all_values_are_shown_at_any_width(
     columns: str, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -88,7 +88,7 @@ def test_all_numbers_are_told_at_any_width(
             assert f"{step[key]:+.9f}" in text or step[key] == 0
 
 
-def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scoring_in_order_only_is_reported(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detap.analysis.explanation.protocol_diff.MAX_STEPS", 7)
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert "Shapley" not in text
@@ -96,11 +96,11 @@ def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> No
         "8 changed fields have 256 combinations, too many to score: only the effects in order and "
         "reversed are given"
     ) in " ".join(text.split())
-    found = record(detap, *DATA, *PROTOCOLS)
-    assert found["combinations"] == {"scored": 16, "all": False}
-    assert [step["shapley"] for step in found["steps"]] == [None] * 8
+    report = record(detap, *DATA, *PROTOCOLS)
+    assert report["combinations"] == {"scored": 16, "all": False}
+    assert [step["shapley"] for step in report["steps"]] == [None] * 8
     # By the walk the neutral cat has 1/6 of 67/101 - 1/2, which is 102 %.
-    assert found["conclusion"] == (
+    assert report["conclusion"] == (
         "Main cause: difficult objects count (102% of the difference; other fields "
         "\N{MINUS SIGN}2%)"
     )
@@ -111,13 +111,13 @@ def test_a_number(detap: Run) -> None:
     assert ended.out.startswith(f"coco gives AP50 {67 / 101!r}"[:-3])
     assert "equal in all 4 digits" in ended.out
     assert " is 66.34" not in ended.out
-    found = record(detap, *DATA, "--value", "66.34", "--metric", "AP50", "--top", "1")
-    assert len(found["protocols"]) == 1
-    assert found["protocols"][0]["digits"] == 4
-    assert found["search"]["scored"]["one_field"] == 0
+    report = record(detap, *DATA, "--value", "66.34", "--metric", "AP50", "--top", "1")
+    assert len(report["protocols"]) == 1
+    assert report["protocols"][0]["digits"] == 4
+    assert report["search"]["scored"]["one_field"] == 0
 
 
-def test_a_number_that_nothing_gives(detap: Run) -> None:
+def test_a_value_that_no_protocol_gives(detap: Run) -> None:
     ended = detap("explain", *DATA, "--value", "0.7777")
     assert ended.status == 0
     text = " ".join(ended.out.split())
@@ -125,14 +125,14 @@ def test_a_number_that_nothing_gives(detap: Run) -> None:
     assert " gives 0.7777; nearest: " in text
 
 
-def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
-    """fixtures/difficult: 1/2 by all points, of which the last is at recall 1/2."""
+def test_all_presets_that_give_a_value_are_listed(detap: Run) -> None:
+    """fixtures/difficult: 1/2 by all points; the last point is at recall 1/2."""
     ended = detap("explain", *DATA, "--value", "0.500", "--metric", "mAP")
     equal = "voc2012 gives mAP 0.5, equal in all 3 digits; so do voc2012-py, cartucho and"
     assert " ".join(ended.out.split()).startswith(equal)
-    found = record(detap, *DATA, "--value", "66.337", "--metric", "AP50", "--top", "1")
+    report = record(detap, *DATA, "--value", "66.337", "--metric", "AP50", "--top", "1")
     for name in ("coco-strict", "globox", "torchmetrics"):
-        assert f" {name}" in found["conclusion"], name
+        assert f" {name}" in report["conclusion"], name
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
         (["--class-agnostic"], ["lvis", "kitti", "kitti-r11", "open-images-challenge"]),
     ],
 )
-def test_presets_that_reject_an_option_are_left_out_and_named(
+def test_presets_that_reject_an_option_are_listed_as_skipped(
     detap: Run, options: list[str], rejecting: list[str]
 ) -> None:
-    """fixtures/difficult by voc2012: 1/2, whatever these are."""
-    found = record(detap, *DATA, "--value", "0.500", "--metric", "mAP", *options)
-    assert "voc2012" in [entry["name"] for entry in found["protocols"]]
-    skipped = {group["reason"]: group["presets"] for group in found["search"]["not_searched"]}
+    """fixtures/difficult by voc2012: 1/2 for any value of these options."""
+    report = record(detap, *DATA, "--value", "0.500", "--metric", "mAP", *options)
+    assert "voc2012" in [entry["name"] for entry in report["protocols"]]
+    skipped = {group["reason"]: group["presets"] for group in report["search"]["not_searched"]}
     assert skipped["reject the options given"] == rejecting
     text = " ".join(detap("explain", *DATA, "--value", "0.500", *options).out.split())
     assert "Not searched: coco-segm, lvis-segm (compare masks: --iou-type segm); " in text
@@ -166,27 +166,27 @@ def test_options_that_all_presets_reject(detap: Run) -> None:
     assert "protocol kitti requires the column 'occluded' of the ground truth" in ended.err
 
 
-def test_axes_hold_for_all(detap: Run) -> None:
-    """Where difficult objects count in both, that is no step: 2/3 and 67/101 are left."""
-    found = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none")
-    assert found["metrics"]["first"]["value"] == pytest.approx(2 / 3)
-    assert "ignore flags, crowd flags" not in [step["name"] for step in found["steps"]]
+def test_field_options_apply_to_both_protocols(detap: Run) -> None:
+    """Difficult objects count in both, so ignore_flags is not a step: 2/3 and 67/101."""
+    report = record(detap, *DATA, *PROTOCOLS, "--ignore-flags", "none")
+    assert report["metrics"]["first"]["value"] == pytest.approx(2 / 3)
+    assert "ignore flags, crowd flags" not in [step["name"] for step in report["steps"]]
     ended = detap("explain", *DATA, "--value", "0.63636", "--ignore-flags", "none")
     assert ended.out.startswith("voc2007 gives mAP 0.63636363")
 
 
 def test_a_protocol_may_be_a_signature_or_a_report(detap: Run, tmp_path: Path) -> None:
     path = report(detap, tmp_path / "a.json", "--ignore-flags", "none")
-    found = record(detap, *DATA, "--from", "voc2012", "--to", path)
-    assert found["conclusion"] == "Main cause: difficult objects count (100% of the difference)"
+    output = record(detap, *DATA, "--from", "voc2012", "--to", path)
+    assert output["conclusion"] == "Main cause: difficult objects count (100% of the difference)"
     signature = json.loads(path.read_text("utf-8"))["signature"]
     again = record(detap, *DATA, "--from", "voc2012", "--to", signature)
-    assert again == found
+    assert again == output
 
 
 def test_classes_and_images_may_be_chosen(detap: Run) -> None:
-    found = record(detap, *DATA, *PROTOCOLS, "--classes", "cat")
-    assert found["selection"]["classes"] == ["cat"]
+    report = record(detap, *DATA, *PROTOCOLS, "--classes", "cat")
+    assert report["selection"]["classes"] == ["cat"]
 
 
 def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
@@ -195,38 +195,38 @@ def test_two_reports_alone(detap: Run, tmp_path: Path) -> None:
     ended = detap("explain", first, second, "--metric", "AP50")
     assert ended.out.startswith("Main cause: different protocols (100% of the difference)\n")
     assert "Pass the inputs of one report with --gt and --dt" in ended.out
-    found = record(detap, first, second, "--metric", "AP50")
-    assert found["kind"] == "report_diff"
-    assert found["inputs"] == []
-    assert found["causes"]["protocol"]["differs"] is True
-    assert found["contributions"][0]["name"] == "protocol"
-    assert found["contributions"][0]["fraction"] == 1
+    output = record(detap, first, second, "--metric", "AP50")
+    assert output["kind"] == "report_diff"
+    assert output["inputs"] == []
+    assert output["causes"]["protocol"]["differs"] is True
+    assert output["contributions"][0]["name"] == "protocol"
+    assert output["contributions"][0]["fraction"] == 1
 
 
-def test_two_reports_with_what_they_were_made_from(detap: Run, tmp_path: Path) -> None:
-    """The remedy that the reports alone lead to."""
+def test_two_reports_with_their_inputs(detap: Run, tmp_path: Path) -> None:
+    """As the hint for reports without inputs advises."""
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
-    found = record(detap, first, second, "--metric", "AP50", *DATA)
-    assert found["conclusion"] == "Main cause: difficult objects count (99% of the difference)"
+    output = record(detap, first, second, "--metric", "AP50", *DATA)
+    assert output["conclusion"] == "Main cause: difficult objects count (99% of the difference)"
     steps = record(detap, *DATA, *PROTOCOLS)["steps"]
-    assert found["attribution"]["steps"] == steps
+    assert output["attribution"]["steps"] == steps
 
 
-def test_two_reports_that_say_the_same(detap: Run, tmp_path: Path) -> None:
+def test_two_identical_reports(detap: Run, tmp_path: Path) -> None:
     path = report(detap, tmp_path / "a.json")
     ended = detap("explain", path, path)
     assert ended.out.startswith("The reports are equal: mAP 0.5 and 0.5\n")
 
 
 def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Axes of a project hold for protocols that are named, and not for those of reports."""
+    """Fields in settings apply to named protocols, not to those of reports."""
     first = report(detap, tmp_path / "a.json")
     second = report(detap, tmp_path / "b.json", "--protocol", "coco")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "detap.toml").write_text('ignore-flags = "none"\nprotocol = "voc2007"\n', "utf-8")
-    found = record(detap, *DATA, *PROTOCOLS)
-    assert found["metrics"]["first"]["value"] == pytest.approx(2 / 3)
+    output = record(detap, *DATA, *PROTOCOLS)
+    assert output["metrics"]["first"]["value"] == pytest.approx(2 / 3)
     assert record(detap, first, second, "--metric", "AP50")["metrics"]["first"]["value"] == 0.5
     monkeypatch.setenv("DETAP_FROM", "coco")
     assert "use exactly one of" in detap("explain", first, second).err
@@ -260,7 +260,7 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
         ),
     ],
 )
-def test_what_cannot_be_explained(
+def test_inputs_that_cannot_be_explained(
     arguments: tuple[str | Path, ...], message: str, detap: Run
 ) -> None:
     ended = detap("explain", *arguments)
@@ -268,14 +268,14 @@ def test_what_cannot_be_explained(
     assert message in ended.err
 
 
-def test_two_protocols_that_give_the_same(detap: Run) -> None:
-    """With COCO's guard 1/2 is 0.4999999999999999: one number, in which nothing has a part."""
+def test_two_protocols_with_the_same_value(detap: Run) -> None:
+    """COCO's eps turns 1/2 into 0.4999999999999999: equal up to rounding, no contributions."""
     guarded = "voc2012|precision-eps:2.220446049250313e-16"
-    found = record(detap, "--from", "voc2012", "--to", guarded, *DATA)
-    assert found["conclusion"] == f"voc2012 and {guarded} give the same mAP"
-    assert found["metrics"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
-    assert found["metrics"]["second"]["value"] != 0.5
-    assert [step["fraction"] for step in found["steps"]] == [None]
+    report = record(detap, "--from", "voc2012", "--to", guarded, *DATA)
+    assert report["conclusion"] == f"voc2012 and {guarded} give the same mAP"
+    assert report["metrics"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
+    assert report["metrics"]["second"]["value"] != 0.5
+    assert [step["fraction"] for step in report["steps"]] == [None]
 
 
 def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
         ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no metric 'mAP77'"),
     ],
 )
-def test_a_report_that_was_changed_by_hand(
+def test_a_report_edited_by_hand(
     changes: dict[str, Any], message: str, detap: Run, tmp_path: Path
 ) -> None:
     first, second = (report(detap, tmp_path / name) for name in ("a.json", "b.json"))
@@ -316,7 +316,7 @@ def test_a_report_that_was_changed_by_hand(
     assert message in ended.err
 
 
-def test_the_same_bytes_whatever_the_threads(detap: Run) -> None:
+def test_the_number_of_threads_changes_no_byte(detap: Run) -> None:
     texts = {
         detap("explain", *DATA, *PROTOCOLS, "--threads", threads, "-o", "json=-").out
         for threads in ("1", "2", "7")

@@ -1,4 +1,4 @@
-"""Options and settings of the time before the first release are answered with their new names."""
+"""Former options and settings are rejected with their new names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +23,12 @@ EVERY = set.union(*map(options_of, ("eval", "explain", "history", "baseline", "c
 
 
 @pytest.mark.parametrize("former", FORMER_OPTIONS)
-def test_a_former_name_is_gone_and_its_present_names_are_options(former: str) -> None:
+def test_former_names_are_gone_and_new_names_are_options(former: str) -> None:
     assert former not in EVERY
     assert set(FORMER_OPTIONS[former]) <= EVERY
 
 
-def test_the_present_name_is_one_of_the_command() -> None:
+def test_the_new_name_is_an_option_of_the_command() -> None:
     assert present_name("number", options_of("explain")) == "value"
     assert present_name("number", options_of("history")) == "metric"
     assert present_name("pixel_edge", options_of("eval")) == "inclusive-pixels"
@@ -45,7 +45,7 @@ def test_the_present_name_is_one_of_the_command() -> None:
         (["--ap", "11-point"], "--interpolation"),
     ],
 )
-def test_a_former_option_is_answered_with_the_present_one(
+def test_a_former_option_suggests_the_new_one(
     detap: Run, coco: Files, given: list[str], meant: str
 ) -> None:
     ended = detap(*coco.arguments, *given)
@@ -53,9 +53,7 @@ def test_a_former_option_is_answered_with_the_present_one(
     assert f"No such option '{given[0]}'. Did you mean '{meant}'?" in ended.err
 
 
-def test_a_former_setting_is_answered_with_the_present_one(
-    detap: Run, coco: Files, tmp_path: Path
-) -> None:
+def test_a_former_setting_suggests_the_new_one(detap: Run, coco: Files, tmp_path: Path) -> None:
     settings = tmp_path / "old.toml"
     settings.write_text('neutral = "none"\n', "utf-8")
     ended = detap(*coco.arguments, "--config", settings)

@@ -1,4 +1,4 @@
-"""The help: one screen first, all of it on request; slips are answered with what was meant."""
+"""Help: one screen first, everything on request; typos get a suggestion."""
 
 import shlex
 from collections.abc import Callable
@@ -19,16 +19,16 @@ _SCREEN = 46
 
 
 def commands(of: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, Command]]:
-    """Return every command that has options, by its words."""
-    found: list[tuple[str, Command]] = []
+    """Return every command that has options, with its path."""
+    paths: list[tuple[str, Command]] = []
     context = click.Context(of)
     for name in of.list_commands(context):
         inner = of.get_command(context, name)
         if isinstance(inner, click.Group):
-            found += commands(inner, (*path, name))
+            paths += commands(inner, (*path, name))
         elif isinstance(inner, Command):
-            found.append((" ".join((*path, name)), inner))
-    return found
+            paths.append((" ".join((*path, name)), inner))
+    return paths
 
 
 COMMANDS = commands(group)
@@ -45,7 +45,7 @@ def test_the_first_help_is_one_screen_with_an_example(name: str, command: Comman
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_what_the_first_screen_leaves_out_is_in_all_of_it(name: str, command: Command) -> None:
+def test_help_all_has_what_the_first_screen_omits(name: str, command: Command) -> None:
     whole = full_help(click.Context(command, info_name=name))
     names = {word for parameter in command.params for word in parameter.opts if word[0] == "-"}
     assert names <= set(whole.replace(",", " ").replace("/", " ").split())
@@ -53,7 +53,7 @@ def test_what_the_first_screen_leaves_out_is_in_all_of_it(name: str, command: Co
 
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_examples_are_lines_that_the_command_takes(name: str, command: Command) -> None:
+def test_examples_are_valid_command_lines(name: str, command: Command) -> None:
     for line in command.examples.values():
         if name == "completion":
             assert f"detap {name} " in line
@@ -63,14 +63,14 @@ def test_examples_are_lines_that_the_command_takes(name: str, command: Command) 
         command.make_context(name, words[1 + len(name.split()) :])
 
 
-def test_help_all_is_asked_for_as_help_is(detap: Run) -> None:
+def test_help_all_is_accepted_where_help_is(detap: Run) -> None:
     ended = detap("eval", "--help-all")
     assert ended.status == 0
     assert "--precision-eps" in ended.out
     assert "--precision-eps" not in detap("eval", "--help").out
 
 
-def test_the_first_screen_is_brief_and_all_of_it_says_more(detap: Run) -> None:
+def test_help_all_is_longer_than_the_first_screen(detap: Run) -> None:
     first, whole = (" ".join(detap("eval", word).out.split()) for word in ("--help", "--help-all"))
     for brief, more in (
         ("a file, a folder, or - for stdin.", "a pattern of several files, or - for stdin."),
@@ -84,7 +84,7 @@ def test_the_first_screen_is_brief_and_all_of_it_says_more(detap: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (["evl"], "No such command 'evl'. Did you mean eval?"),
         (["rank", "retreival"], "No such command 'retreival'. Did you mean retrieval?"),
@@ -97,8 +97,8 @@ def test_the_first_screen_is_brief_and_all_of_it_says_more(detap: Run) -> None:
         (["eval", "--format", "zzz"], "'zzz' is not one of 'coco', "),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(line: list[str], told: str, detap: Run) -> None:
+def test_a_typo_gets_a_suggestion(line: list[str], message: str, detap: Run) -> None:
     given = ["--gt", "a.json", "--dt", "b.json"] if "--protocol" in line else []
     ended: Ended = detap(*line, *given)
     assert ended.status == 2
-    assert told in ended.err
+    assert message in ended.err

@@ -1,4 +1,4 @@
-"""detap history: runs in their order, and those of another case apart."""
+"""detap history: runs in order; runs that are not comparable are listed separately."""
 
 import json
 from collections.abc import Callable
@@ -26,13 +26,13 @@ BOTH, NO_DOG, NO_CAT = (51 / 101 + 1) / 2, 51 / 101 / 2, 1 / 2
 
 @pytest.fixture
 def runs(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write four reports of one case: the dog is lost, both are there twice, the cat is lost."""
+    """Write four reports: without the dog, two with cat and dog, one without the cat."""
     monkeypatch.chdir(tmp_path)
     write_coco(tmp_path)
     (tmp_path / "runs").mkdir()
     for number, lost in ((8, 2), (9, 0), (10, 0), (11, 1)):
-        found = [found for found in results() if found["category_id"] != lost]
-        (tmp_path / "dt.json").write_text(json.dumps(found))
+        detections = [row for row in results() if row["category_id"] != lost]
+        (tmp_path / "dt.json").write_text(json.dumps(detections))
         line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
         target = f"runs/run-{number}.json"
         status = detap(*line, "--fail-under", "0.4", "-o", target).status
@@ -48,18 +48,18 @@ def of(detap: Run, *options: str) -> Any:
     return record
 
 
-def test_each_run_has_its_numbers_its_change_and_its_verdict(runs: Path, detap: Run) -> None:
+def test_each_run_has_its_metrics_change_and_status(runs: Path, detap: Run) -> None:
     rows = of(detap, "runs")["reports"]
     # Numbers in names count as such.
     assert [row["name"] for row in rows] == [f"runs/run-{n}.json" for n in (8, 9, 10, 11)]
     assert [row["AP"] for row in rows] == pytest.approx([NO_DOG, BOTH, BOTH, NO_CAT])
     assert rows[0]["change"] is None
-    due = [BOTH - NO_DOG, 0, NO_CAT - BOTH]
-    assert [row["change"] for row in rows[1:]] == pytest.approx(due)
+    expected = [BOTH - NO_DOG, 0, NO_CAT - BOTH]
+    assert [row["change"] for row in rows[1:]] == pytest.approx(expected)
     assert [row["gates"] for row in rows] == ["FAILED", "passed", "passed", "passed"]
 
 
-def test_the_order_of_the_line_is_kept(runs: Path, detap: Run) -> None:
+def test_the_order_of_the_command_line_is_kept(runs: Path, detap: Run) -> None:
     rows = of(detap, "runs/run-11.json", "runs/run-9.json")["reports"]
     assert [row["name"] for row in rows] == ["runs/run-11.json", "runs/run-9.json"]
     assert rows[1]["change"] == pytest.approx(BOTH - NO_CAT)
@@ -81,14 +81,14 @@ def test_the_table(runs: Path, detap: Run) -> None:
     )
 
 
-def test_a_count_may_be_the_first(runs: Path, detap: Run) -> None:
+def test_a_count_may_be_the_first_metric(runs: Path, detap: Run) -> None:
     rows = of(detap, "runs", "--metric", "class:cat.detections")["reports"]
     assert [row["change"] for row in rows] == [None, 0, 0, -3]
 
 
 @pytest.fixture
 def mixed(runs: Path, detap: Run) -> Path:
-    """Add reports of another protocol, of another ground truth, and of some classes alone."""
+    """Add reports of another protocol, of another ground truth and of selected classes."""
     truth = instances()
     truth["annotations"].pop()
     (runs / "other.json").write_text(json.dumps(truth))
@@ -103,7 +103,7 @@ def mixed(runs: Path, detap: Run) -> Path:
     return runs
 
 
-def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
+def test_runs_that_are_not_comparable_are_separate(mixed: Path, detap: Run) -> None:
     record = of(detap, "runs")
     assert len(record["reports"]) == 4
     assert record["notes"][0]["code"] == "history-not-comparable"
@@ -111,7 +111,7 @@ def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     apart = record["not_comparable"]["series"]
     names = [[row["name"][9:-5] for row in entry["reports"]] for entry in apart]
     assert names == [["4"], ["2", "3"], ["1"]]  # the latest first
-    told = [" ".join(entry["differences"]) for entry in apart]
+    differences = [" ".join(entry["differences"]) for entry in apart]
     chosen = f"classes:1-of-3-{sha256(b'cat').hexdigest()[:8]}"
     assert f"selection (baseline: {chosen}; current: all classes and images)" in told[0]
     assert told[1].startswith("ground truth: sha256 (")
@@ -122,7 +122,7 @@ def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
     assert "\nprotocol:voc2012|" in text
 
 
-def test_strict_refuses_to_leave_any_apart(mixed: Path, detap: Run) -> None:
+def test_strict_rejects_runs_that_are_not_comparable(mixed: Path, detap: Run) -> None:
     ended = detap("history", "runs", "--strict")
     assert ended.status == 2
     assert "4" in ended.err
@@ -137,7 +137,7 @@ def test_other_versions_are_shown(runs: Path, detap: Run) -> None:
     assert "0.1.0" not in detap("history", "runs/run-9.json", "--metric", "AP").out.split("\n\n")[0]
 
 
-def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -> None:
+def test_other_score_thresholds_are_not_comparable(runs: Path, detap: Run) -> None:
     for name, score in (("a", "0.5"), ("b", "0.5"), ("c", "0.7")):
         line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
         ended = detap(*line, "--score-threshold", score, "-o", f"{name}.json")
@@ -162,14 +162,14 @@ def test_in_color_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
     assert "  0.7525" in passed.split("\x1b")[0]  # neither red nor green
 
 
-def test_a_single_run_has_not_changed(runs: Path) -> None:
+def test_a_single_run_has_no_change(runs: Path) -> None:
     record = json.loads((runs / "runs" / "run-9.json").read_text())
     (series,) = history([("a", record)])
     assert isnan(series.changes[0])
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (["absent.json"], "absent.json: no such file or directory"),
         (["instances.json"], "instances.json: not a detap report; create it with detap eval"),
@@ -181,8 +181,8 @@ def test_a_single_run_has_not_changed(runs: Path) -> None:
         ([], "Missing argument 'PATH...'"),
     ],
 )
-def test_what_is_wrong_is_said(line: list[str], told: str, runs: Path, detap: Run) -> None:
+def test_errors_are_reported(line: list[str], message: str, runs: Path, detap: Run) -> None:
     (runs / "empty").mkdir()
     ended = detap("history", *line)
     assert ended.status == 2
-    assert told in ended.err
+    assert message in ended.err

@@ -1,4 +1,4 @@
-"""Options that have no effect are rejected, and what the messages propose works."""
+"""Options without effect are rejected, and the hints of the messages work."""
 
 import json
 from collections.abc import Callable
@@ -34,14 +34,14 @@ COVERAGE = {
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
-    """Return the small case, with names of its classes, in the working directory."""
+    """Write the small case and its class names to the working directory."""
     monkeypatch.chdir(tmp_path)
     Path("names.txt").write_text("\n".join(CLASSES.values()))
     return write_coco(tmp_path)
 
 
 @pytest.mark.parametrize("name", COVERAGE)
-def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None:
+def test_proposals_have_only_recall(detap: Run, coco: Files, name: str) -> None:
     asked = (*coco.arguments, "--protocol", "proposals")
     ended = detap(*asked, f"--{name}", COVERAGE[name])
     assert ended.status == 2
@@ -100,7 +100,7 @@ def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None
         ),
     ],
 )
-def test_what_has_no_effect_is_rejected(
+def test_options_without_effect_are_rejected(
     detap: Run, here: Files, words: list[str], message: str, works: list[str]
 ) -> None:
     assert detap(*here.arguments, "-o", "base.json").status == 0
@@ -111,20 +111,20 @@ def test_what_has_no_effect_is_rejected(
     assert ended.status == 0, ended.err
 
 
-def test_what_a_preset_has_may_be_spelled_out(detap: Run, coco: Files) -> None:
-    """The signature is that of the preset, so nothing would be refused later."""
+def test_values_of_the_preset_may_be_repeated(detap: Run, coco: Files) -> None:
+    """The signature stays that of the preset, so later comparisons are not rejected."""
     asked = ("--protocol", "proposals", "--candidate", "best-unmatched", "--output-format", "json")
     ended = detap(*coco.arguments, *asked)
     assert ended.status == 0, ended.err
     assert json.loads(ended.out)["signature"].startswith("protocol:proposals|detap:")
 
 
-def test_json_lines_take_no_first_category_id_without_names(detap: Run, tmp_path: Path) -> None:
+def test_json_lines_reject_first_category_id_without_names(detap: Run, tmp_path: Path) -> None:
     coco = write_coco(tmp_path)
     lines: dict[int, list[dict[str, object]]] = {}
-    for found in results():
-        bbox, score, label = found["bbox"], found["score"], found["category_id"]
-        lines.setdefault(found["image_id"], []).append(
+    for row in results():
+        bbox, score, label = row["bbox"], row["score"], row["category_id"]
+        lines.setdefault(row["image_id"], []).append(
             {"bbox": bbox, "score": score, "category_id": label}
         )
     dt = tmp_path / "dt.jsonl"
@@ -178,13 +178,13 @@ IDLE: list[tuple[Protocol, dict[str, Any]]] = [
 
 
 @given(cases(), st.sampled_from(IDLE))
-def test_none_of_them_changes_a_number(case: Case, idle: tuple[Protocol, dict[str, Any]]) -> None:
+def test_none_of_them_changes_a_metric(case: Case, idle: tuple[Protocol, dict[str, Any]]) -> None:
     protocol, changes = idle
     other = replace(protocol, **changes)
     with pytest.raises(UsageError, match="has no effect"):
         other.check_effect(changes)
-    truth, found = case.tables()
-    one, two = (score_tables(truth, found, made) for made in (protocol, other))
+    truth, detections = case.tables()
+    one, two = (score_tables(truth, detections, made) for made in (protocol, other))
     assert repr(one.summary) == repr(two.summary)
 
 

@@ -1,4 +1,4 @@
-"""``--iou-type`` selects the sibling preset where there is one, else it changes the field."""
+"""``--iou-type`` selects the sibling preset if there is one, else it changes the field."""
 
 import pytest
 
@@ -46,11 +46,11 @@ def test_a_preset_without_a_sibling_changes_the_field(iou_type: str) -> None:
     assert changed.sigmas == (SIGMAS["coco"] if iou_type == "keypoints" else ())
 
 
-def test_the_type_of_the_preset_changes_nothing() -> None:
+def test_the_iou_type_of_the_preset_changes_nothing() -> None:
     for name, preset in PRESETS.items():
         assert resolved(name, iou_type=preset.iou_type) == preset
 
 
-def test_other_options_change_the_sibling() -> None:
+def test_other_options_apply_to_the_sibling() -> None:
     changed = resolved("coco", iou_type="keypoints", tie_break="file")
     assert changed.signature("1.0") == "protocol:coco-keypoints|tie-break:file|detap:1.0"

@@ -16,7 +16,7 @@ SHIFT = 8
 
 
 def pose(box: list[float], shift: float = 0) -> list[float]:
-    """Return 17 keypoints on the diagonal of a box, all labelled."""
+    """Return 17 keypoints on the diagonal of a box, all labeled."""
     x, y, w, h = box
     return [
         value for n in range(17) for value in (x + w * n / 16 + shift, y + h * n / 16 + shift, 2)
@@ -25,14 +25,14 @@ def pose(box: list[float], shift: float = 0) -> list[float]:
 
 @pytest.fixture
 def poses(tmp_path: Path) -> list[str]:
-    """Return the arguments for files in which every box is that of a pose, the first one off."""
-    truth, found = instances(), results()
-    for row in (*truth["annotations"], *found):
+    """Write files with keypoints in every box, the first detection's shifted; return arguments."""
+    truth, detections = instances(), results()
+    for row in (*truth["annotations"], *detections):
         row["keypoints"] = pose(row["bbox"])
     for row in truth["annotations"]:
         row["num_keypoints"] = 17
-    found[0]["keypoints"] = pose(found[0]["bbox"], SHIFT)
-    return written(tmp_path, truth, found)
+    detections[0]["keypoints"] = pose(detections[0]["bbox"], SHIFT)
+    return written(tmp_path, truth, detections)
 
 
 KEYPOINTS = ["--iou-type", "keypoints"]
@@ -42,13 +42,13 @@ KEYPOINTS = ["--iou-type", "keypoints"]
 def test_keypoints_are_scored(detap: Detap, poses: list[str], how: list[str]) -> None:
     ended = detap("eval", *poses, *how, "-o", "json=-")
     assert "protocol:coco-keypoints|" in json.loads(ended.out)["signature"]
-    found = summary(ended)
+    report = summary(ended)
     names = ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
-    assert [*found] == names
-    assert found["AP75"] < found["AP50"]
+    assert [*report] == names
+    assert report["AP75"] < report["AP50"]
 
 
-def test_the_text_tells_recalls_apart(detap: Detap, poses: list[str]) -> None:
+def test_the_text_distinguishes_recalls(detap: Detap, poses: list[str]) -> None:
     ended = detap("eval", *poses, *KEYPOINTS)
     assert ended.status == 0, ended.err
     assert "AR75  " in ended.out
@@ -66,11 +66,11 @@ def test_the_sibling_of_a_preset(detap: Detap, poses: list[str]) -> None:
 
 
 def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path: Path) -> None:
-    """What the message says is then done."""
-    truth, found = (json.loads(Path(path).read_text()) for path in poses[1::2])
-    for row in (*truth["annotations"], *found):
+    """Follow the hint of the message."""
+    truth, detections = (json.loads(Path(path).read_text()) for path in poses[1::2])
+    for row in (*truth["annotations"], *detections):
         row["keypoints"] = row["keypoints"][:6]
-    arguments = written(tmp_path, truth, found)
+    arguments = written(tmp_path, truth, detections)
     ended = detap("eval", *arguments, *KEYPOINTS)
     assert ended.status == 2
     assert "the protocol has 17 sigmas, but rows of the ground truth have 2 keypoints" in (
@@ -99,7 +99,7 @@ def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path:
         ),
     ],
 )
-def test_what_is_not_had_of_keypoints(
+def test_options_rejected_for_keypoints(
     detap: Detap, poses: list[str], asked: list[str], message: str
 ) -> None:
     ended = detap("eval", *poses, *KEYPOINTS, *asked)
@@ -107,7 +107,7 @@ def test_what_is_not_had_of_keypoints(
     assert message in ended.err
 
 
-def test_no_keypoints_is_a_flag_of_keypoints_alone(detap: Detap, poses: list[str]) -> None:
+def test_no_keypoints_is_a_flag_of_keypoints_only(detap: Detap, poses: list[str]) -> None:
     ended = detap("eval", *poses, "--ignore-flags", "crowd,no-keypoints")
     assert ended.status == 2
     assert (
@@ -115,13 +115,13 @@ def test_no_keypoints_is_a_flag_of_keypoints_alone(detap: Detap, poses: list[str
     )
 
 
-def test_what_a_file_says_is_not_to_be_found(
+def test_annotations_with_ignore_set_are_ignored(
     detap: Detap, poses: list[str], tmp_path: Path
 ) -> None:
-    """Unless that flag is not among the neutral ones."""
-    truth, found = (json.loads(Path(path).read_text()) for path in poses[1::2])
+    """Unless the protocol does not ignore that flag."""
+    truth, detections = (json.loads(Path(path).read_text()) for path in poses[1::2])
     truth["annotations"][0]["num_keypoints"] = 0
-    arguments = [*written(tmp_path, truth, found), *KEYPOINTS, "-o", "json=-"]
+    arguments = [*written(tmp_path, truth, detections), *KEYPOINTS, "-o", "json=-"]
     neutral, counted = (
         sum(row["ground_truths"] for row in json.loads(detap("eval", *how).out)["classes"])
         for how in (arguments, [*arguments, "--ignore-flags", "crowd"])
@@ -130,18 +130,18 @@ def test_what_a_file_says_is_not_to_be_found(
 
 
 def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: Path) -> None:
-    """Of two files of results, one image each; and of a partial of both."""
+    """Two results files of one image each, and a partial of both."""
     how = [*KEYPOINTS, "-o", "json=-"]
-    due = summary(detap("eval", *poses, *how))
-    found = json.loads(Path(poses[3]).read_text())
+    expected = summary(detap("eval", *poses, *how))
+    detections = json.loads(Path(poses[3]).read_text())
     for image in (1, 2):
-        rows = [row for row in found if row["image_id"] == image]
+        rows = [row for row in detections if row["image_id"] == image]
         (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
     parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
-    assert summary(detap("eval", *poses[:2], *parts, *how)) == due
+    assert summary(detap("eval", *poses[:2], *parts, *how)) == expected
     part = tmp_path / "whole.part"
     assert detap("eval", *poses, *KEYPOINTS, "--partial", str(part)).status == 0
-    assert summary(detap("merge", str(part), "-o", "json=-")) == due
+    assert summary(detap("merge", str(part), "-o", "json=-")) == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: P
         ["--fail-under", "AR75=0.01"],
     ],
 )
-def test_questions_are_answered(detap: Detap, poses: list[str], asked: list[str]) -> None:
+def test_analyses_work(detap: Detap, poses: list[str], asked: list[str]) -> None:
     ended = detap("eval", *poses, *KEYPOINTS, *asked)
     assert ended.status == 0, ended.err
 
@@ -166,11 +166,11 @@ def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) 
     assert ended.status == 1
     before = tmp_path / "before.json"
     assert detap("eval", *poses, *KEYPOINTS, "-o", str(before)).status == 0
-    found = json.loads(Path(poses[3]).read_text())
-    for row in found:
+    detections = json.loads(Path(poses[3]).read_text())
+    for row in detections:
         row["keypoints"] = pose(row["bbox"], 60)
     worse = tmp_path / "worse.json"
-    worse.write_text(json.dumps(found))
+    worse.write_text(json.dumps(detections))
     arguments = ["eval", *poses[:2], "--dt", str(worse), *KEYPOINTS, "--max-drop", "AP=0.01"]
     ended = detap(*arguments, "--baseline", str(before))
     assert ended.status == 1, ended.err
@@ -199,7 +199,7 @@ def test_an_image_and_the_page(detap: Detap, poses: list[str], tmp_path: Path) -
     assert page.stat().st_size > 1000
 
 
-def test_a_number_of_keypoints_is_searched_where_asked(detap: Detap, poses: list[str]) -> None:
+def test_a_keypoint_value_is_searched_if_requested(detap: Detap, poses: list[str]) -> None:
     value = summary(detap("eval", *poses, *KEYPOINTS, "-o", "json=-"))["AP"]
     number = ["--value", repr(value), "--metric", "AP"]
     ended = detap("explain", *poses, *number)

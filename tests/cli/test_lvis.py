@@ -1,4 +1,4 @@
-"""LVIS through the commands: converted with its lists, gated by its groups."""
+"""LVIS on the command line: converted with its image lists, gated by frequency groups."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LVIS = {
 }
 
 
-def test_coco_holds_the_lists_and_others_say_that_they_do_not(
+def test_coco_keeps_the_lists_and_other_formats_report_the_loss(
     tmp_path: Path, detap: Callable[..., Ended]
 ) -> None:
     path = tmp_path / "gt.json"
@@ -36,7 +36,7 @@ def test_coco_holds_the_lists_and_others_say_that_they_do_not(
     assert "frequency groups of classes not supported by voc" in said
 
 
-def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+def test_gates_on_frequency_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
     path, results, report = (tmp_path / name for name in ("gt.json", "dt.json", "r.json"))
     path.write_text(json.dumps(LVIS), "utf-8")
     results.write_text("[]", "utf-8")  # of which the reference makes an IndexError
@@ -44,20 +44,20 @@ def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., En
     ended = detap(*command, "--fail-under", "APf=0.5")
     assert ended.status == 1
     assert "APf 0.0000, required >= 0.5" in ended.err
-    found = json.loads(report.read_text("utf-8"))
-    assert (found["summary"]["APf"], found["summary"]["APr"]) == (0.0, None)
-    assert "APf" not in found["classes"][0]
+    detections = json.loads(report.read_text("utf-8"))
+    assert (detections["summary"]["APf"], detections["summary"]["APr"]) == (0.0, None)
+    assert "APf" not in detections["classes"][0]
 
 
 def test_tidecv_is_rejected_where_images_list_classes(
     tmp_path: Path, detap: Callable[..., Ended]
 ) -> None:
-    """One hit; a better score in an image that does not list the class halves AP if it counts."""
+    """One TP; a higher score in an unverified image halves AP if it counts."""
     path, results = tmp_path / "gt.json", tmp_path / "dt.json"
     path.write_text(json.dumps(LVIS), "utf-8")
     box = {"category_id": 1, "bbox": [0, 0, 5, 5]}
-    found = [{**box, "image_id": 7, "score": 0.9}, {**box, "image_id": 2, "score": 0.8}]
-    results.write_text(json.dumps(found), "utf-8")
+    detections = [{**box, "image_id": 7, "score": 0.9}, {**box, "image_id": 2, "score": 0.8}]
+    results.write_text(json.dumps(detections), "utf-8")
     command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis"]
     ended = detap(*command, "--errors", "tidecv")
     assert ended.status == 2
@@ -75,12 +75,12 @@ def test_tidecv_is_rejected_where_images_list_classes(
         assert report["summary"]["AP50"] == pytest.approx(value)
 
 
-def test_classes_as_one_have_no_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
-    """The detection has the right box and another class: found only where classes are one."""
+def test_class_agnostic_has_no_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+    """The box is right and the class wrong: a match only if class-agnostic."""
     path, results = tmp_path / "gt.json", tmp_path / "dt.json"
     path.write_text(json.dumps(LVIS), "utf-8")
-    found = [{"image_id": 2, "category_id": 3, "bbox": [0, 0, 5, 5], "score": 0.9}]
-    results.write_text(json.dumps(found), "utf-8")
+    detections = [{"image_id": 2, "category_id": 3, "bbox": [0, 0, 5, 5], "score": 0.9}]
+    results.write_text(json.dumps(detections), "utf-8")
     command = ["eval", "--gt", path, "--dt", results, "--class-agnostic", "--output-format", "json"]
     options = ["--verified", "all", "--not-exhaustive", "count"]
     for refused in (

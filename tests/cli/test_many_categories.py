@@ -1,4 +1,4 @@
-"""Categories take memory by what is known of them, not by the recall levels of a curve."""
+"""Memory per category depends on its boxes, not on the recall levels of a curve."""
 
 import json
 import subprocess
@@ -38,9 +38,9 @@ def test_twenty_thousand_categories_take_250_mb(tmp_path: Path, step: int) -> No
         ],
     }
     # Each is found by its only detection, but for those of every fourth object.
-    found = [row | {"score": (n % 97) / 97} for n, row in enumerate(rows) if n % 4]
+    detections = [row | {"score": (n % 97) / 97} for n, row in enumerate(rows) if n % 4]
     (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (tmp_path / "dt.json").write_text(json.dumps(found), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     line = ["eval", "--format", "coco", "--gt", "gt.json", "--dt", "dt.json", "-o", "report.json"]
     command = [sys.executable, "-c", RUN, *line]
     run = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)

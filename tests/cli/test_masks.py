@@ -19,23 +19,23 @@ def ring(box: list[float]) -> list[list[float]]:
 
 @pytest.fixture
 def masks(tmp_path: Path) -> list[str]:
-    """Return the arguments for files in which every box is a mask too, the first one narrower."""
-    truth, found = instances(), results()
-    for row in (*truth["annotations"], *found):
+    """Write files in which every box is a mask too, the first narrower; return arguments."""
+    truth, detections = instances(), results()
+    for row in (*truth["annotations"], *detections):
         row["segmentation"] = ring(row["bbox"])
-    found[0]["segmentation"] = ring([0, 0, 60, 100])
-    return written(tmp_path, truth, found)
+    detections[0]["segmentation"] = ring([0, 0, 60, 100])
+    return written(tmp_path, truth, detections)
 
 
 @pytest.mark.parametrize("how", [["--iou-type", "segm"], ["--protocol", "coco-segm"]])
 def test_masks_are_scored(detap: Detap, masks: list[str], how: list[str]) -> None:
-    """The narrow mask (6,000 of 10,000 pixels) is enough at .5; at .75 it is a false positive."""
+    """The narrow mask (6,000 of 10,000 pixels) is a TP at .5 and an FP at .75."""
     ended = detap("eval", *masks, *how, "-o", "json=-")
     assert "protocol:coco-segm|" in json.loads(ended.out)["signature"]
     boxes = summary(detap("eval", *masks, "-o", "json=-"))
-    found = summary(ended)
-    assert found["AP50"] == boxes["AP50"]
-    assert found["AP75"] < boxes["AP75"]
+    report = summary(ended)
+    assert report["AP50"] == boxes["AP50"]
+    assert report["AP75"] < boxes["AP75"]
 
 
 def test_the_sibling_of_a_preset(detap: Detap, masks: list[str]) -> None:
@@ -47,28 +47,28 @@ def test_the_sibling_of_a_preset(detap: Detap, masks: list[str]) -> None:
 
 
 def test_several_inputs_of_masks(detap: Detap, masks: list[str], tmp_path: Path) -> None:
-    """Of two files of results, one image each, and a third image that none is about."""
-    truth, found = (json.loads(Path(path).read_text()) for path in masks[1::2])
+    """Two results files of one image each, and a third image without detections."""
+    truth, detections = (json.loads(Path(path).read_text()) for path in masks[1::2])
     truth["images"].append({"id": 3, "width": 9, "height": 9})
     truth["annotations"].append(
         {**truth["annotations"][0], "id": 9, "image_id": 3, "segmentation": ring([1, 1, 3, 3])}
     )
-    whole = written(tmp_path, truth, found)
+    whole = written(tmp_path, truth, detections)
     how = ["--iou-type", "segm", "-o", "json=-"]
-    due = summary(detap("eval", *whole, *how))
+    expected = summary(detap("eval", *whole, *how))
     for image in (1, 2):
-        rows = [row for row in found if row["image_id"] == image]
+        rows = [row for row in detections if row["image_id"] == image]
         (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
     parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
-    assert summary(detap("eval", *whole[:2], *parts, *how)) == due
+    assert summary(detap("eval", *whole[:2], *parts, *how)) == expected
 
 
-def test_malformed_masks_end_with_their_place(
+def test_malformed_masks_are_reported_with_their_location(
     detap: Detap, masks: list[str], tmp_path: Path
 ) -> None:
-    found = results()
-    found[2]["segmentation"] = {"size": [480, 640], "counts": [5]}
-    arguments = written(tmp_path, json.loads(Path(masks[1]).read_text()), found)
+    detections = results()
+    detections[2]["segmentation"] = {"size": [480, 640], "counts": [5]}
+    arguments = written(tmp_path, json.loads(Path(masks[1]).read_text()), detections)
     ended = detap("eval", *arguments, "--iou-type", "segm")
     assert ended.status == 2
     assert "dt.json: [2]: counts sum to 5, expected 307200 for size [480, 640]" in ended.err
@@ -87,20 +87,18 @@ def test_malformed_masks_end_with_their_place(
         ["--fail-under", "AP=0.01"],
     ],
 )
-def test_questions_are_answered(detap: Detap, masks: list[str], asked: list[str]) -> None:
+def test_analyses_work(detap: Detap, masks: list[str], asked: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "segm", *asked)
     assert ended.status == 0, ended.err
 
 
-def test_what_is_not_had_of_masks(detap: Detap, masks: list[str]) -> None:
+def test_options_rejected_for_masks(detap: Detap, masks: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "segm", "--errors", "tidecv")
     assert ended.status == 2
     assert "has iou_type segm, this requires bbox; type the errors" in ended.err
 
 
-def test_explaining_reads_masks_where_a_protocol_scores_them(
-    detap: Detap, masks: list[str]
-) -> None:
+def test_explain_reads_masks_if_a_protocol_uses_them(detap: Detap, masks: list[str]) -> None:
     ended = detap("explain", *masks, "--from", "coco", "--to", "coco-segm")
     assert ended.status == 0, ended.err
     assert "iou type" in ended.out
@@ -121,7 +119,7 @@ def test_an_image_and_the_page(detap: Detap, masks: list[str], tmp_path: Path) -
 
 @pytest.mark.parametrize("how", [["--iou-type", "boundary"], ["--protocol", "coco-boundary"]])
 def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -> None:
-    """Of boundaries as deep as the image is left what masks have."""
+    """With a dilation as large as the image, boundaries equal masks."""
     ended = detap("eval", *masks, *how, "-o", "json=-")
     assert "protocol:coco-boundary|" in json.loads(ended.out)["signature"]
     of_masks = summary(detap("eval", *masks, "--iou-type", "segm", "-o", "json=-"))
@@ -131,12 +129,12 @@ def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -
     assert summary(deep) == of_masks
 
 
-def test_siblings_of_boundaries(detap: Detap, masks: list[str]) -> None:
+def test_sibling_presets_for_boundaries(detap: Detap, masks: list[str]) -> None:
     given = ["eval", *masks, "--protocol", "coco-boundary", "--iou-type", "segm", "-o", "json=-"]
     assert "protocol:coco-segm|" in json.loads(detap(*given).out)["signature"]
 
 
-def test_what_is_not_had_of_boundaries(detap: Detap, masks: list[str]) -> None:
+def test_options_rejected_for_boundaries(detap: Detap, masks: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "boundary", "--cross-check")
     assert ended.status == 2
     assert (
@@ -147,7 +145,7 @@ def test_what_is_not_had_of_boundaries(detap: Detap, masks: list[str]) -> None:
     assert "dilation_ratio has no effect with iou_type segm" in ended.err
 
 
-def test_masks_and_boundaries_explained(detap: Detap, masks: list[str]) -> None:
+def test_explain_between_masks_and_boundaries(detap: Detap, masks: list[str]) -> None:
     ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
     assert ended.status == 0, ended.err
     assert "iou type" in ended.out
@@ -156,13 +154,13 @@ def test_masks_and_boundaries_explained(detap: Detap, masks: list[str]) -> None:
 # --- check
 
 
-def test_check_looks_at_masks_where_they_are_scored(tmp_path: Path, detap: Detap) -> None:
-    truth, found = instances(), results()
-    for row in (*truth["annotations"], *found):
+def test_check_reads_masks_if_the_protocol_uses_them(tmp_path: Path, detap: Detap) -> None:
+    truth, detections = instances(), results()
+    for row in (*truth["annotations"], *detections):
         row["segmentation"] = ring(row["bbox"])
-    found[1]["segmentation"] = {"size": [640, 480], "counts": [640 * 480]}
+    detections[1]["segmentation"] = {"size": [640, 480], "counts": [640 * 480]}
     truth["annotations"][2]["segmentation"] = []
-    given = ["check", *written(tmp_path, truth, found)]
+    given = ["check", *written(tmp_path, truth, detections)]
     assert detap(*given).status == 0
     for how in (["--iou-type", "segm"], ["--protocol", "coco-segm"], ["--iou-type", "boundary"]):
         ended = detap(*given, *how)
@@ -170,14 +168,16 @@ def test_check_looks_at_masks_where_they_are_scored(tmp_path: Path, detap: Detap
         assert "annotations[2] (id 3): segmentation is empty" in ended.err
     # Its remedy, and the other file: sizes are those of the ground truth, which can now be read.
     truth["annotations"][2]["segmentation"] = ring([0, 0, 50, 50])
-    written(tmp_path, truth, found)
+    written(tmp_path, truth, detections)
     ended = detap(*given, "--iou-type", "segm")
     assert "dt.json: [1]: segmentation has size [640, 480], expected [480" in ended.err
 
 
 @pytest.mark.parametrize("form", ["polygons", "boxes", "runs"])
-def test_check_reads_masks_of_detections_alone(tmp_path: Path, detap: Detap, form: str) -> None:
-    """Nobody says then what the sizes of images are: polygons are not refused for that."""
+def test_check_reads_masks_of_detections_without_ground_truth(
+    tmp_path: Path, detap: Detap, form: str
+) -> None:
+    """Image sizes are unknown then, and polygons are accepted nevertheless."""
     path = tmp_path / "dt.json"
     rows = results()
     for row in rows if form != "boxes" else ():
@@ -197,7 +197,7 @@ def test_check_reads_masks_of_detections_alone(tmp_path: Path, detap: Detap, for
     assert "[1]: counts sum to 307199" in ended.err
 
 
-def test_check_reads_masks_of_coco_files_alone(tmp_path: Path, detap: Detap) -> None:
+def test_check_reads_masks_only_from_coco_files(tmp_path: Path, detap: Detap) -> None:
     (tmp_path / "a.xml").write_text("<annotation/>")
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--iou-type", "segm")
     assert ended.status == 2
@@ -210,10 +210,10 @@ def test_check_reads_masks_of_coco_files_alone(tmp_path: Path, detap: Detap) -> 
 @pytest.mark.parametrize(
     ("overlap", "name"), [("segm", "coco-segm"), ("boundary", "coco-boundary")]
 )
-def test_a_number_of_masks_is_searched_where_asked(
+def test_a_mask_value_is_searched_if_requested(
     detap: Detap, masks: list[str], overlap: str, name: str
 ) -> None:
-    """The first search says which presets it left out, and the option that searches them."""
+    """The first search reports the skipped presets and the option that searches them."""
     value = summary(detap("eval", *masks, "--protocol", name, "-o", "json=-"))["AP"]
     ended = detap("explain", *masks, "--value", repr(value), "--metric", "AP")
     assert "--iou-type segm); coco-boundary (" in " ".join(ended.out.split())

@@ -1,4 +1,4 @@
-"""How often boxes are matched: once for each detector, whatever is asked of it."""
+"""Each detector is matched once, whatever is requested."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from detap.core.matching import match_and_accumulate
 
 @pytest.fixture
 def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list that gets an entry whenever boxes are matched."""
+    """Return a list that gets an entry for each run of the matching."""
     seen: list[int] = []
 
     def counted(*columns: Any, **how: Any) -> Any:
@@ -26,12 +26,12 @@ def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def run(fixtures: Path, tmp_path: Path, *words: str) -> None:
     folder = fixtures / "quickstart" / "coco"
-    truth, found = str(folder / "instances.json"), str(folder / "results.json")
+    truth, detections = str(folder / "instances.json"), str(folder / "results.json")
     tags = tmp_path / "tags.json"
     images = json.loads((folder / "instances.json").read_text())["images"]
     tags.write_text(json.dumps({str(image["id"]): ["all", "one"][:2] for image in images}))
     placed = [str(tmp_path / word) if word.endswith(".json") else word for word in words]
-    assert main(["eval", "--gt", truth, "--dt", found, "-q", *placed]) == 0
+    assert main(["eval", "--gt", truth, "--dt", detections, "-q", *placed]) == 0
 
 
 def gates(fixtures: Path) -> tuple[str, ...]:
@@ -44,19 +44,19 @@ def test_a_plain_table_matches_once(fixtures: Path, tmp_path: Path, matchings: l
     assert len(matchings) == 1
 
 
-def test_curves_ties_and_the_cross_check_match_no_more(
+def test_curves_ties_and_the_cross_check_add_no_matching(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:
     run(fixtures, tmp_path, "--curves", "curves.json", "--cross-check", "--tie-range")
     assert len(matchings) == 1
 
 
-def test_analyses_match_no_more(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
+def test_analyses_add_no_matching(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
     run(fixtures, tmp_path, "--analysis", "--curves", "curves.json")
     assert len(matchings) == 1
 
 
-def test_a_gate_on_the_operating_point_matches_no_more(
+def test_a_gate_on_the_operating_point_adds_no_matching(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:
     run(fixtures, tmp_path, "--fail-under", "class:*.F1=0")
@@ -66,17 +66,17 @@ def test_a_gate_on_the_operating_point_matches_no_more(
 def test_two_detectors_match_once_each(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:
-    """With slices, intervals and what got worse."""
+    """With slices, intervals and regressions."""
     words = ("--slices", "tags.json", "--confidence", "0.9", "--resamples", "100")
     asked = ("--curves", "curves.json", "--cross-check", "--tie-range")
     run(fixtures, tmp_path, *asked, *words, *gates(fixtures))
     assert len(matchings) == 2
 
 
-def test_256_protocols_take_64_matchings(fixtures: Path, matchings: list[int]) -> None:
-    """No maximum is reached, and what becomes of the curves is worked out of one evidence.
+def test_256_protocols_need_64_matchings(fixtures: Path, matchings: list[int]) -> None:
+    """No max_dets is reached, and protocols that differ in curves share a match table.
 
-    Both ends are scored by themselves first.
+    Both given protocols are scored separately first.
     """
     folder = fixtures / "difficult" / "voc"
     files = ["--gt", str(folder / "Annotations"), "--dt", str(folder / "detections")]

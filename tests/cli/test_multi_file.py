@@ -1,4 +1,4 @@
-"""Several inputs on the command line: what is read, refused and reported."""
+"""Several inputs on the command line: reading, errors and reports."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def shards(tmp_path: Path) -> Path:
-    """Write the case of this folder's files, each image by itself, and the whole beside it."""
+    """Write the case of this folder as one file per image and as a whole."""
     write_coco(tmp_path)
     whole = instances()
     for image in (1, 2):
@@ -32,7 +32,7 @@ def shards(tmp_path: Path) -> Path:
 
 
 def numbers(ended: Ended) -> dict[str, Any]:
-    """Return a JSON report without what it says of its inputs."""
+    """Return a JSON report without its list of inputs."""
     assert ended.status == 0, ended.err
     return {key: value for key, value in json.loads(ended.out).items() if key != "inputs"}
 
@@ -66,7 +66,7 @@ def test_shards_give_the_report_of_one_file(
     assert [entry["path"] for entry in inputs] == sorted(entry["path"] for entry in inputs)
 
 
-def test_other_commands_take_shards_too(shards: Path, detap: Run) -> None:
+def test_other_commands_accept_shards(shards: Path, detap: Run) -> None:
     whole = shards / "results.json"
     gt = ("--gt", shards / "instances.json")
     compared = detap("compare", f"{shards}/dt/*.json", whole, *gt, "--resamples", 0)
@@ -82,7 +82,7 @@ def test_other_commands_take_shards_too(shards: Path, detap: Run) -> None:
     assert page.status == 0, page.err
 
 
-def test_a_folder_of_detections_is_looked_into_once(
+def test_a_folder_of_detections_is_listed_once(
     tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = write_voc(tmp_path)
@@ -99,7 +99,7 @@ def test_a_folder_of_detections_is_looked_into_once(
     assert looked == [str(files.dt)]
 
 
-def test_an_earlier_detector_may_be_in_shards(shards: Path, detap: Run) -> None:
+def test_baseline_detections_may_be_in_shards(shards: Path, detap: Run) -> None:
     ended = detap(
         *("eval", "--gt", shards / "instances.json", "--dt", shards / "results.json"),
         *("--baseline-detections", f"{shards}/dt/*.json", "--max-drop", "0"),
@@ -107,7 +107,7 @@ def test_an_earlier_detector_may_be_in_shards(shards: Path, detap: Run) -> None:
     assert ended.status == 0, ended.err
 
 
-def test_no_report_is_written_onto_a_shard(shards: Path, detap: Run) -> None:
+def test_no_report_overwrites_a_shard(shards: Path, detap: Run) -> None:
     target = shards / "dt" / "1.json"
     for option, path in (("--dt", shards / "dt"), ("--baseline-detections", shards / "dt")):
         rest = () if option == "--dt" else ("--dt", shards / "results.json", "--max-drop", "0")
@@ -118,7 +118,7 @@ def test_no_report_is_written_onto_a_shard(shards: Path, detap: Run) -> None:
         assert "is an input; use another name for the report" in ended.err
 
 
-def test_slices_by_an_attribute_look_into_every_ground_truth(shards: Path, detap: Run) -> None:
+def test_slices_by_attribute_read_every_ground_truth(shards: Path, detap: Run) -> None:
     for image in (1, 2):
         path = shards / "gt" / f"{image}.json"
         record = json.loads(path.read_text())
@@ -131,7 +131,7 @@ def test_slices_by_an_attribute_look_into_every_ground_truth(shards: Path, detap
     assert list(json.loads(ended.out)["slices"]) == ["camera=c1", "camera=c2"]
 
 
-def test_an_image_in_two_shards_wants_merge_images(shards: Path, detap: Run) -> None:
+def test_an_image_in_two_shards_needs_merge_images(shards: Path, detap: Run) -> None:
     first, second = shards / "dt" / "1.json", shards / "dt" / "2.json"
     records = results()
     first.write_text(json.dumps(records[:2]))
@@ -148,7 +148,7 @@ def test_an_image_in_two_shards_wants_merge_images(shards: Path, detap: Run) -> 
     assert numbers(detap(*given, "--merge-images", *json_)) == numbers(one)
 
 
-def test_the_environment_names_several_on_a_line_each(
+def test_the_environment_lists_inputs_one_per_line(
     shards: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DETAP_GT", str(shards / "instances.json"))
@@ -157,7 +157,7 @@ def test_the_environment_names_several_on_a_line_each(
     assert len(json.loads(ended.out)["inputs"]) == 3
 
 
-def test_settings_name_several_by_a_list_or_a_pattern(
+def test_settings_list_inputs_or_give_a_pattern(
     shards: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shards / "runs").mkdir()

@@ -1,4 +1,4 @@
-"""Reports that somebody has changed: a number, or one message, and never a defect of detap."""
+"""Edited reports: detap gives a result or one error message, and never crashes."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ ODD: st.SearchStrategy[Any] = st.sampled_from(
 
 
 def places(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to each value of a record."""
+    """Yield the path to each value of a record."""
     inner = record.items() if isinstance(record, dict) else enumerate(record)
     for key, value in inner:
         yield (*path, key)
@@ -41,7 +41,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(suppress_health_check=[*HealthCheck], max_examples=sampled(300))
 @given(st.data())
-def test_a_changed_report_is_told_or_taken(report: Path, data: st.DataObject) -> None:
+def test_an_edited_report_is_accepted_or_reported(report: Path, data: st.DataObject) -> None:
     record = json.loads(report.read_text())
     way = data.draw(st.sampled_from(list(places(record))))
     inner = record

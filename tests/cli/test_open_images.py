@@ -1,4 +1,4 @@
-"""Open Images through the commands: what each makes of groups and labels, and what is refused."""
+"""Open Images on the command line: group-of boxes, image labels and errors."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -64,26 +64,26 @@ def arguments(
 def test_the_numbers(data: Path, detap: Run, name: str) -> None:
     ended = detap(*arguments(name), "--output-format", "json")
     report = json.loads(ended.out)
-    found = {entry["name"]: entry["AP"] for entry in report["classes"]}
-    found["mAP"] = report["summary"]["mAP"]
-    assert found == pytest.approx({"bird": None, **NUMBERS[name]})
+    ap_by_class = {entry["name"]: entry["AP"] for entry in report["classes"]}
+    ap_by_class["mAP"] = report["summary"]["mAP"]
+    assert ap_by_class == pytest.approx({"bird": None, **NUMBERS[name]})
     counts = {note["code"]: note["count"] for note in report["notes"]}
     assert counts["degenerate-detections-dropped"] == 1
     assert counts.get("unverified") == (2 if name == BOTH[1] else None)
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_what_goes_with_an_evaluation(data: Path, detap: Run, name: str) -> None:
-    due = NUMBERS[name]["mAP"]
+def test_options_of_an_evaluation(data: Path, detap: Run, name: str) -> None:
+    expected = NUMBERS[name]["mAP"]
     assert detap(*arguments(name), "-o", "base.json").status == 0
     gates = ["--fail-under", "0.99", "--baseline", "base.json", "--max-drop", "0"]
     earlier = ["--baseline-detections", "dt.csv", "--confidence", ".9", "--resamples", "100"]
     besides = ["--slices", "slices.json", "--analysis", "--curves", "curves.csv"]
     ended = detap(*arguments(name), *gates, *earlier, *besides)
     assert ended.status == 1
-    assert f"mAP {due:.4f}, required >= 0.99" in ended.err
+    assert f"mAP {expected:.4f}, required >= 0.99" in ended.err
     assert detap(*arguments(name, "report"), "-o", "page.html").status == 0
-    assert f"{due:.4f}"[1:] in Path("page.html").read_text("utf-8")
+    assert f"{expected:.4f}"[1:] in Path("page.html").read_text("utf-8")
     for image in "abc":
         options = ["--images", image, "--dt", f"{image}.csv", "--partial", f"{image}.part"]
         assert detap(*arguments(name, dt=()), *options).status == 0
@@ -93,7 +93,7 @@ def test_what_goes_with_an_evaluation(data: Path, detap: Run, name: str) -> None
     assert detap(*arguments(name, "compare", ()), "dt.csv", "dt.csv").status == 0
 
 
-def test_what_became_of_each_detection(data: Path, detap: Run) -> None:
+def test_the_result_of_each_detection(data: Path, detap: Run) -> None:
     shown = {}
     for image in "ab":
         ended = detap("show", image, *arguments(BOTH[1])[1:], "--output-format", "json")
@@ -113,12 +113,12 @@ def test_tidecv_is_rejected_where_images_list_classes(data: Path, detap: Run) ->
     assert detap(*arguments(BOTH[0]), "--errors", "tidecv").status == 0
 
 
-def test_which_protocol_a_number_is_of(data: Path, detap: Run) -> None:
+def test_the_protocol_of_a_value(data: Path, detap: Run) -> None:
     ended = detap(*arguments("", "explain")[:-2], "--value", "0.8333", "--top", "1")
     assert "open-images-challenge gives mAP 0.833333333333333" in " ".join(ended.out.split())
 
 
-def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) -> None:
+def test_image_labels_that_coco_can_store_are_converted(data: Path, detap: Run) -> None:
     ended = detap(*arguments("", "convert", ())[:-2], "--to", "coco", "-o", "gt.json")
     assert "positive image labels not supported by COCO" in ended.err
     images = {
@@ -128,8 +128,8 @@ def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) 
     assert images["b.jpg"]["neg_category_ids"] == []
     ended = detap("eval", "--gt", "gt.json", "--dt", "dt.csv", "--dt-format", "openimages",
                   "--protocol", BOTH[1], "--output-format", "json")  # fmt: skip
-    due = NUMBERS[BOTH[1]]["mAP"]
-    assert json.loads(ended.out)["summary"]["mAP"] == pytest.approx(due)
+    expected = NUMBERS[BOTH[1]]["mAP"]
+    assert json.loads(ended.out)["summary"]["mAP"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) 
         ),
     ],
 )
-def test_what_is_refused(
+def test_errors_are_reported(
     data: Path, detap: Run, name: str, options: list[str], message: str
 ) -> None:
     ended = detap(*arguments(name), *options)
@@ -182,7 +182,7 @@ def test_what_is_refused(
     assert message in " ".join(ended.err.split())
 
 
-def test_the_challenge_needs_labels_and_a_file_of_none_will_do(data: Path, detap: Run) -> None:
+def test_the_challenge_needs_a_label_file_which_may_be_empty(data: Path, detap: Run) -> None:
     given = ["eval", "--gt", "gt.csv", "--dt", "dt.csv", "--image-sizes", "sizes.csv"]
     challenge = [*given, "--protocol", BOTH[1]]
     ended = detap(*challenge)

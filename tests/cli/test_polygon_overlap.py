@@ -1,4 +1,4 @@
-"""Polygon overlap of files that are read as boxes: refused, and the hint gives the number."""
+"""Polygon IoU of files without polygons is rejected; the hint leads to the right value."""
 
 import json
 from collections.abc import Callable
@@ -19,15 +19,15 @@ DIAMOND = [50, 20, 80, 50, 50, 80, 20, 50]
 
 
 def files(folder: Path) -> tuple[str, str]:
-    """Write a square as ground truth and the diamond in it as a detection, in COCO's form."""
+    """Write a square as ground truth and the diamond in it as a detection, as COCO files."""
     box = {"image_id": 1, "category_id": 1, "bbox": [20, 20, 60, 60]}
     truth = {
         "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 100}],
         "categories": [{"id": 1, "name": "thing"}],
         "annotations": [{"id": 1, "area": 3600, "iscrowd": 0, "segmentation": [SQUARE], **box}],
     }
-    found = [{"score": 0.9, "segmentation": [DIAMOND], **box}]
-    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(found)})
+    detections = [{"score": 0.9, "segmentation": [DIAMOND], **box}]
+    write(folder, {"gt.json": json.dumps(truth), "dt.json": json.dumps(detections)})
     return str(folder / "gt.json"), str(folder / "dt.json")
 
 
@@ -35,9 +35,9 @@ def files(folder: Path) -> tuple[str, str]:
 def test_a_diamond_in_a_square_of_coco_files(
     asked: tuple[str, str], command: Callable[..., Ended], tmp_path: Path
 ) -> None:
-    """Their overlap is .5; on 97fee23 they matched at .6, as boxes."""
-    truth, found = files(tmp_path)
-    words = ("eval", "--gt", truth, "--dt", found, "--output-format", "json")
+    """Their IoU is .5; at 97fee23 they matched at .6, as boxes."""
+    truth, dt = files(tmp_path)
+    words = ("eval", "--gt", truth, "--dt", dt, "--output-format", "json")
     ended = command(*words, *asked)
     assert ended.status == 2
     for hint in ("--iou-type bbox", "--protocol coco-segm"):
@@ -48,21 +48,21 @@ def test_a_diamond_in_a_square_of_coco_files(
     boxes = json.loads(command(*words, "--iou-type", "bbox").out)
     assert boxes["summary"]["AP"] == pytest.approx(1)
     table = detap.read_ground_truth(truth)
-    detections = detap.read_detections(found, table)
+    detections = detap.read_detections(dt, table)
     protocol = detap.protocol("coco").with_changes(iou_type="polygon")
     with pytest.raises(UsageError, match="COCO files are read as boxes or masks"):
         detap.evaluate(table, detections, protocol=protocol)
 
 
 def test_coco_results_for_quadrilaterals(tmp_path: Path) -> None:
-    _, found = files(tmp_path)
+    _, detections = files(tmp_path)
     write(tmp_path, {"labelTxt/a.txt": " ".join(map(str, DIAMOND)) + " thing 0\n"})
     truth = detap.read_ground_truth(tmp_path / "labelTxt")
     (tmp_path / "names.txt").write_text("thing\n")
     record = {"image_id": "a", "category_id": 1, "bbox": [20, 20, 60, 60], "score": 0.9}
     for segmentation, refused in (({"segmentation": [SQUARE]}, True), ({}, False)):
-        Path(found).write_text(json.dumps([record | segmentation]))
-        table = detap.read_detections(found, truth, class_names=tmp_path / "names.txt")
+        Path(detections).write_text(json.dumps([record | segmentation]))
+        table = detap.read_detections(detections, truth, class_names=tmp_path / "names.txt")
         if refused:
             with pytest.raises(UsageError, match="1 segmentations of the detections are replaced"):
                 detap.evaluate(truth, table, protocol="dota")

@@ -1,4 +1,4 @@
-"""The progress bar: only for long work, only at a terminal, gone before anything is said."""
+"""The progress bar: only for long runs, only at a terminal, erased before other output."""
 
 import os
 import pty
@@ -29,7 +29,7 @@ print("end", flush=True)
 
 
 def at_terminal(code: str) -> str:
-    """Run code with a terminal as its stdout and stderr; return what was shown."""
+    """Run code with a terminal as its stdout and stderr; return the output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs)
     os.close(theirs)
@@ -47,7 +47,7 @@ def at_terminal(code: str) -> str:
     return shown.decode()
 
 
-def test_long_work_shows_what_goes_on() -> None:
+def test_long_work_shows_its_step() -> None:
     shown = at_terminal(SLOW.format(delay=0.1, patience=60))
     assert "Reading" in shown
     assert "━" in shown
@@ -58,7 +58,7 @@ def test_short_work_shows_nothing() -> None:
     assert at_terminal(SLOW.format(delay=600, patience=0.3)) == "end\r\n"
 
 
-def test_nothing_is_drawn_where_nobody_watches(
+def test_nothing_is_drawn_without_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("detap.cli.progress.Progress", partial(Progress, delay=0))
@@ -69,7 +69,7 @@ def test_nothing_is_drawn_where_nobody_watches(
     assert capsys.readouterr().err == ""
 
 
-def test_a_file_being_read_knows_how_far_it_is(tmp_path: Path) -> None:
+def test_reading_shows_its_progress(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text("[]")
     handle = prefetch.detections(path)
@@ -78,7 +78,7 @@ def test_a_file_being_read_knows_how_far_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("begin", [prefetch.detections, prefetch.ground_truth])
-def test_a_file_for_the_careful_reader_knows_how_far_it_is(
+def test_the_fallback_reader_shows_its_progress(
     begin: Callable[[Path], prefetch.Handle[Any]], tmp_path: Path
 ) -> None:
     path = tmp_path / "irregular.json"

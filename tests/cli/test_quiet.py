@@ -1,4 +1,4 @@
-"""A quiet run that goes well says nothing at all; what fails, and what is asked for, is said."""
+"""A successful --quiet run prints nothing; failures and requested output are printed."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ Run = Callable[..., Ended]
 
 
 @pytest.mark.parametrize("command", ["eval", "check"])
-def test_nothing_is_said_where_all_is_well(command: str, coco: Files, detap: Run) -> None:
+def test_success_prints_nothing(command: str, coco: Files, detap: Run) -> None:
     line = (command, *coco.arguments[1:])
     assert detap(*line).out
     assert detap(*line, "-q") == Ended(0, "", "")
@@ -27,7 +27,7 @@ def test_a_gate_that_fails_shows_the_table(coco: Files, detap: Run) -> None:
     assert ended.err.startswith("gate failed: AP ")
 
 
-def test_what_is_asked_for_is_written(coco: Files, detap: Run) -> None:
+def test_requested_output_is_written(coco: Files, detap: Run) -> None:
     plain = detap(*coco.arguments).out
     assert detap(*coco.arguments, "-q", "--output-format", "table").out == plain
     assert detap(*coco.arguments, "-q", "-o", "table=-").out == plain

@@ -1,4 +1,4 @@
-"""Options of reading are recorded, compared with a baseline's, and explained."""
+"""Input options are recorded, compared with those of a baseline, and explained."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Write two images with a box each: found exactly, and missed by half its width."""
+    """Write two images with a box each: one detected exactly, one shifted by half its width."""
     monkeypatch.chdir(tmp_path)
     for folder in ("gt", "dt", "shifted"):
         Path(folder).mkdir()
@@ -35,12 +35,12 @@ def record_of(path: str) -> dict[str, Any]:
     return record
 
 
-def test_a_baseline_of_another_image_size_is_refused(detap: Run, yolo: list[str]) -> None:
+def test_a_baseline_of_another_image_size_is_rejected(detap: Run, yolo: list[str]) -> None:
     asked = ("eval", *yolo, "--dt", "dt")
     first = detap(*asked, "--image-size", "640x480", "-o", "base.json")
     assert first.status == 0, first.err
-    (truth, *_), found = record_of("base.json")["inputs"], record_of("base.json")["inputs"][-1]
-    assert truth["reading"] == found["reading"] == {"image_size": "640x480"}
+    (truth, *_), detections = record_of("base.json")["inputs"], record_of("base.json")["inputs"][-1]
+    assert truth["reading"] == detections["reading"] == {"image_size": "640x480"}
     gate = ("--baseline", "base.json", "--max-drop", "0")
     same = detap(*asked, "--image-size", "640x480", *gate)
     assert same.status == 0, same.err
@@ -51,7 +51,7 @@ def test_a_baseline_of_another_image_size_is_refused(detap: Run, yolo: list[str]
     assert detap(*asked, "--image-size", "1280x960", *gate, "--allow-mismatch").status == 0
 
 
-def test_partials_keep_the_options(detap: Run, yolo: list[str]) -> None:
+def test_partials_keep_the_input_options(detap: Run, yolo: list[str]) -> None:
     asked = ("eval", *yolo, "--dt", "dt", "--image-size", "640x480")
     assert detap(*asked, "-o", "one.json", "--partial", "p").status == 0
     assert detap("merge", "p", "-o", "merged.json").status == 0
@@ -62,13 +62,13 @@ def test_partials_keep_the_options(detap: Run, yolo: list[str]) -> None:
     assert Partial.from_bytes(Path("p").read_bytes()).to_bytes() == Path("p").read_bytes()
 
 
-def test_python_records_what_the_command_does(yolo: list[str]) -> None:
+def test_python_records_the_same_options_as_the_command(yolo: list[str]) -> None:
     reading: dict[str, Any] = {"class_names": "names.txt", "image_size": (640, 480)}
     truth = read_ground_truth("gt", format="yolo", **reading)
     assert {file.reading for file in truth.files} == {(("image_size", "640x480"),)}
 
 
-def test_what_is_accepted_as_is_is_recorded_and_no_difference(
+def test_as_is_is_recorded_and_not_a_difference(
     detap: Run,
     yolo: list[str],
 ) -> None:
@@ -79,23 +79,23 @@ def test_what_is_accepted_as_is_is_recorded_and_no_difference(
     assert detap(*asked, "--baseline", "base.json", "--max-drop", "0").status == 0
 
 
-def test_a_default_that_is_spelled_out_is_no_difference() -> None:
+def test_an_explicit_default_is_not_a_difference() -> None:
     shapes = next(option for option in options() if option.name == "shapes")
     assert (shapes.recorded("reject"), shapes.recorded("bbox")) == (None, "bbox")
 
 
-def test_every_option_is_recorded_but_those_that_name_files() -> None:
+def test_every_option_is_recorded_except_file_names() -> None:
     for option in options():
         assert (option.recorded("x") is None) == (option.is_path or option.may_be_path)
     assert {option for entry in FORMATS.values() for option in entry.options} == {*options()}
 
 
-def test_explain_attributes_to_the_options_of_reading(
+def test_explain_attributes_changes_to_input_options(
     detap: Run,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The new detector finds one of two cats: half of AP. Its corners read as x y w h, neither."""
+    """The new detector finds one of two cats, half of AP; read as xywh, its corners match none."""
     monkeypatch.chdir(tmp_path)
     for folder in ("Annotations", "old", "new"):
         Path(folder).mkdir()
@@ -114,36 +114,36 @@ def test_explain_attributes_to_the_options_of_reading(
     ended = detap("eval", *new, "-o", "b.json")
     assert ended.status == 0, ended.err
     assert [record_of(f"{name}.json")["summary"]["mAP"] for name in ("a", "b")] == [1.0, 0.0]
-    told = detap("explain", "a.json", "b.json", "--output-format", "json")
-    causes = json.loads(told.out)["causes"]
+    explained = detap("explain", "a.json", "b.json", "--output-format", "json")
+    causes = json.loads(explained.out)["causes"]
     assert causes["reading"] == {
         "name": "reading",
         "differs": True,
         "first": "by default",
         "second": "--dt-boxes xywh",
     }
-    told = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
-    assert told.status == 0, told.err
-    portions = {row["name"]: row["change"] for row in json.loads(told.out)["contributions"]}
+    explained = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
+    assert explained.status == 0, explained.err
+    portions = {row["name"]: row["change"] for row in json.loads(explained.out)["contributions"]}
     assert portions == {"reading": -0.5, "detections": -0.5}
-    assert "different input options" in json.loads(told.out)["conclusion"]
+    assert "different input options" in json.loads(explained.out)["conclusion"]
 
 
-def test_options_of_reading_without_a_part_are_not_said_to_have_one(
+def test_input_options_without_effect_get_no_contribution(
     detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two objects, of which the new detector finds one: 51 of 101 levels, whatever the size."""
+    """The new detector finds one of two objects: 51 of 101 levels for any image size."""
     monkeypatch.chdir(tmp_path)
     for folder, images in (("gt", "ab"), ("old", "ab"), ("new", "a")):
         Path(folder).mkdir()
         for name in images:
             row = "0 .5 .5 .5 .5" + ("" if folder == "gt" else " .9")
             Path(f"{folder}/{name}.txt").write_text(f"{row}\n")
-    for report, found, size in (("a", "old", "400x400"), ("b", "new", "200x200")):
-        asked = ("--gt", "gt", "--dt", found, "--format", "yolo", "--image-size", size)
+    for report, dt, size in (("a", "old", "400x400"), ("b", "new", "200x200")):
+        asked = ("--gt", "gt", "--dt", dt, "--format", "yolo", "--image-size", size)
         assert detap("eval", *asked, "--protocol", "coco", "-o", f"{report}.json").status == 0
-    told = detap("explain", "a.json", "b.json", *asked, "--output-format", "json")
-    record = json.loads(told.out)
+    explained = detap("explain", "a.json", "b.json", *asked, "--output-format", "json")
+    record = json.loads(explained.out)
     portions = {row["name"]: row["change"] for row in record["contributions"]}
     assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
     assert record["conclusion"] == "Main cause: different detections (100% of the difference)"

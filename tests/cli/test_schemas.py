@@ -1,4 +1,4 @@
-"""Schemas from the command line: of reports, and of what detap.toml may hold."""
+"""Schemas printed by the command: of reports and of detap.toml."""
 
 import json
 import tomllib
@@ -22,11 +22,11 @@ Run = Callable[..., Ended]
 @pytest.mark.parametrize("name", NAMES)
 def test_each_schema_has_an_address_and_can_be_printed(name: str, detap: Run) -> None:
     ended = detap("config", "--schema", name)
-    found = json.loads(ended.out)
-    Draft202012Validator.check_schema(found)
-    assert (ended.status, found) == (0, schema(name))
-    version = found["properties"]["schema_version"]["const"]
-    assert found["$id"] == f"{PAGES}/schemas/{name}-{version}.json"
+    report = json.loads(ended.out)
+    Draft202012Validator.check_schema(report)
+    assert (ended.status, report) == (0, schema(name))
+    version = report["properties"]["schema_version"]["const"]
+    assert report["$id"] == f"{PAGES}/schemas/{name}-{version}.json"
 
 
 def test_every_schema_has_a_name() -> None:
@@ -35,10 +35,10 @@ def test_every_schema_has_a_name() -> None:
 
 @pytest.fixture
 def settings(detap: Run) -> Draft202012Validator:
-    found: Any = json.loads(detap("config", "--schema", "settings").out)
-    Draft202012Validator.check_schema(found)
-    assert found["$id"] == f"{PAGES}/schemas/settings-1.json"
-    return Draft202012Validator(found)
+    report: Any = json.loads(detap("config", "--schema", "settings").out)
+    Draft202012Validator.check_schema(report)
+    assert report["$id"] == f"{PAGES}/schemas/settings-1.json"
+    return Draft202012Validator(report)
 
 
 TAKEN = """
@@ -69,7 +69,7 @@ run = "day.txt"
 @pytest.mark.parametrize(
     "text", [TAKEN, (ROOT / "examples" / "ci" / "detap.toml").read_text("utf-8"), ""]
 )
-def test_the_schema_of_settings_takes_what_is_right(
+def test_the_schema_of_settings_accepts_valid_settings(
     text: str, settings: Draft202012Validator
 ) -> None:
     settings.validate(tomllib.loads(text))
@@ -88,7 +88,7 @@ def test_the_schema_of_settings_takes_what_is_right(
         "[max-drop]\nAP = true",
     ],
 )
-def test_the_schema_of_settings_refuses_what_detap_would(
+def test_the_schema_of_settings_rejects_what_detap_rejects(
     text: str, settings: Draft202012Validator
 ) -> None:
     with pytest.raises(ValidationError):

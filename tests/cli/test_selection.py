@@ -1,4 +1,4 @@
-"""--classes and --images: everything is scored, then selected."""
+"""--classes and --images select after scoring everything."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Files:
-    """Return a cat and a dog on one image, both found, the cat with the higher score."""
+    """Write a cat and a dog on one image, both detected, the cat with the higher score."""
     box = [0, 0, 100, 100]
     truth = {
         "images": [{"id": 1, "width": 640, "height": 480}],
@@ -23,18 +23,18 @@ def limited(tmp_path: Path) -> Files:
             for n in (1, 2)
         ],
     }
-    found = [
+    detections = [
         {"image_id": 1, "category_id": n, "bbox": box, "score": score}
         for n, score in ((1, 0.9), (2, 0.8))
     ]
-    return write_coco(tmp_path, truth, found)
+    return write_coco(tmp_path, truth, detections)
 
 
 LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
 
 
-def test_a_limit_per_image_is_over_all_classes(detap: Run, limited: Files) -> None:
-    """The cat takes the one place of the image, be it shown or not: the dog's AP is 0."""
+def test_max_dets_per_image_counts_all_classes(detap: Run, limited: Files) -> None:
+    """The cat is the image's only detection within max_dets, selected or not: the dog's AP is 0."""
     both = numbers(detap(*limited.arguments, *LIMIT, *JSON))
     dog = numbers(detap(*limited.arguments, *LIMIT, "--classes", "dog", *JSON))
     assert [row["AP"] for row in both["classes"]] == [pytest.approx(1.0), 0.0]
@@ -42,7 +42,7 @@ def test_a_limit_per_image_is_over_all_classes(detap: Run, limited: Files) -> No
     assert dog["summary"]["AP"] == 0.0
 
 
-def test_as_one_class_only_the_selected_are_pooled(detap: Run, limited: Files) -> None:
+def test_class_agnostic_pools_only_the_selected_classes(detap: Run, limited: Files) -> None:
     asked = (*limited.arguments, *LIMIT, "--class-agnostic", "--classes", "dog", *JSON)
     record = numbers(detap(*asked))
     assert record["summary"]["AP"] == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Inputs evaluated one by one, and partials added up: every number is that of one run."""
+"""Inputs evaluated one by one and merged partials: every value equals that of one run."""
 
 import gzip
 import json
@@ -24,10 +24,10 @@ def boxes(random: np.random.Generator, count: int) -> list[list[float]]:
 
 
 def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return ground truth and detections, of which many have equal scores and some no image."""
+    """Return ground truth and detections with many tied scores and some empty images."""
     random = np.random.default_rng(seed)
     truths: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    detections: list[dict[str, Any]] = []
     for image in range(1, IMAGES + 1):
         for box in boxes(random, int(random.integers(0, 5))):
             label = int(random.integers(1, CLASSES + 1))
@@ -45,11 +45,11 @@ def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
                 shift = random.integers(-4, 5, 4).tolist()
                 near = [max(side + by, 1.0) for side, by in zip(box, shift, strict=True)]
                 score = float(random.integers(1, 5)) / 5
-                found.append(
+                detections.append(
                     {"image_id": image, "category_id": label, "bbox": near, "score": score}
                 )
         if image % 7:
-            found += [
+            detections += [
                 {
                     "image_id": image,
                     "category_id": int(random.integers(1, CLASSES + 1)),
@@ -63,18 +63,18 @@ def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         for image in range(1, IMAGES + 1)
     ]
     categories = [{"id": label, "name": f"class {label}"} for label in range(1, CLASSES + 1)]
-    return {"images": images, "categories": categories, "annotations": truths}, found
+    return {"images": images, "categories": categories, "annotations": truths}, detections
 
 
 @pytest.fixture
 def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the case whole, and dealt out to five shards of both sides, one without detections."""
-    truth, found = case()
+    """Write the case as a whole and in five pairs of shards, one without detections."""
+    truth, detections = case()
     monkeypatch.chdir(tmp_path)
     Path("gt.json").write_text(json.dumps(truth))
-    # The file lists image after image, which are dealt out in turn.
+    # The file is sorted by image; images go to the shards in turn.
     part_of = {image: (image * 7) % 4 for image in range(1, IMAGES + 1)}
-    Path("dt.json").write_text(json.dumps(found))
+    Path("dt.json").write_text(json.dumps(detections))
     for part in range(5):
         ours = {image for image, of in part_of.items() if of == part}
         own = {
@@ -86,13 +86,13 @@ def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             Path(folder).mkdir(exist_ok=True)
         if ours:
             Path(f"gts/{part}.json").write_text(json.dumps(own))
-        rows = [record for record in found if record["image_id"] in ours]
+        rows = [record for record in detections if record["image_id"] in ours]
         Path(f"dts/{part}.json").write_text(json.dumps(rows))
     return tmp_path
 
 
 def numbers(ended: Ended) -> dict[str, Any]:
-    """Return a JSON report without what it says of its inputs, and notes in a fixed order."""
+    """Return a JSON report without its inputs and with sorted notes."""
     assert ended.status in (0, 1), ended.err
     report: dict[str, Any] = json.loads(ended.out)
     report.pop("inputs")
@@ -109,7 +109,7 @@ PAIRS = ("--gt", "gts/*.json", "--dt", "dts/[0-3].json")
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tables of several inputs never be put together."""
+    """Make concatenating the tables of several inputs fail."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the tables of several inputs were put together")
@@ -120,7 +120,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
 @pytest.mark.parametrize("protocol", BY_IMAGE)
-def test_shards_give_the_numbers_of_one_run(
+def test_shards_give_the_metrics_of_one_run(
     shards: Path, detap: Run, protocol: str, files: tuple[str, ...]
 ) -> None:
     asked = ("--protocol", protocol, *JSON)
@@ -146,9 +146,7 @@ def test_shards_give_the_numbers_of_one_run(
     ],
     ids=" ".join,
 )
-def test_options_are_answered_from_partials(
-    shards: Path, detap: Run, asked: tuple[str, ...]
-) -> None:
+def test_options_work_on_partials(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
     ended = [detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS)]
     one, several = map(numbers, ended)
     for report in (one, several):  # of partials it is not known on which images mistakes are
@@ -157,7 +155,7 @@ def test_options_are_answered_from_partials(
     assert ended[0].status == ended[1].status
 
 
-def test_curves_are_those_of_one_run(shards: Path, detap: Run) -> None:
+def test_curves_equal_those_of_one_run(shards: Path, detap: Run) -> None:
     for files, name in ((WHOLE, "one.json"), (SHARDS, "several.json")):
         assert detap("eval", *files, "--curves", name).status == 0
     assert Path("one.json").read_bytes() == Path("several.json").read_bytes()
@@ -166,7 +164,9 @@ def test_curves_are_those_of_one_run(shards: Path, detap: Run) -> None:
 @pytest.mark.parametrize(
     "asked", [("--errors",), ("--classes", "class 1,class 3"), ("--analysis",)]
 )
-def test_what_needs_boxes_has_them(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
+def test_analyses_that_need_boxes_have_them(
+    shards: Path, detap: Run, asked: tuple[str, ...]
+) -> None:
     one, several = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS))
     assert numbers(several) == numbers(one)
 
@@ -183,7 +183,7 @@ def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
     assert numbers(detap("eval", *PAIRS, *JSON)) == numbers(one)
 
 
-def test_a_mistake_in_a_paired_input_is_told_of_it(shards: Path, detap: Run) -> None:
+def test_an_error_in_a_paired_input_names_the_file(shards: Path, detap: Run) -> None:
     Path("dts/2.json").write_text('[{"image_id": 1}]')
     ended = detap("eval", *PAIRS)
     assert ended.status == 2
@@ -201,7 +201,7 @@ def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, det
     assert numbers(detap("eval", *PAIRS, *JSON)) == numbers(detap("eval", *WHOLE, *JSON))
 
 
-def test_no_detections_at_all_are_said_once(shards: Path, detap: Run) -> None:
+def test_no_detections_at_all_is_noted_once(shards: Path, detap: Run) -> None:
     for part in range(5):
         Path(f"dts/{part}.json").write_text("[]")
     ended = detap("eval", *SHARDS, *JSON)
@@ -211,7 +211,7 @@ def test_no_detections_at_all_are_said_once(shards: Path, detap: Run) -> None:
 
 
 @pytest.mark.usefixtures("apart")
-def test_an_earlier_detector_is_evaluated_alike(shards: Path, detap: Run) -> None:
+def test_baseline_detections_are_evaluated_alike(shards: Path, detap: Run) -> None:
     worse = case(6)[1]
     Path("old").mkdir()
     for part in range(3):
@@ -229,7 +229,7 @@ def test_an_earlier_detector_is_evaluated_alike(shards: Path, detap: Run) -> Non
 
 
 def write_partials(detap: Run) -> None:
-    """Let each shard be evaluated by itself, as jobs of a cluster would."""
+    """Evaluate each shard separately, as jobs of a cluster would."""
     for part in range(4):
         ended = detap(
             *("eval", "--gt", "gt.json", "--dt", f"dts/{part}.json"),
@@ -280,7 +280,7 @@ def test_merge_writes_the_partial_of_all(shards: Path, detap: Run) -> None:
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
-def test_partials_of_some_classes_add_up(shards: Path, detap: Run) -> None:
+def test_partials_of_selected_classes_merge(shards: Path, detap: Run) -> None:
     asked = ("--classes", "class 1,class 3")
     for part in range(4):
         ended = detap(
@@ -293,7 +293,7 @@ def test_partials_of_some_classes_add_up(shards: Path, detap: Run) -> None:
     assert (merged["summary"], merged["classes"]) == (one["summary"], one["classes"])
 
 
-def test_merge_takes_some_images(shards: Path, detap: Run) -> None:
+def test_merge_selects_images(shards: Path, detap: Run) -> None:
     write_partials(detap)
     asked = ("--images", "1,2,3,7,14,20", *JSON)
     assert numbers(detap("merge", "*.part", *asked)) == numbers(detap("eval", *WHOLE, *asked))
@@ -311,7 +311,7 @@ def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
     assert packed.out == plain.out
 
 
-def test_the_range_of_ties_is_there_where_it_was_kept(shards: Path, detap: Run) -> None:
+def test_tie_bounds_need_partials_that_keep_them(shards: Path, detap: Run) -> None:
     one = numbers(detap("eval", *WHOLE, "--tie-range", *JSON))
     assert detap("eval", *SHARDS, "--tie-range", "--partial", "kept.part").status == 0
     assert numbers(detap("merge", "kept.part", "--tie-range", *JSON)) == one
@@ -322,7 +322,7 @@ def test_the_range_of_ties_is_there_where_it_was_kept(shards: Path, detap: Run) 
 
 
 def test_detectors_of_different_classes_are_compared(tmp_path: Path, detap: Run) -> None:
-    """Of text files: either has a class that neither the ground truth nor the other has."""
+    """Text files, each with a class that neither the ground truth nor the other file has."""
     (tmp_path / "gt").mkdir()
     for image in "abcd":
         (tmp_path / "gt" / f"{image}.txt").write_text("m 1 1 9 9\nn 11 11 20 20\n")
@@ -367,7 +367,7 @@ def test_intervals_of_drops_are_taken_from_partials(shards: Path, detap: Run) ->
     assert merged.status == one.status == 1
 
 
-def test_an_absent_image_is_an_error_unless_seen_ones_are_meant(shards: Path, detap: Run) -> None:
+def test_a_missing_image_is_an_error_unless_allowed(shards: Path, detap: Run) -> None:
     write_partials(detap)
     ended = detap("merge", "[0-2].part")
     assert ended.status == 2
@@ -391,7 +391,7 @@ def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Ru
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         (("--errors",), "merged from partials has no boxes"),
         (("--cross-check",), "No such option"),
@@ -400,16 +400,16 @@ def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Ru
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_merge_refuses_what_it_cannot_answer(
-    shards: Path, detap: Run, asked: tuple[str, ...], told: str
+def test_merge_rejects_options_it_cannot_compute(
+    shards: Path, detap: Run, asked: tuple[str, ...], message: str
 ) -> None:
     assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
     ended = detap("merge", "all.part", *asked)
     assert ended.status == 2, ended.err
-    assert told in ended.err
+    assert message in ended.err
 
 
-def test_merge_writes_every_form_of_the_report(shards: Path, detap: Run) -> None:
+def test_merge_writes_every_report_format(shards: Path, detap: Run) -> None:
     assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
     names = [f"report.{suffix}" for suffix in ("json", "csv", "md", "html", "xml")]
     ended = detap("merge", "all.part", *[word for name in names for word in ("-o", name)])
@@ -417,13 +417,13 @@ def test_merge_writes_every_form_of_the_report(shards: Path, detap: Run) -> None
     assert all(Path(name).stat().st_size for name in names)
 
 
-def test_merge_names_the_file_that_is_no_partial(shards: Path, detap: Run) -> None:
+def test_merge_names_the_file_that_is_not_a_partial(shards: Path, detap: Run) -> None:
     ended = detap("merge", "gt.json")
     assert ended.status == 2
     assert ended.err.startswith("Error: gt.json: is not a partial")
 
 
-def test_no_partial_is_written_onto_an_input(shards: Path, detap: Run) -> None:
+def test_no_partial_overwrites_an_input(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--partial", "dts/1.json")
     assert ended.status == 2
     assert "dts/1.json: is an input" in ended.err
@@ -438,7 +438,7 @@ LIMIT = ("--max-dets", "1", "--max-dets-scope", "image")
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
 @pytest.mark.parametrize("asked", [TWO, (*TWO, "--images", "1,2,3,7,14,20")])
-def test_shards_select_as_one_run(
+def test_selection_of_shards_equals_that_of_one_run(
     shards: Path, detap: Run, files: tuple[str, ...], asked: tuple[str, ...]
 ) -> None:
     one = numbers(detap("eval", *WHOLE, *asked, *LIMIT, *JSON))
@@ -468,7 +468,7 @@ def test_partials_select_before_and_after_merging(shards: Path, detap: Run) -> N
     assert "give --classes to detap merge" in ended.err
 
 
-def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) -> None:
+def test_a_baseline_of_another_selection_is_rejected(shards: Path, detap: Run) -> None:
     for name, asked in (("all", ()), ("two", TWO), ("some", ("--images", "1,2,3"))):
         assert detap("eval", *WHOLE, *asked, "-o", f"{name}.json").status == 0
     gate = ("--max-drop", "0")
@@ -488,46 +488,48 @@ def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) ->
 
 
 @pytest.mark.parametrize("more", [(), ("--errors",), ("--engine", "dask")])
-def test_ties_of_inputs_that_interleave_rank_by_image(
+def test_ties_of_interleaved_inputs_rank_by_image(
     shards: Path, detap: Run, more: tuple[str, ...]
 ) -> None:
-    """By partials, by tables put together and by workers, with a note; else by place."""
+    """With a note: by partials, concatenated tables and workers. Else ties rank by file order."""
     if "dask" in more:
         pytest.importorskip("distributed")
     given = (*SHARDS, "--protocol", "detectron2-voc", *more)
-    told = json.loads(detap("eval", *given, *JSON).out)
+    report = json.loads(detap("eval", *given, *JSON).out)
     one = json.loads(detap("eval", *WHOLE, "--protocol", "detectron2-voc", *JSON).out)
-    assert told["summary"] == one["summary"]
-    (note,) = [note for note in told["notes"] if note["code"] == "interleaved-inputs"]
+    assert report["summary"] == one["summary"]
+    (note,) = [note for note in report["notes"] if note["code"] == "interleaved-inputs"]
     assert note["count"] == 1
     assert note["severity"] == "info"
     assert "interleaved-inputs" not in detap("eval", *SHARDS, *more, *JSON).out
     assert "interleaved-inputs" not in json.dumps(one)
 
 
-def test_ties_of_inputs_that_follow_each_other_rank_by_place(
+def test_ties_of_consecutive_inputs_rank_by_file_order(
     tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within each the images fall, and so they do in one file of both: the same numbers."""
-    truth, found = case()
+    """Images descend in each file and in the file of both, so the metrics are the same."""
+    truth, detections = case()
     monkeypatch.chdir(tmp_path)
     Path("gt.json").write_text(json.dumps(truth))
-    first = [record for record in found if record["image_id"] <= 12][::-1]
-    rest = [record for record in found if record["image_id"] > 12][::-1]
+    first = [record for record in detections if record["image_id"] <= 12][::-1]
+    rest = [record for record in detections if record["image_id"] > 12][::-1]
     Path("dts").mkdir()
     for path, rows in (("dts/1", first), ("dts/2", rest), ("dt", first + rest)):
         Path(f"{path}.json").write_text(json.dumps(rows))
     given = ("--protocol", "detectron2-voc", *JSON)
     whole = json.loads(detap("eval", *WHOLE, *given).out)
     for more in ((), ("--errors",)):
-        told = json.loads(detap("eval", *SHARDS, *given, *more).out)
-        assert (told["summary"], told["notes"]) == (whole["summary"], whole["notes"])
+        report = json.loads(detap("eval", *SHARDS, *given, *more).out)
+        assert (report["summary"], report["notes"]) == (whole["summary"], whole["notes"])
     by_image = json.loads(detap("eval", *WHOLE, *given, "--tie-break", "image").out)
     assert by_image["summary"] != whole["summary"]  # place matters here
 
 
-def test_real_text_files_dealt_out_in_turn(real_data: Path, tmp_path: Path, detap: Run) -> None:
-    """A folder of a file per image ranks by image; so do two, of every other image each."""
+def test_real_text_files_in_interleaved_folders(
+    real_data: Path, tmp_path: Path, detap: Run
+) -> None:
+    """A folder with one file per image ranks by image; so do two with alternate images."""
     data = real_data / "voc-100"
     for number, path in enumerate(sorted((data / "dt" / "abs_xyx2y2").iterdir())):
         folder = tmp_path / str(number % 2)
@@ -541,10 +543,10 @@ def test_real_text_files_dealt_out_in_turn(real_data: Path, tmp_path: Path, deta
 
 
 @pytest.mark.parametrize("strict", [(), ("--strict",)])
-def test_scores_below_the_floor_are_as_of_no_detections(
+def test_scores_below_min_score_equal_no_detections(
     shards: Path, detap: Run, strict: tuple[str, ...]
 ) -> None:
-    """One file, its shards and an empty file: a warning in each, so that --strict fails alike."""
+    """One file, its shards and an empty file give the same warning, so --strict fails alike."""
     Path("none.json").write_text("[]")
     minimum = ("--min-score", "2", *strict)
     given = [

@@ -1,4 +1,4 @@
-"""``detap show``, held to the case worked on paper (fixtures/error-types/why.md)."""
+"""``detap show`` on the case computed by hand (fixtures/error-types/why.md)."""
 
 import json
 from collections.abc import Callable
@@ -22,34 +22,34 @@ def case(fixtures: Path) -> list[str]:
 
 
 def record(detap: Run, *words: str) -> dict[str, Any]:
-    """Return the JSON, which obeys its schema."""
+    """Return the JSON after validating it against its schema."""
     ended = detap("show", *words, "--output-format", "json")
     assert ended.status == 0, ended.err
-    found: dict[str, Any] = json.loads(ended.out)
-    jsonschema.Draft202012Validator(schema("image")).validate(found)
-    return found
+    report: dict[str, Any] = json.loads(ended.out)
+    jsonschema.Draft202012Validator(schema("image")).validate(report)
+    return report
 
 
-def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) -> None:
-    found = record(detap, "1", *case)
-    assert [row["score"] for row in found["detections"]] == [0.95, 0.85, 0.8, 0.6, 0.55]
-    told = [(row["result"], row["ground_truth"], row["matched_by"]) for row in found["detections"]]
-    assert told == [
+def test_every_detection_has_a_result_and_a_reason(detap: Run, case: list[str]) -> None:
+    report = record(detap, "1", *case)
+    assert [row["score"] for row in report["detections"]] == [0.95, 0.85, 0.8, 0.6, 0.55]
+    rows = [(row["result"], row["ground_truth"], row["matched_by"]) for row in report["detections"]]
+    assert rows == [
         ("true-positive", 1, None),
         ("duplicate", 1, 1),
         ("classification", 2, 4),
         ("true-positive", 2, None),
         ("true-positive", 3, None),
     ]
-    assert found["detections"][1]["why"] == (
+    assert report["detections"][1]["why"] == (
         "IoU 0.9000 with ground truth 1 (a), already matched by detection 1"
     )
-    assert found["detections"][2]["iou"] == 1.0
-    assert [row["why"] for row in found["detections"][2:4]] == [
+    assert report["detections"][2]["iou"] == 1.0
+    assert [row["why"] for row in report["detections"][2:4]] == [
         "IoU 1.0000 with ground truth 2 (b), of another class; matched by detection 4",
         "IoU 0.8000 with ground truth 2 (b), matched",
     ]
-    truths = found["image"]["ground_truths"]
+    truths = report["image"]["ground_truths"]
     assert [(row["class"], row["result"], row["detection"]) for row in truths] == [
         ("a", "matched", 1),
         ("b", "matched", 4),
@@ -57,15 +57,15 @@ def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) ->
     ]
 
 
-def test_what_is_not_found(detap: Run, case: list[str]) -> None:
-    found = record(detap, "2", *case)
-    assert [row["result"] for row in found["detections"]] == ["localization", "both"]
-    assert [row["why"] for row in found["detections"]] == [
+def test_missed_ground_truths(detap: Run, case: list[str]) -> None:
+    report = record(detap, "2", *case)
+    assert [row["result"] for row in report["detections"]] == ["localization", "both"]
+    assert [row["why"] for row in report["detections"]] == [
         "IoU 0.4286 with ground truth 1 (a), below 0.5",
         "IoU 0.2500 with ground truth 2 (b), below 0.5, and of another class",
     ]
-    assert [row["result"] for row in found["image"]["ground_truths"]] == ["near-miss", "missed"]
-    assert [row["why"] for row in found["image"]["ground_truths"]] == [
+    assert [row["result"] for row in report["image"]["ground_truths"]] == ["near-miss", "missed"]
+    assert [row["why"] for row in report["image"]["ground_truths"]] == [
         "near miss: detection 1",
         "no matching or near-miss detection",
     ]
@@ -74,8 +74,8 @@ def test_what_is_not_found(detap: Run, case: list[str]) -> None:
     assert alone["image"]["ground_truths"] == []
 
 
-def test_what_hardly_overlaps_is_background(detap: Run, tmp_path: Path) -> None:
-    """Five of a hundred columns are common: 500 pixels of 19,500."""
+def test_a_small_overlap_is_background(detap: Run, tmp_path: Path) -> None:
+    """Five of a hundred columns are shared: 500 of 19,500 pixels."""
     rows = [{"image_id": 1, "category_id": 1, "bbox": [-95, 0, 100, 100], "score": 0.5}]
     files = write_coco(tmp_path, instances(), rows)
     (row,) = record(detap, "1", *files.arguments[1:], "--isolated")["detections"]
@@ -85,8 +85,8 @@ def test_what_hardly_overlaps_is_background(detap: Run, tmp_path: Path) -> None:
     )
 
 
-def test_neutral_out_of_range_and_beyond_the_limit(detap: Run, tmp_path: Path) -> None:
-    """The other cat becomes a crowd, which covers the third detection; one may count alone."""
+def test_ignored_outside_area_range_and_beyond_max_dets(detap: Run, tmp_path: Path) -> None:
+    """The other cat becomes a crowd that covers the third detection; max_dets is 1."""
     truth = instances()
     truth["annotations"][1]["iscrowd"] = 1
     rows = results()
@@ -110,9 +110,9 @@ def test_the_table_fits_a_page(detap: Run, case: list[str], voc: Files) -> None:
 
 
 def test_another_threshold(detap: Run, case: list[str]) -> None:
-    found = record(detap, "1", *case, "--at-iou", "0.6")
-    assert found["image"]["iou"] == 0.6
-    assert found["detections"][4]["result"] == "localization"  # of 70/130
+    report = record(detap, "1", *case, "--at-iou", "0.6")
+    assert report["image"]["iou"] == 0.6
+    assert report["detections"][4]["result"] == "localization"  # of 70/130
     ended = detap("show", "1", *case, "--at-iou", "0.61")
     assert (ended.status, "IoU 0.61 is not among the thresholds" in ended.err) == (2, True)
 
@@ -126,7 +126,7 @@ def test_another_threshold(detap: Run, case: list[str]) -> None:
         ([], "Missing argument 'IMAGE'"),
     ],
 )
-def test_what_means_nothing_is_refused(
+def test_invalid_options_are_rejected(
     detap: Run, case: list[str], words: list[str], message: str
 ) -> None:
     ended = detap("show", *words, *case)
@@ -134,7 +134,7 @@ def test_what_means_nothing_is_refused(
     assert message in ended.err
 
 
-def test_names_are_text(detap: Run, tmp_path: Path) -> None:
+def test_names_are_escaped(detap: Run, tmp_path: Path) -> None:
     truth = instances()
     truth["categories"][0]["name"] = "\x1b[31mcat"
     files = write_coco(tmp_path, truth)

@@ -1,4 +1,4 @@
-"""What a start imports: every module costs time before the first byte is read."""
+"""Modules imported at start-up, each of which delays the first read."""
 
 import compileall
 import subprocess
@@ -30,12 +30,12 @@ HEAVY = {
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
-    """Compile what is there: what the compiler imports (unicodedata, for one) is no start's."""
+    """Compile the sources first, as the compiler's own imports are not part of start-up."""
     compileall.compile_dir(str(Path(detap.__file__).parent), quiet=1)
 
 
 def imported_by(*arguments: str) -> set[str]:
-    """Return the modules that are loaded at the end of a command line."""
+    """Return the modules loaded by a command line."""
     code = (
         "import sys\n"
         "from detap.cli import main\n"
@@ -76,8 +76,8 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert not {f"{sections}.schema", f"{sections}.documents"} & modules
 
 
-def test_eval_makes_no_dataclass_of_its_own(coco: Files) -> None:
-    """Each would have its methods written and compiled: detap.records has them once."""
+def test_eval_defines_no_dataclass(coco: Files) -> None:
+    """Each dataclass compiles its methods at import; detap.records has them once."""
     code = (
         "import sys\n"
         "from detap.cli import main\n"
@@ -97,7 +97,7 @@ def test_eval_makes_no_dataclass_of_its_own(coco: Files) -> None:
     assert others == ""
 
 
-def test_a_report_imports_little_more(coco: Files, tmp_path: Path) -> None:
+def test_a_report_imports_few_more_modules(coco: Files, tmp_path: Path) -> None:
     target = str(tmp_path / "report.json")
     modules = imported_by(*coco.arguments, "-o", target) - imported_by(*coco.arguments)
     assert "json" in modules

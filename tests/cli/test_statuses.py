@@ -1,4 +1,4 @@
-"""How every run ends: its status, what it says, and what it leaves behind."""
+"""Exit status, messages and files of every kind of run."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ needs_full_device = pytest.mark.skipif(
 )
 
 
-def test_done(coco: Files) -> None:
+def test_success_exits_0(coco: Files) -> None:
     ended = spawn(*coco.arguments)
     assert ended.returncode == 0
     assert ended.stdout.startswith("class ")
@@ -34,7 +34,7 @@ def test_done(coco: Files) -> None:
 def test_the_wrong_layout_is_an_input_error(
     voc: Files, detap: Detap, tmp_path: Path, numbers: bool
 ) -> None:
-    """One of two cats is found, and the dog: mAP .75."""
+    """One of two cats is detected, and the dog: mAP .75."""
     names, per_image = tmp_path / "names.txt", tmp_path / "per-image"
     names.write_text("".join(f"{name}\n" for name in CLASSES.values()))
     per_image.mkdir()
@@ -100,7 +100,7 @@ def test_an_input_error_is_one_line(coco: Files) -> None:
     assert ended.stderr == f"Error: {path}: no such file or directory\n"
 
 
-def test_debug_shows_where_it_came_from(coco: Files) -> None:
+def test_debug_shows_the_traceback(coco: Files) -> None:
     ended = spawn("eval", "--gt", coco.gt, "--dt", coco.folder / "absent.json", "--debug")
     assert ended.returncode == 2
     assert ended.stderr.startswith("Traceback (most recent call last):\n")
@@ -144,7 +144,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
         (BrokenPipeError(), 0, ""),
     ],
 )
-def test_whatever_is_raised_is_caught_in_one_place(
+def test_all_exceptions_are_caught_in_one_function(
     detap: Detap,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -188,7 +188,7 @@ def test_signals(coco: Files, number: signal.Signals, status: int, begun: str) -
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_between_the_command_and_its_end(coco: Files, number: signal.Signals) -> None:
-    """While the handlers are being put back nothing of ours is there to catch what they raise."""
+    """While the handlers are being restored, no code of detap would catch an exception."""
     code = (
         "import os, sys\n"
         "from detap import cli\n"
@@ -207,7 +207,7 @@ def test_a_signal_between_the_command_and_its_end(coco: Files, number: signal.Si
 
 
 def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
-    """As under nohup: who starts the command decides."""
+    """As under nohup: the caller decides."""
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
@@ -227,7 +227,7 @@ def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
 def test_an_interrupt_under_another_name_is_an_interrupt(
     detap: Detap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python's compiler makes a SyntaxError of one that comes while it loads a module."""
+    """Python's compiler turns an interrupt during an import into a SyntaxError."""
 
     def invoke(*_: Any) -> int:
         try:
@@ -296,7 +296,7 @@ def test_a_full_disk_behind_a_report(coco: Files) -> None:
     assert ended.stderr == "Error: /dev/full: cannot be written: No space left on device\n"
 
 
-def test_a_report_by_the_path_of_stdout(coco: Files) -> None:
+def test_a_report_to_the_path_of_stdout(coco: Files) -> None:
     if not os.path.exists("/dev/stdout"):
         pytest.skip("no /dev/stdout on this system")
     ended = spawn(*coco.arguments, "-q", "-o", "csv=/dev/stdout", "--output-format", "json")
