@@ -1,4 +1,4 @@
-"""Detectors made worse by a seed, as files of the VOC development kit or as COCO results."""
+"""Randomly degraded detections, as VOC devkit files or COCO results."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ Worsen = Callable[[str, list[Line]], list[Line]]
 
 
 def copy_voc(source: Path, target: Path, worsen: Worsen) -> Path:
-    """Write a folder of detections, each class's lines changed."""
+    """Write a copy of a folder of detections with the lines of each class changed."""
     target.mkdir()
     for path in sorted(source.glob("*.txt")):
         name = path.stem.rpartition("_")[2]
@@ -24,7 +24,7 @@ def copy_voc(source: Path, target: Path, worsen: Worsen) -> Path:
 
 
 def without_best(class_name: str, count: int) -> Worsen:
-    """Drop the best-scored boxes of one class."""
+    """Drop the highest-scored boxes of one class."""
 
     def worsen(name: str, lines: list[Line]) -> list[Line]:
         if name != class_name:
@@ -37,7 +37,7 @@ def without_best(class_name: str, count: int) -> Worsen:
 
 
 def jittered(share: float, seed: int, only: str | None = None) -> Worsen:
-    """Move every side by a normal share of the box's size."""
+    """Shift every box edge by a normal fraction of the box's size."""
 
     def worsen(name: str, lines: list[Line]) -> list[Line]:
         if only is not None and name != only:
@@ -58,7 +58,7 @@ def jittered(share: float, seed: int, only: str | None = None) -> Worsen:
 
 
 def lower_scores(share: float, seed: int) -> Worsen:
-    """Lower the scores of a share of the boxes, each by a factor of its own."""
+    """Lower the scores of a fraction of the boxes, each by its own factor."""
 
     def worsen(name: str, lines: list[Line]) -> list[Line]:
         rng = np.random.default_rng([seed, *name.encode()])
@@ -72,7 +72,7 @@ def lower_scores(share: float, seed: int) -> Worsen:
 
 
 def images_of(source: Path, class_name: str, count: int) -> set[str]:
-    """Return the images that the best-scored boxes of a class lie on."""
+    """Return the images of the highest-scored boxes of a class."""
     (path,) = source.glob(f"*_{class_name}.txt")
     lines = [line.split() for line in path.read_text().splitlines()]
     lines.sort(key=lambda line: -float(line[1]))
@@ -80,9 +80,9 @@ def images_of(source: Path, class_name: str, count: int) -> set[str]:
 
 
 def coco(
-    names: Iterable[str], *, found: bool = True
+    names: Iterable[str], *, matched: bool = True
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a COCO case with one box of each class, found by all detectors or by none."""
+    """Return a COCO case with one box per class, matched or not."""
     names = list(names)
     truth = {
         "images": [{"id": number, "width": 640, "height": 480} for number in range(len(names))],
@@ -99,12 +99,12 @@ def coco(
             for number in range(1, len(names) + 1)
         ],
     }
-    place = 10 if found else 400
+    left = 10 if matched else 400
     results = [
         {
             "image_id": number - 1,
             "category_id": number,
-            "bbox": [place, 10, 100, 100],
+            "bbox": [left, 10, 100, 100],
             "score": 0.9,
         }
         for number in range(1, len(names) + 1)

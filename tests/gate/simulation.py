@@ -1,4 +1,4 @@
-"""Null pairs and real differences, simulated: how often the gate is wrong, and the interval right.
+"""Simulate null pairs and real differences: error rate of gates, coverage of intervals.
 
 A null pair is two detectors of the same quality whose errors are drawn independently. The quick
 version runs in the test suite; this is the long one:
@@ -6,7 +6,7 @@ version runs in the test suite; this is the long one:
     python -m tests.gate.simulation --pairs 2000
     python -m tests.gate.simulation --pairs 200 --voc2007 ../shared/data/voc2007-test
 
-With --power, instead: how often a drop is told from noise that is said to be in 80 of 100 cases.
+With --power: how often a drop is detected that should be detected with 80 % power.
 """
 
 import argparse
@@ -29,10 +29,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a detector is.
+    """Quality of a simulated detector.
 
-    `missed` is the share of objects it misses, `jitter` the normal error of each side as a share
-    of the box, `false` the mean number of boxes in an image where nothing is.
+    `missed` is the fraction of missed objects, `jitter` the standard deviation of each edge as a
+    fraction of the box, `false` the mean number of background boxes per image.
     """
 
     missed: float
@@ -42,7 +42,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class World:
-    """Images, and how often each class occurs."""
+    """Number of images and frequency of each class."""
 
     images: int
     shares: tuple[float, ...]
@@ -69,14 +69,14 @@ class World:
         kept = np.flatnonzero(rng.random(len(truth)) >= quality.missed)
         box = truth.corners[kept]
         size = np.tile(box[:, 2:] - box[:, :2], 2)
-        found = box + rng.normal(0, quality.jitter, box.shape) * size
-        found[:, 2:] = np.maximum(found[:, 2:], found[:, :2] + 1)
+        matched = box + rng.normal(0, quality.jitter, box.shape) * size
+        matched[:, 2:] = np.maximum(matched[:, 2:], matched[:, :2] + 1)
         image = np.repeat(np.arange(self.images), rng.poisson(quality.false, self.images))
         stray, _ = encode_boxes(boxes(rng, len(image)), "xywh")
         return Detections.from_arrays(
             image=np.concatenate([truth.image[kept], image]),
             label=np.concatenate([truth.label[kept], self.labels(rng, len(image))]),
-            boxes=np.concatenate([found, stray]),
+            boxes=np.concatenate([matched, stray]),
             score=np.concatenate([rng.beta(5, 2, len(kept)), rng.beta(2, 4, len(image))]),
         ).reindex_like(truth)
 
@@ -92,7 +92,7 @@ GOOD, WORSE = Quality(0.2, 0.08, 2.0), Quality(0.35, 0.10, 2.5)
 
 @dataclass(frozen=True)
 class Trial:
-    """One pair: the drop of AP from the first to the second, and its interval."""
+    """Drop of AP between two detectors, with its interval."""
 
     drop: float
     low: float
@@ -131,7 +131,7 @@ def trial(
 
 
 def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000) -> float:
-    """Return the drop on so many images that its own error is small."""
+    """Return the drop on so many images that its standard error is small."""
     rng = np.random.default_rng(10**6)
     large = replace(world, images=images)
     truth = large.truth(rng)
@@ -144,7 +144,7 @@ def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000)
 
 @dataclass(frozen=True)
 class Pool:
-    """Many images with two detectors: what is drawn from, so that the true drop is known."""
+    """Population of images with two detectors, whose true drop is known."""
 
     pair: tuple[Result, Result]
     name: str = "AP"
@@ -160,7 +160,7 @@ class Pool:
         return cls((first, second))
 
     def drop(self, label: int | None = None) -> float:
-        """Return the true drop, of all classes or of one."""
+        """Return the true drop, overall or of one class."""
         first, second = (
             result.metric(self.name)
             if label is None
@@ -172,13 +172,13 @@ class Pool:
     def draw(
         self, images: int, samples: int, resamples: int, *, label: int | None = None, seed: int = 0
     ) -> list[Floats]:
-        """Return, of samples of so many images, the drops in their resamples, as a gate has them.
+        """Return the drops in resamples of samples of `count` images, as a gate computes them.
 
-        A resample of a sample is one of the pool too: only its weights are other ones.
+        A resample of a sample is also one of the pool, with other weights.
         """
         rng = np.random.default_rng(seed)
         size = len(self.pair[0].images)
-        found = []
+        rows = []
         for _ in range(samples):
             sample = rng.integers(0, size, images)
             drawn = sample[rng.integers(0, images, (resamples, images))]
@@ -187,40 +187,40 @@ class Pool:
             )
             before, after = (resampled(result, weights, [self.name]) for result in self.pair)
             if label is None:
-                found.append(before.overall[self.name] - after.overall[self.name])
+                rows.append(before.overall[self.name] - after.overall[self.name])
             else:
-                found.append((before.by_class[self.name] - after.by_class[self.name])[label])
-        return found
+                rows.append((before.by_class[self.name] - after.by_class[self.name])[label])
+        return rows
 
 
 def named(samples: Sequence[Floats], criterion: Criterion) -> float:
-    """Return the smallest drop that samples say they can tell from noise, on the average."""
+    """Return the mean minimum detectable drop of the samples."""
     return float(
         np.mean([criterion.min_detectable_drop(criterion.error(drops)) for drops in samples])
     )
 
 
-def share_found(samples: Sequence[Floats], criterion: Criterion, limit: float = 0.0) -> float:
-    """Return in which share of samples the interval of the drop is wholly above a limit."""
+def detected_fraction(samples: Sequence[Floats], criterion: Criterion, limit: float = 0.0) -> float:
+    """Return the fraction of samples whose interval of the drop is above a limit."""
     lows = [interval(drops, criterion.level)[0] for drops in samples]
     return sum(low > limit for low in lows) / len(lows)
 
 
 def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterator[Trial]:
-    """Yield null pairs of a real detector: the same, jittered by two seeds."""
+    """Yield null pairs of a real detector: its boxes jittered with two seeds."""
     from detap.formats.voc import tables as voc
 
     truth = voc.read_ground_truth(folder / "Annotations")
-    found = voc.read_detections(folder / "detections", truth)
-    size = np.tile(found.corners[:, 2:] - found.corners[:, :2], 2)
+    detections = voc.read_detections(folder / "detections", truth)
+    size = np.tile(detections.corners[:, 2:] - detections.corners[:, :2], 2)
     for seed in seeds:
         rng = np.random.default_rng(seed)
         tables = []
         for _ in range(2):
-            moved = found.corners + rng.normal(0, 0.1, size.shape) * size
+            moved = detections.corners + rng.normal(0, 0.1, size.shape) * size
             moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
             sides = moved[:, 2:] - moved[:, :2]
-            tables.append(replace(found, corners=moved, box_area=sides[:, 0] * sides[:, 1]))
+            tables.append(replace(detections, corners=moved, box_area=sides[:, 0] * sides[:, 1]))
         yield trial(truth, tables, ("voc2012", "mAP"), resamples, seed)
 
 
@@ -229,14 +229,14 @@ LITTLE = Quality(0.26, 0.085, 2.2)
 
 
 def power(world: World, label: int | None, samples: int, resamples: int) -> str:
-    """Return how often a drop is found with as many images as a pilot of 200 says it takes."""
+    """Return how often a drop is detected with the number of images that 200 images ask for."""
     pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
     drop = pool.drop(label)
     smallest = named(pool.draw(200, 100, resamples, label=label, seed=1), criterion)
     images = images_needed(200, smallest, drop)
     assert images is not None
     shares = [
-        share_found(pool.draw(count, samples, resamples, label=label, seed=count), criterion)
+        detected_fraction(pool.draw(count, samples, resamples, label=label, seed=count), criterion)
         for count in (images, images // 2)
     ]
     return (
@@ -246,10 +246,10 @@ def power(world: World, label: int | None, samples: int, resamples: int) -> str:
     )
 
 
-def told(name: str, found: Sequence[Trial], true: float) -> str:
-    count = len(found)
-    failed = sum(entry.low > true for entry in found)
-    covered = sum(entry.low <= true <= entry.high for entry in found)
+def describe(name: str, results: Sequence[Trial], true: float) -> str:
+    count = len(results)
+    failed = sum(entry.low > true for entry in results)
+    covered = sum(entry.low <= true <= entry.high for entry in results)
     error = sqrt(0.95 * 0.05 / count)
     return (
         f"{name}: true drop {true:.4f}; of {count} intervals at 95 % {covered / count:.3f} have it "
@@ -276,8 +276,8 @@ def main() -> None:
         return
     seeds = range(options.pairs)
     if options.voc2007:
-        found = list(voc_trials(options.voc2007, seeds, resamples=options.resamples))
-        print(told("null pairs of voc2007-test", found, 0.0))
+        results = list(voc_trials(options.voc2007, seeds, resamples=options.resamples))
+        print(describe("null pairs of voc2007-test", results, 0.0))
         return
     for name, world, pair in (
         ("null pairs, 200 images, 3 even classes", EVEN, (GOOD, GOOD)),
@@ -286,7 +286,7 @@ def main() -> None:
         ("a worse detector, 100 images, 20 classes, most rare", RARE, (GOOD, WORSE)),
     ):
         true = 0.0 if pair[0] == pair[1] else true_drop(world, pair)
-        print(told(name, list(trials(world, pair, seeds, resamples=options.resamples)), true))
+        print(describe(name, list(trials(world, pair, seeds, resamples=options.resamples)), true))
 
 
 if __name__ == "__main__":

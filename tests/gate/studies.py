@@ -1,4 +1,4 @@
-"""Intervals where data is scarce, simulated: what the rules of docs/statistics.md rest on.
+"""Simulate intervals on little data, which the rules of docs/statistics.md are based on.
 
     python -m tests.gate.studies few --pairs 500
     python -m tests.gate.studies near-perfect --pairs 500
@@ -34,7 +34,7 @@ _normal = NormalDist()
 
 @dataclass(frozen=True)
 class Sizes(World):
-    """Images of large objects, a share of them small."""
+    """Images of large objects and a fraction of small ones."""
 
     small: float = 0.0
 
@@ -56,7 +56,7 @@ class Sizes(World):
 def drawn(
     truth: GroundTruth, tables: Sequence[Detections], resamples: int, seed: int
 ) -> tuple[list[Result], list[Resampled]]:
-    """Return two results and their numbers in resamples, with parts of the images left out."""
+    """Return two results and their metrics in resamples, with groups of images left out."""
     results = [evaluate(truth, table, "coco") for table in tables]
     weights = leave_out(draw_weights(len(truth.images), resamples, seed))
     return results, [resampled(result, weights, ["AP", "APs"]) for result in results]
@@ -73,7 +73,7 @@ def pairs(
 
 
 def drops(both: Sequence[Resampled], name: str) -> tuple[Floats, Floats]:
-    """Return the drops in resamples, and without each part of the images."""
+    """Return the drops in resamples, and with each group of images left out."""
     before, after = both
     assert before.left_out is not None
     assert after.left_out is not None
@@ -110,7 +110,7 @@ def every_interval(drop: float, values: Floats, left_out: Floats) -> dict[str, I
 
 @dataclass
 class Tally:
-    """How often intervals were beyond a true drop."""
+    """Counts of intervals that exclude the true drop."""
 
     count: int = 0
     above: int = 0
@@ -136,23 +136,23 @@ NEAR_PERFECT: Mapping[str, tuple[World, tuple[Quality, Quality]]] = {
 
 
 def near_perfect(name: str, seeds: Sequence[int], resamples: int) -> dict[str, Tally]:
-    """Return how often each interval is beyond the true drop of AP."""
+    """Return how often each interval excludes the true drop of AP."""
     world, pair = NEAR_PERFECT[name]
     true = 0.0 if pair[0] == pair[1] else true_drop(world, pair)
-    found: dict[str, Tally] = {}
+    shares: dict[str, Tally] = {}
     for results, both in pairs(world, pair, seeds, resamples):
         first, second = (result.summary["AP"] for result in results)
         ends = every_interval(first - second, *drops(both, "AP"))
         for kind, entry in ends.items():
-            found.setdefault(kind, Tally()).add(entry, true)
-    return found
+            shares.setdefault(kind, Tally()).add(entry, true)
+    return shares
 
 
 def few(expected: float, seeds: Sequence[int], resamples: int) -> tuple[Tally, Tally]:
-    """Return how often the interval of APs is beyond 0 under no change: without and with the rule.
+    """Return how often the interval of APs excludes 0 without a change, by either rule.
 
     `expected` is the mean number of small objects. Without the rule every pair has a percentile
-    interval; with it, only those of 20 small objects or more have one, an expanded one.
+    interval; with it, only pairs of at least 20 small objects have one, which is expanded.
     """
     world = Sizes(100, (1.0, 1.0, 1.0), small=expected / 300)
     without, ruled = Tally(), Tally()
@@ -175,22 +175,22 @@ SMALLEST: Mapping[str, tuple[tuple[Quality, ...], tuple[Quality, ...]]] = {
 
 
 def smallest(name: str, seeds: Sequence[int], resamples: int) -> Tally:
-    """Return how often the percentile interval of the smallest class's AP is beyond 0."""
-    found = Tally()
+    """Return how often the percentile interval of the smallest class's AP excludes 0."""
+    tally = Tally()
     for seed in seeds:
         rng = np.random.default_rng(seed)
         truth = EVEN.truth(rng)
         tables = [_of_classes(truth, qualities, rng) for qualities in SMALLEST[name]]
         _, both = drawn(truth, tables, resamples, seed)
         before, after = (one.by_class["AP"].min(axis=0) for one in both)
-        found.add(interval(before - after, 0.95), 0.0)
-    return found
+        tally.add(interval(before - after, 0.95), 0.0)
+    return tally
 
 
 def _of_classes(
     truth: GroundTruth, qualities: Sequence[Quality], rng: np.random.Generator
 ) -> Detections:
-    """Return detections of which each class has a quality of its own."""
+    """Return detections with a separate quality per class."""
     tables = [EVEN.detections(truth, quality, rng) for quality in qualities]
     kept = [table.label == label for label, table in enumerate(tables)]
 

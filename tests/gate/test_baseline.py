@@ -1,4 +1,4 @@
-"""The ratchet: stored numbers rise, and never fall unasked."""
+"""``detap baseline``: stored metrics rise, and fall only on request."""
 
 import json
 import os
@@ -32,11 +32,11 @@ Run = Callable[..., Ended]
 
 @pytest.fixture
 def reports(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write the reports of three detectors: good, one without the dog, one without the cat."""
+    """Write the reports of three detectors: good, without the dog, without the cat."""
     monkeypatch.chdir(tmp_path)
     write_coco(tmp_path)
     for name, label in (("good", 0), ("no-dog", 2), ("no-cat", 1)):
-        kept = [found for found in results() if found["category_id"] != label]
+        kept = [detection for detection in results() if detection["category_id"] != label]
         (tmp_path / "dt.json").write_text(json.dumps(kept))
         call = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q", "-o", f"{name}.json")
         assert detap(*call).status == 0
@@ -58,7 +58,7 @@ def test_a_first_report_becomes_the_baseline(reports: Path, detap: Run) -> None:
     assert load(reports / "base.json") == load(reports / "good.json")
 
 
-def test_numbers_rise_each_by_itself_and_none_falls(reports: Path, detap: Run) -> None:
+def test_each_metric_rises_separately_and_none_falls(reports: Path, detap: Run) -> None:
     detap("baseline", "update", "base.json", "no-dog.json")
     before = load(reports / "base.json")
     ended = detap("baseline", "update", "base.json", "no-cat.json")
@@ -85,12 +85,12 @@ def test_a_raised_baseline_is_a_baseline(reports: Path, detap: Run) -> None:
     (reports / "dt.json").write_text(json.dumps(results()))
     call = ("eval", "--gt", "instances.json", "--dt", "dt.json", "--baseline", "base.json")
     assert detap(*call, "--max-drop", "class:*.AP=0").status == 0
-    kept = [found for found in results() if found["category_id"] != 1]
+    kept = [detection for detection in results() if detection["category_id"] != 1]
     (reports / "dt.json").write_text(json.dumps(kept))
     assert detap(*call, "--max-drop", "class:*.AP=0").status == 1
 
 
-def test_falling_takes_asking(reports: Path, detap: Run) -> None:
+def test_a_fall_needs_allow_drop(reports: Path, detap: Run) -> None:
     detap("baseline", "update", "base.json", "good.json")
     same = (reports / "base.json").read_bytes()
     ended = detap("baseline", "update", "base.json", "good.json")
@@ -106,7 +106,7 @@ def test_falling_takes_asking(reports: Path, detap: Run) -> None:
     assert same != (reports / "base.json").read_bytes()
 
 
-def test_another_ground_truth_is_refused_and_may_be_insisted_on(reports: Path, detap: Run) -> None:
+def test_another_ground_truth_is_rejected_unless_allowed(reports: Path, detap: Run) -> None:
     detap("baseline", "update", "base.json", "good.json")
     truth = instances()
     truth["annotations"][0]["bbox"] = [0, 0, 99, 100]
@@ -133,7 +133,7 @@ def test_another_ground_truth_is_refused_and_may_be_insisted_on(reports: Path, d
         ("[" * 100_000, "not a JSON report"),
     ],
 )
-def test_what_is_no_report_is_refused(
+def test_a_file_that_is_not_a_report_is_rejected(
     reports: Path, detap: Run, content: str, message: str
 ) -> None:
     (reports / "bad.json").write_text(content)
@@ -145,7 +145,7 @@ def test_what_is_no_report_is_refused(
     assert (reports / "bad.json").read_text() == content
 
 
-def test_a_baseline_is_no_pipe_and_not_the_report_itself(reports: Path, detap: Run) -> None:
+def test_a_baseline_may_not_be_a_pipe_or_the_report(reports: Path, detap: Run) -> None:
     assert detap("baseline", "update", "-", "good.json").status == 2
     assert detap("baseline", "update", "good.json", "good.json").status == 2
 
@@ -231,14 +231,14 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
         ),
     ],
 )
-def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) -> None:
-    found = differences(record(**now), record(**then))
-    assert len(found) == (message is not None)
+def test_differences_of_two_reports(now: Any, then: Any, message: str | None) -> None:
+    differing = differences(record(**now), record(**then))
+    assert len(differing) == (message is not None)
     if message is not None:
-        assert found[0].startswith(message)
+        assert differing[0].startswith(message)
 
 
-def test_a_slice_of_one_report_alone() -> None:
+def test_a_slice_of_only_one_report() -> None:
     now, then = record(slices={"day": {}}), record(slices={"night": {}})
     assert slice_differences(now, then, ["day", "night"]) == [
         "slice 'day': only in the current report",
@@ -246,7 +246,7 @@ def test_a_slice_of_one_report_alone() -> None:
     ]
 
 
-def test_slices_are_alike_where_they_hold_the_same_images() -> None:
+def test_slices_are_equal_if_they_have_the_same_images() -> None:
     def night(digest: str | None, images: int) -> dict[str, Any]:
         return record(slices={"night": {"images": images, "images_sha256": digest}})
 
@@ -261,7 +261,7 @@ def test_slices_are_alike_where_they_hold_the_same_images() -> None:
         ]
 
 
-def test_all_that_differs_is_said_at_once() -> None:
+def test_all_differences_are_reported_at_once() -> None:
     require_comparable("a.json", [], "--x")
     message = "a.json is not comparable: b; c; regenerate it or pass --x"
     with pytest.raises(UsageError, match=f"^{message}$"):
@@ -273,7 +273,7 @@ def at(score: float | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("now", "then", "found"),
+    ("now", "then", "differing"),
     [
         (at(0.5), at(0.5), []),
         (at(None), at(None), []),
@@ -283,15 +283,15 @@ def at(score: float | None) -> dict[str, Any]:
         (at(0.5), at(None), ["score threshold (baseline: best F1; current: 0.5)"]),
     ],
 )
-def test_numbers_at_another_threshold(now: Any, then: Any, found: list[str]) -> None:
-    assert threshold_differences(now, then) == found
+def test_metrics_at_another_score_threshold(now: Any, then: Any, differing: list[str]) -> None:
+    assert threshold_differences(now, then) == differing
 
 
 @pytest.mark.parametrize(
     ("kind", "key", "unit"),
     [("detection", "classes", "class"), ("retrieval", "queries", "query")],
 )
-def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> None:
+def test_metrics_of_a_slice_of_a_report(kind: str, key: str, unit: str) -> None:
     night = {"summary": {"AP": 0.25}, key: [{"name": "cat", "AP": 0.125}]}
     rows = [{"name": "cat", "AP": 0.5}]
     whole = metrics_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
@@ -302,7 +302,7 @@ def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> 
         assert numbers.by_row("AP") == [of_cat]
 
 
-def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
+def test_a_baseline_matches_its_detections_up_to_rounding() -> None:
     summary: dict[str, float | None] = {"AP": 0.5, "APs": nan}
     assert summary_differences(record(), summary, "X") == []
     assert summary_differences(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
@@ -336,34 +336,34 @@ def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:
         (0.5, 0.5 + 2**-53, 0.5 + 2**-53, []),
     ],
 )
-def test_the_ratchet(old: float, new: float | None, kept: float, changes: list[Any]) -> None:
+def test_raising_a_baseline(old: float, new: float | None, kept: float, changes: list[Any]) -> None:
     before, after = rows(old, positives=3), rows(new, positives=9)
-    found, told = raise_baseline(before, after)
-    assert found["summary"] == {"AP": kept}
-    assert found["classes"][0]["AP"] == kept
-    assert found["classes"][0]["false_positives"] == 9  # counts are today's
-    assert told == changes
+    raised, raises = raise_baseline(before, after)
+    assert raised["summary"] == {"AP": kept}
+    assert raised["classes"][0]["AP"] == kept
+    assert raised["classes"][0]["false_positives"] == 9  # counts are today's
+    assert raises == changes
     fell = new is None or new < old - 1e-12
-    assert found.get("retained_metrics", []) == (["AP", "class:cat.AP"] if fell else [])
-    found, told = raise_baseline(before, after, allow_drop=True)
-    assert found["summary"] == {"AP": new}
-    assert bool(told) == (fell or bool(changes))
+    assert raised.get("retained_metrics", []) == (["AP", "class:cat.AP"] if fell else [])
+    raised, raises = raise_baseline(before, after, allow_drop=True)
+    assert raised["summary"] == {"AP": new}
+    assert bool(raises) == (fell or bool(changes))
 
 
-def test_the_ratchet_of_a_slice() -> None:
+def test_raising_the_metrics_of_a_slice() -> None:
     before = {**rows(0.5), "slices": {"night": rows(0.5), "day": rows(0.5)}}
     after = {**rows(0.6), "slices": {"night": rows(0.4), "fog": rows(0.1)}}
-    found, told = raise_baseline(before, after)
-    assert found["slices"]["night"]["summary"] == {"AP": 0.5}
-    assert found["slices"]["fog"]["summary"] == {"AP": 0.1}
-    assert found["retained_metrics"] == ["slice:night.AP", "slice:night.class:cat.AP"]
-    assert [name for name, _, _ in told] == ["AP", "class:cat.AP"]
+    raised, raises = raise_baseline(before, after)
+    assert raised["slices"]["night"]["summary"] == {"AP": 0.5}
+    assert raised["slices"]["fog"]["summary"] == {"AP": 0.1}
+    assert raised["retained_metrics"] == ["slice:night.AP", "slice:night.class:cat.AP"]
+    assert [name for name, _, _ in raises] == ["AP", "class:cat.AP"]
 
 
-def test_rows_are_known_by_name_and_id() -> None:
+def test_classes_are_matched_by_name_and_id() -> None:
     before = record(classes=[{"name": "cat", "id": 2, "AP": 0.9}])
-    found, _ = raise_baseline(before, rows(0.1))
-    assert found["classes"][0]["AP"] == 0.1
+    raised, _ = raise_baseline(before, rows(0.1))
+    assert raised["classes"][0]["AP"] == 0.1
 
 
 def at_threshold(score: float | None, recall: float) -> dict[str, Any]:
@@ -371,12 +371,12 @@ def at_threshold(score: float | None, recall: float) -> dict[str, Any]:
     return {"score_threshold": score, "overall": overall, "classes": [{"name": "cat", **overall}]}
 
 
-def test_the_ratchet_of_numbers_at_a_threshold() -> None:
+def test_raising_metrics_at_a_score_threshold() -> None:
     before = {**rows(0.5), "operating_point": at_threshold(0.3, 0.9)}
     after = {**rows(0.5), "operating_point": at_threshold(0.3, 0.8)}
-    found, told = raise_baseline(before, after)
-    assert found["operating_point"] == at_threshold(0.3, 0.9)
-    assert (found["retained_metrics"], told) == (["recall", "class:cat.recall"], [])
+    raised, raises = raise_baseline(before, after)
+    assert raised["operating_point"] == at_threshold(0.3, 0.9)
+    assert (raised["retained_metrics"], raises) == (["recall", "class:cat.recall"], [])
     # At another threshold, or where one report has none, they are as they are.
     other = {**rows(0.5), "operating_point": at_threshold(0.4, 0.8)}
     assert raise_baseline(before, other) == (other, [])
@@ -385,7 +385,7 @@ def test_the_ratchet_of_numbers_at_a_threshold() -> None:
 
 
 @pytest.mark.parametrize("name", ["class:cat.AP", "class:*.AP", "slice:all.class:cat.AP"])
-def test_a_baseline_of_shifted_category_ids_is_matched_by_name(
+def test_classes_with_shifted_ids_are_matched_by_name(
     coco: Files, detap: Run, tmp_path: Path, name: str
 ) -> None:
     tags = tmp_path / "tags.json"
@@ -411,12 +411,12 @@ def test_a_baseline_of_shifted_category_ids_is_matched_by_name(
 
 
 def of_class(folder: Path, number: int) -> Path:
-    """Write the good report with an AP of 1 for one class of six, and of 0 for the others."""
+    """Write the good report with an AP of 1 for one class of six, and 0 for the others."""
     record = load(folder / "good.json")
     row = record["classes"][0]
     record["classes"] = [
-        {**row, "name": f"c{place}", "id": place, "AP": float(place == number)}
-        for place in range(6)
+        {**row, "name": f"c{index}", "id": index, "AP": float(index == number)}
+        for index in range(6)
     ]
     path = folder / f"r{number}.json"
     path.write_text(json.dumps(record))
@@ -424,7 +424,7 @@ def of_class(folder: Path, number: int) -> Path:
 
 
 def updating(folder: Path, number: int) -> subprocess.Popen[bytes]:
-    """Start an update of the baseline to a report."""
+    """Start a process that updates the baseline from a report."""
     command = [sys.executable, "-m", "detap", "baseline", "update", "base.json"]
     return subprocess.Popen(
         [*command, of_class(folder, number)], cwd=folder, stdout=subprocess.DEVNULL
@@ -438,7 +438,7 @@ def test_concurrent_updates_keep_every_raise(reports: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders have no locks on Windows")
-def test_an_update_waits_for_another_one(reports: Path) -> None:
+def test_an_update_waits_for_another(reports: Path) -> None:
     import fcntl
 
     base = reports / "base.json"

@@ -1,4 +1,4 @@
-"""docs/ci.md as a new user reads it: every command as printed, from top to bottom."""
+"""Every command of docs/ci.md, run as printed from top to bottom."""
 
 import json
 import os
@@ -19,12 +19,12 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a copy of the example that the page begins with."""
+    """Return a copy of the example at the beginning of the page."""
     return Path(shutil.copytree(ROOT / "fixtures" / "quickstart" / "coco", tmp_path / "coco"))
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return an environment in which `detap` is this one."""
+    """Return environment variables whose `detap` is this one."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
     return {**kept, "PATH": path, **more}
@@ -43,15 +43,15 @@ def shell(line: str, folder: Path, **more: str) -> subprocess.CompletedProcess[s
     )
 
 
-def detap_is_there() -> bool:
+def detap_exists() -> bool:
     return shutil.which("detap", path=environment()["PATH"]) is not None
 
 
-needs_detap = pytest.mark.skipif(not detap_is_there(), reason="detap is not installed as a command")
+needs_detap = pytest.mark.skipif(not detap_exists(), reason="detap is not installed as a command")
 
 
 @needs_detap
-def test_every_command_works_as_printed_one_after_the_other(folder: Path) -> None:
+def test_every_command_works_as_printed_in_order(folder: Path) -> None:
     ran = 0
     for language, content in BLOCK.findall(PAGE):
         if language == "toml" and not (folder / "detap.toml").exists():
@@ -60,9 +60,9 @@ def test_every_command_works_as_printed_one_after_the_other(folder: Path) -> Non
             continue
         for line in content.splitlines():
             command, _, comment = line.partition("  # ")
-            due = int(comment.removeprefix("status ")) if comment else 0
+            status = int(comment.removeprefix("status ")) if comment else 0
             ended = shell(command, folder)
-            assert ended.returncode == due, f"{command}\n{ended.stdout}{ended.stderr}"
+            assert ended.returncode == status, f"{command}\n{ended.stdout}{ended.stderr}"
             assert ended.stdout or ">" in command
             ran += 1
     assert ran == 8
@@ -78,7 +78,7 @@ def test_the_page_shows_the_examples() -> None:
 
 @pytest.fixture
 def project(folder: Path) -> Path:
-    """Return a project as the page leaves it."""
+    """Return a project in the state at the end of the page."""
     shutil.copy(EXAMPLES / "detap.toml", folder)
     ended = shell(
         "detap eval --isolated --gt instances.json --dt results.json -o baseline.json", folder
@@ -88,10 +88,10 @@ def project(folder: Path) -> Path:
 
 
 def run_lines(text: str) -> list[str]:
-    """Return the commands of a workflow, but for the installation."""
-    found = re.findall(r"^\s+- (?:run: )?((?:detap|pip) .*)$", text, re.MULTILINE)
-    assert found[0] == "pip install detap"
-    return found[1:]
+    """Return the commands of a workflow without the installation."""
+    lines = re.findall(r"^\s+- (?:run: )?((?:detap|pip) .*)$", text, re.MULTILINE)
+    assert lines[0] == "pip install detap"
+    return lines[1:]
 
 
 @needs_detap
@@ -143,7 +143,7 @@ def test_the_test_module(project: Path) -> None:
     assert "AP dropped by 0.1231" in ended.stdout
 
 
-def test_every_toml_block_is_toml_and_a_target_works(folder: Path) -> None:
+def test_toml_blocks_are_valid_and_a_target_works(folder: Path) -> None:
     blocks = [content for language, content in BLOCK.findall(PAGE) if language == "toml"]
     for block in blocks:
         tomllib.loads(block)

@@ -1,4 +1,4 @@
-"""Two detectors side by side: numbers, kinds of mistakes, and the command."""
+"""Comparing two detectors: metrics, error counts and the command."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -53,11 +53,11 @@ def counts(row: list[int]) -> dict[str, int]:
     return {kind: count for kind, count in zip(KINDS, row, strict=True) if count}
 
 
-def test_each_kind_of_mistake() -> None:
+def test_each_kind_of_error() -> None:
     # F1 of cat after each detection, of 3 ground truths: 2/4, 2/5, 2/6, 2/7, 2/8, 4/9; the first
     # is the largest, so nothing below it counts.
-    found = count_errors(evaluate(TRUTH, MIXED, "voc2012"))
-    assert [counts(row) for row in found.by_image.tolist()] == [
+    errors = count_errors(evaluate(TRUTH, MIXED, "voc2012"))
+    assert [counts(row) for row in errors.by_image.tolist()] == [
         {"missed": 1},
         {"missed": 1},
         {"missed": 1},
@@ -70,17 +70,17 @@ def test_each_kind_of_mistake() -> None:
         *((4, "cat", [0, 0, 100, 100], 0.5), (3, "cat", [0, 0, 100, 100], 0.4)),
         (2, "cat", [0, 0, 100, 100], 0.3),
     )
-    found = count_errors(evaluate(TRUTH, more, "voc2012"))
-    assert [counts(row) for row in found.by_image.tolist()] == [
+    errors = count_errors(evaluate(TRUTH, more, "voc2012"))
+    assert [counts(row) for row in errors.by_image.tolist()] == [
         {"missed": 1, "duplicate": 1, "classification": 1},
         {"localization": 1},
         {},
         {"background": 1},
     ]
-    by_class = dict(zip(TRUTH.classes, found.by_class.tolist(), strict=True))
+    by_class = dict(zip(TRUTH.classes, errors.by_class.tolist(), strict=True))
     assert counts(by_class["dog"]) == {"missed": 1}
     assert sum(by_class["cat"]) == 4
-    assert [counts(row) for row in found.select_classes([1]).tolist()] == [
+    assert [counts(row) for row in errors.select_classes([1]).tolist()] == [
         {"missed": 1},
         {},
         {},
@@ -88,17 +88,17 @@ def test_each_kind_of_mistake() -> None:
     ]
 
 
-def test_neutral_ground_truths_are_not_missed() -> None:
+def test_ignored_ground_truths_are_not_missed() -> None:
     truth = replace(TRUTH, difficult=np.ones(len(TRUTH), np.bool_))
     assert count_errors(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
 
 
-def test_without_detections_all_is_missed() -> None:
-    found = count_errors(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
-    assert found.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
+def test_without_detections_all_are_missed() -> None:
+    counts = count_errors(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
+    assert counts.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
 
 
-def test_a_detector_does_not_differ_from_itself() -> None:
+def test_a_detector_equals_itself() -> None:
     result = evaluate(TRUTH, MIXED, "coco")
     comparison = compare(result, result, resamples=100, min_ground_truths=0)
     for name in comparison.names:
@@ -108,7 +108,7 @@ def test_a_detector_does_not_differ_from_itself() -> None:
     assert not comparison.changed.any()
 
 
-def test_the_difference_is_that_of_plain_evaluations() -> None:
+def test_the_difference_equals_that_of_two_evaluations() -> None:
     other = MIXED.select(np.arange(len(MIXED)) > 0)
     first, second = evaluate(TRUTH, MIXED, "coco"), evaluate(TRUTH, other, "coco")
     comparison = compare(first, second, resamples=200, min_ground_truths=0)
@@ -117,7 +117,7 @@ def test_the_difference_is_that_of_plain_evaluations() -> None:
     assert low <= comparison.difference("AP50") <= high
 
 
-def test_what_was_not_scored_alike_is_refused() -> None:
+def test_results_of_different_protocols_are_rejected() -> None:
     first = evaluate(TRUTH, MIXED, "coco")
     with pytest.raises(UsageError, match="different protocols"):
         compare(first, evaluate(TRUTH, MIXED, "voc2012"))
@@ -125,7 +125,7 @@ def test_what_was_not_scored_alike_is_refused() -> None:
         count_errors(evaluate(TRUTH, MIXED, protocol("proposals")))
 
 
-def test_classes_that_only_one_detector_has_are_numbered_alike() -> None:
+def test_classes_of_only_one_detector_get_the_same_index() -> None:
     first = detections((1, "cow", [0, 0, 1, 1], 0.5), (1, "cat", [0, 0, 100, 100], 0.9))
     second = detections((1, "ant", [0, 0, 1, 1], 0.5), (1, "cow", [0, 0, 1, 1], 0.4))
     one, two = align_classes(first, second)
@@ -136,7 +136,7 @@ def test_classes_that_only_one_detector_has_are_numbered_alike() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
-    worse = [found for found in results() if found["image_id"] == 1]
+    worse = [detection for detection in results() if detection["image_id"] == 1]
     for name, content in (("gt", instances()), ("a", results()), ("b", worse)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     return [
@@ -147,7 +147,7 @@ def files(tmp_path: Path) -> list[str]:
     ]
 
 
-def test_the_command_shows_numbers_classes_and_images(files: list[str], detap: Run) -> None:
+def test_the_command_shows_metrics_classes_and_images(files: list[str], detap: Run) -> None:
     ended = detap(*files)
     assert ended.status == 0
     lines = ended.out.splitlines()
@@ -163,7 +163,7 @@ def test_the_command_shows_numbers_classes_and_images(files: list[str], detap: R
     assert image.split()[:3] == ["2", "+1", "+1"]
 
 
-def test_its_json_obeys_its_schema(files: list[str], detap: Run) -> None:
+def test_json_matches_its_schema(files: list[str], detap: Run) -> None:
     report = json.loads(detap(*files, "--output-format", "json").out)
     Draft202012Validator(schema("comparison")).validate(report)
     assert [entry["role"] for entry in report["inputs"]] == ["ground_truth", "first", "second"]
@@ -197,19 +197,21 @@ def test_markdown(files: list[str], detap: Run) -> None:
         (["--protocol", "proposals"], "uses matching by-iou"),
     ],
 )
-def test_what_it_refuses(files: list[str], detap: Run, arguments: list[str], message: str) -> None:
+def test_invalid_arguments_are_rejected(
+    files: list[str], detap: Run, arguments: list[str], message: str
+) -> None:
     ended = detap(*files, *arguments)
     assert ended.status == 2
     assert message in ended.err
 
 
-def test_stdin_is_refused(files: list[str], detap: Run) -> None:
+def test_stdin_is_rejected(files: list[str], detap: Run) -> None:
     ended = detap("compare", "-", *files[2:])
     assert (ended.status, ended.out) == (2, "")
     assert "cannot come from stdin" in ended.err
 
 
-def test_a_detector_beside_itself_shows_no_change_and_no_sign(files: list[str], detap: Run) -> None:
+def test_a_detector_compared_to_itself_shows_no_change(files: list[str], detap: Run) -> None:
     out = detap("compare", files[1], files[1], *files[3:], "--min-ground-truths", "0").out
     numbers = [line.split() for line in out.splitlines() if line.startswith(("AP ", "AP50", "AR1"))]
     assert len(numbers) >= 3
@@ -219,7 +221,7 @@ def test_a_detector_beside_itself_shows_no_change_and_no_sign(files: list[str], 
     assert "No image changed" in out
 
 
-def test_a_difference_that_is_only_rounding_is_none() -> None:
+def test_a_difference_by_rounding_is_0() -> None:
     assert difference(0.3, 0.1 + 0.2) == 0
     assert difference(0.3, 0.3 + 1e-9) > 0
     assert np.isnan(difference(0.3, np.nan))

@@ -1,4 +1,4 @@
-"""Settings from files: which file, which value, and what is wrong with it."""
+"""Settings files: search, precedence and errors."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def own(folder: Path, text: str) -> None:
     (folder / "detap.toml").write_text(BASE + text)
 
 
-def test_a_bare_eval_takes_all_from_pyproject(folder: Path, detap: Run) -> None:
+def test_eval_without_options_uses_pyproject(folder: Path, detap: Run) -> None:
     (folder / "pyproject.toml").write_text(
         f"""
 [project]
@@ -105,7 +105,7 @@ def test_detap_toml_comes_before_pyproject(folder: Path, detap: Run) -> None:
     assert report["protocol"]["iou_thresholds"] == [0.2]
 
 
-def test_isolated_takes_nothing(folder: Path, detap: Run) -> None:
+def test_isolated_reads_no_file(folder: Path, detap: Run) -> None:
     own(folder, "unknown = 1")
     ended = detap("eval", "--isolated", "--gt", "instances.json", "--dt", "results.json")
     assert ended.status == 0
@@ -113,7 +113,7 @@ def test_isolated_takes_nothing(folder: Path, detap: Run) -> None:
     assert detap("eval", "--isolated", "--target", "x").status == 2
 
 
-def test_another_file_may_be_named(folder: Path, detap: Run) -> None:
+def test_a_settings_file_may_be_named(folder: Path, detap: Run) -> None:
     (folder / "other.toml").write_text(BASE + "iou = 0.4")
     report = json.loads(detap("eval", "--config", "other.toml", "--output-format", "json").out)
     assert report["protocol"]["iou_thresholds"] == [0.4]
@@ -139,7 +139,7 @@ def test_another_file_may_be_named(folder: Path, detap: Run) -> None:
         ("debug = true", "unknown setting 'debug'"),
     ],
 )
-def test_what_is_wrong_with_a_file(folder: Path, detap: Run, text: str, message: str) -> None:
+def test_errors_of_a_settings_file(folder: Path, detap: Run, text: str, message: str) -> None:
     lines = [line for line in BASE.strip().splitlines() if line[:2] != text[:2]]
     content = "\n".join([*([] if "gt = " in text else lines), text])
     (folder / "detap.toml").write_bytes(content.encode("utf-8", "surrogatepass"))
@@ -189,7 +189,7 @@ def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str
         ('format = "coco"\nfail-under = {false-positives-per-image = 1}', "; use --fail-over"),
     ],
 )
-def test_config_refuses_what_eval_refuses(
+def test_config_rejects_what_eval_rejects(
     folder: Path, detap: Run, text: str, message: str
 ) -> None:
     own(folder, text)
@@ -211,7 +211,7 @@ def test_config_refuses_what_eval_refuses(
         ("proposals", ["AR100", "AR1000s"]),
     ],
 )
-def test_config_takes_every_number_that_eval_takes(
+def test_config_accepts_every_metric_that_eval_accepts(
     folder: Path, detap: Run, protocol: str, names: list[str]
 ) -> None:
     limits = ", ".join(f'"{name}" = 0' for name in names)
@@ -227,14 +227,14 @@ def test_config_takes_a_maximum_where_lower_is_better(folder: Path, detap: Run, 
         assert detap(command).status in (0, 1), command
 
 
-def test_config_leaves_to_eval_what_the_inputs_decide(folder: Path, detap: Run) -> None:
+def test_config_does_not_check_what_depends_on_inputs(folder: Path, detap: Run) -> None:
     own(folder, "fail-under = {mAP = 0.1}")  # of VOC's files, say
     assert detap("config").status == 0
     own(folder, 'protocol = "coco"\nfail-under = {"slice:day.class:x.y.AP" = 0.1}')
     assert detap("config").status == 0
 
 
-def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
+def test_help_ignores_errors_of_the_file(folder: Path, detap: Run) -> None:
     own(folder, "unknown = 1")
     assert detap("eval", "--help").status == 0
 
@@ -247,14 +247,16 @@ def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
         (["--config", "absent.toml"], "absent.toml: no such file or directory"),
     ],
 )
-def test_what_is_not_there(folder: Path, detap: Run, arguments: list[str], message: str) -> None:
+def test_missing_files_and_targets(
+    folder: Path, detap: Run, arguments: list[str], message: str
+) -> None:
     own(folder, "[targets.night]\niou = 0.5")
     ended = detap("eval", *arguments)
     assert ended.status == 2
     assert message in ended.err
 
 
-def test_a_run_takes_one_target(folder: Path, detap: Run) -> None:
+def test_a_run_has_one_target(folder: Path, detap: Run) -> None:
     own(folder, "[targets.a]\nfail-under = 0.9\n[targets.b]\nfail-under = 0.1")
     ended = detap("eval", "--target", "a", "--target", "b")
     assert ended.status == 2
@@ -264,9 +266,7 @@ def test_a_run_takes_one_target(folder: Path, detap: Run) -> None:
 
 
 @pytest.mark.parametrize("target", [[], ["--target", "x"]])
-def test_a_limit_of_17_digits_is_what_is_written(
-    folder: Path, detap: Run, target: list[str]
-) -> None:
+def test_a_limit_of_17_digits_is_exact(folder: Path, detap: Run, target: list[str]) -> None:
     # Of two cats one is found. As a float the second limit is 0.5.
     for digits, status in (("0.50000000000000000", 0), ("0.50000000000000001", 1)):
         limit = f"fail-under = {{'class:cat.AR100' = {digits}}}"
@@ -289,7 +289,7 @@ def test_a_target_without_a_file(folder: Path, detap: Run) -> None:
     assert "--target night: no detap.toml and no [tool.detap]" in ended.err
 
 
-def test_config_shows_what_is_in_force_and_where_it_came_from(
+def test_config_shows_values_and_their_sources(
     folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own(folder, "fail-under = {AP50 = 0.5}\n[targets.night]\niou = 0.75\n")
@@ -315,21 +315,23 @@ def test_config_without_a_file(folder: Path, detap: Run) -> None:
     assert detap("config").out.startswith("no file: neither detap.toml nor [tool.detap]")
 
 
-def test_config_says_what_is_wrong(folder: Path, detap: Run) -> None:
+def test_config_reports_errors(folder: Path, detap: Run) -> None:
     own(folder, 'iou = "x"')
     ended = detap("config")
     assert (ended.status, ended.out) == (2, "")
     assert "detap.toml: iou: 'x' is not a number" in ended.err
 
 
-def test_compare_takes_what_it_shares(folder: Path, detap: Run) -> None:
+def test_compare_uses_shared_settings(folder: Path, detap: Run) -> None:
     own(folder, "iou = 0.5\nfail-under = 0.99")
     ended = detap("compare", "results.json", "results.json", "--output-format", "json")
     assert ended.status == 0
     assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]
 
 
-def test_a_line_is_parsed_once(folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_line_is_parsed_once(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own(folder, '[targets.night]\nprotocol = "voc2012"\n')
     made: list[object] = []
     make = ConfiguredCommand.make_parser

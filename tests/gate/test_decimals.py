@@ -1,4 +1,4 @@
-"""When two numbers are the same, and how they are written and shown."""
+"""Comparison of numbers up to rounding, and their text."""
 
 from fractions import Fraction
 from math import nan
@@ -29,20 +29,20 @@ shares = st.floats(0, 1)
         (0.0, nan, False),
     ],
 )
-def test_the_same_but_for_rounding(first: float, second: float, alike: bool) -> None:
+def test_equal_up_to_rounding(first: float, second: float, alike: bool) -> None:
     assert nearly_equal(first, second) == nearly_equal(second, first) == alike
     assert snap(second, first) == (first if alike else second) or second != second  # noqa: PLR0124
 
 
 @given(shares, shares)
-def test_nothing_that_can_be_seen_is_rounding(first: float, second: float) -> None:
+def test_visible_differences_are_not_rounding(first: float, second: float) -> None:
     if abs(first - second) > 1.1e-12:
         assert not nearly_equal(first, second)
         assert not nearly_equal(to_fraction(first), to_fraction(second))
 
 
 @given(st.lists(shares, min_size=1, max_size=200), st.randoms(use_true_random=False))
-def test_a_sum_in_another_order_is_the_same(values: list[float], random: object) -> None:
+def test_a_sum_in_another_order_is_equal(values: list[float], random: object) -> None:
     other = list(values)
     random.shuffle(other)  # type: ignore[attr-defined]
     assert nearly_equal(sum(values) / len(values), sum(other) / len(other))
@@ -58,12 +58,12 @@ def test_a_sum_in_another_order_is_the_same(values: list[float], random: object)
         (Fraction(1, 3), 6, "0.333333"),
     ],
 )
-def test_what_is_rounded_to_0_has_no_sign(value: Fraction, places: int, text: str) -> None:
+def test_a_value_rounded_to_0_has_no_sign(value: Fraction, places: int, text: str) -> None:
     assert decimal(value, places) == text
 
 
 @given(st.floats(-1, 1), st.integers(1, 6))
-def test_no_printed_0_bears_a_sign(value: float, places: int) -> None:
+def test_no_printed_0_has_a_sign(value: float, places: int) -> None:
     for text in (
         shown_fraction(value, places),
         change(value, places),
@@ -73,20 +73,22 @@ def test_no_printed_0_bears_a_sign(value: float, places: int) -> None:
 
 
 @given(shares, shares)
-def test_a_number_is_shown_on_its_side_of_the_bound(value: float, bound: float) -> None:
+def test_a_value_is_shown_with_enough_digits_to_differ_from_its_limit(
+    value: float, bound: float
+) -> None:
     shown = Fraction(format_against(to_fraction(value), to_fraction(bound)))
     assert (shown > to_fraction(bound)) == (value > bound)
     assert (shown < to_fraction(bound)) == (value < bound)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1_0", "0x1", "\uff11", "", "1,5", "1/3", "1e9999"])
-def test_what_is_no_number_anywhere(text: str) -> None:
+def test_invalid_numbers(text: str) -> None:
     for read in (number, fraction, parse_int, written_share):
         with pytest.raises(ValueError, match=r"is not|is too large"):
             read(text)
 
 
-def test_numbers_are_what_is_written() -> None:
+def test_numbers_are_read_exactly() -> None:
     assert number(" 0.5 ") == 0.5
     assert fraction("0.1") == Fraction(1, 10)
     assert parse_int("-12") == -12
@@ -96,6 +98,6 @@ def test_numbers_are_what_is_written() -> None:
 
 
 @pytest.mark.parametrize("given_share", [0, 1, 0.0, 1.0, nan, -0.1, True, None, "0", "1", "95"])
-def test_a_share_lies_between_0_and_1(given_share: object) -> None:
+def test_a_fraction_is_between_0_and_1(given_share: object) -> None:
     with pytest.raises(ValueError, match="is not between 0 and 1"):
         written_share(given_share)

@@ -1,4 +1,4 @@
-"""The one judge: what may be asked, the same for every caller, and what a mean hides."""
+"""Gate evaluation shared by all callers, and class regressions hidden by a mean."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def gate_config(limits: list[Limit], **asked: Any) -> GateConfig:
     )
 
 
-def test_what_is_not_said_has_a_default() -> None:
+def test_defaults() -> None:
     plain = gate_config(FLOOR)
     assert (plain.resamples, plain.seed, plain.min_ground_truths) == (1000, 0, 0)
     assert gate_config(DROP, baseline_detections=True, confidence=0.9).min_ground_truths == 20
@@ -129,13 +129,13 @@ def test_what_is_not_said_has_a_default() -> None:
         ),
     ],
 )
-def test_what_contradicts_itself(limits: list[Limit], asked: Any, message: str) -> None:
+def test_contradictory_options(limits: list[Limit], asked: Any, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         gate_config(limits, **asked)
 
 
 class Scored(NamedTuple):
-    """What is judged, reduced to its numbers."""
+    """A gate subject reduced to its metrics."""
 
     all: Metrics
 
@@ -159,8 +159,8 @@ def overlooked(limit: str, now: Scored, then: Scored) -> list[str]:
     return [note.message for note in evaluate_gates(asked, now, dict, baseline=then).notes]
 
 
-def test_what_a_mean_overlooks() -> None:
-    """Far is beyond twice the limit, and three times sqrt(1 / 2000), .0671, beyond it."""
+def test_class_regressions_hidden_by_the_mean() -> None:
+    """A drop counts if it is above twice the limit and exceeds it by 3 sqrt(1 / 2000) = .0671."""
     then = scored("mean", 0.5, 0.5)
     assert overlooked("0.05", scored("mean", 0.5, 0.39), then) == []  # .11 < .05 + .0671
     assert overlooked("0.05", scored("mean", 0.5, 0.38), then) == [
@@ -180,7 +180,7 @@ def test_what_a_mean_overlooks() -> None:
         assert overlooked("0.05", *few) == []
 
 
-def test_the_options_of_a_command_are_what_is_asked() -> None:
+def test_gate_config_of_command_options() -> None:
     limit = {kind: Limit.of(kind, "x=0.1") for kind in ("minimum", "maximum", "drop", "rise")}
     options: dict[str, Any] = {
         "max_rise": (limit["rise"],),
@@ -239,7 +239,9 @@ def ranking(coco: Files) -> Files:
 
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("level", ["nan", "0.9_5", "0", "1", "95", "inf", "95%"])
-def test_a_level_is_written_alike(ranking: Files, detap: Run, command: str, level: str) -> None:
+def test_a_confidence_level_is_written_the_same_way(
+    ranking: Files, detap: Run, command: str, level: str
+) -> None:
     assert detap(*call(command, ranking), "--confidence", "0.9").status == 0
     ended = detap(*call(command, ranking), "--confidence", level)
     assert (ended.status, ended.out) == (2, "")
@@ -248,19 +250,21 @@ def test_a_level_is_written_alike(ranking: Files, detap: Run, command: str, leve
 
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("count", ["1_000", "\uff11000", "1e3", "x"])
-def test_a_count_is_written_alike(ranking: Files, detap: Run, command: str, count: str) -> None:
+def test_a_count_is_written_the_same_way(
+    ranking: Files, detap: Run, command: str, count: str
+) -> None:
     ended = detap(*call(command, ranking), "--confidence", "0.9", "--resamples", count)
     assert ended.status == 2
     assert "is not a whole number" in ended.err
 
 
-def test_a_level_is_checked_in_python_too(coco: Files) -> None:
+def test_a_confidence_level_is_checked_in_python_too(coco: Files) -> None:
     with pytest.raises(UsageError, match="confidence: nan is not between 0 and 1"):
         assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=float("nan"))
 
 
 def crowd(folder: Path, objects: int) -> tuple[Files, Path]:
-    """Write cats, one an image, and detections that find all of them, and some of them."""
+    """Write one cat per image, a detector that finds all, and one that finds some."""
     truth = {
         "images": [{"id": i, "width": 99, "height": 99} for i in range(1, objects + 1)],
         "categories": [{"id": 1, "name": "cat"}],
@@ -270,18 +274,18 @@ def crowd(folder: Path, objects: int) -> tuple[Files, Path]:
             for i in range(1, objects + 1)
         ],
     }
-    found = [
+    detections = [
         {"image_id": i, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
         for i in range(1, objects + 1)
     ]
-    files = write_coco(folder, truth, found)
+    files = write_coco(folder, truth, detections)
     worse = folder / "worse.json"
-    worse.write_text(json.dumps(found[: objects // 4]))
+    worse.write_text(json.dumps(detections[: objects // 4]))
     return files, worse
 
 
 @pytest.mark.parametrize(("objects", "status"), [(12, 0), (40, 1)])
-def test_few_ground_truths_warn_whoever_asks(
+def test_few_ground_truths_warn_in_every_interface(
     tmp_path: Path, detap: Run, objects: int, status: int
 ) -> None:
     files, worse = crowd(tmp_path, objects)
@@ -317,7 +321,7 @@ def test_a_ranking_names_its_own_options(ranking: Files, detap: Run) -> None:
     assert "--baseline-ranking requires --max-drop or --max-rise" in ended.err
 
 
-def test_a_ranking_held_to_a_report_of_other_scores_is_refused(ranking: Files, detap: Run) -> None:
+def test_a_ranking_baseline_of_other_scores_is_rejected(ranking: Files, detap: Run) -> None:
     base, npz = ranking.folder / "base.json", str(ranking.folder / "a.npz")
     other = ranking.folder / "b.npz"
     arrays = dict(np.load(npz))
@@ -381,7 +385,7 @@ def test_losses_may_not_drop_but_rise(ranking: Files, detap: Run, column: str) -
         ("--max-rise", "class:cat.duplicates=1", 0),
     ],
 )
-def test_less_is_better_wherever_it_is_asked(
+def test_lower_is_better_in_every_interface(
     coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch, case: tuple[str, str, int]
 ) -> None:
     option, limit, status = case
@@ -424,28 +428,28 @@ def test_junit_names_each_kind_of_limit(coco: Files, detap: Run) -> None:
 
 
 def many(folder: Path, lost: int, objects: int = 1000, classes: int = 40) -> tuple[Files, Path]:
-    """Write a class of many objects and others of one; and a detector that loses some of it."""
+    """Write one large class, classes of one object, and a detector that misses some."""
     names = ["odd $(x) 'name'", *(f"c{number}" for number in range(1, classes))]
     counts = [objects, *[1] * (classes - 1)]
     annotations: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    detections: list[dict[str, Any]] = []
     for label, count in enumerate(counts, 1):
-        for place in range(count):
-            box = [20 * (place % 25), 20 * (place // 25), 15, 15]
+        for index in range(count):
+            box = [20 * (index % 25), 20 * (index // 25), 15, 15]
             annotations.append(
                 {"id": len(annotations) + 1, "image_id": label, "category_id": label}
                 | {"bbox": box, "area": 225, "iscrowd": 0}
             )
-            found.append({"image_id": label, "category_id": label, "bbox": box, "score": 0.5})
+            detections.append({"image_id": label, "category_id": label, "bbox": box, "score": 0.5})
     truth = {
         "images": [{"id": i, "width": 999, "height": 999} for i in range(1, classes + 1)],
         "categories": [{"id": i, "name": name} for i, name in enumerate(names, 1)],
         "annotations": annotations,
     }
     options = ("--max-dets", "1000")
-    files = write_coco(folder, truth, found)
+    files = write_coco(folder, truth, detections)
     worse = folder / "worse.json"
-    worse.write_text(json.dumps(found[lost:]))
+    worse.write_text(json.dumps(detections[lost:]))
     (folder / "detap.toml").write_text(f"max-dets = {options[1]}\n")
     return files, worse
 
@@ -458,9 +462,7 @@ def gated(detap: Run, files: Files, worse: Path, *gates: str) -> Ended:
 
 
 @pytest.mark.parametrize("against", ["report", "detector", "confidence"])
-def test_the_gate_that_is_proposed_would_have_failed(
-    tmp_path: Path, detap: Run, against: str
-) -> None:
+def test_the_suggested_gate_would_have_failed(tmp_path: Path, detap: Run, against: str) -> None:
     # 19 of 101 recall levels are lost to the large class: the mean of 40 falls by 0.0047. With
     # intervals that is inconclusive: the one image that has the class is in a resample or not.
     files, worse = many(tmp_path, lost=190)
@@ -513,17 +515,19 @@ def test_the_gate_that_is_proposed_would_have_failed(
         (80, 1000, "5%", False),
     ],
 )
-def test_how_far_is_far(tmp_path: Path, detap: Run, case: tuple[int, int, str, bool]) -> None:
-    lost, objects, limit, told = case
+def test_size_of_a_hidden_class_regression(
+    tmp_path: Path, detap: Run, case: tuple[int, int, str, bool]
+) -> None:
+    lost, objects, limit, warned = case
     files, worse = many(tmp_path, lost, objects)
     earlier = ["--baseline-detections", str(files.dt)]
     ended = gated(detap, files, worse, *earlier, "--max-drop", limit)
     assert ended.status == 0, ended.err
-    assert ("gate-hides-class-drop" in ended.err) == told
+    assert ("gate-hides-class-drop" in ended.err) == warned
 
 
 @pytest.mark.parametrize("against", ["report", "detector"])
-def test_a_mean_of_voc_hides_a_class_too(tmp_path: Path, detap: Run, against: str) -> None:
+def test_the_voc_mean_hides_a_class_too(tmp_path: Path, detap: Run, against: str) -> None:
     files, worse = many(tmp_path, lost=190)
     base = tmp_path / "base.json"
     rules = ["--protocol", "voc2012", "--max-dets", "none"]
@@ -538,7 +542,7 @@ def test_a_mean_of_voc_hides_a_class_too(tmp_path: Path, detap: Run, against: st
     assert gated(detap, files, worse, *rules, *earlier, "--max-drop", gate).status == 1
 
 
-def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) -> None:
+def test_a_gate_that_would_not_fail_is_not_suggested(tmp_path: Path, detap: Run) -> None:
     files, worse = many(tmp_path, lost=190)
     call = ["--baseline-detections", str(files.dt), "--max-drop", "0.005", "--min-ground-truths"]
     assert "gate-hides-class-drop" in gated(detap, files, worse, *call, "1000").err
@@ -546,7 +550,7 @@ def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) 
     assert "gate-hides-class-drop" not in gated(detap, files, worse, *call, "1001").err
 
 
-def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
+def test_python_suggests_its_own_arguments(tmp_path: Path) -> None:
     files, worse = many(tmp_path, lost=190)
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Numbers that count few ground truths, and detectors that differ on few images."""
+"""Metrics of few ground truths, and detectors that differ on few images."""
 
 import json
 from collections.abc import Callable, Collection
@@ -22,7 +22,7 @@ SURE = ("--confidence", "0.95")
 
 
 def write(folder: Path, *, small: int, missed: Collection[int]) -> None:
-    """Write 100 images of an object each, some of them small, and a detector that misses some."""
+    """Write 100 images with one object each, some small, and a detector that misses some."""
     side = {image: 10 if image <= small else 100 for image in range(1, 101)}
     truth = {
         "images": [{"id": image, "width": 640, "height": 480} for image in side],
@@ -33,12 +33,12 @@ def write(folder: Path, *, small: int, missed: Collection[int]) -> None:
             for image, size in side.items()
         ],
     }
-    found = [
+    detections = [
         {"image_id": image, "category_id": 1, "bbox": [0, 0, size, size], "score": 0.9}
         for image, size in side.items()
     ]
-    write_coco(folder, truth, found)
-    now = [row for row in found if row["image_id"] not in missed]
+    write_coco(folder, truth, detections)
+    now = [row for row in detections if row["image_id"] not in missed]
     (folder / "now.json").write_text(json.dumps(now))
     tags = {"few": [*range(1, small + 1)], "most": [*range(small + 1, 101)]}
     (folder / "tags.json").write_text(json.dumps(tags))
@@ -46,7 +46,7 @@ def write(folder: Path, *, small: int, missed: Collection[int]) -> None:
 
 @pytest.fixture
 def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write 100 objects, of which one is small, and missed now."""
+    """Write 100 objects, one of them small and missed by the new detector."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path, small=1, missed={1})
     return tmp_path
@@ -85,7 +85,7 @@ def test_twenty_objects_are_enough(
     assert check["ground_truths"] == small
 
 
-def test_a_report_is_held_to_the_same_rule(lost: Path, detap: Run) -> None:
+def test_the_same_rule_holds_for_a_report(lost: Path, detap: Run) -> None:
     assert detap("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "b.json")
     call = ("eval", "--gt", "instances.json", "--dt", "now.json", "--baseline", "b.json")
     assert detap(*call, "--max-drop", "APs=0").status == 1
@@ -137,24 +137,24 @@ def test_few_images_that_differ_widen_the_interval(
 
 
 def smallest(folder: Path, detap: Run, lost: str, *arguments: str) -> tuple[int, str]:
-    """Return the status and verdict of a gate on the smallest class; cats are 30, dogs 5."""
+    """Return the status and message of a gate on the smallest class of 30 cats and 5 dogs."""
     labels = {"cat": 1, "dog": 2}
     rows = [(image, 1) for image in range(30)] + [(image, 2) for image in range(5)]
     truth = {
         "images": [{"id": image, "width": 640, "height": 480} for image in range(30)],
         "categories": [{"id": label, "name": name} for name, label in labels.items()],
         "annotations": [
-            {"id": place, "image_id": image, "category_id": label, "iscrowd": 0}
+            {"id": index, "image_id": image, "category_id": label, "iscrowd": 0}
             | {"bbox": [200 * label, 0, 50, 50], "area": 2500}
-            for place, (image, label) in enumerate(rows, 1)
+            for index, (image, label) in enumerate(rows, 1)
         ],
     }
-    found = [
+    detections = [
         {"image_id": image, "category_id": label, "bbox": [200 * label, 0, 50, 50], "score": 0.9}
         for image, label in rows
     ]
-    write_coco(folder, truth, found)
-    kept = [row for row in found if row["category_id"] != labels[lost]]
+    write_coco(folder, truth, detections)
+    kept = [row for row in detections if row["category_id"] != labels[lost]]
     (folder / "now.json").write_text(json.dumps(kept))
     ended, check = gate(detap, "--max-drop", "min-class.AP=0.1", *arguments)
     return ended.status, check["status"]

@@ -1,4 +1,4 @@
-"""Numbers against limits: names, comparisons and messages, without any evaluation."""
+"""Metrics against limits: names, comparisons and messages, without an evaluation."""
 
 import re
 from math import nan
@@ -30,7 +30,7 @@ def drop(text: str, now: Metrics, then: Metrics, **options: Any) -> list[Gate]:
     return check([Limit.of("drop", text)], now, then, **options)
 
 
-def test_a_bare_number_is_for_the_headline() -> None:
+def test_a_limit_without_name_is_for_the_primary_metric() -> None:
     (gate,) = floor("0.5")
     assert (gate.name, gate.status) == ("AP", "passed")
     assert gate.message == "AP 0.5000, required >= 0.5"
@@ -47,19 +47,19 @@ def test_a_bare_number_is_for_the_headline() -> None:
         (0.0, "AP 0.0000, required >= 0.7"),
     ],
 )
-def test_a_number_shows_on_which_side_of_the_floor_it_lies(value: float, message: str) -> None:
+def test_a_value_near_its_minimum_is_shown_with_more_digits(value: float, message: str) -> None:
     (gate,) = floor("0.7", numbers(ap=value))
     assert gate.message == message
     assert gate.failed == (value < 0.7)
 
 
-def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
+def test_a_float_is_compared_as_its_decimal() -> None:
     # The float 0.1 + 0.2 is above 0.3, and fails a drop that allows none from 0.3 upwards only.
     assert floor("0.3", numbers(ap=0.1 + 0.2))[0].status == "passed"
     assert floor("0.30000000000000005", numbers(ap=0.1 + 0.2))[0].status == "failed"
 
 
-def test_an_undefined_number_fails_and_says_so() -> None:
+def test_an_undefined_metric_fails_with_a_message() -> None:
     (gate,) = floor("APs=0")
     assert gate.failed
     assert gate.message == "APs undefined, required >= 0"
@@ -78,7 +78,7 @@ def test_classes_one_all_and_the_smallest() -> None:
     assert (gate.name, gate.value, gate.status) == ("min-class.AP", 0.4, "passed")
 
 
-def test_counts_have_floors_too() -> None:
+def test_counts_have_minimums_too() -> None:
     assert floor("class:person.ground_truths=50")[0].status == "passed"
     assert floor("class:person.ground_truths=51")[0].status == "failed"
 
@@ -105,13 +105,13 @@ def odd(name: str, measure: str = "AP") -> Metrics:
         ("slice:night.AP", "class:slice:night.AP.AP"),
     ],
 )
-def test_names_may_hold_dots_colons_stars_and_equals_signs(name: str, written: str) -> None:
+def test_names_may_contain_dots_colons_stars_and_equals_signs(name: str, written: str) -> None:
     (gate,) = floor(f"{written}=0.05", odd(name))
     assert gate.value == 0.1
     assert gate.status == "passed"
 
 
-def test_a_measure_may_hold_a_dot_itself() -> None:
+def test_a_metric_name_may_contain_a_dot() -> None:
     (gate,) = floor("class:a.b.AP62.5=0.05", odd("a.b", "AP62.5"))
     assert gate.value == 0.1
 
@@ -147,13 +147,13 @@ def test_slices() -> None:
         ("class:person", "unknown class metric 'person'"),
     ],
 )
-def test_an_unknown_name_is_a_usage_error_with_near_ones(name: str, message: str) -> None:
+def test_an_unknown_name_is_an_error_with_suggestions(name: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         floor(f"{name}=0.5")
     assert message in str(caught.value)
 
 
-def test_an_unknown_slice_lists_near_ones() -> None:
+def test_an_unknown_slice_gets_suggestions() -> None:
     with pytest.raises(UsageError, match=r"unknown slice 'nigt'; did you mean 'night'\?"):
         floor("slice:nigt.AP=0.5", Metrics("AP", {"AP": 1.0}, slices={"night": numbers()}))
 
@@ -169,12 +169,12 @@ def test_an_unknown_slice_lists_near_ones() -> None:
         ("50%", "expected a number such as 0.5, not a percentage"),
     ],
 )
-def test_a_floor_must_be_a_number(text: str, message: str) -> None:
+def test_a_minimum_must_be_a_number(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Limit.of("minimum", text)
 
 
-def test_a_floor_out_of_reach_is_refused() -> None:
+def test_a_minimum_out_of_range_is_rejected() -> None:
     with pytest.raises(UsageError, match="minimum 70 can never pass: AP50 is at most 1"):
         floor("AP50=70")
     assert floor("class:person.duplicates=2")[0].status == "passed"
@@ -190,7 +190,7 @@ def test_a_drop_is_the_difference_of_the_decimals() -> None:
     assert gate.message == "AP dropped by 0.0050001 (0.7500 to 0.7450), allowed 0.005"
 
 
-def test_a_relative_drop_is_a_share_of_the_baseline() -> None:
+def test_a_relative_drop_is_a_fraction_of_the_baseline() -> None:
     (gate,) = drop("AP=1%", numbers(ap=0.495), numbers(ap=0.5))
     assert gate.status == "passed"
     (gate,) = drop("AP=1%", numbers(ap=0.4949), numbers(ap=0.5))
@@ -205,12 +205,12 @@ def test_a_rise_and_no_change_pass() -> None:
     assert (gate.status, gate.message) == ("passed", "AP unchanged (0.5000)")
 
 
-def test_a_drop_below_zero_is_no_allowance() -> None:
+def test_a_negative_max_drop_is_rejected() -> None:
     with pytest.raises(ValueError, match="a drop limit must be at least 0"):
         Limit.of("drop", "-0.1")
 
 
-def test_classes_are_found_by_name_whatever_their_order() -> None:
+def test_classes_are_matched_by_name_in_any_order() -> None:
     now, then = numbers(), numbers(rows=[dict(row) for row in numbers().rows[::-1]])
     gates = drop("class:*.AP=0", now, then)
     assert [(gate.name, gate.status) for gate in gates] == [
@@ -219,14 +219,14 @@ def test_classes_are_found_by_name_whatever_their_order() -> None:
     ]
 
 
-def test_classes_of_one_name_are_told_apart_by_id() -> None:
+def test_classes_of_the_same_name_are_matched_by_id() -> None:
     rows = [{"name": "cat", "id": number, "AP": number / 10} for number in (1, 2)]
     now, then = numbers(rows=rows), numbers(rows=rows[::-1])
     for limit in ("class:*.AP=0", "class:cat.AP=0"):
         assert [gate.drop for gate in drop(limit, now, then)] == [0, 0]
 
 
-def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
+def test_a_metric_undefined_in_the_baseline_has_not_dropped() -> None:
     (gate,) = drop("APs=0.1", numbers(), numbers())
     assert gate.status == "undefined"
     assert gate.message == "APs undefined, allowed drop 0.1"
@@ -235,14 +235,14 @@ def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
     assert gate.message == "AP undefined in the baseline, allowed drop 0.1"
 
 
-def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
+def test_a_metric_missing_in_the_baseline_is_a_usage_error() -> None:
     message = "'AP50' is not in the baseline; regenerate it or use --baseline-detections"
     with pytest.raises(UsageError, match=f"^{message}$"):
         drop("AP50=0.1", numbers(), Metrics("AP", {"AP": 0.5}))
 
 
 class Fixed(NamedTuple):
-    """Noise of which every number has the same interval."""
+    """Noise estimate with the same interval for every metric."""
 
     ends: Interval
     confidence: float = 0.95
@@ -265,7 +265,7 @@ def noise(low: float, high: float) -> Noise:
         ((nan, nan), "undefined"),
     ],
 )
-def test_noise_fails_only_what_lies_beyond_it(ends: tuple[float, float], verdict: str) -> None:
+def test_only_drops_beyond_the_interval_fail(ends: tuple[float, float], verdict: str) -> None:
     (gate,) = drop("0.005", numbers(ap=0.49), numbers(ap=0.5), noise=noise(*ends))
     assert gate.status == verdict
     assert gate.failed == (verdict in ("failed", "undefined"))
@@ -274,7 +274,7 @@ def test_noise_fails_only_what_lies_beyond_it(ends: tuple[float, float], verdict
         assert gate.warned
 
 
-def test_the_message_tells_the_interval() -> None:
+def test_the_message_has_the_interval() -> None:
     (gate,) = drop("0.005", numbers(ap=0.48), numbers(ap=0.5), noise=noise(0.0123, 0.03))
     assert gate.message == (
         "AP dropped by 0.0200 (0.5000 to 0.4800), allowed 0.005; "
@@ -292,7 +292,7 @@ def test_a_class_with_few_ground_truths_warns() -> None:
     assert gate.failed
 
 
-def test_more_numbers_are_asked_for_by_name() -> None:
+def test_other_metrics_are_gated_by_name() -> None:
     def more(name: str) -> float:
         return {"AP90": 0.3}[name]
 
@@ -323,7 +323,7 @@ def changed(measure: str, value: Any, row: int = 0) -> Metrics:
     return numbers(rows=rows)
 
 
-def test_a_ceiling_holds_from_above() -> None:
+def test_a_maximum() -> None:
     (gate,) = ceiling("class:person.duplicates=3")
     assert (gate.kind, gate.status) == ("maximum", "passed")
     assert gate.message == "class:person.duplicates 3, required <= 3"
@@ -343,7 +343,7 @@ def test_a_ceiling_holds_from_above() -> None:
     ]
 
 
-def test_a_limit_that_says_nothing_of_a_share_is_refused() -> None:
+def test_a_limit_outside_0_to_1_of_a_fraction_is_rejected() -> None:
     with pytest.raises(UsageError, match="maximum 70 can never fail: AP50 is at most 1"):
         ceiling("AP50=70")
     with pytest.raises(UsageError, match="maximum 1 can never fail: AP is at most 1"):
@@ -354,7 +354,7 @@ def test_a_limit_that_says_nothing_of_a_share_is_refused() -> None:
         Limit.of("maximum", "50%")
 
 
-def test_a_rise_is_held_from_above() -> None:
+def test_a_maximum_rise() -> None:
     (gate,) = rise("class:person.duplicates=1", changed("duplicates", 5), numbers())
     assert (gate.kind, gate.status, gate.drop) == ("rise", "failed", -2.0)
     assert gate.message == "class:person.duplicates rose by 2 (3 to 5), allowed 1"
@@ -398,7 +398,7 @@ def test_few_ground_truths_warn_of_a_rise_too() -> None:
 
 
 @pytest.mark.parametrize("kind", ["drop", "rise"])
-def test_rounding_is_no_change(kind: Any) -> None:
+def test_rounding_is_not_a_change(kind: Any) -> None:
     for now, then in ((0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3), (0.5, 0.5 + 1e-12), (0.5 + 1e-12, 0.5)):
         limit = Limit.of(kind, "0")
         (gate,) = check([limit], numbers(ap=now), numbers(ap=then), noise=noise(-1e-13, 1e-13))
@@ -412,13 +412,13 @@ def test_rounding_is_no_change(kind: Any) -> None:
     )
 
 
-def test_what_is_only_rounding_is_not_said_to_have_moved() -> None:
+def test_a_difference_by_rounding_is_reported_as_unchanged() -> None:
     for now, then in ((0.5, 0.5 + 1e-13), (0.5 + 1e-13, 0.5)):
         (gate,) = drop("0.1", numbers(ap=now), numbers(ap=then))
         assert (gate.drop, gate.message) == (0, "AP unchanged (0.5000)")
 
 
-def test_rounding_does_not_go_beyond_a_limit() -> None:
+def test_rounding_does_not_exceed_a_limit() -> None:
     # 0.75 less 0.745 as a sum in another order makes it.
     (gate,) = drop("0.005", numbers(ap=0.745 - 2**-53), numbers(ap=0.75))
     assert gate.status == "passed"
@@ -437,13 +437,13 @@ def without(name: str) -> Metrics:
     return numbers(rows=[dict(row) for row in numbers().rows if row["name"] != name])
 
 
-def test_a_class_that_the_baseline_has_not_is_undefined_there_not_the_mean() -> None:
+def test_a_class_missing_in_the_baseline_is_undefined_there() -> None:
     (gate,) = drop("class:person.AP=0.9", numbers(), without("person"))
     assert (gate.status, gate.failed) == ("undefined", True)
     assert gate.message == "class:person.AP undefined in the baseline, allowed drop 0.9"
 
 
-def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
+def test_a_wildcard_includes_a_lost_class() -> None:
     gates = drop("class:*.AP=0.9", without("person"), numbers())
     assert [(gate.name, gate.status) for gate in gates] == [
         ("class:cat.AP", "passed"),
@@ -465,15 +465,15 @@ def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
     assert (gate.status, gate.value) == ("failed", 0)
 
 
-def test_a_class_that_never_had_the_number_is_passed_over() -> None:
+def test_a_wildcard_skips_a_class_that_never_had_the_metric() -> None:
     assert "class:ghost.AP" not in [
         gate.name for gate in drop("class:*.AP=0.9", numbers(), numbers())
     ]
 
 
 @pytest.mark.parametrize("kind", ["drop", "rise"])
-def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
-    """A gate never passes on an undefined or empty result: nothing was judged here."""
+def test_a_wildcard_without_any_defined_metric_fails(kind: Any) -> None:
+    """A gate never passes on an undefined or empty result."""
     then = changed("AP", nan)
     then.rows[1]["AP"] = nan  # type: ignore[index]
     assert [
@@ -490,7 +490,7 @@ def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
     ]
 
 
-def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
+def test_a_wildcard_includes_a_lost_slice() -> None:
     now = Metrics("AP", {"AP": 0.5}, slices={"day": numbers()})
     then = Metrics("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
     gates = drop("slice:*.AP=0.9", now, then)
@@ -502,7 +502,7 @@ def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
         drop("slice:*.AP=0.9", then, now)
 
 
-def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
+def test_metrics_of_a_lost_class_gated_by_name() -> None:
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}]
     more = Metrics("AP", {"AP": 0.5}, rows, compute_rows=lambda name: {"AP90": [0.1]}[name])
     then = Metrics(
@@ -516,7 +516,7 @@ def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
     ]
 
 
-def test_a_slice_without_images_has_every_number_undefined() -> None:
+def test_all_metrics_of_a_slice_without_images_are_undefined() -> None:
     rows = [{"name": "a", "AP": 0.5, "ground_truths": 1, "true_positives": 3}]
     whole = Metrics(
         "AP",
@@ -562,7 +562,7 @@ def test_changes_need_a_baseline() -> None:
         ("minimum", "class:cat.true_positives=-1e-9", "a minimum below 0 can never fail"),
     ],
 )
-def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) -> None:
+def test_a_limit_that_can_never_fail_is_rejected(kind: Any, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Limit.of(kind, text)
 
@@ -580,21 +580,21 @@ def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) ->
         ("100", "use 0.01 or 1%"),
     ],
 )
-def test_no_share_moves_by_more_than_1(kind: Any, text: str, hint: str) -> None:
+def test_no_fraction_changes_by_more_than_1(kind: Any, text: str, hint: str) -> None:
     with pytest.raises(
         UsageError, match=rf"{kind} limit [\d.]+ can never fail: .+ is at most 1; {hint}$"
     ):
         check([Limit.of(kind, text)], numbers(), numbers())
 
 
-def test_the_hints_are_limits_that_can_fail() -> None:
+def test_suggested_limits_can_fail() -> None:
     # From 0.5 to 0.4: by 0.1, a fifth of it.
     for bound, verdict in (("0.01", "failed"), ("1%", "failed"), ("25%", "passed")):
         (gate,) = drop(f"AP={bound}", numbers(ap=0.4), numbers(ap=0.5))
         assert gate.status == verdict
 
 
-def test_counts_and_unbounded_numbers_move_by_any_number() -> None:
+def test_counts_and_unbounded_metrics_change_by_any_amount() -> None:
     (gate,) = drop("class:person.duplicates=1", changed("duplicates", 1), numbers())
     assert (gate.drop, gate.status) == (2, "failed")
     name = "false-positives-per-image"
@@ -610,8 +610,8 @@ def test_counts_and_unbounded_numbers_move_by_any_number() -> None:
 
 
 def test_classes_of_another_ground_truth_are_matched_by_name() -> None:
-    then = numbers(rows=[{**row, "id": 10 + place} for place, row in enumerate(numbers().rows)])
-    now = numbers(rows=[{**row, "id": place} for place, row in enumerate(numbers().rows)])
+    then = numbers(rows=[{**row, "id": 10 + index} for index, row in enumerate(numbers().rows)])
+    now = numbers(rows=[{**row, "id": index} for index, row in enumerate(numbers().rows)])
     gates = drop("class:*.AP=0", now, then.with_ids_of(now))
     assert [(gate.name, gate.status) for gate in gates] == [
         ("class:person.AP", "passed"),
@@ -619,7 +619,7 @@ def test_classes_of_another_ground_truth_are_matched_by_name() -> None:
     ]
 
 
-def test_a_name_that_two_classes_share_is_matched_by_id_alone() -> None:
+def test_a_name_shared_by_two_classes_is_matched_only_by_id() -> None:
     def twins(*ids: int) -> Metrics:
         return numbers(rows=[{"name": "a", "id": i, "AP": i / 10, "ground_truths": 1} for i in ids])
 

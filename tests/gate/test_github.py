@@ -1,4 +1,4 @@
-"""The summary of a step: appended to, only where GitHub asks, and within its limit."""
+"""GitHub's step summary: appended, only if requested by GitHub, within its size limit."""
 
 import json
 from collections.abc import Callable
@@ -30,12 +30,14 @@ def test_the_report_is_appended(coco: Files, detap: Run, summary: Path) -> None:
     assert text.count("## detap: ") == 2
 
 
-def test_other_formats_leave_it_alone(coco: Files, detap: Run, summary: Path) -> None:
+def test_other_formats_do_not_write_it(coco: Files, detap: Run, summary: Path) -> None:
     assert detap(*coco.arguments, "--output-format", "markdown").status == 0
     assert not summary.exists()
 
 
-def test_it_is_written_too_where_github_is_a_file(coco: Files, detap: Run, summary: Path) -> None:
+def test_it_is_also_written_if_the_github_format_goes_to_a_file(
+    coco: Files, detap: Run, summary: Path
+) -> None:
     target = coco.folder / "annotations.txt"
     assert detap(*coco.arguments, "-o", f"github={target}").status == 0
     assert summary.exists()
@@ -46,9 +48,7 @@ def test_it_is_written_too_where_github_is_a_file(coco: Files, detap: Run, summa
     assert notice.startswith("::notice title=detap%3A detap::AP 0.7525, AP50 0.7525, AP75 0.7525, ")
 
 
-def test_a_full_summary_gets_the_outcome_and_then_nothing(
-    coco: Files, detap: Run, summary: Path
-) -> None:
+def test_a_full_summary_gets_one_line_then_nothing(coco: Files, detap: Run, summary: Path) -> None:
     call = [*coco.arguments, "--output-format", "github", "--fail-under", "0.1"]
     summary.write_text("x" * (MOST_SUMMARY - 100))
     assert detap(*call).status == 0
@@ -58,15 +58,15 @@ def test_a_full_summary_gets_the_outcome_and_then_nothing(
     assert summary.stat().st_size == MOST_SUMMARY
 
 
-@pytest.mark.parametrize("place", ["/dev/null", ".", "absent/summary.md"])
-def test_what_cannot_be_a_summary_is_an_error(
-    coco: Files, detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+@pytest.mark.parametrize("path", ["/dev/null", ".", "absent/summary.md"])
+def test_an_invalid_summary_file_is_an_error(
+    coco: Files, detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", place)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
     ended = detap(*coco.arguments, "--output-format", "github")
     assert (ended.status, ended.out) == (2, "")
-    assert f"$GITHUB_STEP_SUMMARY: {place}" in ended.err
+    assert f"$GITHUB_STEP_SUMMARY: {path}" in ended.err
 
 
 def test_an_annotation_is_escaped_as_github_documents() -> None:

@@ -1,4 +1,4 @@
-"""Class names from strangers, in every output: they are text, and nothing but text."""
+"""Untrusted class names are escaped in every output."""
 
 import csv
 import html
@@ -85,15 +85,15 @@ CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return the text of every format for a run in which each class fails a gate."""
+    """Return the output of every format for a run in which each class fails a gate."""
     from detap.cli import main
 
     folder = tmp_path_factory.mktemp("hostile")
-    truth, results = coco(NAMES, found=False)
-    _, found = coco(NAMES)
+    truth, results = coco(NAMES, matched=False)
+    _, detections = coco(NAMES)
     (folder / "gt.json").write_text(json.dumps(truth))
     (folder / "dt.json").write_text(json.dumps(results))
-    (folder / "before.json").write_text(json.dumps(found))
+    (folder / "before.json").write_text(json.dumps(detections))
     (folder / "tags.json").write_text(json.dumps({name: [0, 1] for name in NAMES}))
     targets = [part for name in WRITERS for part in ("-o", f"{name}={folder / name}")]
     status = main(
@@ -114,7 +114,7 @@ def test_no_format_has_control_characters(outputs: dict[str, str], name: str) ->
     assert CONTROL.search(outputs[name]) is None
 
 
-def test_json_gives_every_name_back(outputs: dict[str, str]) -> None:
+def test_json_preserves_every_name(outputs: dict[str, str]) -> None:
     report = json.loads(outputs["json"])
     assert [row["name"] for row in report["classes"]] == NAMES
     checks = {check["name"] for check in report["gates"]["checks"]}
@@ -129,7 +129,7 @@ def test_csv_has_a_row_per_class(outputs: dict[str, str]) -> None:
     assert not any(row["name"].startswith(tuple("=+-@\t\r")) for row in rows)
 
 
-def test_junit_is_read_by_a_parser_and_obeys_the_schema(outputs: dict[str, str]) -> None:
+def test_junit_parses_and_matches_its_schema(outputs: dict[str, str]) -> None:
     root = etree.fromstring(outputs["junit"].encode())
     assert isinstance(root, etree._Element)
     path = Path(__file__).with_name("junit.xsd")
@@ -137,8 +137,8 @@ def test_junit_is_read_by_a_parser_and_obeys_the_schema(outputs: dict[str, str])
     suites = junitparser.JUnitXml.fromstring(outputs["junit"].encode())
     (suite,) = suites
     assert suite.tests == suite.failures == len(NAMES) + 1
-    told = [case.name for case in suite if case.name]
-    assert set(told) == {
+    names = [case.name for case in suite if case.name]
+    assert set(names) == {
         "min-class.AP >= 0.5",
         *(escape(f"class:{name}.AP drop <= 0.5") for name in NAMES),
     }
@@ -146,10 +146,10 @@ def test_junit_is_read_by_a_parser_and_obeys_the_schema(outputs: dict[str, str])
 
 
 def workflow_command(line: str) -> tuple[str, dict[str, str], str] | None:
-    """Return a workflow command as GitHub's runner reads a line: name, properties, message.
+    """Parse a line as GitHub's runner parses a workflow command: name, properties, message.
 
-    As in actions/runner, src/Runner.Common/ActionCommand.cs: white space before the command is
-    skipped, and the older form is looked for anywhere in the line.
+    As in actions/runner, src/Runner.Common/ActionCommand.cs: leading white space is skipped, and
+    the older syntax is searched anywhere in the line.
     """
     if "##[" in line:
         return ("old form", {}, line)
@@ -164,13 +164,13 @@ def workflow_command(line: str) -> tuple[str, dict[str, str], str] | None:
 
 def test_github_sees_the_annotations_and_no_other_command(outputs: dict[str, str]) -> None:
     lines = outputs["github"].splitlines()
-    found = [workflow_command(line) for line in lines]
-    assert all(command is not None for command in found)
-    kinds = [command[0] for command in found if command is not None]
+    commands = [workflow_command(line) for line in lines]
+    assert all(command is not None for command in commands)
+    kinds = [command[0] for command in commands if command is not None]
     assert set(kinds) <= {"error", "warning", "notice"}
     assert all(kinds.count(kind) <= MOST_ANNOTATIONS for kind in kinds)
     assert kinds.count("error") == MOST_ANNOTATIONS
-    assert all(command is not None and list(command[1]) == ["title"] for command in found)
+    assert all(command is not None and list(command[1]) == ["title"] for command in commands)
     assert f"{len(NAMES) + 1 - 9} more in the report" in outputs["github"]
 
 
@@ -182,7 +182,7 @@ def test_no_other_output_is_a_command_to_a_ci_system(outputs: dict[str, str], na
 
 
 class Page(HTMLParser):
-    """Which tags a page has, and its text."""
+    """Tags and text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class Page(HTMLParser):
         self.attributes += attrs
 
 
-def test_markdown_is_tables_and_nothing_from_the_names(outputs: dict[str, str]) -> None:
+def test_markdown_has_no_markup_from_names(outputs: dict[str, str]) -> None:
     parser = MarkdownIt("gfm-like", {"html": True, "linkify": False}).enable("table")
     page = Page()
     page.feed(parser.render(outputs["markdown"]))
@@ -212,7 +212,7 @@ def test_markdown_is_tables_and_nothing_from_the_names(outputs: dict[str, str]) 
     assert "https://" not in bare
 
 
-def test_openmetrics_is_read_by_a_parser(outputs: dict[str, str]) -> None:
+def test_openmetrics_parses(outputs: dict[str, str]) -> None:
     parsed = text_string_to_metric_families(outputs["gitlab"])  # type: ignore[no-untyped-call]
     families = {family.name: family for family in parsed}
     assert set(families) == {"detap_summary", "detap_class", "detap_gate_passed"}
@@ -252,14 +252,14 @@ CODE_QUALITY = {
 """What GitLab documents of its code-quality report."""
 
 
-def test_code_quality_is_what_gitlab_documents(outputs: dict[str, str]) -> None:
-    found = json.loads(outputs["codequality"])
-    Draft202012Validator(CODE_QUALITY).validate(found)
-    assert len({entry["fingerprint"] for entry in found}) == len(found) == len(NAMES) + 1
+def test_code_quality_matches_gitlabs_documentation(outputs: dict[str, str]) -> None:
+    issues = json.loads(outputs["codequality"])
+    Draft202012Validator(CODE_QUALITY).validate(issues)
+    assert len({entry["fingerprint"] for entry in issues}) == len(issues) == len(NAMES) + 1
 
 
 def test_nothing_on_stdout_or_stderr_is_a_command(tmp_path: Path, detap: Run) -> None:
-    truth, results = coco(NAMES, found=False)
+    truth, results = coco(NAMES, matched=False)
     (tmp_path / "gt.json").write_text(json.dumps(truth))
     (tmp_path / "dt.json").write_text(json.dumps(results))
     ended = detap(

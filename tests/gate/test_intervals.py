@@ -1,4 +1,4 @@
-"""Intervals of every kind of name, worked by hand: what is sure must fail, what is not must not."""
+"""Hand-computed intervals of every kind of metric: only certain drops fail."""
 
 import json
 import re
@@ -35,17 +35,17 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "images": [{"id": image, "width": 999, "height": 99} for image in range(1, 11)],
         "categories": [{"id": label, "name": name} for label, name in LABELS.items()],
         "annotations": [
-            {"id": place, "image_id": image, "category_id": label, "bbox": box, "area": 2500}
+            {"id": index, "image_id": image, "category_id": label, "bbox": box, "area": 2500}
             | {"iscrowd": 0}
-            for place, (image, label, box) in enumerate(boxes(), 1)
+            for index, (image, label, box) in enumerate(boxes(), 1)
         ],
     }
-    found = [
+    detections = [
         {"image_id": image, "category_id": label, "bbox": box, "score": 0.5}
         for image, label, box in boxes()
     ]
-    write_coco(tmp_path, truth, found)
-    now = [row for row in found if row["category_id"] != 2]
+    write_coco(tmp_path, truth, detections)
+    now = [row for row in detections if row["category_id"] != 2]
     (tmp_path / "now.json").write_text(json.dumps(now))
     (tmp_path / "tags.csv").write_text(
         "image,tag\n"
@@ -81,7 +81,7 @@ def gates(
         ("slice:high.AP", (1 / 2, 1 / 2), 1),
     ],
 )
-def test_a_sure_loss_fails_and_no_other(
+def test_only_a_certain_drop_fails(
     case: Path, detap: Run, name: str, ends: tuple[float, float], status: int
 ) -> None:
     ended, (gate,) = gates(detap, "--max-drop", f"{name}=0.1", "--slices", "tags.csv")
@@ -91,7 +91,7 @@ def test_a_sure_loss_fails_and_no_other(
 
 
 @pytest.mark.parametrize("name", ["class:bee.AP", "AP"])
-def test_a_sure_rise_is_held_too(case: Path, detap: Run, name: str) -> None:
+def test_a_certain_rise_fails_too(case: Path, detap: Run, name: str) -> None:
     # The other way round: bees are found again.
     swapped = {"now": "results.json", "then": "now.json"}
     status, (gate,) = gates(detap, "--max-rise", f"{name}=0.1", **swapped)
@@ -102,7 +102,7 @@ def test_a_sure_rise_is_held_too(case: Path, detap: Run, name: str) -> None:
     assert gates(detap, "--max-drop", f"{name}=0", **swapped)[0] == 0
 
 
-def test_what_is_in_no_resample_is_undefined(case: Path, detap: Run) -> None:
+def test_a_metric_defined_in_no_resample_is_undefined(case: Path, detap: Run) -> None:
     status, (gate,) = gates(
         detap, "--max-drop", "slice:high.class:cow.AP=0.9", "--slices", "tags.csv"
     )
@@ -143,17 +143,17 @@ def test_the_hint_in_python(case: Path) -> None:
     truth, now, then = "instances.json", "now.json", "results.json"
     table = read_ground_truth(truth)
     limits: dict[str, Any] = {"baseline": read_detections(then, table), "confidence": 0.95}
-    found = read_detections(now, table)
+    detections = read_detections(now, table)
     message = "max_drop={'class:*.AP': '0.1'}, or remove confidence"
     with pytest.raises(UsageError, match=re.escape(message)):
-        assert_detections(table, found, max_drop={"min-class.AP": 0.1}, **limits)
+        assert_detections(table, detections, max_drop={"min-class.AP": 0.1}, **limits)
     with pytest.raises(AssertionError, match=r"FAILED   class:bee\.AP dropped by"):
         assert_detections(
-            table, found, max_drop={"class:*.AP": "0.1"}, min_ground_truths=0, **limits
+            table, detections, max_drop={"class:*.AP": "0.1"}, min_ground_truths=0, **limits
         )
 
 
-def test_a_floor_on_the_smallest_class_needs_no_interval(case: Path, detap: Run) -> None:
+def test_a_minimum_on_the_smallest_class_needs_no_interval(case: Path, detap: Run) -> None:
     status, (gate,) = gates(detap, "--fail-under", "min-class.AP=0.1", "--detectable-drop", "0.1")
     assert (status, gate["status"], gate["value"]) == (1, "failed", 0)
 
@@ -206,12 +206,12 @@ def test_the_ends_of_an_interval() -> None:
     # Of Student's t at 97.5 %, from the tables.
     [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)],
 )
-def test_the_tail_is_that_beyond_the_quantile_of_student_s_t(freedom: int, quantile: float) -> None:
-    due = NormalDist().cdf(-quantile)
-    assert expanded(0.025, freedom) == pytest.approx(due, rel=2e-3, abs=2e-9)
+def test_the_expanded_tail_uses_student_s_t(freedom: int, quantile: float) -> None:
+    expected = NormalDist().cdf(-quantile)
+    assert expanded(0.025, freedom) == pytest.approx(expected, rel=2e-3, abs=2e-9)
 
 
-def test_how_many_parts_make_a_difference() -> None:
+def test_effective_number_of_differing_images() -> None:
     # k of 100 parts that weigh the same, and the others nothing: k, for a mean that is 0.
     left_out = np.zeros(100)
     left_out[:4] = (0.1, -0.1, 0.1, -0.1)
@@ -222,7 +222,7 @@ def test_how_many_parts_make_a_difference() -> None:
     assert differing(np.array([np.nan])) is None
 
 
-def test_an_interval_is_wider_the_fewer_parts_make_a_difference() -> None:
+def test_fewer_differing_images_widen_the_interval() -> None:
     values, left_out = np.arange(1001.0) / 1000, np.zeros(100)
     assert interval(values, 0.95, left_out) == interval(values, 0.95)
     assert interval(values, 0.95) == pytest.approx((0.025, 0.975))

@@ -1,7 +1,7 @@
-"""Gates on the operating point, held to the case worked on paper (fixtures/error-types/why.md).
+"""Gates on the operating point of the case computed by hand (fixtures/error-types/why.md).
 
-Its best F1 is 6/11 at .55: 3 right, 3 wrong, 2 not found in 3 images. Class a is best at .95 (1
-right, 2 not found: F1 1/2), b at .6 (1 right, 1 not found: 2/3). From .6 up: 2 right, 3 wrong.
+Its best F1 is 6/11 at .55: 3 TP, 3 FP, 2 FN in 3 images. Class a is best at .95 (1 TP, 2 FN: F1
+1/2), b at .6 (1 TP, 1 FN: 2/3). At scores of at least .6: 2 TP, 3 FP.
 """
 
 import json
@@ -28,7 +28,7 @@ def case(fixtures: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--fail-under", "F1=0.545454"], "passed   F1 0.5455, required >= 0.545454"),
         (["--fail-under", "F1=0.5455"], "FAILED   F1 0.54545, required >= 0.5455"),
@@ -47,13 +47,15 @@ def case(fixtures: Path) -> list[str]:
         (["--score-threshold", "0.99", "--fail-under", "precision=0"], "precision undefined"),
     ],
 )
-def test_a_gate_may_name_them(detap: Run, case: list[str], words: list[str], told: str) -> None:
+def test_gates_on_the_operating_point(
+    detap: Run, case: list[str], words: list[str], message: str
+) -> None:
     ended = detap(*case, *words)
-    assert told in ended.out
-    assert ended.status == (0 if told.startswith("passed") else 1)
+    assert message in ended.out
+    assert ended.status == (0 if message.startswith("passed") else 1)
 
 
-def test_an_unknown_name_has_near_ones(detap: Run, case: list[str]) -> None:
+def test_an_unknown_name_gets_suggestions(detap: Run, case: list[str]) -> None:
     assert "did you mean 'F1'?" in detap(*case, "--fail-under", "f1=0.5").err
     near = detap(*case, "--fail-over", "class:a.false-positive-per-image=1").err
     assert "did you mean 'false-positives-per-image'" in near
@@ -64,7 +66,7 @@ def test_an_unknown_name_has_near_ones(detap: Run, case: list[str]) -> None:
     )
 
 
-def test_a_report_is_their_baseline_at_the_same_threshold(
+def test_a_baseline_report_needs_the_same_score_threshold(
     detap: Run, case: list[str], tmp_path: Path
 ) -> None:
     base = tmp_path / "base.json"
@@ -84,7 +86,7 @@ def test_a_report_is_their_baseline_at_the_same_threshold(
 
 
 def test_a_detector_that_fell_fails(detap: Run, case: list[str], tmp_path: Path) -> None:
-    """Without its detection of .6 class b has none of its two: F1 is 0."""
+    """Without its detection of score .6, class b has no TP: F1 is 0."""
     base, worse = tmp_path / "base.json", tmp_path / "worse.json"
     assert detap(*case, "--score-threshold", "best", "-o", base).status == 0
     rows = json.loads(Path(case[-1]).read_text())
@@ -97,7 +99,9 @@ def test_a_detector_that_fell_fails(detap: Run, case: list[str], tmp_path: Path)
         assert "class:a.F1 unchanged (0.5000)" in ended.out
 
 
-def test_an_older_baseline_has_none(detap: Run, case: list[str], tmp_path: Path) -> None:
+def test_an_older_baseline_has_no_operating_point(
+    detap: Run, case: list[str], tmp_path: Path
+) -> None:
     base = tmp_path / "base.json"
     assert detap(*case, "-o", base).status == 0
     ended = detap(*case, "--baseline", base, "--max-drop", "F1=0.1")
@@ -105,17 +109,15 @@ def test_an_older_baseline_has_none(detap: Run, case: list[str], tmp_path: Path)
     assert "'F1' is not in the baseline; regenerate it" in ended.err
 
 
-def test_they_have_no_interval(detap: Run, case: list[str]) -> None:
+def test_operating_point_metrics_have_no_interval(detap: Run, case: list[str]) -> None:
     earlier = ("--baseline-detections", case[-1], "--confidence", "0.9", "--resamples", "100")
     ended = detap(*case, *earlier, "--max-drop", "F1=0.1")
     assert ended.status == 2
     assert "'F1' has no interval: not an average precision or recall" in ended.err
 
 
-def test_recall_of_a_class_in_voc_is_the_tables_unless_a_threshold_is_given(
-    detap: Run, voc: Files
-) -> None:
-    """One of two cats is found, at .9: from .95 up none is."""
+def test_class_recall_in_voc_is_the_tables_without_a_threshold(detap: Run, voc: Files) -> None:
+    """One of two cats is detected, with score .9: at threshold .95 none is."""
     plain = detap(*voc.arguments, "--fail-under", "class:cat.recall=0.5")
     assert "class:cat.recall 0.5000" in plain.out
     above = detap(
@@ -129,15 +131,15 @@ def test_recall_of_a_class_in_voc_is_the_tables_unless_a_threshold_is_given(
     assert "'class:cat.recall' has no interval: not an average precision" in refused.err
 
 
-def test_slices_have_them(detap: Run, case: list[str], tmp_path: Path) -> None:
-    """Image 2: a at .7, wrong and .5, wrong; nothing is found."""
+def test_slices_have_operating_points(detap: Run, case: list[str], tmp_path: Path) -> None:
+    """Image 2: FPs of class a at .7 and .5; no TP."""
     tags = tmp_path / "tags.json"
     tags.write_text(json.dumps({"2": "two"}))
     ended = detap(*case, "--slices", tags, "--fail-under", "slice:two.F1=0.1")
     assert "slice:two.F1 0.0000, required >= 0.1" in ended.out
 
 
-def test_updating_raises_them(detap: Run, case: list[str], tmp_path: Path) -> None:
+def test_updating_a_baseline_raises_them(detap: Run, case: list[str], tmp_path: Path) -> None:
     base, today = tmp_path / "base.json", tmp_path / "today.json"
     at = ("--score-threshold", "0.6")
     assert detap(*case, *at, "-o", today).status == 0
@@ -153,10 +155,10 @@ def test_updating_raises_them(detap: Run, case: list[str], tmp_path: Path) -> No
 
 
 def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, detap: Run) -> None:
-    truth, found = case[-3], case[-1]
-    assert_detections(truth, found, fail_under={"F1": 0.54, "class:b.F1": 0.6})
+    truth, detections = case[-3], case[-1]
+    assert_detections(truth, detections, fail_under={"F1": 0.54, "class:b.F1": 0.6})
     with pytest.raises(AssertionError, match=r"F1 0\.4000, required >= 0\.54"):
-        assert_detections(truth, found, fail_under={"F1": 0.54}, score_threshold=0.6)
+        assert_detections(truth, detections, fail_under={"F1": 0.54}, score_threshold=0.6)
     base = tmp_path / "base.json"
     assert detap(*case, "--score-threshold", "0.6", "-o", base).status == 0
     assert_detections(truth, found, baseline=base, max_drop={"F1": 0}, score_threshold=0.6)
@@ -164,4 +166,4 @@ def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, deta
         assert_detections(truth, found, baseline=base, max_drop={"F1": 0})
     for wrong in ("worst", float("nan"), True):
         with pytest.raises(UsageError, match="neither a number nor 'best'"):
-            assert_detections(truth, found, fail_under=0, score_threshold=wrong)  # type: ignore[arg-type]
+            assert_detections(truth, detections, fail_under=0, score_threshold=wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What made a gate fail: the right classes, images and IoU, or none where nothing tells."""
+"""Regressions behind a failed gate: classes, images and localization."""
 
 import json
 from collections.abc import Callable
@@ -33,18 +33,18 @@ def truth() -> dict[str, Any]:
         "images": [{"id": image, "width": 640, "height": 480} for image in range(1, 7)],
         "categories": [{"id": label, "name": name} for label, name in NAMES.items()],
         "annotations": [
-            {"id": place, "image_id": image, "category_id": label, "bbox": PLACES[label]}
+            {"id": index, "image_id": image, "category_id": label, "bbox": PLACES[label]}
             | {"area": 10000, "iscrowd": 0}
-            for place, (image, label) in enumerate(numbered, 1)
+            for index, (image, label) in enumerate(numbered, 1)
         ],
     }
 
 
-def found(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:
+def detections(change: Callable[[int, int, list[int]], list[int] | None]) -> list[dict[str, Any]]:
     boxes = []
     for image in range(1, 7):
-        for label, place in PLACES.items():
-            box = change(image, label, place)
+        for label, number in PLACES.items():
+            box = change(image, label, number)
             if image == 3:
                 boxes += [(image, label, [400, y, 50, 50], 0.99) for y in (0, 100, 200)]
             elif box is not None:
@@ -71,9 +71,9 @@ def looser(image: int, label: int, box: list[int]) -> list[int]:
 @pytest.fixture
 def case(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    write_coco(tmp_path, truth(), found(same))
+    write_coco(tmp_path, truth(), detections(same))
     for name, change in (("lost", lost), ("looser", looser)):
-        (tmp_path / f"{name}.json").write_text(json.dumps(found(change)))
+        (tmp_path / f"{name}.json").write_text(json.dumps(detections(change)))
     call = ("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")
     assert detap(*call).status == 0
     return tmp_path
@@ -93,7 +93,7 @@ BASELINE = ("--baseline", "base.json")
 
 
 @pytest.mark.parametrize("confidence", [(), ("--confidence", "0.5", "--min-ground-truths", "0")])
-def test_with_the_detector_before_the_images_are_those_that_changed(
+def test_with_baseline_detections_changed_images_are_listed(
     case: Path, detap: Run, confidence: tuple[str, ...]
 ) -> None:
     report, out = judged(detap, "lost.json", *DETECTIONS, *confidence, "--max-drop", "0.01")
@@ -106,7 +106,7 @@ def test_with_the_detector_before_the_images_are_those_that_changed(
     assert "\nimage 4: +1 missed\nimage 6: +1 missed\n" in out
 
 
-def test_an_earlier_report_does_not_tell_which_images_got_worse(case: Path, detap: Run) -> None:
+def test_a_baseline_report_gives_no_image_changes(case: Path, detap: Run) -> None:
     report, out = judged(detap, "lost.json", *BASELINE, "--max-drop", "0.01")
     blame = report["regressions"]
     assert [entry["name"] for entry in blame["classes"]] == ["cat"]
@@ -134,7 +134,7 @@ def test_an_earlier_report_does_not_tell_which_images_got_worse(case: Path, deta
         ),  # a report has AP at .5 and .75 alone
     ],
 )
-def test_boxes_that_became_looser_are_said_to_be(
+def test_a_localization_regression_is_reported(
     case: Path, detap: Run, against: tuple[str, ...], worst: float, line: str
 ) -> None:
     report, out = judged(detap, "looser.json", *against, "--max-drop", "0.01")
@@ -162,17 +162,17 @@ def both(image: int, label: int, box: list[int]) -> list[int] | None:
 
 
 @pytest.mark.parametrize("change", [lost, both])
-def test_where_ap_falls_at_every_iou_boxes_are_not_looser(
+def test_an_equal_drop_at_every_iou_is_not_a_localization_regression(
     case: Path, detap: Run, change: Callable[[int, int, list[int]], list[int] | None]
 ) -> None:
-    (case / "now.json").write_text(json.dumps(found(change)))
+    (case / "now.json").write_text(json.dumps(detections(change)))
     for against in (DETECTIONS, BASELINE):
         report, out = judged(detap, "now.json", *against, "--max-drop", "0.01")
         assert report["regressions"]["localization_regression"] is None
         assert "localization: " not in out
 
 
-def test_where_all_passed_nobody_is_to_blame(case: Path, detap: Run) -> None:
+def test_passed_gates_have_no_regressions(case: Path, detap: Run) -> None:
     for against in (DETECTIONS, BASELINE):
         report, out = judged(detap, "lost.json", *against, "--max-drop", "0.9", status=0)
         assert report["gates"]["passed"]
@@ -181,7 +181,7 @@ def test_where_all_passed_nobody_is_to_blame(case: Path, detap: Run) -> None:
         assert "worst" not in out
 
 
-def test_a_class_that_rose_is_no_culprit(case: Path, detap: Run) -> None:
+def test_an_improved_class_is_not_a_regression(case: Path, detap: Run) -> None:
     # Held to a maximum, AP is too high; nothing got worse.
     report, out = judged(
         detap, "results.json", "--baseline-detections", "lost.json", "--max-rise", "0.01"
@@ -190,7 +190,7 @@ def test_a_class_that_rose_is_no_culprit(case: Path, detap: Run) -> None:
     assert "class cat" not in out
 
 
-def test_a_gate_on_one_class_is_about_its_images(case: Path, detap: Run) -> None:
+def test_a_gate_on_one_class_lists_its_images(case: Path, detap: Run) -> None:
     report, _ = judged(
         detap, "lost.json", *DETECTIONS, "--fail-under", "class:dog.AP=0.99", "--max-drop", "0.99"
     )
@@ -201,7 +201,7 @@ def test_a_gate_on_one_class_is_about_its_images(case: Path, detap: Run) -> None
     assert [entry["name"] for entry in report["regressions"]["images"]] == [3]
 
 
-def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None:
+def test_a_gate_on_one_slice_lists_its_images(case: Path, detap: Run) -> None:
     Path("tags.json").write_text('{"first": [1, 2, 3], "last": [4, 5, 6]}')
     slices = ("--slices", "tags.json")
     report, out = judged(
@@ -214,7 +214,7 @@ def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None
     assert [entry["name"] for entry in report["regressions"]["images"]] == [3]
 
 
-def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
+def test_regressions_are_available_as_data(case: Path) -> None:
     gt = read_ground_truth("instances.json")
     now, then = (
         Scored.of(evaluate(gt, read_detections(path, gt)), {"last": [4, 5, 6], "none": []})
@@ -224,12 +224,16 @@ def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
     demands = GateConfig.of(
         [Limit.of("drop", "0.01")], spell, baseline=False, baseline_detections=True
     )
-    found = evaluate_gates(demands, now, dict, baseline=then).regressions
-    assert found is not None
-    assert (found.slice, found.localization, found.images_compared) == (None, None, True)
-    assert [fallen.name for fallen in found.classes] == ["cat"]
+    regressions = evaluate_gates(demands, now, dict, baseline=then).regressions
+    assert regressions is not None
+    assert (regressions.slice, regressions.localization, regressions.images_compared) == (
+        None,
+        None,
+        True,
+    )
+    assert [fallen.name for fallen in regressions.classes] == ["cat"]
     # The cats of images 4 and 6 are the two that were lost.
-    assert [(image.name, image.total, image.by_type["missed"]) for image in found.images] == [
+    assert [(image.name, image.total, image.by_type["missed"]) for image in regressions.images] == [
         (4, 1, 1),
         (6, 1, 1),
     ]

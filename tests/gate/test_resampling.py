@@ -1,4 +1,4 @@
-"""Weighted numbers against the same numbers of tables in which images are repeated."""
+"""Weighted metrics against the same metrics of tables with repeated images."""
 
 from dataclasses import replace
 
@@ -21,9 +21,9 @@ IMAGES, CLASSES = 12, 3
 
 
 def scene(
-    seed: int, *, images: int = IMAGES, boxes: int = 60, found: int = 200
+    seed: int, *, images: int = IMAGES, boxes: int = 60, count: int = 200
 ) -> tuple[GroundTruth, Detections]:
-    """Return ground truths and detections, most near one, all of different score."""
+    """Return ground truths and detections near most of them, with distinct scores."""
     rng = np.random.default_rng(seed)
     corner = rng.uniform(0, 400, (boxes, 2))
     side = rng.choice([12.0, 40.0, 70.0, 150.0], (boxes, 2)) * rng.uniform(0.8, 1.2, (boxes, 2))
@@ -38,12 +38,12 @@ def scene(
         images=range(images),
         classes=range(CLASSES),
     )
-    source = rng.integers(0, boxes, found)
-    jitter = rng.normal(0, rng.choice([0.02, 0.1, 0.5], (found, 1)), (found, 4))
+    source = rng.integers(0, boxes, count)
+    jitter = rng.normal(0, rng.choice([0.02, 0.1, 0.5], (count, 1)), (count, 4))
     size = np.hstack([side, side])[source]
     drawn = np.hstack([corner, side])[source] + jitter * size
     drawn[:, 2:] = np.abs(drawn[:, 2:]) + 1
-    score = rng.permutation(found) / found
+    score = rng.permutation(count) / count
     return truth, Detections.from_arrays(
         image=image[source], label=label[source], boxes=drawn, score=score, box_format="xywh"
     ).reindex_like(truth)
@@ -76,7 +76,7 @@ def assert_same(left: float, right: float) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_weights_of_one_give_the_plain_numbers(protocol: Protocol) -> None:
+def test_weights_of_one_give_the_plain_metrics(protocol: Protocol) -> None:
     result = evaluate(*scene(1), protocol)
     ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
     again = resampled(result, ones, list(result.summary))
@@ -88,27 +88,27 @@ def test_weights_of_one_give_the_plain_numbers(protocol: Protocol) -> None:
             assert_same(again.by_class[name][k, 0], of_class)
 
 
-def test_precision_is_guarded_as_in_the_reference() -> None:
+def test_precision_eps_is_that_of_pycocotools() -> None:
     """pycocotools adds numpy.spacing(1) to the divisor: a perfect detector stays just below 1."""
     box = [[0, 0, 10, 10]]
     truth = GroundTruth.from_arrays(image=[0], label=[0], boxes=box)
-    found = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
-    result = evaluate(truth, found, "coco")
+    detections = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
+    result = evaluate(truth, detections, "coco")
     again = resampled(result, Weights.from_table(np.ones((1, 1), np.uint8)), ["AP50"])
     assert 1 - 1e-15 < again.overall["AP50"][0] < 1
     assert 1 - 1e-15 < result.metric("AP50") < 1
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_a_weight_counts_as_so_many_copies_of_the_image(protocol: Protocol) -> None:
-    truth, found = scene(2)
+def test_a_weight_equals_copies_of_the_image(protocol: Protocol) -> None:
+    truth, detections = scene(2)
     weights = draw_weights(IMAGES, 70, seed=5)  # more than one block of lanes
     table = weights.table()
     again = resampled(
-        evaluate(truth, found, protocol), weights, [m.name for m in metrics.summary(protocol)]
+        evaluate(truth, detections, protocol), weights, [m.name for m in metrics.summary(protocol)]
     )
     for b in (0, 1, 63, 64, 69):
-        plain = evaluate(*repeated(truth, found, table[b].tolist()), protocol)
+        plain = evaluate(*repeated(truth, detections, table[b].tolist()), protocol)
         for name, value in plain.summary.items():
             assert_same(again.overall[name][b], value)
 
@@ -119,12 +119,12 @@ def test_a_weight_counts_as_so_many_copies_of_the_image(protocol: Protocol) -> N
     st.sampled_from((1, 3)),
 )
 @examples(60)
-def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, threads: int) -> None:
-    """Average precision and recall of each class, threshold, area and limit, one by one."""
+def test_class_metrics_in_a_resample_equal_the_oracle(seed: int, name: str, threads: int) -> None:
+    """AP and recall of each class, IoU threshold, area range and max_dets, one by one."""
     protocol = replace(PROTOCOLS[name], absent_class="undefined")  # decided outside the kernel
-    truth, found = scene(seed, images=5, boxes=10, found=25)
+    truth, detections = scene(seed, images=5, boxes=10, count=25)
     weights = draw_weights(5, 2, seed)
-    wanted = [
+    requested = [
         ResampledMetric(precision=precision, thresholds=(t,), area=a, max_dets_index=limit)
         for t in range(0, len(protocol.iou_thresholds), 4)
         for a in range(len(protocol.area_ranges))
@@ -132,19 +132,19 @@ def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, thr
         for precision in (True, False)
         if not precision or limit == len(protocol.max_dets) - 1
     ]
-    match_table = evaluate(truth, found, protocol).match_table
-    ours = resample(match_table, weights, wanted, threads=threads)
+    match_table = evaluate(truth, detections, protocol).match_table
+    ours = resample(match_table, weights, requested, threads=threads)
     for b, counts in enumerate(weights.table().tolist()):
-        scores = plain.resampled_scores(truth, found, protocol, counts)
-        for one, values in zip(wanted, ours[:, :, b], strict=True):
+        scores = plain.resampled_scores(truth, detections, protocol, counts)
+        for one, values in zip(requested, ours[:, :, b], strict=True):
             (t,) = one.thresholds
-            due = scores.recall[t, :, one.area, one.max_dets_index]
+            expected = scores.recall[t, :, one.area, one.max_dets_index]
             if one.precision:
-                due = scores.average_precision[t, :, one.area]
-            np.testing.assert_allclose(values, due, rtol=0, atol=1e-12)
+                expected = scores.average_precision[t, :, one.area]
+            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
 
 
-def test_numbers_beyond_the_summary_are_resampled_too() -> None:
+def test_metrics_outside_the_summary_are_resampled_too() -> None:
     result = evaluate(*scene(3), "coco")
     ones = Weights.from_table(np.ones((1, IMAGES), np.uint8))
     for name in ("AP90", "AP75s", "AR10", "AR100m", "APl"):
@@ -158,9 +158,9 @@ def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
     )
     boxes = [[500, 500, 510, 510]] * 600 + [[0, 0, 10, 10]]
     score = np.linspace(1, 0.1, 601)
-    found = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
+    detections = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
     rules = replace(protocol("voc2012"), max_dets=(None,), area_ranges=(ALL_AREAS,))
-    result = evaluate(truth, found, rules)
+    result = evaluate(truth, detections, rules)
     again = resampled(result, Weights.from_table(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
     assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
 
@@ -176,7 +176,7 @@ def test_resamples_do_not_depend_on_threads() -> None:
         assert one.by_class[name].tobytes() == eight.by_class[name].tobytes()
 
 
-def test_more_resamples_begin_with_the_same_ones() -> None:
+def test_more_resamples_start_with_the_same_ones() -> None:
     few, many = draw_weights(IMAGES, 10, seed=3), draw_weights(IMAGES, 200, seed=3)
     assert (many.table()[:10] == few.table()).all()
     assert (many.table().sum(axis=1) == IMAGES).all()
@@ -189,12 +189,12 @@ def test_draws_are_those_of_numpys_pcg64() -> None:
     assert draw_weights(IMAGES, 70, seed=9).table().tolist() == expected
 
 
-def test_a_class_without_ground_truth_in_a_resample_is_left_out_there() -> None:
+def test_a_class_without_ground_truth_in_a_resample_is_excluded() -> None:
     truth = GroundTruth.from_arrays(
         image=[0, 1], label=["a", "b"], boxes=[[0, 0, 9, 9], [0, 0, 9, 9]], images=[0, 1]
     )
-    found = Detections.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], score=[0.5])
-    result = evaluate(truth, found, "voc2012")
+    detections = Detections.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], score=[0.5])
+    result = evaluate(truth, detections, "voc2012")
     again = resampled(
         result, Weights.from_table(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"]
     )
@@ -203,19 +203,19 @@ def test_a_class_without_ground_truth_in_a_resample_is_left_out_there() -> None:
     assert np.isnan(again.by_class["mAP"][1, 1])
 
 
-def test_the_interval_is_that_of_the_percentiles() -> None:
+def test_the_interval_has_the_percentiles_as_ends() -> None:
     values = np.arange(1001) / 1000  # its quantiles are their own levels
     assert interval(values, 0.9) == pytest.approx((0.05, 0.95))
     assert interval(np.append(values, np.nan), 0.9) == pytest.approx((0.05, 0.95))
     assert np.isnan(interval(np.array([np.nan]), 0.9)).all()
 
 
-def test_weights_beyond_a_byte_are_refused() -> None:
+def test_weights_above_255_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"\[0, 255\]"):
         Weights.from_table(np.array([[256]]))
 
 
-def test_pairing_by_coverage_cannot_be_resampled() -> None:
+def test_matching_by_iou_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
         "protocol proposals uses matching by-iou, which labels no detection TP or "
@@ -226,15 +226,15 @@ def test_pairing_by_coverage_cannot_be_resampled() -> None:
 
 
 @pytest.mark.parametrize("drawn", [(2, 2, 2), (1, 3, 9)])
-def test_a_resample_of_more_rows_than_can_be_counted(
+def test_a_resample_with_too_many_rows(
     drawn: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Of three images the first has two detections, the second one, and the third has nothing.
     truth = GroundTruth.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], images=[0, 1, 2])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[0, 0, 1], label=["a"] * 3, boxes=[[0, 0, 9, 9]] * 3, score=[0.5] * 3
     )
-    result = evaluate(truth, found, "voc2012")
+    result = evaluate(truth, detections, "voc2012")
     rows = 2 * drawn[0] + drawn[1]
     weights = Weights.from_table(np.array([[1, 1, 1], drawn]))
     monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows)

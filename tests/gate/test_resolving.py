@@ -1,9 +1,9 @@
-"""What the images can show, in reports: worked by hand on recall, a share of the objects.
+"""Power analysis in reports, computed by hand for recall.
 
-Of 100 images with an object each, the earlier detector misses 10 and the later one 20 more. Recall
-falls by 0.2, and the fall is a mean of 100 numbers, 80 of which are 0 and 20 are 1: its standard
-error is sqrt(0.2 * 0.8 / 100) = 0.04. That of the earlier recall, 0.9, is 0.03, and of the later
-one, 0.7, sqrt(0.7 * 0.3 / 100) = 0.0458. 1,000 resamples have them to some 2 %.
+Of 100 images with one object each, the earlier detector misses 10 and the later one 20 more. Recall
+drops by 0.2; the drop is the mean of 80 zeros and 20 ones, so its standard error is
+sqrt(0.2 * 0.8 / 100) = 0.04. That of the earlier recall, 0.9, is 0.03; that of the later one, 0.7,
+is sqrt(0.7 * 0.3 / 100) = 0.0458. 1,000 resamples estimate them to about 2 %.
 """
 
 import json
@@ -42,12 +42,12 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for image in images
         ],
     }
-    found = [
+    detections = [
         {"image_id": image, "category_id": 1 + image % 2, "bbox": [0, 0, 50, 50], "score": 0.5}
         for image in images
     ]
-    write_coco(tmp_path, truth, found[10:])
-    (tmp_path / "now.json").write_text(json.dumps(found[30:]))
+    write_coco(tmp_path, truth, detections[10:])
+    (tmp_path / "now.json").write_text(json.dumps(detections[30:]))
     return tmp_path
 
 
@@ -63,18 +63,18 @@ def run(detap: Run, *words: str, now: str = "now.json") -> tuple[Ended, dict[str
 EARLIER = ("--baseline-detections", "results.json")
 
 
-def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
+def test_a_gate_reports_its_minimum_detectable_drop(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
     ended, report = run(detap, *words)
-    found = report["power"]
-    assert {key: found[key] for key in ("level", "power", "paired", "unit", "drop")} == {
+    power = report["power"]
+    assert {key: power[key] for key in ("level", "power", "paired", "unit", "drop")} == {
         "level": 0.95,
         "power": 0.8,
         "paired": True,
         "unit": "image",
         "drop": None,
     }
-    (number,) = found["metrics"]
+    (number,) = power["metrics"]
     assert (number["name"], number["units"], number["limit"]) == ("AR100", 100, 0.05)
     assert number["standard_error"] == pytest.approx(0.04, rel=SOME)
     assert number["min_detectable_drop"] == pytest.approx(
@@ -84,8 +84,8 @@ def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
     # 100 (2.8016 * .04 / .05)^2 = 502
     assert number["images_needed"] == pytest.approx(502, rel=2 * SOME)
     # Of the 50 ants 10 more are missed, and of the bees: sqrt(.16 / 50), but their number varies.
-    assert [entry["name"] for entry in found["classes"]] == ["class:ant.AR100", "class:bee.AR100"]
-    for entry in found["classes"]:
+    assert [entry["name"] for entry in power["classes"]] == ["class:ant.AR100", "class:bee.AR100"]
+    for entry in power["classes"]:
         assert entry["ground_truths"] == 50
         assert entry["standard_error"] == pytest.approx(0.0566, rel=0.1)
     assert "Minimum detectable drop" in ended.out
@@ -101,30 +101,28 @@ def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "0.2", "30%"])
-def test_a_limit_that_the_images_resolve_is_not_warned_of(
-    case: Path, detap: Run, limit: str
-) -> None:
+def test_a_detectable_limit_gives_no_warning(case: Path, detap: Run, limit: str) -> None:
     ended, report = run(detap, *EARLIER, "--confidence", "0.95", "--max-drop", f"AR100={limit}")
     assert "gate-underpowered" not in ended.err
     (number,) = report["power"]["metrics"]
     assert number["limit"] == pytest.approx({"0": 0, "0.2": 0.2, "30%": 0.27}[limit])
 
 
-def test_a_share_of_the_baseline_s_number_is_a_drop_too(case: Path, detap: Run) -> None:
+def test_a_relative_limit_is_converted_to_a_drop(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=10%", "--max-drop", "AR100=0.9")
     ended, report = run(detap, *words)
     assert report["power"]["metrics"][0]["limit"] == pytest.approx(0.09)  # of .9
     assert "AR100 limit 0.09 is below the minimum" in ended.err
 
 
-def test_a_strict_run_has_no_limit_that_its_images_cannot_resolve(case: Path, detap: Run) -> None:
+def test_strict_rejects_a_limit_below_the_detectable_drop(case: Path, detap: Run) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json", "--strict", *EARLIER)
     ended = detap("eval", *files, "--confidence", "0.95", "--max-drop", "AR100=0.05")
     assert ended.status == 2
     assert "1 warning type and --strict" in ended.err
 
 
-def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run) -> None:
+def test_detectable_drop_replaces_the_limit(case: Path, detap: Run) -> None:
     words = (
         *EARLIER,
         "--confidence",
@@ -140,22 +138,22 @@ def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run
     assert number["min_detectable_drop"] == pytest.approx(
         2.486475 * number["standard_error"], rel=1e-6
     )
-    due = 100 * (2.486475 * 0.04 / 0.02) ** 2
-    assert number["images_needed"] == pytest.approx(due, rel=2 * SOME)
+    expected = 100 * (2.486475 * 0.04 / 0.02) ** 2
+    assert number["images_needed"] == pytest.approx(expected, rel=2 * SOME)
     assert "images needed for 0.02" in ended.out
 
 
-def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, detap: Run) -> None:
+def test_one_detector_is_treated_as_two_independent_ones(case: Path, detap: Run) -> None:
     ended, report = run(detap, "--detectable-drop", "0.02", "--fail-under", "AR100=0.6")
-    found = report["power"]
-    assert not found["paired"]
-    (number,) = found["metrics"]
+    power = report["power"]
+    assert not power["paired"]
+    (number,) = power["metrics"]
     alone = 0.7 * 0.3 / 100
     assert number["standard_error"] == pytest.approx((2 * alone) ** 0.5, rel=SOME)
     assert number["limit"] is None
     assert number["drop_failing_gate"] is None
     # A minimum is held to the number as it is, whose own error counts: 0.8416 of it.
-    (margin,) = found["margins"]
+    (margin,) = power["margins"]
     assert (margin["name"], margin["kind"], margin["limit"]) == ("AR100", "minimum", "0.6")
     assert margin["margin"] == pytest.approx(0.841621 * alone**0.5, rel=SOME)
     assert "Estimated from one detector" in ended.out
@@ -166,7 +164,7 @@ def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, deta
     ) in shown
 
 
-def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
+def test_a_baseline_report_is_treated_as_exact(case: Path, detap: Run) -> None:
     run(detap, now="results.json")
     Path("report.json").rename("base.json")
     words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--detectable-drop", "0.02")
@@ -177,12 +175,12 @@ def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
     assert "AR100 limit 0.05 is below the minimum detectable drop" in ended.err
 
 
-def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
+def test_without_limits_it_is_of_the_primary_metric(case: Path, detap: Run) -> None:
     _, report = run(detap, "--detectable-drop", "0.02", *EARLIER)
-    found = report["power"]
-    assert found["paired"]
-    assert [entry["name"] for entry in found["metrics"]] == ["AP"]
-    assert [entry["name"] for entry in found["classes"]] == ["class:ant.AP", "class:bee.AP"]
+    power = report["power"]
+    assert power["paired"]
+    assert [entry["name"] for entry in power["metrics"]] == ["AP"]
+    assert [entry["name"] for entry in power["classes"]] == ["class:ant.AP", "class:bee.AP"]
     # The confidence, the resamples and their seed may be said with it.
     _, again = run(
         detap,
@@ -199,14 +197,14 @@ def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
     assert not again["power"]["paired"]
 
 
-def test_what_cannot_be_resampled_is_left_out(case: Path, detap: Run) -> None:
+def test_metrics_that_cannot_be_resampled_are_omitted(case: Path, detap: Run) -> None:
     words = ("--max-rise", "class:*.duplicates=1", "--fail-under", "F1=0.1")
     _, report = run(detap, "--detectable-drop", "0.02", *EARLIER, *words)
     assert [entry["name"] for entry in report["power"]["metrics"]] == ["AP"]
     assert report["power"]["margins"] == []
 
 
-def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
+def test_two_equal_detectors_have_no_detectable_drop(case: Path, detap: Run) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "0.01")
     ended, report = run(detap, *words, now="results.json")
     (number,) = report["power"]["metrics"]
@@ -216,8 +214,8 @@ def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
     assert "gate-underpowered" not in ended.err
 
 
-def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) -> None:
-    """One detector alone: twice .7 * .3 / 100, and (2.801585 / 0.02)**2 of that times 100."""
+def test_an_assertion_reports_the_images_needed(case: Path, detap: Run) -> None:
+    """One detector: variance 2 * .7 * .3 / 100, times 100 * (2.801585 / 0.02)**2."""
     asked = {"fail_under": {"AR100": 0.6}, "detectable_drop": 0.02}
     result = assert_detections("instances.json", "now.json", **asked)  # type: ignore[arg-type]
     note = result.notes[-1]
@@ -263,7 +261,7 @@ def test_each_detector_is_resampled_at_most_once(
     assert len(seen) == times
 
 
-def test_a_slice_has_images_of_its_own(case: Path, detap: Run) -> None:
+def test_a_slice_uses_only_its_images(case: Path, detap: Run) -> None:
     Path("tags.csv").write_text(
         "image,tag\n" + "".join(f"{i},{'low' if i < 41 else 'high'}\n" for i in range(1, 101))
     )
@@ -279,7 +277,7 @@ def test_a_slice_has_images_of_its_own(case: Path, detap: Run) -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "table", "csv", "github"])
-def test_it_is_in_every_form_that_has_sections(case: Path, detap: Run, form: str) -> None:
+def test_every_format_with_sections_has_it(case: Path, detap: Run, form: str) -> None:
     words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
     ended, _ = run(detap, *words, "--output-format", form)
     assert ("Minimum detectable drop" in ended.out) == (form in ("markdown", "table"))
@@ -315,7 +313,7 @@ def test_a_comparison_has_it(case: Path, detap: Run) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "5%", "AP=0.1"])
-def test_a_wished_for_drop_is_a_share(case: Path, detap: Run, wrong: str) -> None:
+def test_a_detectable_drop_is_between_0_and_1(case: Path, detap: Run, wrong: str) -> None:
     files = ("--gt", "instances.json", "--dt", "now.json")
     ended = detap("eval", *files, "--detectable-drop", wrong)
     assert ended.status == 2
@@ -329,7 +327,7 @@ def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
     assert "omit --confidence and --detectable-drop" in ended.err
 
 
-def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
+def test_a_ranking_counts_queries(tmp_path: Path, detap: Run) -> None:
     # Of 50 queries, each with one relevant item among two, the earlier ranking has all first and
     # the later one 40: AP falls by 1/2 for 10, a standard error of .5 sqrt(.2 * .8 / 50) = .0283.
     first, second = tmp_path / "first.npz", tmp_path / "second.npz"
@@ -343,15 +341,15 @@ def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
     noise = ("--baseline-ranking", first, "--confidence", "0.95", "--max-drop", "mAP=0.05")
     ended = detap(*words, *noise)
     assert ended.status in (0, 1), ended.err
-    found = json.loads(report.read_text())["power"]
-    (number,) = found["metrics"]
-    assert (found["unit"], number["name"], number["units"]) == ("query", "mAP", 50)
+    power = json.loads(report.read_text())["power"]
+    (number,) = power["metrics"]
+    assert (power["unit"], number["name"], number["units"]) == ("query", "mAP", 50)
     assert number["standard_error"] == pytest.approx(0.0283, rel=SOME)
     assert "Minimum detectable drop" in ended.out
     assert " of these 50 queries; " in ended.err
     assert detap(*words, "--detectable-drop", "0.1").status == 0
-    found = json.loads(report.read_text())["power"]
-    assert found["metrics"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
+    power = json.loads(report.read_text())["power"]
+    assert power["metrics"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
 
 
 def test_an_assertion_warns_of_it(case: Path) -> None:

@@ -1,4 +1,4 @@
-"""Differences as text."""
+"""Text of differences."""
 
 from math import nan
 
@@ -20,9 +20,9 @@ from detap.report.numbers import UNDEFINED, change, count_change
         (0.00005, "+0.0001"),
     ],
 )
-def test_a_change_has_its_sign_and_is_not_shown_as_none(value: float, text: str) -> None:
+def test_a_change_has_a_sign_and_is_never_shown_as_0(value: float, text: str) -> None:
     assert change(value, 4) == text
 
 
-def test_more_and_fewer() -> None:
+def test_changes_of_counts() -> None:
     assert [count_change(count) for count in (3, 0, -2)] == ["+3", "0", "-2"]

@@ -1,7 +1,7 @@
-"""The gate is wrong as often as its confidence says, within what chance allows.
+"""The error rate of the gate agrees with its confidence, within chance.
 
-Each bound is a quantile of the binomial distribution: were the rate exactly as expected, one run
-in a thousand would be beyond it. The seeds are fixed, so that the tests do not fail by chance;
+Each bound is a quantile of the binomial distribution: at the expected rate, one run in a thousand
+would exceed it. The seeds are fixed, so the tests do not fail by chance;
 `tests/gate/simulation.py` and `tests/gate/studies.py` run more pairs.
 """
 
@@ -17,7 +17,7 @@ PAIRS, RESAMPLES = sampled(200, least=100), 200
 
 
 def most(rate: float, count: int) -> int:
-    """Return the number that a binomial count exceeds in at most one case of a thousand."""
+    """Return the bound that a binomial count exceeds with a probability of at most 0.001."""
     below = 0.0
     for number in range(count + 1):
         below += comb(count, number) * rate**number * (1 - rate) ** (count - number)
@@ -33,21 +33,21 @@ def test_the_bound_is_that_of_the_binomial_distribution() -> None:
 
 @pytest.mark.parametrize("world", [EVEN, RARE], ids=["even classes", "rare classes"])
 def test_false_alarms_over_null_pairs(world: World) -> None:
-    found = list(trials(world, (GOOD, GOOD), range(PAIRS), resamples=RESAMPLES))
-    failed = sum(entry.low > 0 for entry in found)
-    excluded = failed + sum(entry.high < 0 for entry in found)
+    results = list(trials(world, (GOOD, GOOD), range(PAIRS), resamples=RESAMPLES))
+    failed = sum(entry.low > 0 for entry in results)
+    excluded = failed + sum(entry.high < 0 for entry in results)
     assert failed <= most(0.025, PAIRS)  # the gate: only a drop fails
     assert excluded <= most(0.05, PAIRS)  # the interval, on both sides
     assert excluded >= 1  # intervals that never exclude 0 would be too wide
 
 
-def test_the_interval_covers_a_real_drop_as_often_as_it_says() -> None:
+def test_the_interval_covers_a_real_drop_at_its_confidence() -> None:
     true = true_drop(EVEN, (GOOD, WORSE))
-    found = list(trials(EVEN, (GOOD, WORSE), range(PAIRS), resamples=RESAMPLES))
-    missed = sum(not entry.low <= true <= entry.high for entry in found)
+    results = list(trials(EVEN, (GOOD, WORSE), range(PAIRS), resamples=RESAMPLES))
+    missed = sum(not entry.low <= true <= entry.high for entry in results)
     assert missed <= most(0.05, PAIRS)
     assert true > 0.1
-    assert all(entry.low > 0 for entry in found)  # a drop of this size is always found
+    assert all(entry.low > 0 for entry in results)  # a drop of this size is always found
 
 
 def test_few_small_objects_have_no_interval() -> None:
@@ -59,9 +59,9 @@ def test_few_small_objects_have_no_interval() -> None:
     assert ruled.above <= most(0.025, 40)
 
 
-def test_the_expanded_interval_holds_near_perfection() -> None:
-    found = near_perfect("1 % missed, 1 % jitter, 0.1 false an image", range(100), resamples=200)
-    expanded, percentile = found["expanded"], found["percentile"]
+def test_the_expanded_interval_covers_near_perfect_detectors() -> None:
+    shares = near_perfect("1 % missed, 1 % jitter, 0.1 false an image", range(100), resamples=200)
+    expanded, percentile = shares["expanded"], shares["percentile"]
     assert expanded.above <= most(0.025, 100)
     assert expanded.above + expanded.below <= most(0.05, 100)
     assert expanded.above + expanded.below < percentile.above + percentile.below

@@ -1,4 +1,4 @@
-"""Slices: which images are in which, and that their numbers are those of the images alone."""
+"""Slices: their images, and metrics equal to those of the images alone."""
 
 import json
 from collections.abc import Callable
@@ -33,13 +33,13 @@ def written(folder: Path, name: str, content: str) -> str:
         ("d.csv", "\ufeffImage,Tag\r\n1,night\r\n1,rain\r\n\r\n2,night\r\n3,day\r\n"),
     ],
 )
-def test_every_form_says_the_same(tmp_path: Path, name: str, content: str) -> None:
+def test_every_form_gives_the_same_slices(tmp_path: Path, name: str, content: str) -> None:
     slices, notes = read_slices(written(tmp_path, name, content), IMAGES)
     assert slices == {"night": [1, 2], "rain": [1], "day": [3]}
     assert [(note.code, note.count) for note in notes] == [("images-without-slice", 1)]
 
 
-def test_images_that_are_not_there_are_said(tmp_path: Path) -> None:
+def test_unknown_images_are_reported(tmp_path: Path) -> None:
     slices, notes = read_slices(written(tmp_path, "a.json", '{"night": [1, 9, 8]}'), [1, 4, 5])
     assert slices == {"night": [1]}
     assert notes == [
@@ -78,9 +78,7 @@ ROW = "write image,tag; one line per tag of an image"
         ("a.csv", b"image,\xff", "byte 6: is not UTF-8"),
     ],
 )
-def test_what_is_wrong_is_said(
-    tmp_path: Path, name: str, content: str | bytes, message: str
-) -> None:
+def test_errors_are_reported(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError) as caught:
@@ -88,7 +86,7 @@ def test_what_is_wrong_is_said(
     assert str(caught.value) == f"{path}: {message}"
 
 
-def test_what_is_no_json_is_said(tmp_path: Path) -> None:
+def test_invalid_json_is_reported(tmp_path: Path) -> None:
     for content in ("{", "[" * 100_000):
         path = written(tmp_path, "a.json", content)
         with pytest.raises(InputError) as caught:
@@ -99,8 +97,8 @@ def test_what_is_no_json_is_said(tmp_path: Path) -> None:
 def test_slices_by_attribute() -> None:
     slices, notes = slices_by({1: "night", 2: 7, 3: None}, "time", IMAGES)
     assert slices == {"time=7": [2], "time=night": [1]}
-    told = "images without attribute 'time' are in no slice"
-    assert notes == [Note("images-without-slice", told, 2, severity="info")]
+    text = "images without attribute 'time' are in no slice"
+    assert notes == [Note("images-without-slice", text, 2, severity="info")]
     assert slices_by({"1": [2, 3]}, "at", ["1"]) == ({"at=[2, 3]": ["1"]}, [])
     # A value is cut, an image that nobody knows left out.
     assert slices_by({1: "x" * 300, 9: "y"}, "at", [1]) == ({f"at={'x' * 200}": [1]}, [])
@@ -112,7 +110,7 @@ def report_of(ended: Ended) -> dict[str, Any]:
     return record
 
 
-def test_a_slice_has_the_numbers_of_its_images_alone(
+def test_a_slice_has_the_metrics_of_its_images_alone(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
     tags = written(tmp_path, "tags.json", '{"one": [1], "both": [1, 2]}')
@@ -146,7 +144,9 @@ def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) 
     base = tmp_path / "base.json"
     call = [*coco.arguments, "--slices", tags]
     assert detap(*call, "-o", base).status == 0
-    worse = [found for found in json.loads(coco.dt.read_text()) if found["image_id"] == 1]
+    worse = [
+        detection for detection in json.loads(coco.dt.read_text()) if detection["image_id"] == 1
+    ]
     dt = written(tmp_path, "worse.json", json.dumps(worse))
     call = ["eval", "--gt", str(coco.gt), "--dt", dt, "--slices", tags]
     for against in (["--baseline", str(base)], ["--baseline-detections", str(coco.dt)]):
@@ -195,14 +195,14 @@ def test_by_an_element_of_voc_annotations(voc: Files, detap: Run) -> None:
     assert list(record["slices"]) == ["source/database=first", "source/database=second"]
 
 
-def test_both_ways_at_once_are_refused(coco: Files, detap: Run, tmp_path: Path) -> None:
+def test_both_options_together_are_rejected(coco: Files, detap: Run, tmp_path: Path) -> None:
     tags = written(tmp_path, "tags.json", '{"night": [1]}')
     ended = detap(*coco.arguments, "--slices", tags, "--slice-by", "time")
     assert ended.status == 2
     assert "not both" in ended.err
 
 
-def test_a_slice_of_other_images_is_not_compared_with(
+def test_a_baseline_slice_of_other_images_is_not_compared(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
     first = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')
@@ -228,7 +228,7 @@ def test_a_slice_of_other_images_is_not_compared_with(
     assert "slice 'night': different images" in ended.err
 
 
-def test_a_baseline_that_does_not_say_which_images_is_refused(
+def test_a_baseline_without_slice_images_is_rejected(
     coco: Files, detap: Run, tmp_path: Path
 ) -> None:
     tags = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')

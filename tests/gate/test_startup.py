@@ -1,4 +1,4 @@
-"""Gates cost nothing where there are none."""
+"""Runs without gates do not import them."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported_by(*arguments) & (HEAVY | GATES | {"tomllib", "fractions"}) == set()
 
 
-def test_eval_without_gates_imports_none(coco: Files) -> None:
+def test_eval_without_gates_imports_no_gate_module(coco: Files) -> None:
     modules = imported_by(*coco.arguments)
     assert (
         modules & (GATES | {"detap.analysis.comparison", "tomllib", "fractions", "xml.sax"})

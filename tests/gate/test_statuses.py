@@ -1,4 +1,4 @@
-"""The exit status in every combination of output format, verdict and error."""
+"""The exit status in every combination of output format, gate status and error."""
 
 import json
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     write_coco(tmp_path)
-    worse = [found for found in results() if found["image_id"] == 1]
+    worse = [detection for detection in results() if detection["image_id"] == 1]
     (tmp_path / "worse.json").write_text(json.dumps(worse))
     other = instances()
     other["annotations"][0]["bbox"] = [0, 0, 90, 90]
@@ -95,7 +95,7 @@ def command(arguments: list[str], *, output_format: str) -> list[str]:
 
 @pytest.mark.parametrize("output_format", WRITERS)
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_the_verdict_alone_decides(
+def test_only_the_gate_status_decides(
     case: Path, detap: Run, output_format: str, verdict: str
 ) -> None:
     arguments, status = VERDICTS[verdict]
@@ -107,7 +107,9 @@ def test_the_verdict_alone_decides(
 
 @pytest.mark.parametrize("output_format", WRITERS)
 @pytest.mark.parametrize("error", ERRORS)
-def test_an_error_is_no_verdict(case: Path, detap: Run, output_format: str, error: str) -> None:
+def test_an_error_is_not_a_gate_status(
+    case: Path, detap: Run, output_format: str, error: str
+) -> None:
     before = {path.name: path.read_bytes() for path in case.iterdir()}
     ended = detap(*command(ERRORS[error], output_format=output_format))
     assert ended.status == 2, ended.err
@@ -118,7 +120,7 @@ def test_an_error_is_no_verdict(case: Path, detap: Run, output_format: str, erro
 
 
 @pytest.mark.parametrize(("verdict", "status"), [("passed", 0), ("failed", 1), ("undefined", 1)])
-def test_the_real_command_ends_so_too(case: Path, verdict: str, status: int) -> None:
+def test_the_real_command_exits_alike(case: Path, verdict: str, status: int) -> None:
     arguments, _ = VERDICTS[verdict]
     targets = [
         *("-o", "out.json", "-o", "out.md", "-o", "out.xml", "-o", "out.csv", "-o", "out.txt"),
@@ -134,7 +136,7 @@ def test_the_real_command_ends_so_too(case: Path, verdict: str, status: int) -> 
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_the_json_report_obeys_its_schema(case: Path, detap: Run, verdict: str) -> None:
+def test_the_json_report_matches_its_schema(case: Path, detap: Run, verdict: str) -> None:
     from jsonschema import Draft202012Validator
 
     arguments, status = VERDICTS[verdict]
@@ -150,11 +152,11 @@ def messages(ended: Ended) -> list[str]:
     return [check["message"] for check in report["gates"]["checks"]]
 
 
-def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None:
+def test_a_value_just_below_its_minimum_shows_enough_digits(case: Path, detap: Run) -> None:
     # A dog alone, perfectly found.
     truth = instances()
     truth["annotations"] = truth["annotations"][2:]
-    write_coco(case, truth, [found for found in results() if found["category_id"] == 2])
+    write_coco(case, truth, [detection for detection in results() if detection["category_id"] == 2])
     ended = detap(*command(["--fail-under", "1"], output_format="json"))
     # pycocotools' precision of a perfect detector is 1 / (1 + 2**-52).
     assert ended.status == 1
@@ -162,7 +164,7 @@ def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None
     assert "gate failed: AP 0.9999999999999998, required >= 1" in ended.err
 
 
-def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
+def test_the_error_names_the_differences(case: Path, detap: Run) -> None:
     ended = detap(*command(ERRORS["other ground truth"], output_format="json"))
     assert "base.json is not comparable: ground truth: sha256 (baseline: " in ended.err
     assert "regenerate it or pass --allow-mismatch" in ended.err
@@ -175,12 +177,12 @@ def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
     )
 
 
-def test_one_can_insist(case: Path, detap: Run) -> None:
+def test_allow_mismatch_compares_anyway(case: Path, detap: Run) -> None:
     arguments = [*ERRORS["other ground truth"], "--allow-mismatch"]
     assert detap(*command(arguments, output_format="json")).status in (0, 1)
 
 
-def test_a_baseline_of_other_detections_than_said_is_refused(case: Path, detap: Run) -> None:
+def test_a_baseline_of_other_detections_is_rejected(case: Path, detap: Run) -> None:
     arguments = ["--baseline", "base.json", "--baseline-detections", "worse.json"]
     ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
     assert ended.status == 2
@@ -190,7 +192,7 @@ def test_a_baseline_of_other_detections_than_said_is_refused(case: Path, detap: 
     assert ended.status == 0
 
 
-def test_a_voc_baseline_knows_the_annotations_not_only_the_image_set(
+def test_a_voc_baseline_depends_on_annotations_not_only_the_image_set(
     tmp_path: Path, detap: Run, voc: Any
 ) -> None:
     images = tmp_path / "set.txt"

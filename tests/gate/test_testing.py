@@ -12,7 +12,7 @@ from tests.cli.conftest import Ended, Files, coco, detap, results, voc
 __all__ = ["coco", "detap", "voc"]
 
 
-def test_it_passes_and_returns_the_result(coco: Files) -> None:
+def test_it_returns_the_result_if_gates_pass(coco: Files) -> None:
     result = assert_detections(coco.gt, coco.dt, fail_under={"AP50": 0.7, "class:dog.AP": 0.9})
     assert result.summary["AP50"] == pytest.approx(0.7524752)  # (51/101 + 1) / 2
 
@@ -27,16 +27,16 @@ def test_it_raises_with_the_table_of_gates(coco: Files) -> None:
     assert lines[-1].startswith("protocol:coco|detap:")
 
 
-def test_voc_files_have_their_own_protocol(voc: Files) -> None:
+def test_voc_files_default_to_the_voc_protocol(voc: Files) -> None:
     assert assert_detections(voc.gt, voc.dt, fail_under=0.7).protocol.name == "voc2012"
     rules = "voc2007"
     assert assert_detections(voc.gt, voc.dt, protocol=rules, fail_under=0.7).protocol.name == rules
 
 
-def test_tables_and_an_earlier_detector(coco: Files) -> None:
+def test_tables_and_baseline_detections(coco: Files) -> None:
     truth = read_ground_truth(coco.gt)
     before = read_detections(coco.dt, truth)
-    worse = [found for found in results() if found["image_id"] == 1]
+    worse = [detection for detection in results() if detection["image_id"] == 1]
     coco.dt.write_text(json.dumps(worse))
     now = read_detections(coco.dt, truth)
     with pytest.raises(AssertionError, match=r"AP dropped by 0\.5000"):
@@ -46,7 +46,7 @@ def test_tables_and_an_earlier_detector(coco: Files) -> None:
     assert_detections(truth, now, baseline=before, max_drop={"AP": "90%"})
 
 
-def test_an_earlier_report(coco: Files, detap: Callable[..., Ended]) -> None:
+def test_a_baseline_report(coco: Files, detap: Callable[..., Ended]) -> None:
     base = coco.folder / "base.json"
     assert detap(*coco.arguments, "-o", base).status == 0
     assert_detections(coco.gt, coco.dt, baseline=base, max_drop=0)
@@ -54,7 +54,7 @@ def test_an_earlier_report(coco: Files, detap: Callable[..., Ended]) -> None:
         assert_detections(coco.gt, coco.dt, protocol="voc2012", baseline=base, max_drop=0)
 
 
-def test_what_it_refuses(coco: Files) -> None:
+def test_invalid_arguments_are_rejected(coco: Files) -> None:
     with pytest.raises(
         UsageError, match="requires a limit: fail_under, fail_over, max_drop, max_rise"
     ):

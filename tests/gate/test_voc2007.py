@@ -1,4 +1,4 @@
-"""The gate on a real detector and its seeded degradations."""
+"""The gate on a real detector and its random degradations."""
 
 import json
 from pathlib import Path
@@ -16,12 +16,12 @@ def voc2007(real_data: Path) -> Path:
 
 
 def gate(
-    voc2007: Path, found: Path, *arguments: str, status: int
+    voc2007: Path, detections: Path, *arguments: str, status: int
 ) -> tuple[dict[str, Any], str, str]:
-    """Run the gate on VOC 2007; return its JSON, what people see, and stderr."""
-    folder = found.parent
+    """Run the gate on VOC 2007; return its JSON, text and stderr."""
+    folder = detections.parent
     ended = spawn(
-        *("eval", "--format", "voc", "--gt", voc2007 / "Annotations", "--dt", found),
+        *("eval", "--format", "voc", "--gt", voc2007 / "Annotations", "--dt", detections),
         *("--protocol", "voc2012-py", "-o", folder / "out.json"),
         *arguments,
     )
@@ -29,9 +29,7 @@ def gate(
     return json.loads((folder / "out.json").read_text()), ended.stdout, ended.stderr
 
 
-def test_the_gate_names_the_class_and_the_images_that_got_worse(
-    voc2007: Path, tmp_path: Path
-) -> None:
+def test_the_gate_names_the_worse_class_and_images(voc2007: Path, tmp_path: Path) -> None:
     before = voc2007 / "detections"
     # The 250 best boxes of cat are gone, most of which were right.
     now = copy_voc(before, tmp_path / "now", without_best("cat", 250))
@@ -50,7 +48,9 @@ def test_the_gate_names_the_class_and_the_images_that_got_worse(
     assert "gate failed: class:cat.AP dropped by" in err
 
 
-def test_without_earlier_detections_the_gate_names_the_class(voc2007: Path, tmp_path: Path) -> None:
+def test_without_baseline_detections_the_gate_names_the_class(
+    voc2007: Path, tmp_path: Path
+) -> None:
     (tmp_path / "then").mkdir()
     before = tmp_path / "then" / "detections"
     before.symlink_to(voc2007 / "detections")
@@ -69,7 +69,7 @@ def test_without_earlier_detections_the_gate_names_the_class(voc2007: Path, tmp_
         pytest.param(without_best("cat", 1), "0.0001", id="one box of one class dropped"),
     ],
 )
-def test_within_the_noise_the_bootstrap_gate_does_not_fail(
+def test_a_drop_within_noise_passes_the_bootstrap_gate(
     voc2007: Path, tmp_path: Path, worsen: Worsen, limit: str
 ) -> None:
     before = voc2007 / "detections"
@@ -88,7 +88,9 @@ def test_within_the_noise_the_bootstrap_gate_does_not_fail(
         pytest.param(lower_scores(0.5, seed=2), id="half of the scores lowered"),
     ],
 )
-def test_beyond_the_noise_it_does(voc2007: Path, tmp_path: Path, worsen: Worsen) -> None:
+def test_a_drop_beyond_noise_fails_the_bootstrap_gate(
+    voc2007: Path, tmp_path: Path, worsen: Worsen
+) -> None:
     before = voc2007 / "detections"
     now = copy_voc(before, tmp_path / "now", worsen)
     limit = ("--max-drop", "mAP=0.005", "--confidence", "0.95")
@@ -97,9 +99,7 @@ def test_beyond_the_noise_it_does(voc2007: Path, tmp_path: Path, worsen: Worsen)
     assert check["interval"][0] > 0.005
 
 
-def test_the_verdict_and_the_interval_depend_on_the_seed_alone(
-    voc2007: Path, tmp_path: Path
-) -> None:
+def test_status_and_interval_depend_only_on_the_seed(voc2007: Path, tmp_path: Path) -> None:
     before = voc2007 / "detections"
     now = copy_voc(before, tmp_path / "now", jittered(0.02, seed=3))
     arguments = ("--baseline-detections", str(before), "--max-drop", "0", "--confidence", "0.9")
@@ -112,8 +112,8 @@ def test_the_verdict_and_the_interval_depend_on_the_seed_alone(
     assert intervals[0] == intervals[1] != intervals[2]
 
 
-def test_what_its_images_can_show(voc2007: Path, tmp_path: Path) -> None:
-    """As docs/statistics.md has it: of one detector alone, and of two that mostly err alike."""
+def test_the_minimum_detectable_drop(voc2007: Path, tmp_path: Path) -> None:
+    """As in docs/statistics.md: of one detector, and of two with mostly the same errors."""
     before = tmp_path / "before"
     before.symlink_to(voc2007 / "detections")
     report, _, _ = gate(voc2007, before, "--detectable-drop", "0.005", status=0)
