@@ -1,4 +1,4 @@
-"""A report made by hand, for the sinks."""
+"""A hand-made report for the writers."""
 
 from collections.abc import Mapping
 from math import nan

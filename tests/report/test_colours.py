@@ -10,7 +10,7 @@ RED, GREEN, YELLOW = "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"
 
 
 def gated(*failed: str) -> Report:
-    """Return a report of two good classes, with gates of which these failed."""
+    """Return a report of two good classes whose gates on these metrics failed."""
     names = ("AP", "AP50", "class:cat.AP", "class:dog.AP50")
     checks = [{"name": n, "status": "failed" if n in failed else "passed"} for n in names]
     columns = (
@@ -45,7 +45,7 @@ def test_numbers_whose_gate_failed_are_red() -> None:
     assert any(f"{RED}0.9100" in line for line in lines)  # of the summary
 
 
-def test_the_mean_of_voc_is_called_otherwise() -> None:
+def test_the_voc_mean_has_another_name() -> None:
     report = gated("AP")
     block = report.blocks[0]
     checks = [{"name": "mAP", "status": "failed"}]
@@ -62,7 +62,7 @@ def test_verdicts_have_their_colors_and_their_words() -> None:
     assert f"{GREEN}Gates: told\x1b[0m" in colored(gated())
 
 
-def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
+def test_a_low_value_is_green_if_lower_is_better() -> None:
     names = Column("class", "class", "class", "name", 0)
     missed = Column("miss", "miss", "miss", "fraction", graded=True, higher_is_better=False)
     rows: tuple[dict[str, Cell], ...] = (

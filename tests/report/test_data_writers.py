@@ -16,7 +16,7 @@ from detap.report.writers.registry import WRITERS, Style, writer_for_path
 from tests.report.reports import report, row
 
 
-def test_json_obeys_its_schema() -> None:
+def test_json_matches_its_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     text = json_writer.render(report(row("cat"), row("bird", nan, 0)), Style())
     jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
@@ -69,7 +69,7 @@ def test_blocks_are_keys_of_the_json() -> None:
     assert record["gates"] == {"passed": True, "value": None}
 
 
-def test_infinity_is_no_json() -> None:
+def test_infinity_is_rejected() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_writer.dump({"x": float("inf")})
 

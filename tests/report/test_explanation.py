@@ -1,4 +1,4 @@
-"""The sentences of explanations."""
+"""Sentences of explanations."""
 
 from math import nan
 
@@ -30,15 +30,15 @@ def difference(first: float, second: float, *changes: float) -> ProtocolDiff:
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
+    ("share", "message"),
     [(1.0, "100%"), (0.996, "nearly 100%"), (0.994, "99%"), (0.9355, "94%"), (1.2, "120%")],
 )
-def test_a_share_in_words(share: float, told: str) -> None:
-    assert percent(share) == told
+def test_text_of_a_fraction(share: float, message: str) -> None:
+    assert percent(share) == message
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("diff", "message"),
     [
         (
             difference(0.5, 0.25, -0.0625, -0.1875),
@@ -60,8 +60,8 @@ def test_a_share_in_words(share: float, told: str) -> None:
         (difference(0.5, 0.5, 0.0, 0.0), "voc2012 and coco give the same AP50"),
     ],
 )
-def test_what_a_difference_comes_to(found: ProtocolDiff, told: str) -> None:
-    assert protocol_diff_sentence(found) == told
+def test_sentence_of_a_protocol_diff(diff: ProtocolDiff, message: str) -> None:
+    assert protocol_diff_sentence(diff) == message
 
 
 def account(
@@ -70,7 +70,7 @@ def account(
     values: tuple[float, float] = (0.5, 0.25),
     protocols: ProtocolDiff | None = None,
 ) -> ReportDiff:
-    causes = tuple(Cause(name, told, "", "") for name, told in differs.items())
+    causes = tuple(Cause(name, description, "", "") for name, description in differs.items())
     parts = tuple(Contribution(tuple(names.split(", ")), part) for names, part in portions.items())
     return ReportDiff(("mAP", "AP50"), values, causes, contributions=parts, protocols=protocols)
 
@@ -79,7 +79,7 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("diff", "message"),
     [
         (account({}, {}, (0.5, 0.5)), "The reports are equal: AP50 0.5 and 0.5"),
         (account({}, {}), "AP50 differs (0.5 and 0.25), but no recorded cause does"),
@@ -126,5 +126,5 @@ BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
         ),
     ],
 )
-def test_what_two_reports_come_to(found: ReportDiff, told: str) -> None:
-    assert report_diff_sentence(found) == told
+def test_sentence_of_a_report_diff(diff: ReportDiff, message: str) -> None:
+    assert report_diff_sentence(diff) == message

@@ -1,4 +1,4 @@
-"""What stands above the numbers of each part of a report, in full and with little room."""
+"""Column headings of each section of a report, long and short."""
 
 from dataclasses import replace
 
@@ -26,8 +26,8 @@ from detap.report.sections.tie_range import tie_block
 from tests.analysis.data import fixture
 
 
-def told(table: Table | None) -> str:
-    """Return the headings of a table: the kind, the heading, and the short one if another."""
+def describe(table: Table | None) -> str:
+    """Return the headings of a table: kind, heading, and the short one if it differs."""
     assert table is not None
     return "; ".join(
         f"{column.kind} {column.heading}"
@@ -36,11 +36,11 @@ def told(table: Table | None) -> str:
     )
 
 
-def test_of_analyses() -> None:
+def test_headings_of_analyses() -> None:
     requested = {section.name: section.flag_value for section in SECTIONS}
     requested |= {"confusion": "class-agnostic", "examples": 1}
     blocks = {block.title: block for block in analysis_blocks(fixture(), requested)}
-    assert {title: told(block.table) for title, block in blocks.items()} == ANALYSES
+    assert {title: describe(block.table) for title, block in blocks.items()} == ANALYSES
 
 
 ANALYSES = {
@@ -79,39 +79,43 @@ ANALYSES = {
 }
 
 
-def test_of_slices() -> None:
+def test_headings_of_slices() -> None:
     scored = Scored.of(fixture(), {"one": [1]})
     block = slices_block(scored.slice_metrics())
-    assert told(block.table).startswith("name slice; fraction AP; fraction AP50; fraction AP75;")
-    assert told(block.table).endswith("; count images = img; count ground truths = GT")
+    assert describe(block.table).startswith(
+        "name slice; fraction AP; fraction AP50; fraction AP75;"
+    )
+    assert describe(block.table).endswith("; count images = img; count ground truths = GT")
     assert block.table is not None
     priorities = [column.priority for column in block.table.columns]
     assert priorities == [0, 0, 1, *[2] * 10, 0, 0]
 
 
-def test_of_equal_scores() -> None:
+def test_headings_of_tied_scores() -> None:
     block = tie_block(tie_range(fixture()))
     assert block.title == "Bounds over all orders of tied scores"
-    assert told(block.table) == (
+    assert describe(block.table) == (
         "name metric; fraction lowest; fraction reported; fraction highest"
     )
 
 
-def test_of_a_comparison() -> None:
+def test_headings_of_a_comparison() -> None:
     result = fixture()
     other = replace(result.detections, score=result.detections.score[::-1].copy())
     after = evaluate(result.ground_truth, other)
     report = comparison_report(compare(result, after, resamples=100, confidence=0.9))
     columns = "fraction first; fraction second; change diff; change CI low; change CI high"
-    assert told(report.table) == f"name metric; {columns}"
+    assert describe(report.table) == f"name metric; {columns}"
     blocks = {block.key: block.table for block in report.blocks}
-    assert told(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
-    assert told(blocks["images"]) == (
+    assert describe(blocks["classes"]) == f"name class; {columns}; count ground truths = GT"
+    assert describe(blocks["images"]) == (
         "name image; count_change errors = all; count_change missed = Miss; "
         "count_change localization = Loc; count_change duplicate = Dupe; "
         "count_change classification = Cls; count_change background = Bkg"
     )
-    assert told(blocks["errors"]) == ("name errors; count first; count second; count_change diff")
+    assert describe(blocks["errors"]) == (
+        "name errors; count first; count second; count_change diff"
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,17 +133,19 @@ def test_of_a_comparison() -> None:
         ),
     ],
 )
-def test_of_classes(protocol: Protocol, shares: str) -> None:
+def test_headings_of_classes(protocol: Protocol, shares: str) -> None:
     name, *columns = class_columns(protocol)
     assert name == Column("name", "class", "class", "name")
-    found = [
+    headings = [
         f"{column.priority} {column.heading}"
         + (f" = {column.short}" if column.short != column.heading else "")
         for column in columns
         if column.kind == "fraction"
     ]
-    assert found == shares.split("; ")
-    assert told(Table(tuple(column for column in columns if column.kind != "fraction"), ())) == (
+    assert headings == shares.split("; ")
+    assert describe(
+        Table(tuple(column for column in columns if column.kind != "fraction"), ())
+    ) == (
         "count ground truths = GT; count ignored; count detections = det; "
         "count true positives = TP; count false positives = FP; count duplicates = dup"
     )
@@ -164,7 +170,7 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
 
 
 @pytest.mark.parametrize(
-    ("found", "title", "lines"),
+    ("regressions", "title", "lines"),
     [
         (
             Regressions(None, (FALLEN,), LOOSER, (IMAGE,), True, True),
@@ -200,8 +206,10 @@ IMAGE = ImageErrors(3, {"missed": 2, "duplicates": -1, "class": 0})
         ),
     ],
 )
-def test_of_what_got_worse(found: Regressions, title: str, lines: tuple[str, ...]) -> None:
-    block = regressions_block(found)
+def test_headings_of_regressions(
+    regressions: Regressions, title: str, lines: tuple[str, ...]
+) -> None:
+    block = regressions_block(regressions)
     assert (block.key, block.title, block.lines) == ("regressions", title, lines)
-    assert block.data["slice"] == found.slice
-    assert block.data["images_compared"] == found.images_compared
+    assert block.data["slice"] == regressions.slice
+    assert block.data["images_compared"] == regressions.images_compared

@@ -1,4 +1,4 @@
-"""A section that one line registers is wherever sections are; this module is its file."""
+"""A report section registered in one line appears in every format."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ Run = Callable[..., Ended]
 
 
 class CrowdedData(TypedDict):
-    """How many ground truths the fullest images have."""
+    """Ground-truth counts of the most crowded images."""
 
     counts: list[Count]
 
@@ -45,9 +45,9 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
 
 @pytest.fixture
 def case(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Register the section, before the command makes its options.
+    """Register the section before the command creates its options.
 
-    By hand: three ground truths are on image 1, two on image 2, none on image 3.
+    By hand: image 1 has three ground truths, image 2 two, image 3 none.
     """
     import_module("detap.cli.commands.eval")  # to be restored after the test
     for name in ("run_reports", "commands.eval"):
@@ -62,17 +62,17 @@ def case(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     SECTIONS.pop()
 
 
-def test_the_help_and_the_table_have_it(detap: Run, case: list[str]) -> None:
+def test_the_help_and_the_text_have_it(detap: Run, case: list[str]) -> None:
     assert "--crowded [N]" in detap("eval", "--help-all").out
-    told = detap(*case, "--crowded", "2").out
-    assert "Crowded images\nimage  objects\n" in told
-    assert "\n1            3\n2            2\n" in told
-    assert "fullest first" in told
+    output = detap(*case, "--crowded", "2").out
+    assert "Crowded images\nimage  objects\n" in output
+    assert "\n1            3\n2            2\n" in output
+    assert "fullest first" in output
     assert "Crowded" not in detap(*case).out
     assert "Crowded" in detap(*case, "--analysis").out
 
 
-def test_json_obeys_the_schema_that_derives_from_its_type(detap: Run, case: list[str]) -> None:
+def test_json_matches_the_schema_derived_from_its_type(detap: Run, case: list[str]) -> None:
     record = json.loads(detap(*case, "--crowded", "--output-format", "json").out)
     assert record["crowded"] == {"counts": [3]}
     validator = jsonschema.Draft202012Validator(schema())
@@ -90,7 +90,7 @@ def test_markdown_and_the_page_have_it(detap: Run, case: list[str]) -> None:
     assert '<th scope="row" class="name">1</th><td class="count">3</td>' in page
 
 
-def test_an_engine_has_no_boxes_for_it(detap: Run, case: list[str]) -> None:
+def test_an_engine_cannot_compute_it_without_boxes(detap: Run, case: list[str]) -> None:
     ended = detap(*case, "--crowded", "--engine", "dask")
     assert ended.status == 2
     assert "--crowded needs all boxes in one process; remove --engine" in ended.err

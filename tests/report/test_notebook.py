@@ -1,4 +1,4 @@
-"""A result where it is looked at in Python."""
+"""Display of a result in notebooks and as a data frame."""
 
 import sys
 from html.parser import HTMLParser
@@ -12,18 +12,18 @@ from detap.tables.detection import Detections, GroundTruth
 
 
 def result(name: str = "cat") -> Result:
-    """Return that of one class found as it is, and one that has no ground truth."""
+    """Return the result of one perfectly detected class and one without ground truth."""
     box = [[0.0, 0.0, 10.0, 10.0]]
     truth = GroundTruth.from_arrays(image=[1], boxes=box, label=[name])
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=[1, 1], boxes=box * 2, label=[name, "dog"], score=[0.9, 0.5]
     )
     with pytest.warns(detap.DetapWarning):
-        return evaluate(truth, found, "voc2012")
+        return evaluate(truth, detections, "voc2012")
 
 
 class Seen(HTMLParser):
-    """The elements and the text of a page."""
+    """Elements and text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Seen(HTMLParser):
         self.words.append(data)
 
 
-def test_a_notebook_shows_the_headline_and_the_classes() -> None:
+def test_a_notebook_shows_the_primary_metric_and_classes() -> None:
     seen = Seen(result()._repr_html_())
     assert "mAP 1.0000" in seen.words
     assert {"cat", "dog", "\N{EN DASH}"} <= {*seen.words}
@@ -54,11 +54,11 @@ def test_no_name_is_markup() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m&amp;" in text
 
 
-def test_a_dict_is_what_json_has() -> None:
-    found = result().to_dict()
-    assert found["summary"] == {"mAP": 1.0}
-    assert [row["AP"] for row in found["classes"]] == [1.0, None]
-    assert found["schema_version"] == 2
+def test_to_dict_equals_the_json_report() -> None:
+    data = result().to_dict()
+    assert data["summary"] == {"mAP": 1.0}
+    assert [row["AP"] for row in data["classes"]] == [1.0, None]
+    assert data["schema_version"] == 2
 
 
 def test_a_data_frame_has_a_row_per_class() -> None:
@@ -69,7 +69,7 @@ def test_a_data_frame_has_a_row_per_class() -> None:
     assert frame["false_positives"].tolist() == [0, 1]
 
 
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="needs pandas: pip install pandas"):
         result().to_dataframe()
@@ -83,11 +83,11 @@ def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         ("precision", "protocol coco has no metric 'precision'; available: AP, AP50, AP75"),
     ],
 )
-def test_a_misspelt_measure_has_near_names(name: str, message: str) -> None:
-    """An error of detap's tree, and a KeyError as before."""
+def test_a_misspelled_metric_gets_suggestions(name: str, message: str) -> None:
+    """The error is a detap error and a KeyError."""
     truth = GroundTruth.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"])
-    found = Detections.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"], score=[1])
-    numbers = evaluate(truth, found)
+    detections = Detections.from_arrays(image=[1], boxes=[[0, 0, 9, 9]], label=["cat"], score=[1])
+    numbers = evaluate(truth, detections)
     for ask in (numbers.metric, numbers.metric_by_class):
         with pytest.raises(UsageError) as caught:
             ask(name)

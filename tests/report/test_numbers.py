@@ -27,12 +27,12 @@ from detap.report.numbers import change, count_change, exact, fraction
         (0.9999999999999998, 4, "1.0000"),
     ],
 )
-def test_rounding_never_claims_more_than_is_true(value: float, decimals: int, text: str) -> None:
+def test_rounding_never_reaches_0_or_1(value: float, decimals: int, text: str) -> None:
     assert fraction(value, decimals) == text
 
 
 @given(st.floats(0, 1), st.integers(1, 6))
-def test_only_nothing_is_0_and_only_everything_1(value: float, decimals: int) -> None:
+def test_only_exact_0_and_1_are_shown_as_such(value: float, decimals: int) -> None:
     shown = float(fraction(value, decimals))
     assert abs(shown - value) <= 10.0**-decimals
     assert (shown == 0) == (value == 0)
@@ -43,7 +43,7 @@ def test_only_nothing_is_0_and_only_everything_1(value: float, decimals: int) ->
     ("value", "text"),
     [(0.1, "0.1"), (1 / 3, "0.3333333333333333"), (nan, "\N{EN DASH}"), (0, "0.0")],
 )
-def test_exact_numbers_read_back(value: float, text: str) -> None:
+def test_exact_values_read_back(value: float, text: str) -> None:
     assert exact(value) == text
 
 
@@ -62,7 +62,7 @@ def test_exact_numbers_read_back(value: float, text: str) -> None:
         (nan, 4, "\N{EN DASH}"),
     ],
 )
-def test_a_change_bears_its_sign_and_is_never_shown_as_none(
+def test_a_change_has_a_sign_and_is_never_shown_as_0(
     value: float, decimals: int, text: str
 ) -> None:
     assert change(value, decimals) == text

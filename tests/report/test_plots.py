@@ -1,4 +1,4 @@
-"""Figures: what they show, that they are the same each time, and what is said without the extra."""
+"""Figures: content, reproducibility, and the error without the extra."""
 
 import sys
 import xml.etree.ElementTree as ET
@@ -41,8 +41,8 @@ def test_the_same_result_gives_the_same_bytes() -> None:
     assert dict(plots.render_all(fixture())) == dict(plots.render_all(fixture()))
 
 
-def test_they_show_the_numbers_worked_on_paper() -> None:
-    """The bars of fixtures/error-types/why.md in points, the costliest on top; best F1 at .55."""
+def test_they_show_the_hand_computed_values() -> None:
+    """The dAP bars of fixtures/error-types/why.md in points, largest on top; best F1 at .55."""
     pytest.importorskip("matplotlib")
     (axes,) = fixture().plot("errors").axes
     names = [label.get_text() for label in axes.get_yticklabels()][::-1]
@@ -59,25 +59,25 @@ def test_they_show_the_numbers_worked_on_paper() -> None:
     assert sorted(text.get_text() for text in axes.texts) == ["1", "1", "1", "1", "2", "5"]
 
 
-def test_names_are_text_and_many_classes_a_list() -> None:
+def test_names_are_escaped_and_many_classes_are_listed() -> None:
     pytest.importorskip("matplotlib")
     names = [f"class {n} $x^2$ <b>{'long ' * 9}" for n in range(30)]
     boxes = np.tile([0.0, 0.0, 9.0, 9.0], (30, 1))
     truth = GroundTruth.from_arrays(image=np.arange(30), boxes=boxes, label=names)
     other = [*names[1:], names[0]]
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=np.arange(30), boxes=boxes, label=other, score=np.full(30, 7.0)
     )
-    result = evaluate(truth, found)
+    result = evaluate(truth, detections)
     (axes,) = result.plot("confusion").axes
-    told = [label.get_text() for label in axes.get_yticklabels()]
-    assert len(told) == 20
-    assert told[-1].startswith("class 0 $x^2$ <b>long")
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) == 20
+    assert labels[-1].startswith("class 0 $x^2$ <b>long")
     drawn = {name.partition(".")[0] for name, _ in plots.render_all(result)}
     assert drawn == {*NAMES} - {"calibration"}  # a score of 7 is no probability
 
 
-def test_what_cannot_be_drawn(
+def test_results_that_cannot_be_drawn(
     files: list[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""Schemas derive from the types of a report, limits and descriptions with them."""
+"""Schemas derived from the types of a report, with limits and descriptions."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
@@ -90,7 +90,7 @@ def test_types_become_schemas() -> None:
     ],
     ids=str,
 )
-def test_the_schema_refuses_what_the_types_do(wrong: dict[str, Any]) -> None:
+def test_the_schema_rejects_what_the_types_reject(wrong: dict[str, Any]) -> None:
     definitions: dict[str, Any] = {}
     whole = schema_of(Whole, definitions) | {"$defs": definitions}
     validator = jsonschema.Draft202012Validator(whole)
@@ -98,6 +98,6 @@ def test_the_schema_refuses_what_the_types_do(wrong: dict[str, Any]) -> None:
     assert not validator.is_valid(VALID | wrong)
 
 
-def test_a_type_that_json_has_not_is_refused() -> None:
+def test_a_type_unknown_to_json_is_rejected() -> None:
     with pytest.raises(TypeError, match="no JSON schema of"):
         schema_of(tuple[int, str], {})

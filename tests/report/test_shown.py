@@ -48,7 +48,7 @@ TRUTH = GroundTruth.from_arrays(
 )
 
 
-def found(*places: tuple[str, int]) -> Detections:
+def make_detections(*places: tuple[str, int]) -> Detections:
     return Detections.from_arrays(
         image=[image for image, _ in places],
         label=["cat"] * len(places),
@@ -57,10 +57,10 @@ def found(*places: tuple[str, int]) -> Detections:
     ).reindex_like(TRUTH)
 
 
-def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() -> None:
+def test_most_changed_images_first_and_worse_before_better() -> None:
     # Missed: of a one before and none after, of b none and one, of c none and two; d has nothing.
-    before = found(("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2))
-    after = found(("a", 0), ("a", 1), ("b", 0), ("c", 0))
+    before = make_detections(("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2))
+    after = make_detections(("a", 0), ("a", 1), ("b", 0), ("c", 0))
     compared = compare(evaluate(TRUTH, before, "voc2012"), evaluate(TRUTH, after, "voc2012"))
     images = as_dict(comparison_report(compared))["images"]
     assert images["changed"] == 3
@@ -71,7 +71,7 @@ def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() 
     ]
 
 
-def test_an_examination_is_of_no_protocol() -> None:
+def test_a_data_check_has_no_protocol() -> None:
     made = data_check_report(DataCheck((), (), ()))
     assert (made.signature, made.protocol, made.summary) == ("", {}, {})
     assert render(made, Style()).split() == ["No", "errors"]

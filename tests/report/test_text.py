@@ -16,7 +16,7 @@ DASH = "\N{EN DASH}"
 HEADINGS = ["class", "AP", "AP50", "AP75", "AR", "GT", "ignored", "det", "TP", "FP", "dup"]
 
 
-def test_at_80_columns_all_required_columns_fit() -> None:
+def test_all_required_columns_fit_in_80() -> None:
     text = render(report(row("a class of usual length", count=999_999)), Style(80, fold=True))
     lines = text.splitlines()
     assert lines[0].split() == HEADINGS
@@ -45,7 +45,7 @@ def test_wide_terminals_show_more() -> None:
 
 
 @pytest.mark.parametrize("columns", [20, 30, 40, 60])
-def test_narrow_terminals_show_everything_in_parts(columns: int) -> None:
+def test_narrow_terminals_split_the_table(columns: int) -> None:
     text = render(report(row("cat", count=1234567)), Style(columns, fold=True))
     table = text.partition("\nAP  ")[0] if columns > 20 else text
     for heading in HEADINGS:
@@ -66,7 +66,7 @@ def test_wide_characters_keep_the_columns_aligned() -> None:
     assert len({width(line) for line in lines[:5]}) == 1
 
 
-def test_names_cannot_act() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     text = render(report(row("\x1b[31m:smile:[bold]\n\u202e")), Style())
     assert "\\x1b[31m:smile:[bold]\\x0a\\u202e" in text
     assert "\x1b" not in text
@@ -92,7 +92,7 @@ def test_the_summary_has_the_parameters_in_columns() -> None:
     ]
 
 
-def test_the_summary_wraps_where_it_must() -> None:
+def test_the_summary_wraps() -> None:
     summary = {"AP": 0.5, "AR": 0.25}
     params = {"AP": ("0.50:0.95", "all", "100"), "AR": ("0.50", "small", "10")}
     made = replace(report(row("cat")), summary=summary, params=params)

@@ -1,4 +1,4 @@
-"""A whole report in each form, written out by hand: every kind of number, verdict and block."""
+"""A complete report in each format, with every kind of metric, status and block."""
 
 import json
 from dataclasses import replace
@@ -240,7 +240,7 @@ def test_a_whole_report_as_text(width: int, text: str) -> None:
     assert WRITERS["table"].render(report(), Style(width, fold=True)) == text
 
 
-def test_a_row_that_takes_no_part_in_the_means_is_dim() -> None:
+def test_a_row_excluded_from_the_means_is_dim() -> None:
     plain, stranger, totals = (table_lines(report().table, Style())[n] for n in (2, 3, 5))
     assert [part for _, part in plain] == ["", "middle", "", "", "", "", ""]
     assert [part for _, part in stranger] == ["dim"] * 7
@@ -261,9 +261,9 @@ def test_a_whole_report(name: str, text: str) -> None:
     assert render(name, report()) == text
 
 
-def test_findings_are_of_what_did_not_pass() -> None:
-    found = json.loads(render("codequality", report()))
-    assert found == [
+def test_code_quality_lists_only_gates_that_did_not_pass() -> None:
+    issues = json.loads(render("codequality", report()))
+    assert issues == [
         {
             "description": message,
             "check_name": f"detap/{kind}",
@@ -277,11 +277,11 @@ def test_findings_are_of_what_did_not_pass() -> None:
             ("drop", "AP50", "0.1", "AP50 fell by 0.2000: inconclusive", "minor"),
         )
     ]
-    (found,) = json.loads(render("codequality", report(CHECKS[:1], inputs=())))
-    assert found["location"]["path"] == "detections"
+    (issues,) = json.loads(render("codequality", report(CHECKS[:1], inputs=())))
+    assert issues["location"]["path"] == "detections"
 
 
-def test_the_record_has_all() -> None:
+def test_the_record_is_complete() -> None:
     record = json.loads(render("json", report()))
     assert record == {
         "schema_version": 2,
@@ -312,7 +312,7 @@ def test_the_record_has_all() -> None:
     }
 
 
-def test_the_record_holds_no_command_to_a_ci_system() -> None:
+def test_the_record_has_no_ci_command() -> None:
     text = render("json", report(signature="a ##[group]b ##vso[c] ###"))
     assert '"a #\\u0023[group]b #\\u0023vso[c] #\\u0023#"' in text
     assert json.loads(text)["signature"] == "a ##[group]b ##vso[c] ###"
@@ -333,18 +333,18 @@ def passing(count: int) -> list[dict[str, Any]]:
         (CHECKS[2:], "2 of 2 gates passed, 1 with a warning"),
     ],
 )
-def test_the_outcome_in_a_few_words(checks: list[dict[str, Any]], verdict: str) -> None:
+def test_the_short_outcome(checks: list[dict[str, Any]], verdict: str) -> None:
     assert render("markdown", report(checks)).splitlines()[0] == f"## detap: {verdict}"
 
 
 @pytest.mark.parametrize(("count", "shown"), [(10, 10), (11, 11), (12, 10), (30, 10)])
-def test_of_many_that_passed_the_first_are_shown(count: int, shown: int) -> None:
+def test_only_the_first_of_many_passed_gates_are_shown(count: int, shown: int) -> None:
     lines = render("markdown", report(passing(count))).splitlines()
     assert sum(line.startswith("| passed |") for line in lines) == shown
     assert (f"{count - shown} more gates passed." in lines) == (shown < count)
 
 
-def test_many_failed_gates_leave_room_for_the_rest_and_are_counted() -> None:
+def test_many_failed_gates_are_truncated_and_counted() -> None:
     # LVIS has 1,203 categories
     failed = [
         check("minimum", f"class:{n}.AP", "failed", "0.6", "is 0.5 < 0.6") for n in range(1203)
@@ -358,7 +358,7 @@ def test_many_failed_gates_leave_room_for_the_rest_and_are_counted() -> None:
 
 
 @pytest.mark.parametrize("count", [10, 11])
-def test_of_many_warnings_the_last_says_how_many_more(count: int) -> None:
+def test_many_warnings_are_truncated_and_counted(count: int) -> None:
     notes = tuple(Note(f"n{n}", "told") for n in range(count))
     lines = render("github", report([], notes=notes)).splitlines()
     assert len(lines) == 11
@@ -367,14 +367,14 @@ def test_of_many_warnings_the_last_says_how_many_more(count: int) -> None:
     assert lines[10].startswith("::notice title=detap%3A detap::AP 0.5000, ")
 
 
-def test_a_long_annotation_is_cut() -> None:
+def test_a_long_annotation_is_truncated() -> None:
     for size, end in ((4000, "xxx"), (4001, "...")):
         line = render("github", report([], notes=(Note("c", "x" * size),))).splitlines()[0]
         message = line.removeprefix("::warning title=detap%3A c::")
         assert (len(message), message[-3:]) == (4000, end)
 
 
-def test_a_report_without_a_summary_has_its_table_at_once() -> None:
+def test_a_report_without_a_summary_begins_with_its_table() -> None:
     plain = report([], summary={}, blocks=(), notes=(), kind="check")
     lines = render("markdown", plain).splitlines()
     assert lines[:3] == [
@@ -385,7 +385,7 @@ def test_a_report_without_a_summary_has_its_table_at_once() -> None:
     assert "<details>" not in lines
 
 
-def test_rows_that_find_no_room_are_counted() -> None:
+def test_omitted_rows_are_counted() -> None:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {"name": f"class number {n:06}", "count": n} for n in range(3000)
     )

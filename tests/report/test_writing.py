@@ -16,7 +16,7 @@ def only(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_new_file_has_the_mode_that_the_umask_asks_for(tmp_path: Path) -> None:
+def test_a_new_file_has_the_mode_of_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
         write(str(tmp_path / "report.json"), b"new")
@@ -27,7 +27,7 @@ def test_a_new_file_has_the_mode_that_the_umask_asks_for(tmp_path: Path) -> None
     assert only(tmp_path) == ["report.json"]
 
 
-def test_an_old_file_is_replaced_and_its_mode_kept(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(b"old")
     path.chmod(0o604)
@@ -47,7 +47,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "a.json").read_bytes() == b"new"
 
 
-def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
+def test_a_dangling_link_creates_its_target(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "a.json")
     write(str(tmp_path / "link.json"), b"new")
     assert (tmp_path / "a.json").read_bytes() == b"new"
@@ -61,7 +61,7 @@ def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
         (OSError(28, "No space left on device"), OutputError),
     ],
 )
-def test_whatever_goes_wrong_the_old_report_stays_alone(
+def test_after_an_error_the_old_report_is_unchanged(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     error: BaseException,
@@ -80,19 +80,19 @@ def test_whatever_goes_wrong_the_old_report_stays_alone(
     assert only(tmp_path) == ["report.json"]
 
 
-def test_a_folder_is_no_target(tmp_path: Path) -> None:
+def test_a_folder_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot write a report to a folder"):
         write(str(tmp_path), b"x")
 
 
-def test_a_pipe_is_no_target_and_does_not_hang(tmp_path: Path) -> None:
+def test_a_pipe_is_rejected_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OutputError, match="to a pipe"):
         write(str(tmp_path / "pipe"), b"x")
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_socket_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("s")
@@ -100,19 +100,19 @@ def test_a_socket_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             write("s", b"x")
 
 
-def test_a_device_is_written_through_and_stays() -> None:
+def test_a_device_is_written_to_and_not_replaced() -> None:
     write(os.devnull, b"x")
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="/dev/full is no device here")
-def test_a_full_device_is_an_error_and_stays() -> None:
+def test_a_full_device_is_an_error_and_not_replaced() -> None:
     with pytest.raises(OutputError, match=r"/dev/full: cannot be written: No space left"):
         write("/dev/full", b"x")
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
 
 
-def test_an_input_is_no_target(tmp_path: Path) -> None:
+def test_an_input_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "gt.json").write_bytes(b"{}")
     (tmp_path / "again.json").symlink_to("gt.json")
     os.link(tmp_path / "gt.json", tmp_path / "hard.json")
@@ -121,7 +121,7 @@ def test_an_input_is_no_target(tmp_path: Path) -> None:
             check_target(str(tmp_path / name), ["absent", str(tmp_path / "gt.json")])
 
 
-def test_a_file_of_a_folder_that_was_read_is_no_target(tmp_path: Path) -> None:
+def test_a_file_of_an_input_folder_is_not_overwritten(tmp_path: Path) -> None:
     inside = tmp_path / "in"
     inside.mkdir()
     for name in ("one.xml", "two.xml", "aside.xml"):
@@ -154,20 +154,20 @@ def test_a_file_of_a_folder_that_was_read_is_no_target(tmp_path: Path) -> None:
         ("a\0b", "embedded null"),
     ],
 )
-def test_a_target_that_cannot_be(tmp_path: Path, path: str, message: str) -> None:
+def test_invalid_targets(tmp_path: Path, path: str, message: str) -> None:
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(OutputError, match=message):
         check_target(os.path.join(tmp_path, path) if path else path)
 
 
-def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)  # permissions do not hold for root
     with pytest.raises(OutputError, match=r"folder .* is not writable"):
         check_target(str(tmp_path / "report.json"))
 
 
-def test_a_message_cannot_act(tmp_path: Path) -> None:
+def test_control_characters_in_messages_are_escaped(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as caught:
         check_target(str(tmp_path / "\x1b[31m" / "r.json"))
     assert "\\x1b[31m" in str(caught.value)
@@ -175,7 +175,7 @@ def test_a_message_cannot_act(tmp_path: Path) -> None:
 
 
 def test_standard_output_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path that leads to our own stream is written through it, as renaming would cut it off."""
+    """A path to our own stdout is written through the stream; a rename would detach it."""
     target = tmp_path / "out"
     stream = os.open(target, os.O_WRONLY | os.O_CREAT)
     saved = os.dup(1)
@@ -196,7 +196,7 @@ def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
         writing.write_stdout(b"x")
 
 
-def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path: Path) -> None:
+def test_a_long_name_works_with_the_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / ("n" * 250 + ".json")
     write(str(path), b"x")
     assert only(tmp_path) == [path.name]

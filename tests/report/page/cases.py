@@ -1,4 +1,4 @@
-"""A made case with every kind of error, as files, and the command on it."""
+"""A synthetic case with every kind of error, as files, and the command on it."""
 
 import json
 import random
@@ -20,7 +20,7 @@ SIZE = (640, 480)
 
 
 def truth_of(names: tuple[str, ...] = NAMES, images: int = 24) -> dict[str, Any]:
-    """Return a ground truth: three objects of two classes in each image but the last."""
+    """Return ground truth: three objects of two classes in each image except the last."""
     rng = random.Random(7)
     rows = []
     for image in range(1, images):
@@ -48,14 +48,16 @@ def truth_of(names: tuple[str, ...] = NAMES, images: int = 24) -> dict[str, Any]
     }
 
 
-def found_in(truth: dict[str, Any], seed: int = 1, *, worse: float = 0.0) -> list[dict[str, Any]]:
-    """Return detections: right, twice, beside, of another class, of nothing, or none at all."""
+def detections_for(
+    truth: dict[str, Any], seed: int = 1, *, worse: float = 0.0
+) -> list[dict[str, Any]]:
+    """Return detections: correct, duplicate, misplaced, wrong class, background or missing."""
     rng = random.Random(seed)
     classes = len(truth["categories"])
-    found = []
+    detections = []
 
     def add(image: int, category: int, box: list[float], score: float) -> None:
-        found.append(
+        detections.append(
             {"image_id": image, "category_id": category, "bbox": box, "score": round(score, 3)}
         )
 
@@ -72,15 +74,15 @@ def found_in(truth: dict[str, Any], seed: int = 1, *, worse: float = 0.0) -> lis
             add(image, category % classes + 1, [x, y, w, h], rng.uniform(0.3, 0.9))
     for image in truth["images"]:
         add(image["id"], rng.randrange(classes) + 1, [400, 400, 60, 40], rng.uniform(0.01, 0.7))
-    return found
+    return detections
 
 
 def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -> list[str]:
-    """Write the case into a folder; return the arguments that name it."""
+    """Write the case into a folder; return its command-line arguments."""
     truth = truth_of(names, images)
     (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (folder / "dt.json").write_text(json.dumps(found_in(truth)), "utf-8")
-    (folder / "before.json").write_text(json.dumps(found_in(truth, 2, worse=0.2)), "utf-8")
+    (folder / "dt.json").write_text(json.dumps(detections_for(truth)), "utf-8")
+    (folder / "before.json").write_text(json.dumps(detections_for(truth, 2, worse=0.2)), "utf-8")
     return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
 
 
@@ -92,7 +94,7 @@ def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES, images:
 
 
 def model_of(page: Path) -> dict[str, Any]:
-    """Return the data that a page holds."""
+    """Return the data embedded in a page."""
     text = page.read_text("utf-8")
     start = text.index('<script type="application/json" id="data">')
     start = text.index(">", start) + 1

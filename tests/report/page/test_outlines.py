@@ -1,4 +1,4 @@
-"""Shapes as they are drawn: masks by their polygons or the edges of their pixels."""
+"""Outlines of shapes: masks by their polygons or by the edges of their pixels."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tests.report.page.cases import model_of
 
 
 def filled(rings: list[list[tuple[int, int]]], shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return the pixels with an odd number of sides to their left."""
+    """Return the pixels with an odd number of edges to their left."""
     crossed = np.zeros(shape, np.int64)
     for ring in rings:
         for (x1, y1), (x2, y2) in zip(ring, ring[1:] + ring[:1], strict=True):
@@ -45,7 +45,7 @@ def test_the_edges_of_a_square_with_a_hole() -> None:
     assert inner == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-def write(folder: Path, truth: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def write(folder: Path, truth: dict[str, Any], detections: dict[str, Any]) -> list[str]:
     record = {"image_id": 1, "category_id": 1}
     plain = {"bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0, "id": 1}
     instances = {
@@ -54,14 +54,16 @@ def write(folder: Path, truth: dict[str, Any], found: dict[str, Any]) -> list[st
         "annotations": [record | plain | truth],
     }
     paths = [folder / "truth.json", folder / "found.json"]
-    for path, content in zip(paths, (instances, [record | {"score": 0.5} | found]), strict=True):
+    for path, content in zip(
+        paths, (instances, [record | {"score": 0.5} | detections]), strict=True
+    ):
         path.write_text(json.dumps(content))
     return ["--gt", str(paths[0]), "--dt", str(paths[1])]
 
 
 @pytest.mark.parametrize("protocol", ["coco-segm", "coco-boundary"])
-def test_masks_are_drawn_as_they_are_annotated(tmp_path: Path, protocol: str) -> None:
-    """A triangle as its polygon; runs as the edges of their pixels: columns 3 to 5, rows 2 to 5."""
+def test_masks_are_drawn_as_annotated(tmp_path: Path, protocol: str) -> None:
+    """A triangle as its polygon; RLE as the edges of its pixels: columns 3 to 5, rows 2 to 5."""
     files = write(
         tmp_path,
         {"segmentation": [[1.0, 2.0, 4.5, 2.0, 1.0, 6.0]]},
@@ -81,7 +83,7 @@ def test_boxes_are_drawn_as_boxes(tmp_path: Path) -> None:
     assert image["outlines"] is None
 
 
-def test_quadrilaterals_are_drawn_as_they_are(tmp_path: Path) -> None:
+def test_quadrilaterals_are_drawn_as_annotated(tmp_path: Path) -> None:
     labels, results = tmp_path / "labelTxt", tmp_path / "found"
     for folder in (labels, results):
         folder.mkdir()
@@ -96,7 +98,7 @@ def test_quadrilaterals_are_drawn_as_they_are(tmp_path: Path) -> None:
 
 
 def poses(folder: Path, labelled: Sequence[float], detected: Sequence[float]) -> tuple[str, str]:
-    """Return how a labelled and a detected pose are drawn, of which neither finds the other."""
+    """Return the outlines of annotated and detected keypoints that do not match."""
     count = len(labelled) // 3
     truth = {"keypoints": labelled, "num_keypoints": sum(v > 0 for v in labelled[2::3])}
     files = write(folder, truth, {"keypoints": detected})
@@ -107,21 +109,21 @@ def poses(folder: Path, labelled: Sequence[float], detected: Sequence[float]) ->
     return image["outlines"]["truths"][0], image["outlines"]["detections"][0]
 
 
-def test_poses_are_crosses_at_what_is_compared(tmp_path: Path) -> None:
-    """Arms are a fortieth of the longer side, of 40 pixels; v of a detection is not looked at."""
-    truth, found = poses(
+def test_compared_keypoints_are_drawn_as_crosses(tmp_path: Path) -> None:
+    """Arms are 1/40 of the longer side of 40 pixels; a detection's visibility is not used."""
+    truth, shapes = poses(
         tmp_path, [10, 10, 2, 50, 10, 1, 0, 0, 0], [10, 20, 1, 50, 20, 0, 10, 60, 1]
     )
     assert truth == "M9 10h2M10 9v2M49 10h2M50 9v2"
-    assert found == "M9 20h2M10 19v2M49 20h2M50 19v2M9 60h2M10 59v2"
+    assert shapes == "M9 20h2M10 19v2M49 20h2M50 19v2M9 60h2M10 59v2"
 
 
 def test_the_keypoints_of_a_person_are_joined(tmp_path: Path) -> None:
-    """The nose and the left eye, the first two of COCO's, are; the third is not labelled."""
+    """COCO's first two keypoints, nose and left eye, are joined; the third is not labeled."""
     eye = [10, 10, 2, 50, 10, 1, *[0] * 45]
-    truth, found = poses(tmp_path, eye, [20, 20, 1] * 17)
+    truth, shapes = poses(tmp_path, eye, [20, 20, 1] * 17)
     assert truth == "M9 10h2M10 9v2M49 10h2M50 9v2M10 10L50 10"
-    assert found.count("L") == 19
+    assert shapes.count("L") == 19
 
 
 def test_a_person_without_keypoints_is_a_box(tmp_path: Path) -> None:

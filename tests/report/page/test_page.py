@@ -1,4 +1,4 @@
-"""The page as a file: whole, alone, the same each time, and harmless."""
+"""The HTML page as a file: complete, self-contained, reproducible and safe."""
 
 import base64
 import hashlib
@@ -17,7 +17,14 @@ import pytest
 from detap import UsageError, evaluate
 from detap.cli import main
 from detap.tables.detection import Detections, GroundTruth
-from tests.report.page.cases import HOSTILE, found_in, model_of, truth_of, write_case, write_page
+from tests.report.page.cases import (
+    HOSTILE,
+    detections_for,
+    model_of,
+    truth_of,
+    write_case,
+    write_page,
+)
 
 pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
 pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
@@ -26,7 +33,7 @@ PAGE = files("detap.report.page")
 
 
 class _Elements(HTMLParser):
-    """What a page consists of."""
+    """Elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,13 +49,13 @@ def elements_of(page: Path) -> list[tuple[str, dict[str, str | None]]]:
     return parser.elements
 
 
-def test_what_is_vendored_is_what_was_published() -> None:
+def test_vendored_files_are_unmodified() -> None:
     lines = PAGE.joinpath("vendor/sha256sums.txt").read_text("utf-8").splitlines()
     assert len(lines) == 3
     for line in lines:
         digest, name = line.split()
-        found = hashlib.sha256(PAGE.joinpath("vendor", name).read_bytes()).hexdigest()
-        assert found == digest, name
+        actual = hashlib.sha256(PAGE.joinpath("vendor", name).read_bytes()).hexdigest()
+        assert actual == digest, name
     script = PAGE.joinpath("vendor/uPlot.iife.min.js").read_text("utf-8")
     assert script.startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
     assert len(script) == 51_081  # as report.md lists it
@@ -68,7 +75,7 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
         assert (attributes.get("href") or "#").startswith("#")
 
 
-def test_the_policy_names_every_script_and_style_and_nothing_else(tmp_path: Path) -> None:
+def test_the_policy_allows_only_the_scripts_and_styles_of_the_page(tmp_path: Path) -> None:
     text = write_page(tmp_path).read_text("utf-8")
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
     assert policy
@@ -84,7 +91,7 @@ def test_the_policy_names_every_script_and_style_and_nothing_else(tmp_path: Path
         assert len(bodies) == 2
 
 
-def test_hostile_names_make_no_element(tmp_path: Path) -> None:
+def test_hostile_names_create_no_element(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "hostile").mkdir()
     plain = [tag for tag, _ in elements_of(write_page(tmp_path / "plain"))]
@@ -95,7 +102,7 @@ def test_hostile_names_make_no_element(tmp_path: Path) -> None:
     assert shown[4] == "\\u202egnp.exe", "a mark that turns text round is shown as an escape"
 
 
-def test_the_counts_at_each_step_are_those_of_the_operating_point(tmp_path: Path) -> None:
+def test_counts_at_each_step_equal_the_operating_point(tmp_path: Path) -> None:
     page = write_page(tmp_path)
     analysis = model_of(page)["analysis"]
     result = _evaluated()
@@ -114,18 +121,18 @@ def test_the_counts_at_each_step_are_those_of_the_operating_point(tmp_path: Path
         assert scores[analysis["operating"]["best_by_class"][label]] == of_class.score
 
 
-def test_the_matrix_at_each_step_is_that_of_its_score(tmp_path: Path) -> None:
+def test_the_matrix_at_each_step_belongs_to_its_score(tmp_path: Path) -> None:
     analysis = model_of(write_page(tmp_path))["analysis"]
     result = _evaluated()
-    for place, step in enumerate(analysis["confusion"]["steps"]):
+    for index, step in enumerate(analysis["confusion"]["steps"]):
         shown = np.zeros((7, 7), int)
         for row, column, *counts in analysis["confusion"]["cells"]:
-            shown[row, column] = counts[place]
+            shown[row, column] = counts[index]
         score = analysis["operating"]["scores"][step]
         np.testing.assert_array_equal(shown, result.confusion(score=score).matrix)
 
 
-def test_the_gallery_holds_each_kind_of_reason(tmp_path: Path) -> None:
+def test_the_gallery_has_every_reason(tmp_path: Path) -> None:
     write_case(tmp_path)
     page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
     gallery = model_of(page)["gallery"]
@@ -146,7 +153,7 @@ def test_the_gallery_holds_each_kind_of_reason(tmp_path: Path) -> None:
             assert len(image["truths"]) - len(right) == entry["false_negatives"]
 
 
-def test_an_earlier_report_is_set_beside_this_one(tmp_path: Path) -> None:
+def test_a_baseline_report_is_shown_for_comparison(tmp_path: Path) -> None:
     arguments = write_case(tmp_path)
     arguments[3] = str(tmp_path / "before.json")
     kept = tmp_path / "kept.json"
@@ -164,7 +171,7 @@ def test_an_earlier_report_is_set_beside_this_one(tmp_path: Path) -> None:
     assert again["classes"] == baseline["classes"]
 
 
-def test_a_baseline_of_another_case_is_said(tmp_path: Path, capsys: Any) -> None:
+def test_a_baseline_that_is_not_comparable_is_reported(tmp_path: Path, capsys: Any) -> None:
     kept = tmp_path / "kept.json"
     arguments = write_case(tmp_path)
     assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(kept), "-q"]) == 0
@@ -174,7 +181,7 @@ def test_a_baseline_of_another_case_is_said(tmp_path: Path, capsys: Any) -> None
     assert "is not comparable" in page.read_text("utf-8")
 
 
-def test_eval_leaves_the_page_behind_when_a_gate_fails(tmp_path: Path) -> None:
+def test_eval_writes_the_page_when_a_gate_fails(tmp_path: Path) -> None:
     page, plain = tmp_path / "gate.html", tmp_path / "plain.json"
     arguments = write_case(tmp_path)
     status = main(["eval", *arguments, "--fail-under", "0.99", "-o", str(page), "-q"])
@@ -185,13 +192,13 @@ def test_eval_leaves_the_page_behind_when_a_gate_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", ["none", "scores"])
-def test_what_cannot_be_analysed_is_said(tmp_path: Path, rows: str) -> None:
+def test_missing_analyses_are_explained(tmp_path: Path, rows: str) -> None:
     truth = truth_of()
-    found = found_in(truth) if rows == "scores" else []
-    for entry in found:
+    detections = detections_for(truth) if rows == "scores" else []
+    for entry in detections:
         entry["score"] *= 10
     (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
-    (tmp_path / "dt.json").write_text(json.dumps(found), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(detections), "utf-8")
     page = tmp_path / "page.html"
     inputs = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
     assert main(["report", *inputs, "-o", str(page), "-q"]) == 0
@@ -203,7 +210,7 @@ def test_what_cannot_be_analysed_is_said(tmp_path: Path, rows: str) -> None:
         assert sum(cell[2] for cell in analysis["confusion"]["cells"]) == len(truth["annotations"])
 
 
-def test_a_missing_extra_is_named_before_any_work(
+def test_a_missing_extra_is_reported_before_evaluation(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -217,16 +224,16 @@ def test_a_missing_extra_is_named_before_any_work(
     assert not (tmp_path / "page.html").exists()
 
 
-def test_the_folder_of_images_must_be_there(tmp_path: Path, capsys: Any) -> None:
+def test_the_folder_of_images_must_exist(tmp_path: Path, capsys: Any) -> None:
     absent = str(tmp_path / "absent")
     assert main(["report", *write_case(tmp_path), "--images", absent]) == 2
     assert "no such folder" in capsys.readouterr().err
 
 
-def test_what_means_something_else_in_a_file_of_settings_is_left_there(
+def test_settings_with_another_meaning_for_eval_are_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For eval `images` chooses some and `output` is a report in any format."""
+    """For eval, `images` selects images and `output` is a report of any format."""
     gt, dt = write_case(tmp_path)[1::2]
     settings = f'gt = "{gt}"\ndt = "{dt}"\nimages = ["1"]\noutput = ["other.json"]\niou = [0.5]\n'
     (tmp_path / "detap.toml").write_text(settings, "utf-8")
@@ -239,7 +246,7 @@ def test_what_means_something_else_in_a_file_of_settings_is_left_there(
     assert not (tmp_path / "other.json").exists()
 
 
-def test_eval_imports_none_of_it(tmp_path: Path) -> None:
+def test_eval_does_not_import_the_page(tmp_path: Path) -> None:
     import subprocess
 
     code = (
@@ -263,7 +270,7 @@ def test_a_ranking_has_no_page() -> None:
 
 
 def test_80_classes_and_5000_images_stay_below_their_size() -> None:
-    """The minimum of report.md section 6: 1.5 MB without pictures."""
+    """The limit of report.md section 6: 1.5 MB without images."""
     from detap.report.page import render
     from detap.report.sections.detection import detection_report
     from detap.report.writers.registry import Style
@@ -278,13 +285,13 @@ def test_80_classes_and_5000_images_stay_below_their_size() -> None:
     )
     rows = rng.integers(0, len(image), 100_000)
     other = rng.random(len(rows)) < 0.3
-    found = Detections.from_arrays(
+    detections = Detections.from_arrays(
         image=image[rows],
         label=[f"class {n}" for n in np.where(other, rng.integers(0, 80, len(rows)), label[rows])],
         boxes=boxes[rows] + rng.normal(0, 15, (len(rows), 1)),
         score=rng.random(len(rows)),
     )
-    result = evaluate(truth, found)
+    result = evaluate(truth, detections)
     assert len(result.classes) == 80
     assert len(render(detection_report(result), Style()).encode()) < 1_500_000
 
@@ -292,7 +299,7 @@ def test_80_classes_and_5000_images_stay_below_their_size() -> None:
 def _evaluated() -> Any:
     truth = truth_of()
     names = {entry["id"]: entry["name"] for entry in truth["categories"]}
-    found = found_in(truth)
+    detections = detections_for(truth)
 
     def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -307,5 +314,5 @@ def _evaluated() -> Any:
         GroundTruth.from_arrays(
             **columns(truth["annotations"]), images=images, classes=list(names.values())
         ),
-        Detections.from_arrays(**columns(found), score=[row["score"] for row in found]),
+        Detections.from_arrays(**columns(detections), score=[row["score"] for row in detections]),
     )

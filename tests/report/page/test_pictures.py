@@ -1,4 +1,4 @@
-"""Thumbnails of whatever lies in a folder."""
+"""Thumbnails of the images of a folder."""
 
 import base64
 import io
@@ -17,7 +17,7 @@ from tests.report.page.cases import SIZE, model_of, write_case, write_page  # no
 
 
 def draw(path: Path, size: tuple[int, int] = (640, 480), turn: int | None = None) -> None:
-    """Draw a picture whose left half is red and whose right half is blue."""
+    """Write an image whose left half is red and whose right half is blue."""
     picture = Image.new("RGB", size, (0, 0, 255))
     picture.paste((255, 0, 0), (0, 0, size[0] // 2, size[1]))
     exif = Image.Exif()
@@ -36,29 +36,29 @@ def reddish(color: tuple[int, ...]) -> bool:
     return color[0] > 150 > color[2]
 
 
-def test_a_picture_is_made_small(tmp_path: Path) -> None:
+def test_an_image_is_scaled_down(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
-    assert decoded(found.uris["a"]).size == (480, 360)
-    assert found.sizes == {"a": (640, 480)}
-    assert found.problems == ()
+    images = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
+    assert decoded(images.uris["a"]).size == (480, 360)
+    assert images.sizes == {"a": (640, 480)}
+    assert images.problems == ()
 
 
-def test_a_turned_picture_is_shown_upright_where_it_was_annotated_so(tmp_path: Path) -> None:
+def test_exif_rotation_is_applied_if_annotations_match_it(tmp_path: Path) -> None:
     # Orientation 6: the top of the scene is at the right of the pixels as stored.
     draw(tmp_path / "a.jpg", turn=6)
-    found = thumbnails(str(tmp_path), [ImageFile("a", None, (480, 640))])
-    upright = decoded(found.uris["a"])
+    images = thumbnails(str(tmp_path), [ImageFile("a", None, (480, 640))])
+    upright = decoded(images.uris["a"])
     assert upright.size == (360, 480)
     assert reddish(upright.getpixel((180, 20)))
     assert not reddish(upright.getpixel((180, 460)))
-    assert found.problems == ()
+    assert images.problems == ()
     # And as its pixels lie where that is how it was annotated.
-    found = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
-    stored = decoded(found.uris["a"])
+    images = thumbnails(str(tmp_path), [ImageFile("a", None, (640, 480))])
+    stored = decoded(images.uris["a"])
     assert stored.size == (480, 360)
     assert reddish(stored.getpixel((20, 180)))
-    assert found.problems == ()
+    assert images.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_turned_picture_is_shown_upright_where_it_was_annotated_so(tmp_path: P
         ("heavy", None, "heavy: the file is too large (0 MB)"),
     ],
 )
-def test_what_is_no_picture_is_said(
+def test_files_that_are_not_images_are_reported(
     tmp_path: Path,
     name: str,
     file_name: str | None,
@@ -96,10 +96,10 @@ def test_what_is_no_picture_is_said(
     if name == "heavy":
         (folder / "heavy.jpg").write_bytes(bytes(200_000))
         monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
-    wanted = [ImageFile(name, file_name, None), ImageFile("whole", None, None)]
-    found = thumbnails(str(folder), wanted)
-    assert list(found.uris) == ["whole"]
-    (problem,) = found.problems
+    requested = [ImageFile(name, file_name, None), ImageFile("whole", None, None)]
+    images = thumbnails(str(folder), requested)
+    assert list(images.uris) == ["whole"]
+    (problem,) = images.problems
     assert said in problem
 
 
@@ -116,29 +116,29 @@ def test_a_file_name_with_folders_is_found_without_them(tmp_path: Path) -> None:
     assert thumbnails(str(tmp_path), [ImageFile("1", "train/a.jpg", None)]).uris.keys() == {"1"}
 
 
-def test_another_size_than_annotated_is_said(tmp_path: Path) -> None:
+def test_a_size_other_than_annotated_is_reported(tmp_path: Path) -> None:
     draw(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [ImageFile("a", None, (1000, 200))])
-    assert found.uris.keys() == {"a"}
-    assert found.problems == (
+    images = thumbnails(str(tmp_path), [ImageFile("a", None, (1000, 200))])
+    assert images.uris.keys() == {"a"}
+    assert images.problems == (
         "a: the picture has 640 x 480 pixels, the annotations 1000 x 200; boxes are scaled",
     )
 
 
-def test_the_pictures_end_before_they_are_too_much(tmp_path: Path) -> None:
+def test_thumbnails_stop_at_the_size_limit(tmp_path: Path) -> None:
     for name in "abc":
         draw(tmp_path / f"{name}.jpg")
     one = len(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"])
-    wanted = [ImageFile(name, None, None) for name in "abc"]
-    found = thumbnails(str(tmp_path), wanted, max_bytes=2 * one + 1)
-    assert list(found.uris) == ["a", "b"]
-    assert found.problems == (
+    requested = [ImageFile(name, None, None) for name in "abc"]
+    images = thumbnails(str(tmp_path), requested, max_bytes=2 * one + 1)
+    assert list(images.uris) == ["a", "b"]
+    assert images.problems == (
         f"1 more pictures left out: the page is limited to {(2 * one + 1) / 1e6:g} MB",
     )
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA", "F"])
-def test_pictures_of_any_mode(tmp_path: Path, mode: str) -> None:
+def test_images_of_any_mode(tmp_path: Path, mode: str) -> None:
     Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
     assert decoded(thumbnails(str(tmp_path), [ImageFile("a", None, None)]).uris["a"]).size == (
         50,
@@ -146,7 +146,7 @@ def test_pictures_of_any_mode(tmp_path: Path, mode: str) -> None:
     )
 
 
-def test_16_bits_are_stretched(tmp_path: Path) -> None:
+def test_16_bit_images_are_rescaled(tmp_path: Path) -> None:
     picture = Image.new("I;16", (100, 40), 1000)
     picture.paste(1400, (50, 0, 100, 40))
     picture.save(tmp_path / "a.png")
@@ -155,7 +155,7 @@ def test_16_bits_are_stretched(tmp_path: Path) -> None:
     assert small.getpixel((90, 20))[0] > 235
 
 
-def test_the_command_shows_pictures_and_says_which_are_missing(tmp_path: Path) -> None:
+def test_the_command_shows_images_and_reports_missing_ones(tmp_path: Path) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     for n in range(1, 20):
@@ -167,28 +167,30 @@ def test_the_command_shows_pictures_and_says_which_are_missing(tmp_path: Path) -
     assert "20: no such file in the image folder" in page.read_text("utf-8")
 
 
-def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_a_folder_without_images_is_reported(tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "images"
     folder.mkdir()
     draw(folder / "other.png", SIZE)
     page = tmp_path / "page.html"
     words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
     assert main(words) == 0
-    told = f"{folder} has no image file of the data set; the page has no images [no-images-found]"
-    assert f"warning: {told}\n" in capsys.readouterr().err
-    assert told in page.read_text("utf-8")
+    message = (
+        f"{folder} has no image file of the data set; the page has no images [no-images-found]"
+    )
+    assert f"warning: {message}\n" in capsys.readouterr().err
+    assert message in page.read_text("utf-8")
     draw(folder / "24.png", SIZE)
     assert main(words) == 0
     assert "no-images-found" not in capsys.readouterr().err
     assert "no-images-found" not in page.read_text("utf-8")
 
 
-def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
-    """The minimum of report.md section 6, on pictures that no encoder makes small: noise."""
+def test_100_thumbnails_stay_below_the_size_limit(tmp_path: Path) -> None:
+    """The limit of report.md section 6, on noise, which no encoder compresses."""
     noise = Image.frombytes("RGB", (640, 640), os.urandom(3 * 640 * 640))
     noise.save(tmp_path / "a.jpg", quality=95)
     for n in range(100):
         (tmp_path / f"{n}.jpg").symlink_to(tmp_path / "a.jpg")
-    found = thumbnails(str(tmp_path), [ImageFile(str(n), None, None) for n in range(100)])
-    assert sum(map(len, found.uris.values())) <= 9_000_000
-    assert "more pictures left out" in found.problems[-1]
+    images = thumbnails(str(tmp_path), [ImageFile(str(n), None, None) for n in range(100)])
+    assert sum(map(len, images.uris.values())) <= 9_000_000
+    assert "more pictures left out" in images.problems[-1]

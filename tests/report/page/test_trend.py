@@ -1,4 +1,4 @@
-"""The history of a detector on its page: the trend, and each run."""
+"""The history section of the page: the trend and each run."""
 
 import json
 import re
@@ -20,32 +20,32 @@ DASH = "\N{EN DASH}"
 
 def block(values: list[float | None]) -> Block:
     columns = (Column("name", "report", "report", "name"), Column("AP", "AP", "AP", "fraction"))
-    rows = tuple({"name": str(place), "AP": value} for place, value in enumerate(values))
+    rows = tuple({"name": str(index), "AP": value} for index, value in enumerate(values))
     return Block("history", "", {}, table=Table(columns, rows))
 
 
-def test_the_line_goes_from_end_to_end_and_from_foot_to_top() -> None:
+def test_the_line_spans_the_chart() -> None:
     from detap.report.page.assembly import _trend
 
-    found = _trend(block([0.5, 0.75, 0.25]))
-    assert found is not None
+    trend = _trend(block([0.5, 0.75, 0.25]))
+    assert trend is not None
     # 620 wide from 10, 100 high from 110 up: 0.5 is half way.
-    assert found["lines"] == [["10.0,60.0", "320.0,10.0", "630.0,110.0"]]
-    assert (found["low"], found["high"]) == ("0.2500", "0.7500")
+    assert trend["lines"] == [["10.0,60.0", "320.0,10.0", "630.0,110.0"]]
+    assert (trend["low"], trend["high"]) == ("0.2500", "0.7500")
 
 
-def test_what_is_undefined_parts_the_line_and_what_is_level_lies_in_the_middle() -> None:
+def test_undefined_values_split_the_line_and_equal_ones_are_centered() -> None:
     from detap.report.page.assembly import _trend
 
-    found = _trend(block([0.5, nan, 0.5, None, None]))
-    assert found is not None
-    assert found["lines"] == [["10.0,60.0"], ["320.0,60.0"]]
+    trend = _trend(block([0.5, nan, 0.5, None, None]))
+    assert trend is not None
+    assert trend["lines"] == [["10.0,60.0"], ["320.0,60.0"]]
     assert _trend(block([0.5, nan])) is None
     assert _trend(block([])) is None
 
 
 class _Rows(HTMLParser):
-    """The cells of the section of history, row by row."""
+    """Cells of the history section, row by row."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class _Rows(HTMLParser):
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Return a folder with the reports of two runs, the first of an earlier detector."""
+    """Return a folder with the reports of two runs, the first of another detector."""
     folder = tmp_path / "kept"
     folder.mkdir()
     now = write_case(tmp_path)
@@ -80,8 +80,8 @@ def kept(tmp_path: Path) -> Path:
 
 
 def ap_of(path: Path) -> float:
-    found: float = json.loads(path.read_text("utf-8"))["summary"]["AP"]
-    return found
+    ap: float = json.loads(path.read_text("utf-8"))["summary"]["AP"]
+    return ap
 
 
 def test_the_page_shows_earlier_runs_and_this_one(tmp_path: Path, kept: Path) -> None:
@@ -91,23 +91,23 @@ def test_the_page_shows_earlier_runs_and_this_one(tmp_path: Path, kept: Path) ->
     heading, *rows = parser.rows
     assert heading[:4] == ["report", "AP", "change", "gates"]
     then, now = ap_of(kept / "run-9.json"), ap_of(kept / "run-10.json")
-    due = [
+    expected = [
         [str(kept / "run-9.json"), f"{then:.4f}", DASH, "FAILED"],
         [str(kept / "run-10.json"), f"{now:.4f}", f"{now - then:+.4f}", "FAILED"],
         ["this report", f"{now:.4f}", "0.0000", DASH],
     ]
-    assert [row[:4] for row in rows] == due
+    assert [row[:4] for row in rows] == expected
     (line,) = re.findall(r'<polyline points="([^"]+)"', text)
     assert len(line.split()) == 3
     assert '<a href="#history">' in text
     assert "style=" not in text.partition('id="history"')[2].partition("</section>")[0]
 
 
-def test_without_earlier_runs_there_is_no_such_section(tmp_path: Path) -> None:
+def test_without_earlier_runs_there_is_no_history_section(tmp_path: Path) -> None:
     assert 'id="history"' not in write_page(tmp_path).read_text("utf-8")
 
 
-def test_runs_of_another_case_are_left_out_and_said(tmp_path: Path, kept: Path) -> None:
+def test_runs_that_are_not_comparable_are_omitted_and_reported(tmp_path: Path, kept: Path) -> None:
     arguments = write_case(tmp_path)
     other = kept / "run-11.json"
     assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(other), "-q"]) == 0
@@ -116,7 +116,7 @@ def test_runs_of_another_case_are_left_out_and_said(tmp_path: Path, kept: Path) 
     assert "reports not comparable with the latest" in text
 
 
-def test_what_is_no_report_is_refused_before_the_work(tmp_path: Path, capsys: Any) -> None:
+def test_an_invalid_report_is_rejected_before_evaluation(tmp_path: Path, capsys: Any) -> None:
     arguments = write_case(tmp_path)
     page = tmp_path / "page.html"
     assert main(["report", *arguments, "--history", arguments[1], "-o", str(page)]) == 2
