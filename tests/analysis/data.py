@@ -1,4 +1,4 @@
-"""Tables for tests of the analysis: raw ones, and those of report_expected.json."""
+"""Tables for tests of the analysis: unchecked ones and those of report_expected.json."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -27,7 +27,7 @@ CASES = (
 
 
 def fixture() -> Result:
-    """Return the case worked by hand, at IoU .5."""
+    """Return the case computed by hand, at IoU .5."""
     folder = ROOT / "fixtures" / "error-types" / "coco"
     return evaluate(
         *raw_tables(
@@ -39,7 +39,7 @@ def fixture() -> Result:
 
 @cache
 def expected() -> dict[str, Any]:
-    """Return the numbers of other implementations that were run, by case."""
+    """Return the results of other implementations by case."""
     if not EXPECTED.is_file():
         pytest.skip(f"expected numbers are absent: no file {EXPECTED}")
     return json.loads(EXPECTED.read_text("utf-8"))["cases"]  # type: ignore[no-any-return]
@@ -47,7 +47,7 @@ def expected() -> dict[str, Any]:
 
 @cache
 def scored(case: str) -> Result:
-    """Return a case of these, scored as COCO does."""
+    """Return the result of such a case by the COCO protocol."""
     entry = expected()[case]
     if "ground_truth" in entry:
         return evaluate(*raw_tables(entry["ground_truth"], entry["detections"]))
@@ -59,17 +59,17 @@ def scored(case: str) -> Result:
     names = ("instances_val2014_100.json", "*fakebbox100*.json")
     if case == "cartucho-85":
         names = ("groundtruths_coco.json", "detections_coco.json")
-    truth, found = (next(folder.rglob(name)) for name in names)
+    truth, detections = (next(folder.rglob(name)) for name in names)
     return evaluate(
-        *raw_tables(json.loads(truth.read_text("utf-8")), json.loads(found.read_text("utf-8")))
+        *raw_tables(json.loads(truth.read_text("utf-8")), json.loads(detections.read_text("utf-8")))
     )
 
 
-def raw_tables(truth: dict[str, Any], found: Records) -> tuple[GroundTruth, Detections]:
-    """Return what COCO files hold, negative sides too, as tables that nothing has checked."""
+def raw_tables(truth: dict[str, Any], detections: Records) -> tuple[GroundTruth, Detections]:
+    """Return COCO records as unchecked tables, including boxes of negative size."""
     images = [image["id"] for image in truth["images"]]
     names = {category["id"]: category["name"] for category in truth["categories"]}
-    for record in found:
+    for record in detections:
         names.setdefault(record["category_id"], str(record["category_id"]))
     rows = truth["annotations"]
 
@@ -77,7 +77,7 @@ def raw_tables(truth: dict[str, Any], found: Records) -> tuple[GroundTruth, Dete
         boxes = np.array([record["bbox"] for record in records], np.float64).reshape(-1, 4)
         corners, area = encode_boxes(boxes, "xywh")
         label = [list(names).index(record["category_id"]) for record in records]
-        number = {image: place for place, image in enumerate(images)}
+        number = {image: index for index, image in enumerate(images)}
         return {
             "image": np.array([number[record["image_id"]] for record in records], np.int32),
             "label": np.array(label, np.int32),
@@ -101,7 +101,8 @@ def raw_tables(truth: dict[str, Any], found: Records) -> tuple[GroundTruth, Dete
             **flags,
         ),
         Detections(
-            **columns(found), score=np.array([record["score"] for record in found], np.float64)
+            **columns(detections),
+            score=np.array([record["score"] for record in detections], np.float64),
         ),
     )
 
@@ -127,7 +128,7 @@ def _voc2007(folder: Path, *, difficult_as_crowd: bool) -> tuple[GroundTruth, De
                     "iscrowd": crowd,
                 }
             )
-    found: Records = []
+    detections: Records = []
     files = sorted(folder.rglob("comp4_det_test_*.txt"))
     for path in files:
         label = path.stem.removeprefix("comp4_det_test_")
@@ -136,7 +137,9 @@ def _voc2007(folder: Path, *, difficult_as_crowd: bool) -> tuple[GroundTruth, De
             score, x1, y1, x2, y2 = map(float, numbers)
             # As a COCO file has them that was made with six decimals.
             xywh = [x1, y1, round(x2 - x1, 6), round(y2 - y1, 6)]
-            found.append({"image_id": image, "category_id": label, "bbox": xywh, "score": score})
+            detections.append(
+                {"image_id": image, "category_id": label, "bbox": xywh, "score": score}
+            )
     labels = [path.stem.removeprefix("comp4_det_test_") for path in files]
     categories = [{"id": label, "name": label} for label in labels]
-    return raw_tables({"images": images, "categories": categories, "annotations": rows}, found)
+    return raw_tables({"images": images, "categories": categories, "annotations": rows}, detections)

@@ -1,4 +1,4 @@
-"""Recall and precision of parts, and histograms."""
+"""Recall and precision by group, and histograms."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from tests.cases import Case, Detection, Truth, cases
 
 
 def test_by_size_and_aspect_ratio() -> None:
-    """Sides of 16 and of 31.9, both beside 32; twice as wide as high, and four times as high."""
+    """Sizes of 16 and 31.9, each with 32 as other size; aspect ratios of 2 and 1/4."""
     case = Case(
         truths=(
             Truth(1, 1, (0, 0, 16, 16)),
@@ -23,52 +23,52 @@ def test_by_size_and_aspect_ratio() -> None:
         ),
         dt=(Detection(1, 1, (0, 0, 16, 16), 0.9), Detection(1, 1, (200, 0, 64, 64), 0.2)),
     )
-    found = breakdowns(evaluate(*case.tables()))
-    assert found.size.groups == ("0-16", "16-32", "32-64", "64-96", "96-192", "192-")
-    assert found.size.ground_truths.tolist() == [0, 2, 1, 0, 0, 0]
-    assert found.size.matched.tolist() == [0, 1, 0, 0, 0, 0]
-    assert found.size.detections.tolist() == [0, 1, 0, 1, 0, 0]
-    assert found.size.recall.tolist()[1:3] == [0.5, 0]
-    assert np.isnan(found.size.recall[0])
-    assert found.size.precision.tolist()[1:4:2] == [1, 0]
-    assert found.aspect_ratio.groups[:2] == ("0-0.333", "0.333-0.667")
-    assert found.aspect_ratio.ground_truths.tolist() == [1, 0, 1, 1, 0]
-    assert found.crowding.ground_truths.tolist() == [0, 0, 3, 0, 0, 0]
-    assert found.position is None
+    groups = breakdowns(evaluate(*case.tables()))
+    assert groups.size.groups == ("0-16", "16-32", "32-64", "64-96", "96-192", "192-")
+    assert groups.size.ground_truths.tolist() == [0, 2, 1, 0, 0, 0]
+    assert groups.size.matched.tolist() == [0, 1, 0, 0, 0, 0]
+    assert groups.size.detections.tolist() == [0, 1, 0, 1, 0, 0]
+    assert groups.size.recall.tolist()[1:3] == [0.5, 0]
+    assert np.isnan(groups.size.recall[0])
+    assert groups.size.precision.tolist()[1:4:2] == [1, 0]
+    assert groups.aspect_ratio.groups[:2] == ("0-0.333", "0.333-0.667")
+    assert groups.aspect_ratio.ground_truths.tolist() == [1, 0, 1, 1, 0]
+    assert groups.crowding.ground_truths.tolist() == [0, 0, 3, 0, 0, 0]
+    assert groups.position is None
     surer = breakdowns(evaluate(*case.tables()), score=0.5)
     assert surer.size.detections.tolist() == [0, 1, 0, 0, 0, 0]
 
 
 def test_by_crowding_and_position() -> None:
-    """The images are 60 wide: boxes at 0, 20 and 40 lie left, in the middle and at the right."""
-    found = breakdowns(fixture())
-    assert found.crowding.groups == ("0-1", "1-2", "2-4", "4-8", "8-16", "16-")
-    assert found.crowding.ground_truths.tolist() == [0, 0, 5, 0, 0, 0]
-    assert found.crowding.detections.tolist() == [2, 0, 7, 0, 0, 0]
-    assert found.position is not None
-    assert found.position.groups[0] == "top left"
+    """The images are 60 wide: boxes at 0, 20 and 40 are left, center and right."""
+    groups = breakdowns(fixture())
+    assert groups.crowding.groups == ("0-1", "1-2", "2-4", "4-8", "8-16", "16-")
+    assert groups.crowding.ground_truths.tolist() == [0, 0, 5, 0, 0, 0]
+    assert groups.crowding.detections.tolist() == [2, 0, 7, 0, 0, 0]
+    assert groups.position is not None
+    assert groups.position.groups[0] == "top left"
     # 10 high in 30: the centre, at 5, is in the top third.
-    assert found.position.ground_truths.tolist() == [2, 2, 1, 0, 0, 0, 0, 0, 0]
-    assert found.position.matched.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
-    assert found.position.detections.tolist() == [3, 3, 1, 0, 0, 0, 0, 0, 2]
+    assert groups.position.ground_truths.tolist() == [2, 2, 1, 0, 0, 0, 0, 0, 0]
+    assert groups.position.matched.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert groups.position.detections.tolist() == [3, 3, 1, 0, 0, 0, 0, 0, 2]
 
 
-def test_images_of_unknown_size_have_no_place() -> None:
+def test_images_of_unknown_size_have_no_position() -> None:
     result = fixture()
     sizes = np.array([[60.0, 30.0], [np.nan, np.nan], [60.0, 60.0]])
     truth = replace(result.ground_truth, image_sizes=sizes)
-    found = breakdowns(evaluate(truth, result.detections)).position
-    assert found is not None
-    assert found.ground_truths.sum() == 3
+    position = breakdowns(evaluate(truth, result.detections)).position
+    assert position is not None
+    assert position.ground_truths.sum() == 3
     unknown = replace(truth, image_sizes=np.full((3, 2), np.nan))
     assert breakdowns(evaluate(unknown, result.detections)).position is None
 
 
 @given(cases())
-def test_parts_make_up_the_whole(case: Case) -> None:
+def test_groups_add_up_to_the_total(case: Case) -> None:
     outcome = MatchResults.of(evaluate(*case.tables()))
-    found = breakdowns(outcome)
-    for part in (found.size, found.aspect_ratio, found.crowding):
+    groups = breakdowns(outcome)
+    for part in (groups.size, groups.aspect_ratio, groups.crowding):
         assert part.ground_truths.sum() == outcome.positive.sum()
         assert part.matched.sum() == part.true_positives.sum() == outcome.true_positive.sum()
         assert part.detections.sum() == outcome.scored.sum()
@@ -78,7 +78,7 @@ def test_parts_make_up_the_whole(case: Case) -> None:
 
 
 def test_histograms() -> None:
-    """Overlaps: right 1, .8 and 70/130; wrong .9, .43 and four times nothing of the class."""
+    """IoU of TPs: 1, .8 and 70/130; of FPs: .9, .43 and four times 0."""
     overlap = iou_histogram(fixture(), bins=10)
     assert overlap.true_positives.tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 1, 1]
     assert overlap.false_positives.tolist() == [4, 0, 0, 0, 1, 0, 0, 0, 0, 1]

@@ -1,4 +1,4 @@
-"""Which classes are taken for which."""
+"""Confusion matrix."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from tests.analysis.data import fixture
 from tests.cases import RANKED, Case, Detection, Truth, cases
 
 
-def test_the_case_worked_by_hand() -> None:
-    """The .80 of class a lies on a b that a .60 finds: only one of them can have it."""
+def test_the_case_computed_by_hand() -> None:
+    """The .80 of class a overlaps a b that a .60 of class b matches: only one can match it."""
     result = fixture()
     mine = result.confusion()
     assert mine.matrix.tolist() == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
@@ -27,8 +27,8 @@ def test_the_case_worked_by_hand() -> None:
     assert pair.sum() == 1
 
 
-def test_left_over_detections_take_the_nearest_of_another_class() -> None:
-    """Both dogs lie on cats; the surer takes the nearer one, the other what is left."""
+def test_unmatched_detections_match_the_best_iou_of_another_class() -> None:
+    """Both dogs overlap cats; the higher score gets the higher IoU, the other the remaining cat."""
     case = Case(
         truths=(Truth(1, 1, (0, 0, 10, 10)), Truth(1, 1, (2, 0, 10, 10))),
         dt=(
@@ -38,9 +38,9 @@ def test_left_over_detections_take_the_nearest_of_another_class() -> None:
         ),
         classes=(1, 2),
     )
-    found = confusion(evaluate(*case.tables()))
-    assert found.matrix.tolist() == [[0, 2, 0], [0, 0, 0], [0, 1, 0]]
-    assert dict(zip(found.detection.tolist(), found.ground_truth.tolist(), strict=True)) == {
+    result = confusion(evaluate(*case.tables()))
+    assert result.matrix.tolist() == [[0, 2, 0], [0, 0, 0], [0, 1, 0]]
+    assert dict(zip(result.detection.tolist(), result.ground_truth.tolist(), strict=True)) == {
         2: -1,
         1: 1,
         0: 0,
@@ -51,7 +51,9 @@ def test_left_over_detections_take_the_nearest_of_another_class() -> None:
 
 
 @given(cases(), st.sampled_from([*RANKED]), st.sampled_from([None, 0.3]))
-def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: float | None) -> None:
+def test_sums_equal_ground_truths_and_detections(
+    case: Case, rules: str, score: float | None
+) -> None:
     outcome = MatchResults.of(evaluate(*case.tables(), rules))
     labels = outcome.boxes[0].label
     kept = np.ones(len(labels), np.bool_)
@@ -61,18 +63,18 @@ def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: fl
         ("protocol", outcome.scored & kept),
         ("class-agnostic", outcome.within_max_dets & kept),
     ):
-        found = confusion(outcome, rule, score=score)  # type: ignore[arg-type]
-        assert found.matrix[:-1].sum(axis=1).tolist() == outcome.ground_truth_counts.tolist()
+        result = confusion(outcome, rule, score=score)  # type: ignore[arg-type]
+        assert result.matrix[:-1].sum(axis=1).tolist() == outcome.ground_truth_counts.tolist()
         assert (
-            found.matrix[:, :-1].sum(axis=0).tolist() == outcome.by_class(labels[counted]).tolist()
+            result.matrix[:, :-1].sum(axis=0).tolist() == outcome.by_class(labels[counted]).tolist()
         )
-        assert found.matrix[-1, -1] == 0
-        assert len(found.detection) == found.matrix.sum()
+        assert result.matrix[-1, -1] == 0
+        assert len(result.detection) == result.matrix.sum()
         if rule == "protocol":
             right = outcome.by_class(labels[outcome.true_positive & kept])
-            assert np.diagonal(found.matrix)[:-1].tolist() == right.tolist()
+            assert np.diagonal(result.matrix)[:-1].tolist() == right.tolist()
 
 
-def test_an_unknown_rule_is_refused() -> None:
+def test_an_unknown_rule_is_rejected() -> None:
     with pytest.raises(UsageError, match="rule 'agnostic' is unknown; choose from protocol, class"):
         fixture().confusion("agnostic")  # type: ignore[arg-type]

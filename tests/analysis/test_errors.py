@@ -1,4 +1,4 @@
-"""Types of errors: by hand, by tidecv, by a plain second implementation, and laws."""
+"""Error types against hand-computed values, tidecv, a second implementation and invariants."""
 
 import json
 from pathlib import Path
@@ -35,35 +35,37 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("convention", ["protocol", "tidecv"])
-def test_the_case_worked_by_hand(convention: Any) -> None:
-    found = fixture().errors(convention)
-    assert found.average_precision == pytest.approx((34 + 33 * 2 / 5 + 51) / 202, abs=1e-12)
+def test_the_case_computed_by_hand(convention: Any) -> None:
+    result = fixture().errors(convention)
+    assert result.average_precision == pytest.approx((34 + 33 * 2 / 5 + 51) / 202, abs=1e-12)
     for name, (change, count) in BY_HAND.items():
-        gained, there = found.of_type(name)
+        gained, there = result.of_type(name)
         assert gained == pytest.approx(change / 202, abs=1e-12), name
         assert there == count
-    assert found.by_delta_ap()[:2] == ["missed", "localization"]
+    assert result.by_delta_ap()[:2] == ["missed", "localization"]
     kinds = ["-", "duplicate", "classification", "-", "-", "localization", "both"]
-    names = [TYPES[kind] if kind >= 0 else "-" for kind in found.kind.tolist()]
+    names = [TYPES[kind] if kind >= 0 else "-" for kind in result.kind.tolist()]
     assert names == [*kinds, "background", "background"]
-    assert found.target.tolist() == [-1, 0, 1, -1, -1, 3, -1, -1, -1]
-    assert found.similarity.tolist() == [0, 0.9, 1, 0, 0, 60 / 140, 0, 0, 0]
-    assert np.flatnonzero(found.fixes_target).tolist() == [5]
-    assert np.flatnonzero(found.missed).tolist() == [4]
-    assert np.flatnonzero(found.unmatched).tolist() == [3, 4]
+    assert result.target.tolist() == [-1, 0, 1, -1, -1, 3, -1, -1, -1]
+    assert result.similarity.tolist() == [0, 0.9, 1, 0, 0, 60 / 140, 0, 0, 0]
+    assert np.flatnonzero(result.fixes_target).tolist() == [5]
+    assert np.flatnonzero(result.missed).tolist() == [4]
+    assert np.flatnonzero(result.unmatched).tolist() == [3, 4]
     # By class: a and b.
-    assert found.count_by_class[:, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert found.delta_ap_by_class[TYPES.index("missed")] == pytest.approx([0, 50 / 101], abs=1e-12)
+    assert result.count_by_class[:, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert result.delta_ap_by_class[TYPES.index("missed")] == pytest.approx(
+        [0, 50 / 101], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("number", range(len(TIDECV)))
-def test_small_cases_that_tidecv_was_run_on(number: int) -> None:
-    """tidecv 1.0.1, on made cases of ties, crowds, negative sides and images of nothing."""
+def test_small_cases_equal_tidecv(number: int) -> None:
+    """tidecv 1.0.1 on synthetic cases: ties, crowds, negative sizes and empty images."""
     case = TIDECV[number]
-    found = errors(evaluate(*made(case)), "tidecv")
-    assert 100 * found.average_precision == pytest.approx(case["mAP"], abs=1e-9)
-    assert found.count[:6].tolist() == case["counts"]
-    assert (100 * found.delta_ap).tolist() == pytest.approx(case["changes"], abs=1e-9)
+    result = errors(evaluate(*made(case)), "tidecv")
+    assert 100 * result.average_precision == pytest.approx(case["mAP"], abs=1e-9)
+    assert result.count[:6].tolist() == case["counts"]
+    assert (100 * result.delta_ap).tolist() == pytest.approx(case["changes"], abs=1e-9)
 
 
 def made(case: dict[str, Any]) -> Any:
@@ -76,37 +78,39 @@ def made(case: dict[str, Any]) -> Any:
             for i, k, *box, flag in case["truths"]
         ],
     }
-    found = [
+    detections = [
         {"image_id": i, "category_id": k, "bbox": box, "score": score}
         for i, k, *box, score in case["found"]
     ]
-    return raw_tables(truth, found)
+    return raw_tables(truth, detections)
 
 
 @given(cases(), any_protocol())
-def test_any_protocol_is_the_plain_implementation(case: Case, protocol: Protocol) -> None:
+def test_any_protocol_equals_the_second_implementation(case: Case, protocol: Protocol) -> None:
     result = evaluate(*case.tables(), protocol)
     outcome = MatchResults.of(result)
-    found, plain = errors(outcome), plain_errors(result, outcome.threshold)
-    assert found.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
-    counts = dict(zip(TYPES, found.count.tolist(), strict=True))
+    ours, plain = errors(outcome), plain_errors(result, outcome.threshold)
+    assert ours.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
+    counts = dict(zip(TYPES, ours.count.tolist(), strict=True))
     assert {name: counts[name] for name in plain.counts} == plain.counts
-    changes = dict(zip(TYPES, found.delta_ap.tolist(), strict=True))
+    changes = dict(zip(TYPES, ours.delta_ap.tolist(), strict=True))
     assert changes == pytest.approx(plain.changes, abs=1e-9, nan_ok=True)
 
 
 @given(cases(), any_protocol())
-def test_every_detection_is_of_one_kind(case: Case, protocol: Protocol) -> None:
-    """Types without missed, true positives and what is left out make up all detections."""
+def test_every_detection_has_one_type(case: Case, protocol: Protocol) -> None:
+    """Types without missed, true positives and excluded detections add up to all detections."""
     result = evaluate(*case.tables(), protocol)
     outcome = MatchResults.of(result)
-    found = errors(outcome)
+    error_types = errors(outcome)
     left_out = int((~outcome.within_max_dets | outcome.ignored).sum())
-    assert found.count[:5].sum() + outcome.true_positive.sum() + left_out == len(result.detections)
-    assert found.count[6] == outcome.false_positive.sum()
-    assert found.count[7] == outcome.ground_truth_counts.sum() - outcome.true_positive.sum()
-    assert (found.count_by_class.sum(axis=1) == found.count).all()
-    assert (found.missed <= found.unmatched).all()
+    assert error_types.count[:5].sum() + outcome.true_positive.sum() + left_out == len(
+        result.detections
+    )
+    assert error_types.count[6] == outcome.false_positive.sum()
+    assert error_types.count[7] == outcome.ground_truth_counts.sum() - outcome.true_positive.sum()
+    assert (error_types.count_by_class.sum(axis=1) == error_types.count).all()
+    assert (error_types.missed <= error_types.unmatched).all()
 
 
 @given(cases(distinct_scores=True, crowds=False, shifts=False), st.randoms(use_true_random=False))
@@ -125,16 +129,16 @@ def test_the_order_of_detections_changes_nothing(case: Case, random: Any) -> Non
         )
 
 
-def test_without_detections_all_is_missed() -> None:
+def test_without_detections_all_are_missed() -> None:
     result = fixture()
     nothing = result.detections.select(np.zeros(0, np.int32))
     for convention in ("protocol", "tidecv"):
-        found = evaluate(result.ground_truth, nothing).errors(convention)
-        assert found.average_precision == 0
-        assert found.count.tolist() == [0, 0, 0, 0, 0, 5, 0, 5]
+        types = evaluate(result.ground_truth, nothing).errors(convention)
+        assert types.average_precision == 0
+        assert types.count.tolist() == [0, 0, 0, 0, 0, 5, 0, 5]
 
 
-def test_what_is_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     result = fixture()
     with pytest.raises(UsageError, match="convention 'tide' is unknown; choose from protocol, tid"):
         result.errors("tide")  # type: ignore[arg-type]
@@ -150,7 +154,7 @@ def test_what_is_refused() -> None:
         result.errors().of_type("occluded")
 
 
-def test_the_threshold_is_the_usual_one_where_there_is_it() -> None:
+def test_the_default_threshold_is_0_5_if_evaluated() -> None:
     result = fixture()
     assert result.errors().iou == 0.5
     assert result.errors(iou=0.75).iou == 0.75

@@ -1,4 +1,4 @@
-"""Where to look."""
+"""Worst images, confident errors and possible label errors."""
 
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, confident_errors, label_errors, worst_images
@@ -9,12 +9,12 @@ from tests.cases import Case, Detection, Truth
 
 
 def test_worst_images() -> None:
-    """Wrong and missing: 2 + 0 in the first, 2 + 2 in the second, 2 in the third."""
+    """FP + FN: 2 + 0 in the first image, 2 + 2 in the second, 2 in the third."""
     outcome = MatchResults.of(fixture())
-    found = worst_images(outcome)
-    assert found.image.tolist() == [1, 0, 2]
-    assert found.false_positives.tolist() == [2, 2, 2]
-    assert found.false_negatives.tolist() == [2, 0, 0]
+    worst = worst_images(outcome)
+    assert worst.image.tolist() == [1, 0, 2]
+    assert worst.false_positives.tolist() == [2, 2, 2]
+    assert worst.false_negatives.tolist() == [2, 0, 0]
     surer = worst_images(outcome, score=0.9, max_count=2)
     assert surer.image.tolist() == [0, 1]
     assert surer.false_positives.tolist() == [0, 0]
@@ -22,31 +22,34 @@ def test_worst_images() -> None:
     assert worst_images(outcome, score=0.9, max_count=9).image.tolist() == [0, 1]
 
 
-def test_confident_mistakes() -> None:
+def test_confident_errors() -> None:
     outcome = MatchResults.of(fixture())
-    found = confident_errors(outcome, errors(outcome), max_count=3)
-    assert found.detection.tolist() == [1, 2, 5]
-    assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localization"]
-    assert found.target.tolist() == [0, 1, 3]
-    assert found.similarity.tolist() == [0.9, 1, 60 / 140]
+    result = confident_errors(outcome, errors(outcome), max_count=3)
+    assert result.detection.tolist() == [1, 2, 5]
+    assert [TYPES[kind] for kind in result.kind] == ["duplicate", "classification", "localization"]
+    assert result.target.tolist() == [0, 1, 3]
+    assert result.similarity.tolist() == [0.9, 1, 60 / 140]
 
 
-def test_annotations_that_may_be_wrong() -> None:
-    """Confident from .6 on, the median of what is right; of b one in two is found, not more."""
+def test_possible_label_errors() -> None:
+    """Confident means at least .6, the median TP score; only one of two b's is matched."""
     outcome = MatchResults.of(fixture())
     kinds = errors(outcome)
-    found = label_errors(outcome, kinds)
-    assert [REASONS[reason] for reason in found.reason] == ["wrong_label"]
-    assert (found.detection.tolist(), found.ground_truth.tolist()) == ([2], [1])
-    assert found.weight.tolist() == [0.8]
+    suspicious = label_errors(outcome, kinds)
+    assert [REASONS[reason] for reason in suspicious.reason] == ["wrong_label"]
+    assert (suspicious.detection.tolist(), suspicious.ground_truth.tolist()) == (
+        [2],
+        [1],
+    )
+    assert suspicious.weight.tolist() == [0.8]
     lower = label_errors(outcome, kinds, score=0.3)
     assert [REASONS[reason] for reason in lower.reason] == ["missing_annotation", "wrong_label"]
     assert lower.detection.tolist() == [7, 2]
     assert label_errors(outcome, kinds, score=0.0, max_count=1).detection.tolist() == [7, 2]
 
 
-def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
-    """Of the first class 2 of 4 are found, of the second 3 of 5: the larger of what is left."""
+def test_never_detected_objects_of_a_mostly_detected_class() -> None:
+    """2 of 4 of the first class are matched, 3 of 5 of the second: its two others, larger first."""
     boxes = [(30.0 * n, 0.0, 10.0 + n, 10.0) for n in range(9)]
     case = Case(
         truths=tuple(Truth(1, 1 + (n > 3), box) for n, box in enumerate(boxes)),
@@ -54,8 +57,8 @@ def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
         classes=(1, 2),
     )
     outcome = MatchResults.of(evaluate(*case.tables()))
-    found = label_errors(outcome, errors(outcome))
-    assert [REASONS[reason] for reason in found.reason] == ["never_detected", "never_detected"]
-    assert found.ground_truth.tolist() == [8, 7]
-    assert found.detection.tolist() == [-1, -1]
-    assert found.weight.tolist() == [0.6, 0.6]
+    result = label_errors(outcome, errors(outcome))
+    assert [REASONS[reason] for reason in result.reason] == ["never_detected", "never_detected"]
+    assert result.ground_truth.tolist() == [8, 7]
+    assert result.detection.tolist() == [-1, -1]
+    assert result.weight.tolist() == [0.6, 0.6]

@@ -1,4 +1,4 @@
-"""What became of everything in one image."""
+"""Match results of one image."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from tests.cases import Case, Detection, Truth, cases
 from tests.parity.test_core_is_oracle import any_protocol
 
 
-def test_the_case_worked_by_hand() -> None:
+def test_the_case_computed_by_hand() -> None:
     first = image_results(fixture(), 1)
     assert (first.image, first.iou) == (1, 0.5)
     assert first.detections == (
@@ -45,8 +45,8 @@ def test_the_case_worked_by_hand() -> None:
     assert third.detections[0].ground_truth == -1
 
 
-def test_what_counts_neither_way() -> None:
-    """A crowd takes one, another is larger than any area that is asked for."""
+def test_ignored_and_excluded_detections() -> None:
+    """One detection matches a crowd, another is outside every area range."""
     case = Case(
         truths=(Truth(1, 1, (0, 0, 100, 100), crowd=True), Truth(1, 1, (0, 0, 3e5, 3e5))),
         dt=(
@@ -55,37 +55,37 @@ def test_what_counts_neither_way() -> None:
             *(Detection(1, 1, (200, 200, 10, 10), 0.5) for _ in range(99)),
         ),
     )
-    found = image_results(evaluate(*case.tables()), 1)
-    assert found.detections[0] == DetectionResult(0, 1 - 1, 0.9, "ignored", 0, 1.0, -1)
-    assert found.detections[1].result == "outside-area-range"
-    assert [entry.result for entry in found.detections[-2:]] == ["background", "beyond-max-dets"]
-    assert [entry.result for entry in found.ground_truths] == ["ignored", "outside-area-range"]
+    result = image_results(evaluate(*case.tables()), 1)
+    assert result.detections[0] == DetectionResult(0, 1 - 1, 0.9, "ignored", 0, 1.0, -1)
+    assert result.detections[1].result == "outside-area-range"
+    assert [entry.result for entry in result.detections[-2:]] == ["background", "beyond-max-dets"]
+    assert [entry.result for entry in result.ground_truths] == ["ignored", "outside-area-range"]
 
 
-def test_an_unknown_image_is_refused_with_near_names() -> None:
+def test_an_unknown_image_gets_suggestions() -> None:
     case = Case(truths=(Truth(301, 1, (0, 0, 1, 1)),), images=(301, 302))
     with pytest.raises(UsageError, match="'303' is not in the ground truth; did you mean 30"):
         image_results(evaluate(*case.tables()), 303)
 
 
 @given(cases(), any_protocol(), st.data())
-def test_every_row_of_an_image_is_judged_once(
+def test_every_row_of_an_image_has_one_result(
     case: Case, protocol: Protocol, data: st.DataObject
 ) -> None:
     outcome = MatchResults.of(evaluate(*case.tables(), protocol))
     kinds = errors(outcome)
     image = data.draw(st.sampled_from(case.images))
-    found = image_results(outcome, image, types=kinds)
+    result = image_results(outcome, image, types=kinds)
     number = case.images.index(image)
     table = outcome.run.detections
     rows = [n for n in range(len(table)) if table.image[n] == number]
-    assert sorted(entry.row for entry in found.detections) == rows
-    scores = [entry.score for entry in found.detections]
+    assert sorted(entry.row for entry in result.detections) == rows
+    scores = [entry.score for entry in result.detections]
     assert scores == sorted(scores, reverse=True)
-    for entry in found.detections:
+    for entry in result.detections:
         assert (entry.result == "true-positive") == outcome.true_positive[entry.row]
         assert (entry.result in TYPES) == outcome.false_positive[entry.row]
-    for truth in found.ground_truths:
+    for truth in result.ground_truths:
         assert (truth.result == "matched") == outcome.matched[truth.row]
         assert (truth.result == "missed") == kinds.missed[truth.row]
         if truth.result == "matched":

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 over the score."""
+"""Precision, recall and F1 by score threshold."""
 
 from fractions import Fraction
 from math import isnan, nan
@@ -15,7 +15,7 @@ from tests.analysis.data import fixture
 from tests.cases import Case, cases
 
 
-def test_the_case_worked_by_hand() -> None:
+def test_the_case_computed_by_hand() -> None:
     best = fixture().operating_point()
     assert best.overall == Point(0.55, 3, 3, 2, 3)
     assert (best.overall.precision, best.overall.recall) == (0.5, 0.6)
@@ -36,13 +36,13 @@ def test_at_a_given_threshold(score: float, right: int, wrong: int) -> None:
     assert sum(entry.true_positives for entry in point.by_class) == right
 
 
-def test_nothing_kept_has_no_precision() -> None:
+def test_precision_is_undefined_without_detections() -> None:
     point = fixture().operating_point(2.0).overall
     assert isnan(point.precision)
     assert (point.recall, point.f1) == (0, 0)
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_case() -> None:
     result = fixture()
     empty = evaluate(
         result.ground_truth.select(np.zeros(0, np.int32)),
@@ -66,12 +66,12 @@ def sweep(right: list[int], wrong: list[int], positives: int) -> Sweep:
 
 
 def test_equal_f1_goes_to_the_highest_score() -> None:
-    """2/4, 2/5, 4/8, 4/9: the first and the third are the same number."""
+    """F1 of 2/4, 2/5, 4/8 and 4/9: the first and the third are equal."""
     assert sweep([1, 1, 2, 2], [0, 1, 3, 4], 3).best.score == 4 / 8
 
 
-def test_f1_is_compared_as_whole_numbers() -> None:
-    """Two fractions that are one float64: the larger of them is the second."""
+def test_f1_is_compared_as_fractions_of_integers() -> None:
+    """Two fractions that round to one float64; the second is larger."""
     big = 10**8
     right, wrong = [big - 1, big], [0, 1]
     first, second = (Fraction(2 * r, 3 * big + r + w) for r, w in zip(right, wrong, strict=True))
@@ -84,30 +84,30 @@ def test_f1_is_compared_as_whole_numbers() -> None:
 
 
 @given(cases(), st.sampled_from(["coco", "voc2007", "voc2012-py"]))
-def test_every_candidate_is_a_plain_count(case: Case, rules: str) -> None:
+def test_every_threshold_equals_a_plain_count(case: Case, rules: str) -> None:
     outcome = MatchResults.of(evaluate(*case.tables(), rules))
-    found = sweeps(outcome)
+    candidates = sweeps(outcome)
     table = outcome.run.detections
-    for label, one in [(None, found.overall), *enumerate(found.by_class)]:
+    for label, one in [(None, candidates.overall), *enumerate(candidates.by_class)]:
         rows = [
             n
             for n in np.flatnonzero(outcome.scored).tolist()
             if label is None or table.label[n] == label
         ]
         assert one.score.tolist() == sorted({table.score[n] for n in rows}, reverse=True)
-        for place, score in enumerate(one.score.tolist()):
+        for index, score in enumerate(one.score.tolist()):
             kept = [n for n in rows if table.score[n] >= score]
             right = sum(bool(outcome.true_positive[n]) for n in kept)
-            assert one.true_positives[place] == right
-            assert one.false_positives[place] == len(kept) - right
-            point = one.point(place)
+            assert one.true_positives[index] == right
+            assert one.false_positives[index] == len(kept) - right
+            point = one.point(index)
             assert one.at(score) == point
             for name in ("precision", "recall", "f1", "false_positives_per_image"):
                 values = getattr(one, name)
-                assert values[place] == pytest.approx(getattr(point, name), nan_ok=True)
-        best = max((one.point(place).f1 for place in range(len(one.score))), default=nan)
+                assert values[index] == pytest.approx(getattr(point, name), nan_ok=True)
+        best = max((one.point(index).f1 for index in range(len(one.score))), default=nan)
         if not isnan(best):
             assert one.best.f1 == best
             assert one.best.score == max(
-                score for place, score in enumerate(one.score.tolist()) if one.f1[place] == best
+                score for index, score in enumerate(one.score.tolist()) if one.f1[index] == best
             )

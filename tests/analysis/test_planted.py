@@ -1,4 +1,4 @@
-"""Numbers that presets give are planted, and `explain --number` names their presets."""
+"""``explain --value`` lists the presets that give a value."""
 
 import random
 import re
@@ -65,8 +65,8 @@ def names(text: str, preset: str) -> bool:
 
 @pytest.mark.filterwarnings("ignore::detap.DetapWarning")
 @pytest.mark.parametrize("name", DATA)
-def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> None:
-    """All 1,032 values that were planted once were found: .6f and .4f, with --at and without."""
+def test_the_preset_of_a_value_is_listed(real_data: Path, name: str) -> None:
+    """All 1,032 values tried once were found: as .6f and .4f, with --metric and without."""
     overlap, tables = DATA[name][2], tables_of(real_data, name)
     presets = [
         protocol
@@ -84,18 +84,18 @@ def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> 
             assert "No preset" not in text
 
 
-def test_other_overlaps_are_said_not_to_be_searched(
+def test_presets_of_other_iou_types_are_reported_as_skipped(
     real_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The AP50 of masks by pycocotools 2.0.11 is coco-segm's, and what compares boxes has none."""
+    """pycocotools 2.0.11's AP50 of masks is that of coco-segm, and no box preset gives it."""
     tables = tables_of(real_data, "masks")
-    wanted = TargetValue.of("0.562288")
+    target = TargetValue.of("0.562288")
     monkeypatch.setattr("detap.analysis.explanation.protocol_search.MAX_PAIRS", 10)
-    found = protocol_search(tables, wanted, "AP50")
-    assert not found.equal
-    told = str(protocol_search_report(found).conclusion)
-    assert told.startswith("No searched preset")
-    skipped = {name for group in found.skipped for name in group.presets}
+    search = protocol_search(tables, target, "AP50")
+    assert not search.equal
+    text = str(protocol_search_report(search).conclusion)
+    assert text.startswith("No searched preset")
+    skipped = {name for group in search.skipped for name in group.presets}
     others = {name for name, protocol in PRESETS.items() if protocol.iou_type != "bbox"}
     assert others == skipped & others
     again = answer(tables, 0.3195452758576433, None, "segm")
@@ -103,8 +103,8 @@ def test_other_overlaps_are_said_not_to_be_searched(
     assert again.endswith(" (all with iou type segm)")  # also coco, which itself compares boxes
 
 
-def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> None:
-    """Fractions of images of unknown size: 1 of 1 found by those that need no pixels."""
+def test_presets_in_pixels_are_skipped_for_normalized_boxes(tmp_path: Path) -> None:
+    """Normalized boxes of images of unknown size: 1 of 1 matches by presets without pixels."""
     write(
         tmp_path,
         {
@@ -114,10 +114,10 @@ def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> 
         },
     )
     truth = detap.read_ground_truth(tmp_path / "gt.csv")
-    found = protocol_search(
+    search = protocol_search(
         (truth, detap.read_detections(tmp_path / "dt.csv", truth)), TargetValue.of("1.000")
     )
-    assert "open-images-v2" in {entry.protocol.name for entry in found.equal}
-    (left_out,) = (group for group in found.skipped if "voc2007" in group.presets)
+    assert "open-images-v2" in {entry.protocol.name for entry in search.equal}
+    (left_out,) = (group for group in search.skipped if "voc2007" in group.presets)
     assert left_out.reason == "need data that the ground truth lacks"
     assert Protocol.presets["voc2007"].inclusive_pixels

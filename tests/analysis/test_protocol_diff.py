@@ -1,4 +1,4 @@
-"""What each axis has in the difference of two protocols."""
+"""Contribution of each field to the difference of two protocols."""
 
 from dataclasses import replace
 from functools import cache
@@ -39,58 +39,62 @@ def difficult() -> Tables:
 
 @cache
 def cars() -> Tables:
-    """Return a car that is found, with what KITTI's labels tell of it."""
+    """Return a detected car with the attributes of KITTI's labels."""
     truth = GroundTruth.from_arrays(
         image=[1],
         label=["Car"],
         boxes=[[0, 0, 100, 100]],
         extra={"occluded": [0.0], "truncated": [0.0]},
     )
-    found = Detections.from_arrays(image=[1], label=["Car"], boxes=[[0, 0, 90, 99]], score=[0.5])
-    return truth, found.reindex_like(truth)
+    detections = Detections.from_arrays(
+        image=[1], label=["Car"], boxes=[[0, 0, 90, 99]], score=[0.5]
+    )
+    return truth, detections.reindex_like(truth)
 
 
-def parts(found: ProtocolDiff) -> dict[str, tuple[float, ...]]:
-    return {step.name: tuple(part) for step, part in zip(found.steps, found.effects, strict=True)}
+def parts(diff: ProtocolDiff) -> dict[str, tuple[float, ...]]:
+    return {step.name: tuple(part) for step, part in zip(diff.steps, diff.effects, strict=True)}
 
 
-def test_the_difficult_cat_by_hand() -> None:
+def test_the_difficult_cat_computed_by_hand() -> None:
     """Rankings as in fixtures/difficult/why.md.
 
-    All points 1/2, 2/3 where difficult objects count; at 101 points 51/101 (recall 1/2 is reached
-    at .5 too) and 67/101. COCO's guard takes 2e-16 of each.
+    AP by all points: 1/2, or 2/3 if difficult objects count; at 101 points: 51/101 (recall 1/2
+    includes level .5) and 67/101. COCO's eps subtracts 2e-16 from each.
     """
-    found = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-    assert (found.first.metric.name, found.second.metric.name) == ("mAP50", "AP50")
-    assert found.first.value == 1 / 2
-    assert found.second.value == pytest.approx(67 / 101, abs=1e-15)
+    diff = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+    assert (diff.first.metric.name, diff.second.metric.name) == ("mAP50", "AP50")
+    assert diff.first.value == 1 / 2
+    assert diff.second.value == pytest.approx(67 / 101, abs=1e-15)
     given_all, given_points = 2 / 3 - 1 / 2, 67 / 101 - 51 / 101
     points, points_counted = 51 / 101 - 1 / 2, 67 / 101 - 2 / 3
     expected = {
         "ignore flags, crowd flags": (given_all, given_points),
         "interpolation, precision eps": (points_counted, points),
     }
-    for name, part in parts(found).items():
+    for name, part in parts(diff).items():
         ends = expected.get(name, (0.0, 0.0))
         assert part[:2] == pytest.approx(ends, abs=1e-14), name
         assert part[2:] == pytest.approx((sum(ends) / 2, min(ends), max(ends)), abs=1e-14), name
-    assert dict(zip(parts(found), found.descriptions, strict=True))[
-        "ignore flags, crowd flags"
-    ] == ("that difficult objects count")
-    assert found.combinations == 256
-    assert fsum(found.fractions) == pytest.approx(1, abs=1e-14)
+    assert dict(zip(parts(diff), diff.descriptions, strict=True))["ignore flags, crowd flags"] == (
+        "that difficult objects count"
+    )
+    assert diff.combinations == 256
+    assert fsum(diff.fractions) == pytest.approx(1, abs=1e-14)
 
 
 def test_the_worked_example(real_data: Path) -> None:
-    """The specification's, on the whole of VOC 2007's test set, digit for digit."""
+    """The example of the specification on the VOC 2007 test set, digit for digit."""
     folder = real_data / "voc2007-test"
     truth = read_ground_truth(folder / "Annotations")
     tables = truth, read_detections(folder / "detections", truth)
-    found = protocol_diff(tables, protocol("voc2012"), protocol("coco"), "AP50")
-    assert (found.first.value, found.second.value) == (0.7706458113642893, 0.6762879424942938)
-    assert f"{found.total:.10f}" == "-0.0943578689"
-    told = {name: [f"{number:+.9f}" for number in part[:3]] for name, part in parts(found).items()}
-    assert told == {
+    diff = protocol_diff(tables, protocol("voc2012"), protocol("coco"), "AP50")
+    assert (diff.first.value, diff.second.value) == (0.7706458113642893, 0.6762879424942938)
+    assert f"{diff.total:.10f}" == "-0.0943578689"
+    effects = {
+        name: [f"{number:+.9f}" for number in part[:3]] for name, part in parts(diff).items()
+    }
+    assert effects == {
         "inclusive pixels": ["-0.003703852", "-0.004604239", "-0.004103638"],
         "ignore flags, crowd flags": ["-0.088905229", "-0.087428525", "-0.088275968"],
         "candidate, equal iou": ["+0.000089556", "+0.000384802", "+0.000253565"],
@@ -100,21 +104,21 @@ def test_the_worked_example(real_data: Path) -> None:
         "max iou threshold": ["+0.000000000"] * 3,
         "tie break": ["+0.000000000"] * 3,
     }
-    ranges = [[f"{number:.6f}" for number in part[3:]] for part in parts(found).values()]
+    ranges = [[f"{number:.6f}" for number in part[3:]] for part in parts(diff).values()]
     assert ranges[:4] == [
         ["-0.004604", "-0.003519"],
         ["-0.089254", "-0.087127"],
         ["0.000074", "0.000451"],
         ["-0.002786", "-0.001715"],
     ]
-    assert fsum(part.shapley for part in found.effects) == pytest.approx(found.total, abs=1e-15)
+    assert fsum(part.shapley for part in diff.effects) == pytest.approx(diff.total, abs=1e-15)
 
 
 @given(cases(), st.sampled_from([*RANKED]), st.sampled_from([*RANKED]), st.data())
-def test_it_adds_up_whatever_the_data(
+def test_effects_add_up_to_the_difference(
     case: Case, first: str, second: str, data: st.DataObject
 ) -> None:
-    """Of two presets, in some of the steps between them."""
+    """For two presets and some of the steps between them."""
     one, other = (replace(PRESETS[name], primary_metric="AP") for name in (first, second))
     between = steps(one.only_area_range(0), other.only_area_range(0))
     taken = data.draw(st.permutations(range(len(between)))) if between else []
@@ -123,18 +127,18 @@ def test_it_adds_up_whatever_the_data(
     for values in changes:
         other = replace(other, **values)
     try:
-        found = protocol_diff(case.tables(), one, other)
+        diff = protocol_diff(case.tables(), one, other)
         back = protocol_diff(case.tables(), other, one)
     except UsageError:  # the same, or undefined here
         return
-    assert fsum(part.shapley for part in found.effects) == pytest.approx(found.total, abs=1e-15)
+    assert fsum(part.shapley for part in diff.effects) == pytest.approx(diff.total, abs=1e-15)
     assert [part.shapley for part in back.effects] == pytest.approx(
-        [-part.shapley for part in found.effects], abs=1e-15
+        [-part.shapley for part in diff.effects], abs=1e-15
     )
 
 
 @given(cases(), st.lists(st.sampled_from([*RANKED]), min_size=2, max_size=4))
-def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[str]) -> None:
+def test_shared_matching_gives_the_same_bits(case: Case, names: list[str]) -> None:
     protocols = [PRESETS[name] for name in names]
     both = [*protocols, *(entry.with_changes(interpolation="11-point") for entry in protocols)]
     asked = evaluate_protocols(case.tables(), both, lambda result: result.summary)
@@ -146,38 +150,38 @@ def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[s
 
 
 @pytest.mark.parametrize(("first", "second"), [*permutations(PLAIN, 2)])
-def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> None:
-    """Axes that contradict each other when only one of them changes are one step."""
+def test_all_combinations_of_any_two_presets_are_valid(first: str, second: str) -> None:
+    """Fields that contradict each other if only one changes form one step."""
     ends = [PRESETS[name] for name in (first, second)]
     alone = [protocol.only_metric(metrics.summary(protocol)[0]) for protocol in ends]
     declared = steps(*alone)
-    found = module._merge_dependent(declared, alone, cars())
-    assert sorted(axis.name for step in found for axis in step.fields) == sorted(
+    merged = module._merge_dependent(declared, alone, cars())
+    assert sorted(axis.name for step in merged for axis in step.fields) == sorted(
         axis.name for step in declared for axis in step.fields
     )
-    for context in walk_combinations(len(found)):
-        score_tables(*cars(), module._combine(alone, found, context))
+    for context in walk_combinations(len(merged)):
+        score_tables(*cars(), module._combine(alone, merged, context))
 
 
-def test_what_another_pairing_brings_with_it_is_one_step() -> None:
-    """Between KITTI and VOC: the pairing, which clashes either way, gives the step its name."""
-    found = protocol_diff(
+def test_matching_and_its_dependent_fields_are_one_step() -> None:
+    """Between KITTI and VOC: the step is named after matching, on which the others depend."""
+    diff = protocol_diff(
         cars(), protocol("kitti"), replace(protocol("voc2012"), inclusive_pixels=False)
     )
-    assert [step.name for step in found.steps] == [
+    assert [step.name for step in diff.steps] == [
         "crowd flags",
         "matching and 8 more",
         "strict iou",
     ]
-    assert {axis.name for axis in found.steps[1].fields} >= {
+    assert {axis.name for axis in diff.steps[1].fields} >= {
         "class_iou",
         "min_height",
         "recall_grid",
     }
-    assert found.descriptions[1] == "matching by-score instead of kitti, and dependent fields"
+    assert diff.descriptions[1] == "matching by-score instead of kitti, and dependent fields"
 
 
-def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twelve_steps_are_scored_in_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
     monkeypatch.setattr(module, "MAX_STEPS", 7)
     walked = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
@@ -188,15 +192,15 @@ def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fsum(walked.fractions) == pytest.approx(1, abs=1e-14)
 
 
-def test_much_data_is_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_data_is_scored_in_order_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum(map(len, difficult()))
     for most, everywhere in ((256 * rows, True), (256 * rows - 1, False)):
         monkeypatch.setattr(module, "MAX_ROWS", most)
-        found = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
-        assert found.is_exhaustive == everywhere
+        diff = protocol_diff(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
+        assert diff.is_exhaustive == everywhere
 
 
-def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
+def test_flags_on_the_same_objects_are_one_step() -> None:
     truth, _ = difficult()
     coco = protocol("coco")
     same = replace(
@@ -210,17 +214,17 @@ def test_what_the_ground_truth_cannot_tell_apart_is_one() -> None:
         assert canonical(other, truth) != canonical(coco, truth)
 
 
-def test_flags_that_nothing_bears_are_not_told() -> None:
+def test_flags_of_no_object_are_not_mentioned() -> None:
     coco = protocol("coco")
-    found = protocol_diff(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
-    assert found.descriptions == ("that difficult objects are ignored",)
-    found = protocol_diff(difficult(), coco, replace(coco, ignore_flags=(), crowd_flags=()))
-    assert found.descriptions == ("that crowd objects count",)
-    assert found.total == 0
-    assert all(isnan(share) for share in found.fractions)
+    diff = protocol_diff(difficult(), coco, replace(coco, ignore_flags=("difficult", "crowd")))
+    assert diff.descriptions == ("that difficult objects are ignored",)
+    diff = protocol_diff(difficult(), coco, replace(coco, ignore_flags=(), crowd_flags=()))
+    assert diff.descriptions == ("that crowd objects count",)
+    assert diff.total == 0
+    assert all(isnan(share) for share in diff.fractions)
 
 
-def test_a_number_by_either_name() -> None:
+def test_a_metric_by_either_name() -> None:
     assert find_metric(protocol("voc2012"), "AP").name == "mAP"
     assert find_metric(protocol("coco"), "mAP75").name == "AP75"
     assert find_metric(protocol("coco"), None).name == "AP"
@@ -255,12 +259,14 @@ def test_a_number_by_either_name() -> None:
         ),
     ],
 )
-def test_what_has_no_difference(first: str, second: str, at: str | None, message: str) -> None:
+def test_protocols_without_a_difference(
+    first: str, second: str, at: str | None, message: str
+) -> None:
     with pytest.raises(UsageError, match=message.replace("|", r"\|")):
         protocol_diff(difficult(), Protocol.parse(first), Protocol.parse(second), at)
 
 
-def test_a_number_that_is_undefined() -> None:
+def test_an_undefined_metric() -> None:
     """No cat is larger than 96 by 96."""
     coco = protocol("coco")
     with pytest.raises(
@@ -271,7 +277,7 @@ def test_a_number_that_is_undefined() -> None:
 
 
 def test_proposals_differ_from_coco_in_the_recall() -> None:
-    found = protocol_diff(difficult(), protocol("coco"), protocol("proposals"), "AR100")
-    names = [step.name for step in found.steps]
+    diff = protocol_diff(difficult(), protocol("coco"), protocol("proposals"), "AR100")
+    names = [step.name for step in diff.steps]
     assert "class agnostic, matching" in names
-    assert primary_value(score_tables(*difficult(), protocol("proposals"))) == found.second.value
+    assert primary_value(score_tables(*difficult(), protocol("proposals"))) == diff.second.value

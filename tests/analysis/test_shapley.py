@@ -1,4 +1,4 @@
-"""Shapley's value and the walk, on games worked by hand and by their laws."""
+"""Shapley values and in-order effects, on hand-computed games and by their axioms."""
 
 from itertools import permutations
 from math import fsum, isnan
@@ -24,7 +24,7 @@ def games(draw: st.DrawFn, least: int = 1, most: int = 5) -> list[float]:
 
 
 def renamed(game: list[float], order: tuple[int, ...]) -> list[float]:
-    """Return the game whose step i is step order[i] of the other."""
+    """Return the game whose step i is step order[i] of the given one."""
 
     def context(new: int) -> int:
         return sum(1 << old for number, old in enumerate(order) if new >> number & 1)
@@ -33,7 +33,7 @@ def renamed(game: list[float], order: tuple[int, ...]) -> list[float]:
 
 
 def by_definition(game: list[float], step: int) -> float:
-    """Return the mean of what a step changes over all orders, one by one."""
+    """Return the mean effect of a step over all orders, one by one."""
     count = (len(game) - 1).bit_length()
     changes = []
     for order in permutations(range(count)):
@@ -51,7 +51,7 @@ def test_two_steps_by_hand() -> None:
 
 
 def test_three_steps_by_hand() -> None:
-    """The gloves: a left one and two right ones; a pair is worth 1. 2/3, 1/6 and 1/6."""
+    """The glove game: one left and two right gloves, a pair is worth 1: 2/3, 1/6 and 1/6."""
     left, *rights = shapley_effects([0, 0, 0, 1, 0, 1, 0, 1])
     assert left.shapley == pytest.approx(2 / 3, abs=1e-15)
     assert [part.shapley for part in rights] == pytest.approx([1 / 6, 1 / 6], abs=1e-15)
@@ -60,7 +60,7 @@ def test_three_steps_by_hand() -> None:
 
 
 @given(games())
-def test_it_adds_up_to_the_difference(game: list[float]) -> None:
+def test_effects_add_up_to_the_difference(game: list[float]) -> None:
     parts = shapley_effects(game)
     total = game[-1] - game[0]
     assert fsum(part.shapley for part in parts) == pytest.approx(total, rel=0, abs=1e-15)
@@ -69,7 +69,7 @@ def test_it_adds_up_to_the_difference(game: list[float]) -> None:
 
 
 @given(games(most=4))
-def test_it_is_the_mean_over_all_orders(game: list[float]) -> None:
+def test_the_value_is_the_mean_over_all_orders(game: list[float]) -> None:
     for step, part in enumerate(shapley_effects(game)):
         assert part.shapley == pytest.approx(by_definition(game, step), rel=0, abs=1e-15)
         assert part.minimum <= min(part.in_order, part.reversed)
@@ -78,14 +78,16 @@ def test_it_is_the_mean_over_all_orders(game: list[float]) -> None:
 
 
 @given(games(), st.data())
-def test_a_step_that_changes_nothing_has_nothing(game: list[float], data: st.DataObject) -> None:
+def test_a_step_without_effect_has_value_0(game: list[float], data: st.DataObject) -> None:
     step = data.draw(st.integers(0, (len(game) - 1).bit_length() - 1))
     dummy = [game[context & ~(1 << step)] for context in range(len(game))]
     assert shapley_effects(dummy)[step] == StepEffect(0, 0, 0, 0, 0)
 
 
 @given(games(), st.data())
-def test_it_depends_on_no_order(game: list[float], data: st.DataObject) -> None:
+def test_the_value_does_not_depend_on_the_order_of_steps(
+    game: list[float], data: st.DataObject
+) -> None:
     order = tuple(data.draw(st.permutations(range((len(game) - 1).bit_length()))))
     ours, theirs = shapley_effects(game), shapley_effects(renamed(game, order))
     for number, step in enumerate(order):
@@ -93,7 +95,7 @@ def test_it_depends_on_no_order(game: list[float], data: st.DataObject) -> None:
 
 
 @given(games())
-def test_the_walk_alone_is_that_of_all_contexts(game: list[float]) -> None:
+def test_in_order_effects_equal_those_of_the_exhaustive_run(game: list[float]) -> None:
     steps = (len(game) - 1).bit_length()
     contexts = walk_combinations(steps)
     assert len(set(contexts)) == len(contexts) == 2 * steps
