@@ -35,7 +35,7 @@ def random_run(seed: int, *, grades: int = 1, levels: int = 6) -> tuple[Run, Qre
 
 
 def write_trec(folder: Path, run: Run, qrels: Qrels) -> tuple[Path, Path]:
-    """Write both as TREC text, the run with ranks that nobody may look at."""
+    """Write both as TREC text; the ranks of the run are wrong and must not be used."""
     run_path, qrels_path = folder / "run.txt", folder / "qrels.txt"
     run_path.write_text(
         "".join(
@@ -60,7 +60,7 @@ def save(path: Path, **arrays: Any) -> None:
 
 
 def gallery(**columns: Any) -> Gallery:
-    """Return a Gallery of arrays; queries are numbered."""
+    """Return a Gallery of arrays with numbered queries."""
     columns.setdefault("gallery", np.zeros((0, 0)))
     columns.setdefault("queries", tuple(map(str, range(len(columns["query_labels"])))))
     return Gallery(**columns)

@@ -1,4 +1,4 @@
-"""Rankings that are wrong: each gets a message that names the file, the place and the remedy."""
+"""Invalid rankings: each message has the file, the location and a hint."""
 
 import io
 import json
@@ -39,8 +39,8 @@ BIG = 2**53
 
 
 @pytest.mark.parametrize("kind", [np.uint64, np.float64])
-def test_labels_of_two_types_do_not_merge(kind: Any, tmp_path: Path) -> None:
-    """2^53 and 2^53 + 1 are one float64, and were one label: mAP 1.0 for 1/3."""
+def test_labels_of_two_types_stay_distinct(kind: Any, tmp_path: Path) -> None:
+    """2^53 and 2^53 + 1 are the same float64 and once were one label: mAP 1.0 instead of 1/3."""
     path = tmp_path / "a.npz"
     labels = {
         "query_labels": np.array([BIG + 1, BIG + 2], np.int64),
@@ -80,7 +80,7 @@ def test_scores_that_would_tie_by_rounding(scores: Any, tmp_path: Path) -> None:
     read_npz_samples(path)
 
 
-def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
+def test_large_exact_scores_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     scores = np.array([[2**60, -(2**63)]], np.int64)
     save(path, scores=scores, query_labels=np.array([1]), gallery_labels=np.array([0, 1]))
@@ -150,14 +150,14 @@ def test_runs(run: str | bytes, qrels: str | bytes, messages: list[str], tmp_pat
         assert part in message
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files(tmp_path: Path) -> None:
     qrels = written(tmp_path, "qrels", QRELS)
     assert "no such file or directory" in refused(read_run, tmp_path / "none", qrels)
     assert "is a folder, expected a file" in refused(read_run, tmp_path, qrels)
     assert "is both the run and its judgments" in refused(read_run, qrels, qrels)
 
 
-def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
+def test_unusual_valid_input_is_noted(tmp_path: Path) -> None:
     run = written(tmp_path, "run", RUN + "q2 Q0 a 1 1 x\nq1 Q0 c 3 0.1 x\n")
     qrels = written(tmp_path, "qrels", QRELS + "q1 0 a 1\nq3 0 a 1\n")
     table = read_run(run, qrels)
@@ -171,7 +171,7 @@ def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
     assert not empty.present.any()
 
 
-def test_names_are_taken_to_the_letter(tmp_path: Path) -> None:
+def test_names_are_kept_exactly(tmp_path: Path) -> None:
     run = written(tmp_path, "run", '[{"qid": 7, "doc_id": "007", "sim": 1}]')
     qrels = written(tmp_path, "qrels", "query_id,docno,rel\n7,7,1\n")
     table = read_run(run, qrels)
@@ -238,9 +238,9 @@ def test_archives(
 ) -> None:
     arrays = {key: value for key, value in (base | changes).items() if value is not None}
     save(tmp_path / "case.npz", **arrays)
-    found = refused(read_npz_retrieval, tmp_path / "case.npz")
-    assert str(tmp_path / "case.npz") in found
-    assert message in found
+    error = refused(read_npz_retrieval, tmp_path / "case.npz")
+    assert str(tmp_path / "case.npz") in error
+    assert message in error
 
 
 def npy(array: Any, **options: Any) -> bytes:
@@ -271,7 +271,7 @@ def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     )
 
 
-def test_what_expands_without_end_is_not_expanded(tmp_path: Path) -> None:
+def test_zip_bombs_are_not_expanded(tmp_path: Path) -> None:
     bomb = npy(np.zeros((1, 40_000_000), np.uint8))
     path = archive(tmp_path / "bomb.npz", {"scores.npy": bomb}, zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 100_000
@@ -466,7 +466,7 @@ def test_voc(sets: dict[str, str], results: dict[str, str], message: str, tmp_pa
     assert message in refused(read_voc, *voc(tmp_path, sets, results))
 
 
-def test_voc_sets_must_be_told_apart(tmp_path: Path) -> None:
+def test_ambiguous_voc_sets_are_rejected(tmp_path: Path) -> None:
     folders = voc(
         tmp_path, {"a_val.txt": "1 1\n", "a_test.txt": "1 1\n"}, {"_cls_x_a.txt": "1 1\n"}
     )
@@ -508,7 +508,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
         (["--npz", "none.npz"], "none.npz: no such file or directory"),
     ],
 )
-def test_the_command_refuses(
+def test_the_command_rejects_invalid_input(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rank", "retrieval", *words]) == 2
@@ -527,7 +527,7 @@ def test_the_command_refuses(
         (["--scores", "a", "--labels", "b", "--image-set", "x"], "--labels is not a folder"),
     ],
 )
-def test_classification_refuses(
+def test_classification_rejects_invalid_input(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rank", "classification", *words]) == 2

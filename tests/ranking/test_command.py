@@ -20,7 +20,7 @@ from tests.ranking.cases import random_run, write_trec
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Return codes of two classes, most of which lie near their own class."""
+    """Return codes of two classes, most of them near their class."""
     return write_codes(tmp_path / "codes.npz", flips=0.2)
 
 
@@ -41,7 +41,7 @@ def write_codes(path: Path, flips: float, seed: int = 0) -> Path:
 
 
 def report_of(*words: str) -> dict[str, Any]:
-    """Return the JSON report of a run in a process of its own."""
+    """Return the JSON report of a run in a new process."""
     done = subprocess.run(
         [sys.executable, "-m", "detap", "rank", *words, "--output-format", "json"],
         capture_output=True,
@@ -79,12 +79,12 @@ def test_strict_makes_every_warning_an_error(
 
 @pytest.fixture(scope="session")
 def schema() -> Any:
-    found = report_schema("ranking")
-    jsonschema.Draft202012Validator.check_schema(found)
-    return jsonschema.Draft202012Validator(found)
+    report = report_schema("ranking")
+    jsonschema.Draft202012Validator.check_schema(report)
+    return jsonschema.Draft202012Validator(report)
 
 
-def test_reports_obey_the_schema(schema: Any, archive: Path, tmp_path: Path) -> None:
+def test_reports_match_the_schema(schema: Any, archive: Path, tmp_path: Path) -> None:
     run, qrels = write_trec(tmp_path, *random_run(2))
     np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))
     for words in (
@@ -100,7 +100,7 @@ def test_reports_obey_the_schema(schema: Any, archive: Path, tmp_path: Path) -> 
             schema.validate(report)
 
 
-def test_the_report_has_the_shape_of_a_detector_s(archive: Path) -> None:
+def test_the_report_has_the_structure_of_detection_reports(archive: Path) -> None:
     report = report_of("retrieval", "--npz", str(archive), "--k", "5")
     assert list(report)[:9] == [
         "schema_version",
@@ -125,7 +125,7 @@ def test_the_report_has_the_shape_of_a_detector_s(archive: Path) -> None:
     assert len(report["curve"]["levels"]) == 11
 
 
-def test_the_same_bytes_whatever_the_threads(archive: Path, tmp_path: Path) -> None:
+def test_the_number_of_threads_changes_no_byte(archive: Path, tmp_path: Path) -> None:
     texts = set()
     for threads in ("1", "2", "8"):
         out = tmp_path / "out.json"
@@ -153,7 +153,7 @@ def test_a_run_from_stdin_and_csv(tmp_path: Path) -> None:
     ]
 
 
-def test_many_queries_are_shown_on_demand(
+def test_many_queries_are_shown_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = np.zeros(60, int)
@@ -215,7 +215,7 @@ def test_no_heading_without_text(
         (["--fail-under", "P@6=0.1"], 2),
     ],
 )
-def test_floors(words: list[str], status: int, archive: Path) -> None:
+def test_minimums(words: list[str], status: int, archive: Path) -> None:
     assert main(["rank", "retrieval", "--npz", str(archive), "--k", "5", *words]) == status
 
 
@@ -260,12 +260,12 @@ def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def drop_interval(
     then: Any, now: Any, *, confidence: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    """Return the interval of the drop of a mean, as gates have it."""
+    """Return the interval of the drop of a mean, as gates compute it."""
     before, after = (resampled_means(x, resamples=resamples, seed=seed) for x in (then, now))
     return interval(before - after, confidence)
 
 
-def test_the_interval_of_a_mean_s_drop_covers_it() -> None:
+def test_the_interval_covers_the_drop_of_a_mean() -> None:
     """Of 200 drops of a known mean, about 90 % lie in their 90 % interval."""
     inside = 0
     for seed in range(200):
@@ -277,7 +277,7 @@ def test_the_interval_of_a_mean_s_drop_covers_it() -> None:
     assert 0.84 <= inside / 200 <= 0.96
 
 
-def test_the_interval_is_of_means_over_drawn_queries() -> None:
+def test_the_interval_resamples_queries() -> None:
     then, now = np.array([1.0, 0.0, np.nan]), np.array([0.5, 0.0, 0.25])
     stream = np.random.PCG64(3)
     raw = np.array(stream.random_raw(50 * 3), np.uint64).reshape(50, 3)
@@ -286,11 +286,11 @@ def test_the_interval_is_of_means_over_drawn_queries() -> None:
         chosen = [(word >> 32) * 3 >> 32 for word in row]
         means = []
         for values in (then, now):
-            drawn = [float(values[place]) for place in chosen if not np.isnan(values[place])]
+            drawn = [float(values[index]) for index in chosen if not np.isnan(values[index])]
             means.append(sum(drawn) / len(drawn) if drawn else np.nan)
         drops.append(means[0] - means[1])
-    due = interval(np.array(drops), 0.9)
-    assert drop_interval(then, now, confidence=0.9, resamples=50, seed=3) == pytest.approx(due)
+    expected = interval(np.array(drops), 0.9)
+    assert drop_interval(then, now, confidence=0.9, resamples=50, seed=3) == pytest.approx(expected)
     none = np.zeros(0)
     assert np.isnan(drop_interval(none, none, confidence=0.9, resamples=50, seed=0)[0])
 
@@ -307,7 +307,7 @@ def test_classification_gates_and_json(tmp_path: Path) -> None:
     assert main([*words, "AP@1=0.67"]) == 1
 
 
-def test_options_that_would_change_nothing_are_refused(
+def test_options_without_effect_are_rejected(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, qrels = write_trec(tmp_path, *random_run(1))

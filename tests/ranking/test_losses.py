@@ -1,4 +1,4 @@
-"""Losses against a direct transcription of their definitions, and against each other."""
+"""Losses against direct implementations of their definitions and against each other."""
 
 import math
 from collections.abc import Callable
@@ -63,12 +63,12 @@ def by_bins(scores: Any, relevant: Any, bins: int) -> Any:
         [max(0.0, 1 - abs(s - (1 - i * width)) / width) for s in scores] for i in range(bins)
     ]
     every = [sum(row) for row in weights]
-    found = [sum(w for w, r in zip(row, relevant, strict=True) if r) for row in weights]
+    hits = [sum(w for w, r in zip(row, relevant, strict=True) if r) for row in weights]
     total = 0.0
     for i in range(bins):
         if sum(every[: i + 1]):
-            total += sum(found[: i + 1]) / sum(every[: i + 1]) * found[i]
-    return 1 - total / sum(found)
+            total += sum(hits[: i + 1]) / sum(every[: i + 1]) * hits[i]
+    return 1 - total / sum(hits)
 
 
 def random_case(seed: int, queries: int = 4, items: int = 12) -> tuple[Any, Any]:
@@ -79,26 +79,26 @@ def random_case(seed: int, queries: int = 4, items: int = 12) -> tuple[Any, Any]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_losses_are_their_definitions(seed: int) -> None:
+def test_losses_equal_their_definitions(seed: int) -> None:
     scores, relevant = random_case(seed)
     cases = [
         (losses.ap_loss(scores, relevant), (heaviside, heaviside)),
         (losses.smooth_ap_loss(scores, relevant), (sigmoid(0.01), sigmoid(0.01))),
         (losses.sup_ap_loss(scores, relevant), (heaviside, sup_step)),
     ]
-    for found, steps in cases:
-        due = [by_pairs(s, r, *steps) for s, r in zip(scores, relevant, strict=True)]
-        assert found.value == pytest.approx(due, abs=1e-12)
+    for result, steps in cases:
+        expected = [by_pairs(s, r, *steps) for s, r in zip(scores, relevant, strict=True)]
+        assert result.value == pytest.approx(expected, abs=1e-12)
     for bins in (20, 11, 2):
-        due = [by_bins(s, r, bins) for s, r in zip(scores, relevant, strict=True)]
-        found = losses.quantized_ap_loss(scores, relevant, bins=bins)
-        assert found.value == pytest.approx(due, abs=1e-12)
+        expected = [by_bins(s, r, bins) for s, r in zip(scores, relevant, strict=True)]
+        result = losses.quantized_ap_loss(scores, relevant, bins=bins)
+        assert result.value == pytest.approx(expected, abs=1e-12)
         if bins == 11:
-            assert losses.fast_ap_loss(scores, relevant).value == pytest.approx(due, abs=1e-12)
+            assert losses.fast_ap_loss(scores, relevant).value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_ap_loss_is_one_less_the_ap_of_the_curve(seed: int) -> None:
+def test_the_ap_loss_is_one_minus_the_ap_of_the_curve(seed: int) -> None:
     scores, relevant = random_case(seed)
     for s, r, value in zip(scores, relevant, losses.ap_loss(scores, relevant).value, strict=True):
         hits = curves.hits_of(r[np.argsort(-s)])
@@ -111,39 +111,43 @@ def test_the_ap_loss_is_one_less_the_ap_of_the_curve(seed: int) -> None:
     ("loss", "parameters"), [row[1:] for row in SMOOTH], ids=[r[0] for r in SMOOTH]
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_gradients_are_finite_differences(loss: Any, parameters: dict[str, Any], seed: int) -> None:
+def test_gradients_equal_finite_differences(
+    loss: Any, parameters: dict[str, Any], seed: int
+) -> None:
     scores, relevant = random_case(seed)
     step = 1e-6
-    due = np.zeros_like(scores)
+    expected = np.zeros_like(scores)
     for item in range(scores.shape[1]):
         moved = np.zeros_like(scores)
         moved[:, item] = step
         ends = [loss(scores + sign * moved, relevant, **parameters).value for sign in (1, -1)]
-        due[:, item] = (ends[0] - ends[1]) / (2 * step)
-    assert loss(scores, relevant, **parameters).gradient == pytest.approx(due, abs=2e-8, rel=1e-6)
+        expected[:, item] = (ends[0] - ends[1]) / (2 * step)
+    assert loss(scores, relevant, **parameters).gradient == pytest.approx(
+        expected, abs=2e-8, rel=1e-6
+    )
 
 
 def test_a_gradient_with_equal_scores_of_relevant_items() -> None:
-    """Two relevant items of one score, an irrelevant one between others: by hand.
+    """Two relevant items of equal score and an irrelevant one below, by hand.
 
-    SmoothAP with tau 1, scores 0, 0 and -ln 3: sigmoids 1/2 between the equal ones and 1/4 of the
-    lower one. rank+ = 3/2, rank- = 1/4, precision 6/7 for both. By the low score its derivative is
-    -2 (1/2) (3/2) (3/16) / (7/4)^2 = -9/98 in AP.
+    SmoothAP with tau 1, scores 0, 0 and -ln 3: sigmoid 1/2 between the equal scores and 1/4 for the
+    lower one. rank+ = 3/2, rank- = 1/4, precision 6/7 for both. The derivative of AP by the low
+    score is -2 (1/2) (3/2) (3/16) / (7/4)^2 = -9/98.
     """
-    found = losses.smooth_ap_loss([0.0, 0.0, -math.log(3)], [1, 1, 0], tau=1.0)
-    assert found.value == pytest.approx(1 / 7)
-    assert found.gradient[2] == pytest.approx(9 / 98)
-    assert found.gradient.sum() == pytest.approx(0, abs=1e-15)
+    result = losses.smooth_ap_loss([0.0, 0.0, -math.log(3)], [1, 1, 0], tau=1.0)
+    assert result.value == pytest.approx(1 / 7)
+    assert result.gradient[2] == pytest.approx(9 / 98)
+    assert result.gradient.sum() == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("bins", [3, 5, 11, 21])
-def test_a_gradient_on_the_very_centre_of_a_bin_is_zero(bins: int) -> None:
-    found = losses.quantized_ap_loss([0.0, 0.123], [1, 0], bins=bins)
-    assert found.gradient[0] == 0
+def test_the_gradient_at_the_center_of_a_bin_is_zero(bins: int) -> None:
+    result = losses.quantized_ap_loss([0.0, 0.123], [1, 0], bins=bins)
+    assert result.gradient[0] == 0
 
 
 @pytest.mark.parametrize("bins", [3, 5, 11, 20, 21])
-def test_a_gradient_beside_the_centre_of_a_bin_is_that_side_s(bins: int) -> None:
+def test_the_gradient_next_to_the_center_of_a_bin_is_one_sided(bins: int) -> None:
     centre = 1 - (bins // 3) * (2 / (bins - 1))
     for side in (1e-15, -1e-15):
         at, near = ([centre + k * side, 0.123] for k in (4, 1e9))
@@ -170,7 +174,7 @@ def test_sup_ap_is_an_upper_bound(case: Any, tau: float, offset: float | None) -
     assert np.isnan(bound) or bound >= exact - 1e-15
 
 
-def test_the_published_step_at_a_tie_is_no_upper_bound() -> None:
+def test_the_published_step_at_a_tie_is_not_an_upper_bound() -> None:
     """With 1/2 at t = 0 the loss is 1 - 1/(1 + 1/2), below the AP loss 1 - 1/2."""
     scores, relevant = [0.5, 0.5], [1, 0]
     assert losses.ap_loss(scores, relevant).value == 1 / 2
@@ -183,37 +187,37 @@ def test_extreme_scores_give_finite_losses_and_gradients(case: Any) -> None:
     scores, relevant = case
     for _, loss, parameters in SMOOTH:
         with np.errstate(over="ignore"):  # calibration: the largest float less another
-            found = loss(scores, relevant, **parameters)
-        assert np.isfinite(found.gradient).all()
+            result = loss(scores, relevant, **parameters)
+        assert np.isfinite(result.gradient).all()
         if any(relevant) and loss not in (losses.calibration_loss, losses.roadmap_loss):
-            assert -1e-7 <= found.value <= 1 + 1e-7
+            assert -1e-7 <= result.value <= 1 + 1e-7
 
 
 @given(ranked(), st.integers(0, 3))
-def test_a_query_alone_is_a_query_among_others(case: Any, place: int) -> None:
+def test_a_query_does_not_depend_on_the_batch(case: Any, index: int) -> None:
     scores, relevant = case
     others = random_case(7, queries=3, items=len(scores))
     many = (
-        np.insert(others[0], place, scores, axis=0),
-        np.insert(others[1], place, relevant, axis=0),
+        np.insert(others[0], index, scores, axis=0),
+        np.insert(others[1], index, relevant, axis=0),
     )
     for _, loss, parameters in SMOOTH:
         alone, among = loss(scores, relevant, **parameters), loss(*many, **parameters)
-        assert among.value[place] == pytest.approx(alone.value, abs=1e-12, nan_ok=True)
-        assert among.gradient[place] == pytest.approx(alone.gradient, abs=1e-9)
+        assert among.value[index] == pytest.approx(alone.value, abs=1e-12, nan_ok=True)
+        assert among.gradient[index] == pytest.approx(alone.gradient, abs=1e-9)
 
 
 def test_a_query_without_relevant_items() -> None:
     for _, loss, parameters in SMOOTH:
-        found = loss([0.1, 0.9], [0, 0], **parameters)
+        result = loss([0.1, 0.9], [0, 0], **parameters)
         if loss is losses.calibration_loss:
-            assert found.value == pytest.approx(0.15)  # .9 exceeds .6 by .3, of two
+            assert result.value == pytest.approx(0.15)  # .9 exceeds .6 by .3, of two
             continue
-        assert np.isnan(found.value)
-        assert found.gradient.tolist() == [0, 0]
+        assert np.isnan(result.value)
+        assert result.gradient.tolist() == [0, 0]
 
 
-def test_many_pairs_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_pairs_are_computed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, relevant = random_case(3)
     whole = losses.smooth_ap_loss(scores, relevant, tau=0.1)
     monkeypatch.setattr("detap.ranking._formulas._PAIRS", 30)
@@ -245,7 +249,7 @@ def test_many_pairs_are_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
         (lambda: losses.decomposability_gap([1.0], [1], [0, 1]), "batch has shape"),
     ],
 )
-def test_what_is_no_call_is_told(call: Callable[[], object], message: str) -> None:
+def test_invalid_arguments_are_rejected(call: Callable[[], object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
 
@@ -269,7 +273,7 @@ def batches(draw: st.DrawFn) -> tuple[Any, Any, Any]:
 
 
 @given(batches())
-def test_the_gap_is_within_its_bounds_where_batches_are_ranked_perfectly(case: Any) -> None:
+def test_the_gap_of_perfectly_ranked_batches_is_within_its_bounds(case: Any) -> None:
     _, relevant, batch = case
     gap = losses.decomposability_gap(*case)
     if not relevant.any():
@@ -283,7 +287,7 @@ def test_the_gap_is_within_its_bounds_where_batches_are_ranked_perfectly(case: A
 
 
 @given(batches(), st.floats(0.01, 1))
-def test_calibrated_batches_of_one_make_up_are_within_the_calibrated_bound(
+def test_calibrated_batches_of_equal_composition_are_within_the_bound(
     case: Any, beta: float
 ) -> None:
     scores, relevant, batch = case
@@ -302,8 +306,8 @@ def test_the_published_bounds_do_not_hold_everywhere() -> None:
 
     Neither batch perfect: relevant items at scores 3 and 1, others at 2 (with 1) and 0 (with 3).
     Batch APs 1/2 and 1, AP over all (1 + 2/3)/2: the gap is 3/4 - 5/6 = -1/12.
-    Batches of unequal make-up: one relevant item alone, below another batch of one relevant and ten
-    others. In the order of the formula the bound is 0, the gap 1 - (1 + 2/12)/2 = 5/12.
+    Batches of unequal composition: a single relevant item, scored below a batch of one relevant and
+    ten others. In the order of the formula the bound is 0, the gap 1 - (1 + 2/12)/2 = 5/12.
     """
     gap = losses.decomposability_gap([2.0, 1.0, 3.0, 0.0], [0, 1, 1, 0], [0, 0, 1, 1])
     assert gap.gap == pytest.approx(-1 / 12)
@@ -316,7 +320,7 @@ def test_the_published_bounds_do_not_hold_everywhere() -> None:
     assert gap.worst_bound == pytest.approx(5 / 12)
 
 
-def test_the_bounds_are_their_formulas() -> None:
+def test_the_bounds_equal_their_formulas() -> None:
     """Batches of (2 relevant, 1 not) and (1, 2), by hand.
 
     Without calibration: 1 - (1 + 1 + 3/(3 + 1))/3. With alpha .5 and beta .4: of batch 1 one

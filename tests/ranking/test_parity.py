@@ -1,4 +1,4 @@
-"""Rankings scored as trec_eval, ir_measures and scikit-learn score them.
+"""Rankings give the metrics of trec_eval, ir_measures and scikit-learn.
 
 Deliberate differences are in docs/ranking.md; each has a test here that shows its size.
 """
@@ -42,7 +42,7 @@ TREC_NAMES = {
 
 @pytest.mark.parametrize("grades", [1, 3])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_query_as_trec_eval(seed: int, grades: int, tmp_path: Path) -> None:
+def test_every_query_equals_trec_eval(seed: int, grades: int, tmp_path: Path) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     run, qrels = random_run(seed, grades=grades)
     result = scored(tmp_path, run, qrels, "trec_eval")
@@ -51,8 +51,8 @@ def test_every_query_as_trec_eval(seed: int, grades: int, tmp_path: Path) -> Non
     evaluator = pytrec_eval.RelevanceEvaluator(
         qrels, names | {"map", "Rprec", "recip_rank", "ndcg"}
     )
-    due = evaluator.evaluate(run)
-    assert set(due) == {
+    expected = evaluator.evaluate(run)
+    assert set(expected) == {
         q for q, lost in zip(result.queries, result.missing, strict=True) if not lost
     }
     for row, query in enumerate(result.queries):
@@ -60,47 +60,47 @@ def test_every_query_as_trec_eval(seed: int, grades: int, tmp_path: Path) -> Non
             value = result.values[ours][row]
             if result.missing[row] or not result.relevant[row]:
                 assert math.isnan(value)
-                assert due.get(query, {theirs: 0.0})[theirs] == 0
+                assert expected.get(query, {theirs: 0.0})[theirs] == 0
             else:
-                assert value == pytest.approx(due[query][theirs], abs=1e-12), (query, ours)
+                assert value == pytest.approx(expected[query][theirs], abs=1e-12), (query, ours)
     for metric in result.metrics:
         if metric.key in TREC_NAMES:
-            mean = np.mean([numbers[TREC_NAMES[metric.key]] for numbers in due.values()])
+            mean = np.mean([numbers[TREC_NAMES[metric.key]] for numbers in expected.values()])
             assert result.summary[metric.name] == pytest.approx(mean, abs=1e-12), metric.name
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_interpolated_precision_as_trec_eval(seed: int, tmp_path: Path) -> None:
+def test_interpolated_precision_equals_trec_eval(seed: int, tmp_path: Path) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     run, qrels = random_run(seed)
     result = scored(tmp_path, run, qrels, "trec_eval")
-    due = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)
+    expected = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)
     means = [
-        np.mean([numbers[f"iprec_at_recall_{level:.2f}"] for numbers in due.values()])
+        np.mean([numbers[f"iprec_at_recall_{level:.2f}"] for numbers in expected.values()])
         for level in result.levels
     ]
     exact = [number for number in range(11) if number != 7]  # of .7, see the next test
-    found = result.precision_at_levels[exact]
-    assert found == pytest.approx(np.array(means)[exact], abs=1e-12)
+    precision = result.precision_at_levels[exact]
+    assert precision == pytest.approx(np.array(means)[exact], abs=1e-12)
 
 
-def test_trec_eval_takes_two_of_three_for_a_recall_of_seven_tenths(tmp_path: Path) -> None:
-    """It asks for int(.7 * 3 + .9) relevant items, and .7 * 3 is 2.0999999999999996: two."""
+def test_trec_eval_uses_two_of_three_items_for_recall_0_7(tmp_path: Path) -> None:
+    """It needs int(.7 * 3 + .9) relevant items, and .7 * 3 is 2.0999999999999996: two."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     run = {"q": {item: -float(rank) for rank, item in enumerate("abcdefghij")}}
     qrels = {"q": {"a": 1, "b": 1, "j": 1}}
-    due = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)["q"]
+    expected = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)["q"]
     ours = scored(tmp_path, run, qrels, "trec_eval").precision_at_levels
     assert (
         (ours[6], ours[8])
         == (1.0, 0.3)
-        == (due["iprec_at_recall_0.60"], due["iprec_at_recall_0.80"])
+        == (expected["iprec_at_recall_0.60"], expected["iprec_at_recall_0.80"])
     )
-    assert (ours[7], due["iprec_at_recall_0.70"]) == (0.3, 1.0)
+    assert (ours[7], expected["iprec_at_recall_0.70"]) == (0.3, 1.0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_means_as_ir_measures(seed: int, tmp_path: Path) -> None:
+def test_means_equal_ir_measures(seed: int, tmp_path: Path) -> None:
     ir_measures = pytest.importorskip("ir_measures")
     run, qrels = random_run(seed, grades=2)
     result = scored(tmp_path, run, qrels, "ir_measures")
@@ -115,14 +115,14 @@ def test_means_as_ir_measures(seed: int, tmp_path: Path) -> None:
         **{f"hit-rate@{k}": f"Success@{k}" for k in CUTOFFS},
         **{f"nDCG@{k}": f"nDCG@{k}" for k in CUTOFFS},
     }
-    wanted = {ours: ir_measures.parse_measure(theirs) for ours, theirs in names.items()}
-    due = ir_measures.calc_aggregate(list(wanted.values()), qrels, run)
-    for ours, measure in wanted.items():
-        assert result.summary[ours] == pytest.approx(due[measure], abs=1e-12), ours
+    measures = {ours: ir_measures.parse_measure(theirs) for ours, theirs in names.items()}
+    expected = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
+    for ours, measure in measures.items():
+        assert result.summary[ours] == pytest.approx(expected[measure], abs=1e-12), ours
 
 
-def test_a_missing_query_counts_zero_or_not_at_all(tmp_path: Path) -> None:
-    """The numbers of a case where the two libraries part: 2 of 3 queries have a ranking."""
+def test_a_missing_query_counts_as_zero_or_is_excluded(tmp_path: Path) -> None:
+    """The two libraries differ on this case, in which 2 of 3 queries have a ranking."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     ir_measures = pytest.importorskip("ir_measures")
     run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
@@ -136,17 +136,17 @@ def test_a_missing_query_counts_zero_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_trec_eval_rounds_scores_to_single_precision(tmp_path: Path) -> None:
-    """Scores that differ in double precision alone are ties there, broken by name."""
+    """Scores that differ only in double precision are ties there, broken by name."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     run = {"q": {"a": 0.5 + 1e-12, "b": 0.5}}
     qrels = {"q": {"a": 1}}
-    due = pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(run)["q"]["map"]
-    assert scored(tmp_path, run, qrels, "trec_eval").summary["mAP"] == due == 1 / 2
+    expected = pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(run)["q"]["map"]
+    assert scored(tmp_path, run, qrels, "trec_eval").summary["mAP"] == expected == 1 / 2
     assert scored(tmp_path, run, qrels, "trec_eval", tie_break="file").summary["mAP"] == 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_non_interpolated_ap_as_scikit_learn(seed: int) -> None:
+def test_non_interpolated_ap_equals_scikit_learn(seed: int) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     random = np.random.default_rng(seed)
     score = random.permutation(200 * 4).reshape(200, 4) / 7.0  # no ties
@@ -158,12 +158,12 @@ def test_non_interpolated_ap_as_scikit_learn(seed: int) -> None:
         samples=tuple(map(str, range(200))),
     )
     result = classification.evaluate(table, "non-interpolated")
-    due = [metrics.average_precision_score(truth[:, k], score[:, k]) for k in range(4)]
-    assert result.average_precision == pytest.approx(due, abs=1e-12)
-    assert result.summary["mAP"] == pytest.approx(np.mean(due), abs=1e-12)
+    expected = [metrics.average_precision_score(truth[:, k], score[:, k]) for k in range(4)]
+    assert result.average_precision == pytest.approx(expected, abs=1e-12)
+    assert result.summary["mAP"] == pytest.approx(np.mean(expected), abs=1e-12)
 
 
-def test_scikit_learn_takes_ties_together_and_sees_only_what_was_retrieved() -> None:
+def test_scikit_learn_groups_ties_and_ignores_items_not_retrieved() -> None:
     """The size of both differences on the smallest cases that show them."""
     metrics = pytest.importorskip("sklearn.metrics")
     # One of two equally scored samples is positive: ours takes the file's order, theirs both.
@@ -180,7 +180,7 @@ def test_scikit_learn_takes_ties_together_and_sees_only_what_was_retrieved() -> 
     assert retrieved == pytest.approx((1 + 2 / 3) / 2)
 
 
-def test_scikit_learn_calls_the_same_number_ndcg(tmp_path: Path) -> None:
+def test_ndcg_equals_scikit_learn(tmp_path: Path) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     random = np.random.default_rng(5)
     score, grade = random.permutation(30) / 7, random.integers(0, 4, 30)
@@ -195,8 +195,8 @@ def test_scikit_learn_calls_the_same_number_ndcg(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [0, 1000, 10000])
-def test_distances_of_measured_data_wherever_their_origin_is(offset: int) -> None:
-    """As 2 q.g - g.g in float32 the offset alone would change the ranking."""
+def test_distances_do_not_depend_on_the_origin(offset: int) -> None:
+    """Computed as 2 q.g - g.g in float32, the offset would change the ranking."""
     datasets = pytest.importorskip("sklearn.datasets")
     metrics = pytest.importorskip("sklearn.metrics")
     values, labels = datasets.load_breast_cancer(return_X_y=True)
@@ -210,9 +210,9 @@ def test_distances_of_measured_data_wherever_their_origin_is(offset: int) -> Non
     )
     protocol = protocols.retrieval("retrieval").with_changes(similarity="euclidean")
     distances = metrics.pairwise_distances(points[:queries].astype(float), points[queries:])
-    due = [
+    expected = [
         metrics.average_precision_score(labels[queries:] == labels[query], -distances[query])
         for query in range(queries)
     ]
-    found = retrieval.evaluate(table, protocol).summary["mAP"]
-    assert found == pytest.approx(np.mean(due), abs=1e-12)
+    value = retrieval.evaluate(table, protocol).summary["mAP"]
+    assert value == pytest.approx(np.mean(expected), abs=1e-12)

@@ -1,4 +1,4 @@
-"""Galleries: codes, embeddings and scores; presets; what is left out; blocks."""
+"""Galleries: codes, embeddings and scores; presets; excluded items; blocks."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def random_codes(seed: int, *, bits: int = 12, queries: int = 9, items: int = 15
 
 
 def as_embeddings(table: Gallery, kind: Any = np.float32) -> Gallery:
-    """Return codes as vectors of -1 and 1, whose products order items as distances do."""
+    """Return codes as vectors of -1 and 1, whose products rank items as distances do."""
     vectors = [np.where(bits, 1, -1).astype(kind) for bits in (table.query, table.gallery)]
     return gallery(
         kind="embeddings",
@@ -52,7 +52,7 @@ def test_codes_and_their_vectors_rank_alike(similarity: Any, kind: Any, ties: An
 
 
 def by_hand(table: Gallery, scores: Any) -> float:
-    """Return mAP from rankings that are laid out and sorted."""
+    """Return mAP from explicitly sorted rankings."""
     values = []
     for row, label in zip(scores, table.query_labels, strict=True):
         relevant = (table.gallery_labels == label)[np.argsort(-row, kind="stable")]
@@ -62,7 +62,7 @@ def by_hand(table: Gallery, scores: Any) -> float:
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
-def test_embeddings_rank_by_what_is_asked_for(similarity: Any) -> None:
+def test_embeddings_rank_by_the_given_similarity(similarity: Any) -> None:
     random = np.random.default_rng(4)
     vectors = random.normal(size=(7, 16)), random.normal(size=(80, 16))
     table = gallery(
@@ -78,12 +78,12 @@ def test_embeddings_rank_by_what_is_asked_for(similarity: Any) -> None:
         "cosine": vectors[0] @ vectors[1].T / norms[0][:, None] / norms[1],
         "euclidean": -((vectors[0][:, None] - vectors[1]) ** 2).sum(-1),
     }[similarity]
-    found = retrieval.evaluate(table, RULES.with_changes(similarity=similarity))
-    assert found.summary["mAP"] == pytest.approx(by_hand(table, scores), abs=1e-12)
+    result = retrieval.evaluate(table, RULES.with_changes(similarity=similarity))
+    assert result.summary["mAP"] == pytest.approx(by_hand(table, scores), abs=1e-12)
 
 
 def test_distances_do_not_cancel_far_from_the_origin() -> None:
-    """[10000, 10000] is its own nearest item; as 2 q.g - g.g in float32 it ranked last."""
+    """[10000, 10000] is its own nearest item; computed as 2 q.g - g.g in float32 it ranked last."""
     items = np.array([[10000.3, 10000.1], [9999.8, 10000.2], [10000, 10000]], np.float32)
     table = gallery(
         kind="embeddings",
@@ -104,31 +104,31 @@ def side_by_side(items: Any) -> ranking.Panels:
 
 
 @given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 9))
-def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) -> None:
-    """Exact for small whole numbers, however far away; equal items are equally far."""
+def test_distances_equal_those_of_differences(seed: int, kind: Any, width: int) -> None:
+    """Exact for small integers at any distance; equal items have equal distances."""
     random = np.random.default_rng(seed)
     far = random.integers(0, 2) * 2.0**20
     queries = (far + random.integers(-9, 9, (3, width))).astype(kind)
     items = (far + random.integers(-9, 9, (random.integers(1, 150), width))).astype(kind)
-    due = -((queries[:, None].astype(float) - items) ** 2).sum(-1)
+    expected = -((queries[:, None].astype(float) - items) ** 2).sum(-1)
     for plain in (True, False):
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
-            found = np.empty_like(due)
-            ranking.negative_distances(queries, side_by_side(items), found, threads)
-            assert (found == due).all()
+            computed = np.empty_like(expected)
+            ranking.negative_distances(queries, side_by_side(items), computed, threads)
+            assert (computed == expected).all()
 
 
 @given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 70))
-def test_sums_are_added_up_in_order_wherever_rows_stand(seed: int, kind: Any, width: int) -> None:
-    """Bit for bit as Python adds them, term by term: the same on every machine, in every block."""
+def test_sums_are_added_in_order_for_any_row(seed: int, kind: Any, width: int) -> None:
+    """The same bits as adding term by term in Python, on every machine and in every block."""
     random = np.random.default_rng(seed)
     queries, items = (
         (random.normal(size=(n, width)) * 10.0 ** random.integers(-17, 17, (n, width))).astype(kind)
         for n in (random.integers(1, 20), random.integers(1, 150))
     )
-    place = random.integers(0, len(queries)), random.integers(0, len(items))
-    pair = [x[i].tolist() for x, i in zip((queries, items), place, strict=True)]
+    index = random.integers(0, len(queries)), random.integers(0, len(items))
+    pair = [x[i].tolist() for x, i in zip((queries, items), index, strict=True)]
     product = square = 0.0
     for a, b in zip(*pair, strict=True):
         product += a * b
@@ -137,16 +137,19 @@ def test_sums_are_added_up_in_order_wherever_rows_stand(seed: int, kind: Any, wi
     ways = queries[:, None].astype(float) * items, queries[:, None].astype(float) - items
     products = np.cumsum(ways[0], axis=2)[:, :, -1].astype(kind)
     squares = -np.cumsum(ways[1] ** 2, axis=2)[:, :, -1]
-    assert products[place] == kind(product)
-    assert squares[place] == -square
+    assert products[index] == kind(product)
+    assert squares[index] == -square
     panels = side_by_side(items)
     for plain in (True, False):
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
-            for make, due in ((ranking.products, products), (ranking.negative_distances, squares)):
-                found = np.empty_like(due)
-                make(queries, panels, found, threads)
-                np.testing.assert_array_equal(found, due)
+            for make, expected in (
+                (ranking.products, products),
+                (ranking.negative_distances, squares),
+            ):
+                computed = np.empty_like(expected)
+                make(queries, panels, computed, threads)
+                np.testing.assert_array_equal(computed, expected)
 
 
 @pytest.mark.parametrize("items", [1, 23, 24, 25, 48, 100])
@@ -162,8 +165,8 @@ def test_panels_hold_blocks_of_any_number_of_items(items: int) -> None:
         assert not rows[items:].any()
 
 
-def test_sums_refuse_what_does_not_fit_together() -> None:
-    """The compiled loop looks at no bounds within."""
+def test_sums_reject_shapes_that_do_not_match() -> None:
+    """The compiled loop does not check bounds."""
     queries, panels = np.zeros((8, 3)), np.zeros((2, 3, 24))
     fill, out = _ranking.fill_sums, np.zeros((5, 30))
     fill(queries, panels, 0, 2, out, True, False)
@@ -178,7 +181,7 @@ def test_sums_refuse_what_does_not_fit_together() -> None:
             fill(queries, panels, 0, 2, np.zeros((5, items)), True, False)
 
 
-def test_a_gallery_that_is_its_queries_is_said() -> None:
+def test_a_gallery_equal_to_its_queries_is_noted() -> None:
     table = random_codes(0, queries=20, items=20)
     same = gallery(
         kind="codes",
@@ -188,11 +191,11 @@ def test_a_gallery_that_is_its_queries_is_said() -> None:
         gallery_labels=np.arange(20, dtype=np.int32) // 2,
     )
     for one in (same, as_embeddings(same)):
-        found = retrieval.evaluate(one, RULES)
-        (note,) = found.notes
+        result = retrieval.evaluate(one, RULES)
+        (note,) = result.notes
         assert (note.code, note.severity) == ("queries-in-gallery", "warning")
         assert "each query retrieves itself; exclude it with --exclude-self" in note.message
-        assert found.summary["hit-rate@1"] == 1.0
+        assert result.summary["hit-rate@1"] == 1.0
         # The remedy gives the number that is meant: the one other item of the label.
         alone = retrieval.evaluate(one, RULES.with_changes(exclude_self=True))
         assert alone.notes == ()
@@ -201,7 +204,7 @@ def test_a_gallery_that_is_its_queries_is_said() -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(("file", "trec")), st.booleans())
-def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bool) -> None:
+def test_the_first_k_items_give_the_metrics_at_k(seed: int, ties: Any, alone: bool) -> None:
     table = random_codes(seed, bits=6, queries=40, items=40)
     protocol = RULES.with_changes(tie_break=ties, exclude_self=alone)
     whole = retrieval.evaluate(table, protocol)
@@ -214,7 +217,7 @@ def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bo
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])
-def test_what_is_no_number_of_threads_is_refused(threads: Any) -> None:
+def test_an_invalid_number_of_threads_is_rejected(threads: Any) -> None:
     with pytest.raises(UsageError, match=f"threads is {threads}; expected an integer from 1 to"):
         retrieval.evaluate(random_codes(0), RULES, threads=threads)
 
@@ -240,8 +243,8 @@ def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         np.testing.assert_equal(parts.values, whole.values)
 
 
-def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
-    """Ties are the gallery's only where equal vectors tie: products must not depend on place."""
+def test_equal_items_get_equal_scores_in_any_position() -> None:
+    """Equal vectors must tie, so products must not depend on the position in the gallery."""
     random = np.random.default_rng(8)
     vectors = random.normal(size=(4099, 67)).astype(np.float32)
     vectors[[17, 2048, 4098]] = vectors[5]
@@ -259,8 +262,8 @@ def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
 
 
 @pytest.mark.parametrize("ties", ["file", "trec"])
-def test_an_item_without_length_is_named_by_its_place_in_the_file(ties: Any) -> None:
-    """trec ranks ties by later names first: in that order the item is the first, not the last."""
+def test_a_zero_vector_is_reported_by_its_position_in_the_file(ties: Any) -> None:
+    """trec ranks ties by later names first, so in that order the item is first, not last."""
     table = gallery(
         kind="embeddings",
         query=np.ones((1, 2)),
@@ -272,8 +275,8 @@ def test_an_item_without_length_is_named_by_its_place_in_the_file(ties: Any) -> 
         retrieval.evaluate(table, RULES.with_changes(tie_break=ties))
 
 
-def test_a_query_is_left_out_of_its_own_ranking() -> None:
-    """Items 0 and 1 are alike and of one label, item 2 is of the other: by hand."""
+def test_a_query_is_excluded_from_its_own_ranking() -> None:
+    """By hand: items 0 and 1 are equal and of one label, item 2 has the other label."""
     codes = np.array([[1, 1], [1, 1], [1, 0]], bool)
     table = gallery(
         kind="codes",
@@ -352,22 +355,22 @@ def test_vectors_of_length_zero_have_no_cosine() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
+def test_losses_of_a_gallery_equal_those_of_its_scores(seed: int) -> None:
     from detap.ranking import losses
 
     table = random_codes(seed, queries=3, items=20)
     cosine = as_embeddings(table, np.float64)
     relevant = table.query_labels[:, None] == table.gallery_labels
     scores = cosine.query @ cosine.gallery.T / 12
-    due = losses.smooth_ap_loss(scores, relevant).value
+    expected = losses.smooth_ap_loss(scores, relevant).value
     for one in (table, cosine):
-        found = objectives(one, RULES).losses["smooth_ap"]
-        assert found == pytest.approx(due, abs=1e-9, nan_ok=True)
+        result = objectives(one, RULES).losses["smooth_ap"]
+        assert result == pytest.approx(expected, abs=1e-9, nan_ok=True)
     distance = objectives(cosine, RULES.with_changes(similarity="euclidean"))
     square = -((cosine.query[:, None] - cosine.gallery) ** 2).sum(-1)
-    due = losses.calibration_loss(square, relevant).value
+    expected = losses.calibration_loss(square, relevant).value
     kept = relevant.any(axis=1)
-    assert distance.losses["calibration"][kept] == pytest.approx(due[kept], abs=1e-9)
+    assert distance.losses["calibration"][kept] == pytest.approx(expected[kept], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -397,12 +400,12 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
         ),
     ],
 )
-def test_what_is_no_call_is_told(call: Any, message: str) -> None:
+def test_invalid_arguments_are_rejected(call: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         call()
 
 
-def test_signatures_name_what_departs() -> None:
+def test_signatures_list_changed_fields() -> None:
     protocol = protocols.retrieval("hashing").with_changes(cutoffs=(5,), exclude_self=True)
     assert protocol.signature("1.0") == (
         "protocol:hashing|divisor:hits|tie-break:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"

@@ -1,4 +1,4 @@
-"""Rankings take settings from a file, as detection does, in tables of their own."""
+"""Rankings read settings from separate tables of the settings file."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_bare_command_takes_all_from_its_table(folder: Path, detap: Run) -> None:
+def test_a_command_without_options_uses_its_table(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE + "k = [1, 2]\nfail-under = {mAP = 0.9}\n")
     ended = detap("rank", "retrieval", "--output-format", "json")
     assert ended.status == 1
@@ -36,7 +36,7 @@ def test_a_bare_command_takes_all_from_its_table(folder: Path, detap: Run) -> No
     assert report["protocol"]["cutoffs"] == [1, 2]
 
 
-def test_line_over_environment_over_file(
+def test_command_line_over_environment_over_file(
     folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "pyproject.toml").write_text(f"[tool.detap.{BASE[1:]}k = 3\n")
@@ -47,7 +47,7 @@ def test_line_over_environment_over_file(
     assert "mAP@1" in summary(detap(*call, "--k", "1"))
 
 
-def test_targets_are_its_own(folder: Path, detap: Run) -> None:
+def test_rankings_have_separate_targets(folder: Path, detap: Run) -> None:
     night = '[rank-retrieval.targets.night]\nqrels = "night.txt"\n'
     (folder / "detap.toml").write_text(BASE + night)
     call = ("rank", "retrieval", "--output-format", "json", "--target", "night")
@@ -73,7 +73,7 @@ def test_a_setting_of_another_command_is_unknown(folder: Path, detap: Run) -> No
     assert "[rank-retrieval]: unknown setting 'iou'" in ended.err
 
 
-def test_its_table_is_none_of_eval_s_settings(folder: Path, detap: Run) -> None:
+def test_eval_does_not_use_the_table(folder: Path, detap: Run) -> None:
     (folder / "detap.toml").write_text(BASE)
     ended = detap("config", "--output-format", "json")
     assert (ended.status, json.loads(ended.out)["settings"]) == (0, {})

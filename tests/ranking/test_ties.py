@@ -1,4 +1,4 @@
-"""Expected values over the orders of ties, against all orders one by one."""
+"""Expected values over all orders of ties, against each order one by one."""
 
 from itertools import pairwise, permutations
 from typing import Any
@@ -33,7 +33,7 @@ def one_query(score: list[int], grade: list[int], unranked: list[int]) -> Run:
 
 
 def all_orders(score: list[int]) -> Any:
-    """Give every ranking of the items in which scores do not rise."""
+    """Yield every ranking of the items with scores in descending order."""
     for order in permutations(range(len(score))):
         if all(score[a] >= score[b] for a, b in pairwise(order)):
             yield list(order)
@@ -48,7 +48,7 @@ def queries(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
 
 
 @given(queries(), st.sampled_from(("all", "hits", "min")))
-def test_every_measure_is_its_mean_over_all_orders(
+def test_every_metric_is_its_mean_over_all_orders(
     query: tuple[list[int], list[int], list[int]], divisor: Any
 ) -> None:
     score, grade, unranked = query
@@ -69,7 +69,7 @@ def test_every_measure_is_its_mean_over_all_orders(
 
 
 @given(queries())
-def test_without_ties_expected_is_the_order_of_the_file(
+def test_without_ties_the_expectation_equals_the_file_order(
     query: tuple[list[int], list[int], list[int]],
 ) -> None:
     score, grade, unranked = query
@@ -83,7 +83,7 @@ def test_without_ties_expected_is_the_order_of_the_file(
     assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
 
 
-def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> None:
+def test_expected_metrics_of_a_gallery_equal_those_of_its_run(tmp_path: Any) -> None:
     random = np.random.default_rng(3)
     score = random.integers(0, 4, (5, 60)) / 4
     labels = random.integers(0, 3, 5), random.integers(0, 3, 60)
@@ -100,7 +100,7 @@ def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> No
 
 
 def test_interpolated_precision_of_expected_counts() -> None:
-    """Two items of one score, one relevant: half a hit each, a precision of 1/2 throughout."""
+    """Two items of equal score, one relevant: half a hit each, precision 1/2 at every rank."""
     groups = ties.TieGroups(np.array([0]), np.array([2]), np.array([1]))
     assert Expected(groups, 1, 2).precision_at_levels() == pytest.approx(np.full(11, 0.5))
     # With a second relevant item below, alone: 1/2 up to recall 1/2, then 2/3 everywhere.
@@ -108,7 +108,7 @@ def test_interpolated_precision_of_expected_counts() -> None:
     assert Expected(groups, 2, 3).precision_at_levels() == pytest.approx(np.full(11, 2 / 3))
 
 
-def test_no_hit_at_all() -> None:
+def test_no_relevant_item_retrieved() -> None:
     none = ties.tie_groups(np.zeros(0, np.int32), np.zeros(0, np.int32))
     for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):
         assert ranked.relevant_within(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0

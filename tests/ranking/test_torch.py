@@ -1,4 +1,4 @@
-"""The losses in PyTorch: equal to NumPy's, and to autograd of a direct transcription."""
+"""The losses in PyTorch equal NumPy's and autograd of a direct implementation."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def ours(loss: Any) -> Any:
 
 
 def transcribed(scores: Any, relevant: Any, up: Any, down: Any) -> Any:
-    """Return the loss of pairs for one query, written as it is defined."""
+    """Return the pairwise loss of one query by its definition."""
     places = torch.arange(len(scores))
     terms = []
     for k in places[relevant]:
@@ -38,21 +38,21 @@ def sup_step(tau: float, offset: float) -> Any:
 
 
 def binned(scores: Any, relevant: Any, form: str, bins: int = 20) -> Any:
-    """Return the loss of a histogram for one query, written as it is defined."""
+    """Return the histogram loss of one query by its definition."""
     centres = torch.linspace(1, -1, bins, dtype=torch.float64)
     weight = (1 - (scores[:, None] - centres).abs() / (2 / (bins - 1))).clamp(min=0)
-    every, found = weight.sum(0), weight[relevant].sum(0)
-    total, hits = every.cumsum(0), found.cumsum(0)
+    every, relevant_weight = weight.sum(0), weight[relevant].sum(0)
+    total, hits = every.cumsum(0), relevant_weight.cumsum(0)
     if form == "plain":
-        return 1 - (hits / (total + 1e-16) * found).sum() / relevant.sum()
+        return 1 - (hits / (total + 1e-16) * relevant_weight).sum() / relevant.sum()
     if form == "tie-aware-simple":
-        part = found * (2 * hits - found + 1) / (2 * total - every + 1)
+        part = relevant_weight * (2 * hits - relevant_weight + 1) / (2 * total - every + 1)
         return 1 - part.sum() / relevant.sum()
-    before, hits_before = total - every, hits - found
-    ratio = (found - 1).clamp(min=0) / ((every - 1).clamp(min=0) + 1e-8)
+    before, hits_before = total - every, hits - relevant_weight
+    ratio = (relevant_weight - 1).clamp(min=0) / ((every - 1).clamp(min=0) + 1e-8)
     log = torch.log((total + 1) / (before + 1))
     inner = every * ratio + (hits_before + 1 - ratio * (before + 1)) * log
-    return 1 - (found * inner / (every + 1e-8)).sum() / relevant.sum()
+    return 1 - (relevant_weight * inner / (every + 1e-8)).sum() / relevant.sum()
 
 
 def heaviside(t: Any) -> Any:
@@ -90,32 +90,32 @@ CASES: list[tuple[Any, dict[str, Any], Any]] = [
 
 @pytest.mark.parametrize(("loss", "parameters", "definition"), CASES)
 @pytest.mark.parametrize("seed", range(3))
-def test_value_and_gradient_are_those_of_autograd(
+def test_value_and_gradient_equal_autograd(
     loss: Any, parameters: dict[str, Any], definition: Any, seed: int
 ) -> None:
     scores, relevant = random_case(seed)
-    found = loss(scores, relevant, **parameters)
+    result = loss(scores, relevant, **parameters)
     for query in range(len(scores)):
         tensor = torch.tensor(scores[query], requires_grad=True)
         value = definition(tensor, torch.tensor(relevant[query]))
         value.backward()
-        assert found.value[query] == pytest.approx(value.item(), abs=1e-12)
-        assert found.gradient[query] == pytest.approx(tensor.grad.numpy(), abs=1e-9, rel=1e-9)
+        assert result.value[query] == pytest.approx(value.item(), abs=1e-12)
+        assert result.gradient[query] == pytest.approx(tensor.grad.numpy(), abs=1e-9, rel=1e-9)
 
 
 @pytest.mark.parametrize(("loss", "parameters"), [row[1:] for row in SMOOTH])
 def test_torch_and_numpy_agree(loss: Any, parameters: dict[str, Any]) -> None:
     scores, relevant = random_case(1)
     relevant[2] = False
-    due = loss(scores, relevant, **parameters)
+    expected = loss(scores, relevant, **parameters)
     tensor = torch.tensor(scores, requires_grad=True)
-    found = ours(loss)(tensor, torch.tensor(relevant), reduction="none", **parameters)
-    assert found.detach().numpy() == pytest.approx(due.value, abs=1e-12, nan_ok=True)
+    result = ours(loss)(tensor, torch.tensor(relevant), reduction="none", **parameters)
+    assert result.detach().numpy() == pytest.approx(expected.value, abs=1e-12, nan_ok=True)
     mean = ours(loss)(tensor, torch.tensor(relevant), **parameters)
-    defined = ~np.isnan(due.value)
-    assert mean.item() == pytest.approx(due.value[defined].mean())
+    defined = ~np.isnan(expected.value)
+    assert mean.item() == pytest.approx(expected.value[defined].mean())
     mean.backward()
-    assert tensor.grad.numpy() == pytest.approx(due.gradient / defined.sum(), abs=1e-12)
+    assert tensor.grad.numpy() == pytest.approx(expected.gradient / defined.sum(), abs=1e-12)
 
 
 def test_gradcheck() -> None:
@@ -131,7 +131,7 @@ def test_gradcheck() -> None:
 
 
 def test_a_training_loop_lowers_the_loss() -> None:
-    """A linear map of random vectors learns to rank the items of one class first."""
+    """A linear map of random vectors learns to rank the items of its class first."""
     torch.manual_seed(0)
     vectors, labels = torch.randn(60, 8), torch.arange(60) % 4
     layer = torch.nn.Linear(8, 8)
@@ -167,7 +167,7 @@ def test_the_ap_loss_has_no_gradient() -> None:
     assert (tensor.grad == 0).all()
 
 
-def test_what_is_no_call_is_told() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     scores = torch.zeros(2, 3)
     with pytest.raises(UsageError, match=r"scores have shape \(2, 3\), relevant"):
         ours(losses.ap_loss)(scores, torch.zeros(3))

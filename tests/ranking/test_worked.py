@@ -1,4 +1,4 @@
-"""`detap rank`, the whole of it, gives the numbers worked by hand in fixtures/ranking-*/why.md."""
+"""`detap rank` gives the hand-computed metrics of fixtures/ranking-*/why.md."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ COLUMNS = ["command", "number", "worked", "value"]
 
 
 class Worked(NamedTuple):
-    """One number that was worked out on paper."""
+    """A hand-computed metric."""
 
     case: str
     command: str
@@ -34,21 +34,21 @@ RUNS = [list(rows) for _, rows in groupby(sorted(NUMBERS), key=lambda row: row[:
 
 
 def arguments(case: str, command: str, folder: Path) -> list[str]:
-    """Return a command with its files found; an .npz file is made from the JSON of its arrays."""
+    """Return a command with file paths; .npz files are created from JSON arrays."""
     words = shlex.split(command)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         source = FIXTURES / case / word
         if word.endswith(".npz"):
             arrays = json.loads(source.with_suffix(".json").read_text())
             save(folder / word, **{key: np.array(rows) for key, rows in arrays.items()})
-            words[place] = str(folder / word)
+            words[index] = str(folder / word)
         elif source.exists():
-            words[place] = str(source)
+            words[index] = str(source)
     return words
 
 
 @pytest.mark.parametrize("rows", RUNS, ids=lambda rows: f"{rows[0].case} {rows[0].command}")
-def test_the_whole_command_gives_the_numbers_worked_by_hand(
+def test_the_command_gives_the_hand_computed_metrics(
     rows: list[Worked], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = arguments(rows[0].case, rows[0].command, tmp_path)
@@ -56,12 +56,12 @@ def test_the_whole_command_gives_the_numbers_worked_by_hand(
     assert main(["rank", *words, "-o", str(out)]) == 0, capsys.readouterr().err
     report = json.loads(out.read_text())
     for row in rows:
-        found = number_of(report, row.number)
+        value = number_of(report, row.number)
         if row.value == "undefined":
-            assert found is None, row
+            assert value is None, row
             continue
-        assert found == pytest.approx(calculate(row.worked), abs=1e-11), row
-        assert found == pytest.approx(float(row.value), abs=5.1e-7), row
+        assert value == pytest.approx(calculate(row.worked), abs=1e-11), row
+        assert value == pytest.approx(float(row.value), abs=5.1e-7), row
 
 
 def number_of(report: dict[str, Any], name: str) -> Any:
@@ -72,7 +72,7 @@ def number_of(report: dict[str, Any], name: str) -> Any:
     return {row["name"]: row for row in table}[label][key]
 
 
-def test_the_worked_numbers_of_the_specification_are_all_there() -> None:
+def test_all_worked_examples_of_the_specification_are_tested() -> None:
     values = {row.value for row in NUMBERS}
     for value in (
         *("0.755556", "0.763636", "0.756436", "0.333333", "0.5", "1", "0.166667", "0.458333"),
@@ -88,16 +88,16 @@ def test_precision_and_recall_over_ranks(tmp_path: Path) -> None:
     lines = [line.split(",") for line in out.read_text().splitlines()]
     assert lines[0] == ["curve", "rank", "recall", "precision"]
     ranks = [tuple(map(float, line[2:])) for line in lines if line[0] == "ranks"]
-    due = [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3), (2 / 3, 2 / 4), (1, 3 / 5)]
-    assert ranks == [pytest.approx(pair) for pair in due]
+    expected = [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3), (2 / 3, 2 / 4), (1, 3 / 5)]
+    assert ranks == [pytest.approx(pair) for pair in expected]
     levels = [tuple(map(float, line[2:])) for line in lines if line[0] == "levels"]
     precision = [1] * 4 + [2 / 3] * 3 + [3 / 5] * 4
     assert levels == [pytest.approx((r / 10, p)) for r, p in enumerate(precision)]
     points = tmp_path / "curve.json"
     assert main(["rank", "retrieval", *given, "--curves", str(points), "-q"]) == 0
-    told = json.loads(points.read_text())["points"]
-    assert [point["rank"] for point in told] == [1, 2, 3, 4, 5, *[None] * 11]
-    assert [(point["recall"], point["precision"]) for point in told[:5]] == ranks
+    points_by_rank = json.loads(points.read_text())["points"]
+    assert [point["rank"] for point in points_by_rank] == [1, 2, 3, 4, 5, *[None] * 11]
+    assert [(point["recall"], point["precision"]) for point in points_by_rank[:5]] == ranks
 
 
 @pytest.mark.parametrize("key", ["ap", "smoothap", "supap", "quantised_ap_nq20"])
@@ -108,25 +108,25 @@ def test_the_loss_case_of_the_specification(key: str, loss_report: dict[str, Any
         "supap": "sup_ap_loss",
         "quantised_ap_nq20": "quantized_ap_loss",
     }
-    found = [1 - row[names[key]] for row in loss_report["rows"]]
-    assert found == pytest.approx(loss_report["expected"][key], abs=1e-9)
+    values = [1 - row[names[key]] for row in loss_report["rows"]]
+    assert values == pytest.approx(loss_report["expected"][key], abs=1e-9)
 
 
 def test_the_loss_case_of_the_specification_ties_and_calibration(
     loss_report: dict[str, Any],
 ) -> None:
-    rows, due = loss_report["rows"], loss_report["expected"]
-    found = [1 - row["quantized_tie_ap_loss"] for row in rows]
-    assert found == pytest.approx(due["quantised_tie_ap_nq20"], abs=1e-9)
-    found = [row["calibration_loss"] for row in rows]
-    assert found == pytest.approx(due["calibration"], abs=1e-9)
+    rows, expected = loss_report["rows"], loss_report["expected"]
+    values = [1 - row["quantized_tie_ap_loss"] for row in rows]
+    assert values == pytest.approx(expected["quantised_tie_ap_nq20"], abs=1e-9)
+    values = [row["calibration_loss"] for row in rows]
+    assert values == pytest.approx(expected["calibration"], abs=1e-9)
 
 
 @pytest.fixture
 def loss_report(
     real_data: Path, tmp_path: Path, convert: Callable[[Path, Path], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the rows of the specification's loss case, and what they should be."""
+    """Return the rows of the specification's loss case and their expected values."""
     source = real_data.parent / "spec" / "loss_case.json"
     if not source.is_file():
         pytest.skip(f"the specification is absent: no file {source}")
